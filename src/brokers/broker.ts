@@ -1,0 +1,57 @@
+import type { Receipt, Record, RecordHeader } from "../record.ts"
+
+/** A log broker that records are published to. */
+export interface Broker {
+  /**
+   * Publishes one record; resolves only when it is durable.
+   *
+   * @param deadlineMs the time (milliseconds since 1970) at which the call rejects at the latest. A record that was not
+   *   handed to the broker by then is taken out of the queue and never published.
+   * @throws PublishError, as a rejection
+   */
+  publish(record: Record, deadlineMs: number): Promise<Receipt>
+  /** Names the topics that will be published to, so that what can be looked up ahead is. Never waits, never throws. */
+  prepare(topics: readonly string[]): void
+  /** Whether records can be published now, as far as is known; if not, why. */
+  ready(): true | string
+  /** Publishes what was accepted, as far as its deadlines allow, then lets go of connections and files. */
+  close(): Promise<void>
+}
+
+/** A record as it is read back from a log. */
+export interface StoredRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  /** Milliseconds since 1970. */
+  readonly timestampMs: number
+  readonly key: Uint8Array | undefined
+  readonly value: Uint8Array
+  readonly headers: readonly RecordHeader[]
+}
+
+/** A topic as `hookline topics` shows it. */
+export interface TopicInfo {
+  readonly topic: string
+  readonly partitions: number
+  /** How many records are there to be read, over all partitions. */
+  readonly records: number
+  /** Bytes of their values and keys, where the broker tells. */
+  readonly bytes: number | undefined
+}
+
+/** Where reading begins: the oldest record kept, the end, or an offset (of every partition). */
+export type ReadFrom = "beginning" | "end" | number
+
+/** The reading side of a log, for `tail` and `topics`. It needs no writer and disturbs none. */
+export interface LogReader {
+  topics(): Promise<TopicInfo[]>
+  /**
+   * Yields the records of a topic, by offset within each partition. Ends at the end of the log as it was when reading
+   * began, or, with `follow`, when the signal aborts.
+   *
+   * @throws HooklineError `no_topic`, `unavailable`, `no_input`
+   */
+  read(topic: string, options: { from: ReadFrom; follow: boolean; signal: AbortSignal }): AsyncIterable<StoredRecord>
+  close(): Promise<void>
+}

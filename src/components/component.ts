@@ -1,0 +1,64 @@
+import type { OptionSet, Values } from "../config/options.ts"
+import type { Section } from "../config/section.ts"
+import type { Broker } from "../brokers/broker.ts"
+import type { Event, Outcome, Processor, Publisher } from "../event.ts"
+import type { Route } from "../http/route.ts"
+import type { Logger } from "../telemetry/log.ts"
+
+/** What a component gets beside its options when its pipeline is built. */
+export interface ComponentContext {
+  /** Id of the pipeline. */
+  readonly pipeline: string
+  readonly log: Logger
+  /** The connection registered under an id, or the only one. */
+  readonly connection: (id: string | undefined) => { readonly broker: Broker; readonly deliveryTimeoutMs: number }
+}
+
+/** What each kind of component makes. */
+export interface Made {
+  /** Says where the webhooks come in; `handle` is the rest of the pipeline. */
+  source: (handle: (event: Event) => Promise<Outcome>) => Route
+  processor: Processor
+  sink: Publisher
+}
+
+export type ComponentKind = keyof Made
+
+/** A component as it was declared. Called with options (those of the file have less say), it can be put in a pipeline. */
+export interface Component<K extends ComponentKind = ComponentKind, O extends OptionSet = OptionSet> extends Section<O> {
+  (given?: Partial<Values<O>>): Configured<K>
+  readonly kind: K
+  readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** A component and the options that code gives it. */
+export interface Configured<K extends ComponentKind = ComponentKind> {
+  readonly component: Component<K>
+  readonly given: { readonly [key: string]: unknown }
+}
+
+/**
+ * Declares a component: its options are its parser, its types, its pages in the reference.
+ *
+ * @param declared `name` is the name in `[pipeline:<id>:<name>]`; `create` is called once for each pipeline, before it
+ *   runs, with all options resolved
+ */
+export function defineComponent<K extends ComponentKind, O extends OptionSet>(declared: {
+  kind: K
+  name: string
+  aliases?: readonly string[]
+  summary: string
+  options: O
+  create: (values: Values<O>, context: ComponentContext) => Made[K]
+}): Component<K, O> {
+  const component = (given: Partial<Values<O>> = {}): Configured<K> => ({ component: made as Component<K>, given })
+  const made = Object.assign(component, {
+    kind: declared.kind,
+    title: declared.name,
+    aliases: declared.aliases ?? [],
+    summary: declared.summary,
+    options: declared.options,
+    create: declared.create,
+  }) as unknown as Component<K, O>
+  return made
+}

@@ -1,0 +1,22 @@
+import type { Event, Outcome } from "../event.ts"
+
+/** Where a pipeline's webhooks come in and what the server answers for it. Lengths are in bytes. */
+export interface Route {
+  /** Id of the pipeline, for metrics and logs. */
+  readonly pipeline: string
+  readonly host: string
+  readonly port: number
+  /** Exact, or a prefix when it ends in `/*`. */
+  readonly path: string
+  readonly maxBodyBytes: number
+  /** Lower-case media types, without parameters; undefined: any. */
+  readonly contentTypes: readonly string[] | undefined
+  /** Tests the sender's address; undefined: any may send. */
+  readonly allows: ((address: string) => boolean) | undefined
+  /** Tells a proxy whose X-Forwarded-For counts by its address; undefined: none. */
+  readonly trustsProxy: ((address: string) => boolean) | undefined
+  readonly tls: { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined } | undefined
+  /** The answer for an accepted, dropped or duplicate event. */
+  readonly response: { readonly status: number; readonly body: string; readonly contentType: string | undefined }
+  readonly handle: (event: Event) => Promise<Outcome>
+}

@@ -15,8 +15,14 @@ export interface Route {
   readonly allows: ((address: string) => boolean) | undefined
   /** Tells a proxy whose X-Forwarded-For counts by its address; undefined: none. */
   readonly trustsProxy: ((address: string) => boolean) | undefined
-  readonly tls: { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined } | undefined
+  readonly tls:
+    | { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined }
+    | undefined
   /** The answer for an accepted, dropped or duplicate event. */
-  readonly response: { readonly status: number; readonly body: string; readonly contentType: string | undefined }
+  readonly response: {
+    readonly status: number
+    readonly body: string
+    readonly contentType: string | undefined
+  }
   readonly handle: (event: Event) => Promise<Outcome>
 }

@@ -1,6 +1,6 @@
-import { Registry } from "prom-client"
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
-/** What a pipeline counts. Handles are bound once, when the pipeline is built. */
+/** What a pipeline counts. Handles are bound once, when the pipeline is built; the id "" stands for no pipeline. */
 export interface PipelineMetrics {
   /** A request was answered; status as sent. */
   answered(status: number): void
@@ -16,14 +16,146 @@ export interface ConnectionMetrics {
   batch(records: number, ms: number): void
 }
 
-export class Metrics {
-  readonly registry = new Registry()
+/** What is only known when someone asks. */
+export interface Observed {
+  /** Requests whose answer is outstanding, and the bytes of the in-flight budget that they hold. */
+  inFlight(): { requests: number; bytes: number }
+  /** Each connection's id and whether records can be published to it now. */
+  connections(): Iterable<readonly [id: string, ready: boolean]>
+}
 
-  pipeline(_id: string): PipelineMetrics {
-    return { answered() {}, ended() {}, acknowledged() {} }
+/** Seconds. The low end is the embedded log's commit, the high end the usual delivery timeout and beyond it. */
+const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+
+/** All metrics of one application, in a registry of their own. */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #pipelines = new Map<string, PipelineMetrics>()
+  readonly #requests = new Counter({
+    name: "hookline_http_requests_total",
+    help: "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
+    labelNames: ["pipeline", "status"] as const,
+    registers: [this.#registry],
+  })
+  readonly #events = new Counter({
+    name: "hookline_events_total",
+    help: "Events by outcome (accepted, dropped, rejected) and reason.",
+    labelNames: ["pipeline", "outcome", "reason"] as const,
+    registers: [this.#registry],
+  })
+  readonly #acknowledgement = new Histogram({
+    name: "hookline_acknowledgement_seconds",
+    help: "From the receipt of a request to the broker's acknowledgement of its record.",
+    labelNames: ["pipeline"] as const,
+    buckets: LATENCY_BUCKETS,
+    registers: [this.#registry],
+  })
+  readonly #publish = new Histogram({
+    name: "hookline_publish_seconds",
+    help: "From sending a batch to the broker to its acknowledgement.",
+    labelNames: ["connection"] as const,
+    buckets: LATENCY_BUCKETS,
+    registers: [this.#registry],
+  })
+  readonly #batch = new Histogram({
+    name: "hookline_batch_records",
+    help: "Records in an acknowledged batch.",
+    labelNames: ["connection"] as const,
+    buckets: BATCH_BUCKETS,
+    registers: [this.#registry],
+  })
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry })
   }
 
-  connection(_id: string): ConnectionMetrics {
-    return { batch() {} }
+  /** The handles of a pipeline, the same for every call with its id. */
+  pipeline(id: string): PipelineMetrics {
+    const known = this.#pipelines.get(id)
+    if (known !== undefined) return known
+    const acknowledgement = this.#acknowledgement.labels(id)
+    const made: PipelineMetrics = {
+      answered: boundByFirst((status: number) => this.#requests.labels(id, String(status))),
+      ended: boundByBoth((outcome, reason) => this.#events.labels(id, outcome, reason)),
+      acknowledged: (ms) => acknowledgement.observe(ms / 1000),
+    }
+    this.#pipelines.set(id, made)
+    return made
+  }
+
+  connection(id: string): ConnectionMetrics {
+    const publish = this.#publish.labels(id)
+    const batch = this.#batch.labels(id)
+    return {
+      batch(records, ms) {
+        batch.observe(records)
+        publish.observe(ms / 1000)
+      },
+    }
+  }
+
+  /** Adds the gauges whose values are read from the running application at each scrape. */
+  observe(observed: Observed): void {
+    const gauge = <L extends string>(
+      name: string,
+      help: string,
+      labelNames: L[],
+      read: (gauge: Gauge<L>) => void,
+    ): void => {
+      const made: Gauge<L> = new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [this.#registry],
+        collect: () => read(made),
+      })
+    }
+    gauge("hookline_in_flight_requests", "Requests whose answer is outstanding.", [], (it) =>
+      it.set(observed.inFlight().requests),
+    )
+    gauge(
+      "hookline_in_flight_bytes",
+      "Bytes of request bodies held, counted against max_in_flight_bytes.",
+      [],
+      (it) => it.set(observed.inFlight().bytes),
+    )
+    gauge(
+      "hookline_connection_ready",
+      "1 while records can be published to the connection, else 0.",
+      ["connection"],
+      (it) => {
+        for (const [id, ready] of observed.connections()) it.labels(id).set(ready ? 1 : 0)
+      },
+    )
+  }
+
+  /** The text that Prometheus scrapes, and its content type. */
+  async expose(): Promise<{ text: string; contentType: string }> {
+    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType }
+  }
+}
+
+interface Handle {
+  inc(): void
+}
+
+/** Hot path: binds the label handle of each first argument once. */
+function boundByFirst<A>(bind: (first: A) => Handle): (first: A) => void {
+  const handles = new Map<A, Handle>()
+  return (first) => {
+    let handle = handles.get(first)
+    if (handle === undefined) handles.set(first, (handle = bind(first)))
+    handle.inc()
+  }
+}
+
+/** Hot path: binds the label handle of each pair of arguments once. */
+function boundByBoth<A, B>(bind: (first: A, second: B) => Handle): (first: A, second: B) => void {
+  const handles = new Map<A, (second: B) => void>()
+  return (first, second) => {
+    let inner = handles.get(first)
+    if (inner === undefined) handles.set(first, (inner = boundByFirst((it: B) => bind(first, it))))
+    inner(second)
   }
 }

@@ -1,0 +1,95 @@
+import { custom, list, text, WrongValue } from "../config/options.ts"
+import { HooklineError, PublishError } from "../errors.ts"
+import { Accepted, type Event } from "../event.ts"
+import { refusalOf } from "../http/answer.ts"
+import type { RecordHeader } from "../record.ts"
+import { defineComponent } from "./component.ts"
+import { EXTRACTION_FORM, parseExtraction, type Extract } from "./extraction.ts"
+
+const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
+
+/** Publishes each event to a topic and waits for the broker's acknowledgement. */
+export const BrokerSink = defineComponent({
+  kind: "sink",
+  name: "BrokerSink",
+  aliases: ["KafkaSink"],
+  summary:
+    "Publishes each event to a topic of a connection's broker; the sender is answered after its acknowledgement.",
+  options: {
+    topic: text({
+      // org.apache.kafka.common.internals.Topic
+      pattern: /^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$/,
+      form: "a topic name: 1 to 249 letters, digits, dots, underscores and hyphens",
+      doc: "The topic that events are published to. There is no default on purpose.",
+    }),
+    connection: text({
+      optional: true,
+      doc: "Id of the connection to publish on. Needed only where there are several.",
+    }),
+    key: checked(EXTRACTION_FORM, (value) => parseExtraction(value) !== undefined, {
+      optional: true,
+      doc: "Where a record's key comes from: `json:/pointer` into the body, `header:Name` or `path`. Records of one key keep their order; an event that lacks it is published without a key.",
+    }),
+    headers: list(checked(HEADER_FORM, (value) => parseHeader(value) !== undefined, { doc: "" }), {
+      optional: true,
+      doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. One that an event lacks is left out.",
+    }),
+  },
+  create({ topic, connection, key, headers }, context) {
+    const { broker, deliveryTimeoutMs } = context.connection(connection)
+    broker.prepare([topic])
+    const keyOf = key === undefined ? undefined : must(parseExtraction(key), key)
+    const headerSpecs = headers?.map((header) => must(parseHeader(header), header))
+    // Hot path: one record, one promise of the broker, one outcome.
+    return async (event) => {
+      try {
+        const record = { topic, key: keyOf?.(event), value: event.body, headers: headerSpecs && headersOf(event, headerSpecs) }
+        return new Accepted(await broker.publish(record, event.receivedAtMs + deliveryTimeoutMs))
+      } catch (error) {
+        if (error instanceof PublishError) return refusalOf(error)
+        throw error
+      }
+    }
+  },
+})
+
+interface HeaderSpec {
+  readonly name: string
+  readonly extract: Extract
+}
+
+function parseHeader(header: string): HeaderSpec | undefined {
+  const [, name, rest] = /^([^=\s]+)\s*=\s*(.+)$/.exec(header) ?? []
+  const extract = rest === undefined ? undefined : parseExtraction(rest)
+  return name === undefined || extract === undefined ? undefined : { name, extract }
+}
+
+function headersOf(event: Event, specs: readonly HeaderSpec[]): RecordHeader[] {
+  const headers: RecordHeader[] = []
+  for (const { name, extract } of specs) {
+    const value = extract(event)
+    if (value !== undefined) headers.push([name, value])
+  }
+  return headers
+}
+
+/** A text that has to pass a test. */
+function checked<D extends { doc: string; optional?: true }>(form: string, fits: (value: string) => boolean, declared: D) {
+  const wrong = (value: string): string | undefined =>
+    typeof value === "string" && fits(value) ? undefined : `${JSON.stringify(value)} is not ${form}`
+  return custom<string, D>(
+    form,
+    declared,
+    (value) => {
+      const problem = wrong(value)
+      if (problem !== undefined) throw new WrongValue(problem)
+      return value
+    },
+    wrong,
+  )
+}
+
+function must<T>(value: T | undefined, text: string): T {
+  if (value === undefined) throw new HooklineError("config", `${text} is not ${EXTRACTION_FORM}`)
+  return value
+}

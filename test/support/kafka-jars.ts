@@ -1,0 +1,50 @@
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+
+const VERSION = "4.1.0"
+/** Beside the installed packages, so that every run of this checkout shares it and `npm ci` clears it. */
+export const CACHE = join(import.meta.dir, "../../node_modules/.cache/hookline-kafka")
+
+const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>test</groupId><artifactId>kafka</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${VERSION}</version></dependency>
+    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.24.3</version></dependency>
+  </dependencies>
+</project>
+`
+
+/**
+ * The class path of Apache Kafka, from Maven the first time. Two runs at once each fetch; the first to end is kept.
+ *
+ * @returns the class path, or why there is none
+ */
+export async function kafkaClassPath(): Promise<{ classPath: string } | { missing: string }> {
+  for (const tool of ["java", "mvn"]) {
+    if (Bun.which(tool) === null) return { missing: `${tool} is not installed` }
+  }
+  const jars = join(CACHE, VERSION)
+  if (!existsSync(jars)) {
+    await mkdir(CACHE, { recursive: true })
+    const folder = await mkdtemp(join(CACHE, "fetching-"))
+    try {
+      await writeFile(join(folder, "pom.xml"), POM)
+      const maven = Bun.spawn(["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"], {
+        cwd: folder,
+        stdout: "pipe",
+        stderr: "inherit",
+      })
+      const said = await maven.stdout.text()
+      if ((await maven.exited) !== 0)
+        return { missing: `Maven could not fetch Kafka ${VERSION}: ${said.trim()}` }
+      await rename(join(folder, "jars"), jars).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error
+      })
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+  return { classPath: join(jars, "*") }
+}

@@ -1,0 +1,145 @@
+import { appendFileSync } from "node:fs"
+import { mkdir, writeFile } from "node:fs/promises"
+import { createServer, type AddressInfo } from "node:net"
+import { join } from "node:path"
+import { CACHE } from "./kafka-jars.ts"
+
+const LOG4J = `status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{HH:mm:ss,SSS} %p %m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+`
+const STARTED = "Kafka Server started"
+
+/** One broker process. It ends with the test process, however that ends. */
+export class KafkaNode {
+  readonly #classPath: string
+  readonly #folder: string
+  readonly #name: string
+  #process: Bun.Subprocess<"ignore", "pipe", "pipe"> | undefined
+
+  /** @param folder where the configuration and the data lie; server.properties is there */
+  constructor(classPath: string, folder: string, name: string) {
+    this.#classPath = classPath
+    this.#folder = folder
+    this.#name = name
+  }
+
+  /** Writes server.properties and prepares the data folder. */
+  async format(
+    properties: { readonly [key: string]: string },
+    cluster: string,
+    more: readonly string[],
+  ): Promise<void> {
+    const lines = Object.entries({ ...properties, "log.dirs": join(this.#folder, "data") })
+    await mkdir(this.#folder, { recursive: true })
+    await writeFile(
+      this.#file("server.properties"),
+      lines.map(([key, value]) => `${key}=${value}\n`).join(""),
+    )
+    await writeFile(this.#file("log4j2.properties"), LOG4J)
+    const format = [
+      "kafka.tools.StorageTool",
+      "format",
+      "-t",
+      cluster,
+      "-c",
+      this.#file("server.properties"),
+      ...more,
+    ]
+    const tool = Bun.spawn(["java", "-cp", this.#classPath, ...format], { stdout: "pipe", stderr: "pipe" })
+    const said = (await tool.stdout.text()) + (await tool.stderr.text())
+    if ((await tool.exited) !== 0) throw new Error(`Kafka's storage could not be formatted: ${said}`)
+  }
+
+  /** Starts the broker and waits until it serves. */
+  async start(): Promise<void> {
+    const log = await openLogFile(this.#name)
+    const options = [
+      "-Xmx512m",
+      "-XX:+UseSerialGC",
+      `-Dlog4j2.configurationFile=${this.#file("log4j2.properties")}`,
+    ]
+    const java = Bun.spawn(
+      ["java", ...options, "-cp", this.#classPath, "kafka.Kafka", this.#file("server.properties")],
+      { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    )
+    java.unref()
+    this.#process = java
+    const guard = endWithThisProcess(java.pid)
+    void java.exited.then(() => guard.kill())
+    void keep(java.stderr, log)
+    if (!(await keep(java.stdout, log, STARTED))) throw new Error(`Kafka did not start; its log is ${log}`)
+  }
+
+  get pid(): number {
+    if (this.#process === undefined) throw new Error("the broker was not started")
+    return this.#process.pid
+  }
+
+  /** Stops every thread of the broker; its connections stay open and answer nothing. */
+  pause(): void {
+    process.kill(this.pid, "SIGSTOP")
+  }
+
+  resume(): void {
+    process.kill(this.pid, "SIGCONT")
+  }
+
+  /** kill -9, and waits until it is gone. */
+  async kill(): Promise<void> {
+    this.#process?.kill("SIGKILL")
+    await this.#process?.exited
+  }
+
+  #file(name: string): string {
+    return join(this.#folder, name)
+  }
+}
+
+/** Keeps what a broker says; the log stays for a look after a failed run. */
+async function openLogFile(name: string): Promise<string> {
+  const logs = join(CACHE, "logs")
+  await mkdir(logs, { recursive: true })
+  const log = join(logs, `${name}.log`)
+  await writeFile(log, "")
+  return log
+}
+
+/** Appends a stream to a file until it ends. Resolves true once `until` was seen, false when the stream ends before. */
+function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  void (async () => {
+    let seen = ""
+    for await (const chunk of stream) {
+      appendFileSync(file, chunk)
+      if (seen.includes(until) && seen !== "") continue
+      seen += Buffer.from(chunk).toString()
+      if (seen.includes(until)) resolve(true)
+    }
+    resolve(false)
+  })()
+  return promise
+}
+
+/** A small process that kills another one as soon as this one is gone: its standard input then ends. */
+function endWithThisProcess(pid: number): Bun.Subprocess {
+  const guard = Bun.spawn(["sh", "-c", `cat > /dev/null; kill -9 ${pid}`], {
+    stdin: "pipe",
+    stderr: "ignore",
+  })
+  guard.unref()
+  return guard
+}
+
+/** Ports that were free a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
+  await Promise.all(servers.map((server) => new Promise<void>((done) => server.listen(0, "127.0.0.1", done))))
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map((server) => new Promise<unknown>((done) => server.close(done))))
+  return ports
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from "node:crypto"
+import { rmSync } from "node:fs"
+import { mkdtemp } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Admin } from "@platformatic/kafka"
+import { kafkaClassPath } from "./kafka-jars.ts"
+import { freePorts, KafkaNode } from "./kafka-node.ts"
+
+/** A Kafka that tests may publish to. It is shared: use topics of your own (see `freshTopic`). */
+export interface TestKafka {
+  /** `host:port` of each broker. */
+  readonly bootstrapServers: readonly string[]
+}
+
+/** A Kafka that a test started and may break. */
+export interface OwnKafka extends TestKafka {
+  readonly nodes: readonly KafkaNode[]
+  /** `host:port` of each broker at one of the listeners that were asked for. */
+  readonly listener: (name: string) => readonly string[]
+  /** Kills every broker and removes the data. */
+  readonly stop: () => Promise<void>
+}
+
+export interface KafkaSettings {
+  /** How many brokers; 1 unless given. */
+  readonly brokers?: number
+  /** Listeners beside the plaintext one: name to security protocol. */
+  readonly listeners?: { readonly [name: string]: "PLAINTEXT" | "SSL" | "SASL_PLAINTEXT" | "SASL_SSL" }
+  readonly properties?: { readonly [key: string]: string }
+  /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
+  readonly scram?: readonly string[]
+}
+
+let shared: Promise<TestKafka | undefined> | undefined
+let available: Promise<{ classPath: string } | undefined> | undefined
+
+/**
+ * The Kafka that all test files of a run share, started by the first that asks: the one that
+ * HOOKLINE_TEST_BOOTSTRAP_SERVERS names, else one of its own. Undefined where there is none to be had, which is said
+ * once, loudly; with CI set that is an error instead.
+ */
+export function kafkaForTests(): Promise<TestKafka | undefined> {
+  shared ??= (async () => {
+    const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS
+    if (given !== undefined && given !== "") return { bootstrapServers: given.split(",") }
+    return (await canStartKafka()) ? startKafka() : undefined
+  })()
+  return shared
+}
+
+/** Whether `startKafka` can work here; if not, that is said once, loudly, or is an error with CI set. */
+export async function canStartKafka(): Promise<boolean> {
+  return (await classPath()) !== undefined
+}
+
+function classPath(): Promise<{ classPath: string } | undefined> {
+  available ??= (async () => {
+    const found = await kafkaClassPath()
+    if ("classPath" in found) return found
+    if (process.env.CI)
+      throw new Error(`with CI set the Kafka tests may not be skipped, but ${found.missing}`)
+    process.stderr.write(`\n*** THE TESTS THAT NEED KAFKA ARE SKIPPED: ${found.missing} ***\n\n`)
+    return undefined
+  })()
+  return available
+}
+
+/** Starts brokers of Apache Kafka in KRaft mode on free ports of 127.0.0.1, each a controller as well. */
+export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka> {
+  const found = await classPath()
+  if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
+  const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
+  const count = settings.brokers ?? 1
+  const names = ["PLAINTEXT", ...Object.keys(settings.listeners ?? {}), "CONTROLLER"]
+  const ports = await freePorts(count * names.length)
+  const port = (node: number, name: string): number => ports[node * names.length + names.indexOf(name)]!
+  const cluster = randomUUID()
+  const all = Array.from({ length: count }, (_, node) => node)
+  const nodes = all.map((node) => {
+    return new KafkaNode(found.classPath, join(folder, `${node}`), `${port(node, "PLAINTEXT")}`)
+  })
+  const address = (node: number, name: string): string => `127.0.0.1:${port(node, name)}`
+  await Promise.all(
+    nodes.map(async (made, node) => {
+      const properties = {
+        ...broker(count),
+        "node.id": `${node + 1}`,
+        "controller.quorum.voters": all.map((n) => `${n + 1}@${address(n, "CONTROLLER")}`).join(","),
+        listeners: names.map((name) => `${name}://${address(node, name)}`).join(","),
+        "listener.security.protocol.map": Object.entries({
+          PLAINTEXT: "PLAINTEXT",
+          CONTROLLER: "PLAINTEXT",
+          ...settings.listeners,
+        })
+          .map(([name, protocol]) => `${name}:${protocol}`)
+          .join(","),
+        ...settings.properties,
+      }
+      await made.format(
+        properties,
+        cluster,
+        (settings.scram ?? []).flatMap((user) => ["--add-scram", user]),
+      )
+    }),
+  )
+  await Promise.all(nodes.map((node) => node.start()))
+  return {
+    bootstrapServers: all.map((node) => address(node, "PLAINTEXT")),
+    listener: (name) => all.map((node) => address(node, name)),
+    nodes,
+    stop: async () => {
+      await Promise.all(nodes.map((node) => node.kill()))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Settings for one machine, short waits and few threads. */
+function broker(count: number): { readonly [key: string]: string } {
+  const replicas = `${Math.min(count, 3)}`
+  return {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "default.replication.factor": replicas,
+    "offsets.topic.replication.factor": replicas,
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": replicas,
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": replicas,
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+  }
+}
+
+/** A topic name that no other test uses. */
+export function freshTopic(word = "test"): string {
+  return `${word}-${randomUUID().slice(0, 8)}`
+}
+
+/** Creates a topic and waits until every partition of it has a leader. */
+export async function createTopic(
+  kafka: TestKafka,
+  topic: string,
+  {
+    partitions = 1,
+    replicas = -1,
+    configs = {},
+  }: { partitions?: number; replicas?: number; configs?: { [key: string]: string } } = {},
+): Promise<void> {
+  const admin = openAdmin(kafka)
+  try {
+    const settings = Object.entries(configs).map(([name, value]) => ({ name, value }))
+    await admin.createTopics({ topics: [topic], partitions, replicas, configs: settings })
+    const ready = async (): Promise<boolean> => {
+      const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
+      const made = topics.get(topic)
+      return made?.partitionsCount === partitions && made.partitions.every(({ leader }) => leader >= 0)
+    }
+    while (!(await ready())) await Bun.sleep(20)
+  } finally {
+    await admin.close()
+  }
+}
+
+/** The client library's own way to administer a cluster. To be closed. */
+export function openAdmin(kafka: TestKafka): Admin {
+  return new Admin({
+    clientId: "hookline-test",
+    bootstrapBrokers: [...kafka.bootstrapServers],
+    retries: 50,
+    retryDelay: 50,
+  })
+}

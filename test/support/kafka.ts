@@ -135,6 +135,9 @@ function broker(count: number): { readonly [key: string]: string } {
     "num.network.threads": "2",
     "num.io.threads": "2",
     "log.cleaner.dedupe.buffer.size": "4194304",
+    // A broker that was killed may come back once its session is over.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "500",
   }
 }
 

@@ -1,0 +1,89 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
+import { version } from "../package.json" with { type: "json" }
+import type { ReadFrom } from "./brokers/broker.ts"
+import { check } from "./commands/check.ts"
+import { run } from "./commands/run.ts"
+import { tail, TAIL_OUTPUTS, type TailOutput } from "./commands/tail.ts"
+import { topics } from "./commands/topics.ts"
+import { HooklineError } from "./errors.ts"
+
+const config = (): Option =>
+  new Option("-c, --config <file>", "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)")
+const connection = (): Option =>
+  new Option("--connection <id>", "which connection's log to read, where the file has several")
+
+const program = new Command("hookline")
+  .description("Receives webhooks, validates and enriches them, and publishes each one durably to a topic.")
+  .version(version)
+  .showHelpAfterError("(hookline --help tells what there is)")
+  .exitOverride()
+
+program
+  .command("run", { isDefault: true })
+  .description("run the pipelines of the configuration file until SIGTERM or SIGINT (also without a command)")
+  .addOption(config())
+  .addHelpText(
+    "after",
+    `
+SIGTERM and SIGINT stop it in order: nothing new is accepted, what was accepted is answered and published within
+drain_timeout, and it exits 0. A second signal ends it at once.
+
+Exit status: 0 after an orderly stop, 64 for a wrong command line, 66 for a file that can't be read, 69 for a port in use
+or a log that another process writes to, 70 for a fault, 74 for a disk that fails, 78 for a wrong configuration.`,
+  )
+  .action((options: { config?: string }) => run(options.config))
+
+program
+  .command("check")
+  .description("read the configuration file, say everything that is wrong with it, and exit 0 or 78; nothing is started")
+  .addOption(config())
+  .action((options: { config?: string }) => check(options.config))
+
+program
+  .command("tail")
+  .description("print the records of a topic, oldest first, one a line")
+  .argument("<topic>", "the topic")
+  .addOption(config())
+  .addOption(connection())
+  .option("--from <where>", "beginning, end, or an offset (of each partition)", parseFrom, "beginning")
+  .option("-f, --follow", "go on with new records until interrupted", false)
+  .addOption(
+    new Option("-o, --output <form>", "value: the record's value; json: its place, time, key, headers and value")
+      .choices(TAIL_OUTPUTS)
+      .default("value"),
+  )
+  .action(
+    (
+      topic: string,
+      options: { config?: string; connection?: string; from: ReadFrom; follow: boolean; output: TailOutput },
+    ) => tail(topic, options),
+  )
+
+program
+  .command("topics")
+  .description("list the topics of a connection's log: partitions, records and bytes")
+  .addOption(config())
+  .addOption(connection())
+  .action((options: { config?: string; connection?: string }) => topics(options))
+
+function parseFrom(text: string): ReadFrom {
+  if (text === "beginning" || text === "end") return text
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError("It is beginning, end or an offset from 0.")
+}
+
+/** Exit status for a wrong command line: EX_USAGE of sysexits.h. */
+const EX_USAGE = 64
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EX_USAGE
+  else if (error instanceof HooklineError) {
+    console.error(error.message)
+    process.exitCode = error.exitCode
+  } else {
+    console.error(error)
+    process.exitCode = 70
+  }
+}

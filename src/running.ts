@@ -1,0 +1,128 @@
+import { openAdmin } from "./admin/server.ts"
+import type { Broker } from "./brokers/broker.ts"
+import type { ComponentContext, ComponentKind, Made } from "./components/component.ts"
+import { openBroker } from "./connection.ts"
+import { HooklineError } from "./errors.ts"
+import type { Route } from "./http/route.ts"
+import { openServers } from "./http/server.ts"
+import { composePipeline } from "./pipeline.ts"
+import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
+import { openLog, type Logger } from "./telemetry/log.ts"
+import { Metrics } from "./telemetry/metrics.ts"
+
+/** Where a pipeline takes webhooks in. */
+export interface Listening {
+  readonly pipeline: string
+  /** With the port that is bound and the path: `http://127.0.0.1:8080/webhook`. */
+  readonly url: string
+}
+
+/** A plan that runs. */
+export interface Running {
+  readonly log: Logger
+  readonly listening: readonly Listening[]
+  /** Drains, flushes, closes. Called again, it waits for the same end. */
+  stop(): Promise<void>
+}
+
+/**
+ * Opens everything that a plan names: connections, pipelines, listeners, in this order, so that nobody is let in before
+ * there is somewhere to go.
+ *
+ * @throws HooklineError when a part can't be opened; those before it are closed again
+ */
+export async function runPlan(plan: Plan): Promise<Running> {
+  const { service } = plan
+  const log = openLog({ level: service.log_level, format: service.log_format })
+  const metrics = new Metrics()
+  const brokers = new Map<string, Broker>()
+  const closeBrokers = async (): Promise<void> => {
+    await Promise.all([...brokers.values()].map((broker) => broker.close()))
+  }
+
+  try {
+    for (const [id, connection] of plan.connections) {
+      const deps = { log: log.child({ connection: id }), metrics: metrics.connection(id) }
+      brokers.set(id, openBroker(connection, deps))
+    }
+    const routes = plan.pipelines.map((pipeline) => build(pipeline, { plan, brokers, metrics, log }))
+    const servers = openServers(routes, {
+      maxInFlightBytes: service.max_in_flight_bytes,
+      headerTimeoutMs: service.header_timeout,
+      bodyTimeoutMs: service.body_timeout,
+      log,
+      metrics: (id) => metrics.pipeline(id),
+    })
+
+    let stopped: Promise<void> | undefined
+    const problems = (): Iterable<readonly [string, string | undefined]> =>
+      [...brokers].map(([id, broker]) => {
+        const ready = broker.ready()
+        return [id, ready === true ? undefined : ready] as const
+      })
+    metrics.observe({
+      inFlight: () => servers.inFlight(),
+      connections: () => [...problems()].map(([id, problem]) => [id, problem === undefined] as const),
+    })
+    let admin
+    try {
+      const status = { connections: problems, draining: () => stopped !== undefined, metrics: () => metrics.expose() }
+      admin = plan.admin.listen === "off" ? undefined : openAdmin(plan.admin.listen, plan.admin.token, status)
+    } catch (error) {
+      await servers.drain(0)
+      throw error
+    }
+
+    const listening = routes.map(({ pipeline, path }, i) => ({ pipeline, url: servers.urls[i]! + path }))
+    for (const it of listening) log.info(it, "listening")
+    if (admin !== undefined) log.info({ url: admin.url }, "admin listening")
+    return {
+      log,
+      listening,
+      stop: () =>
+        (stopped ??= (async () => {
+          log.info({ drain_timeout_ms: service.drain_timeout, ...servers.inFlight() }, "stopping")
+          await servers.drain(service.drain_timeout)
+          await closeBrokers()
+          await admin?.close()
+          log.info("stopped")
+        })()),
+    }
+  } catch (error) {
+    await closeBrokers()
+    throw error
+  }
+}
+
+interface Surroundings {
+  readonly plan: Plan
+  readonly brokers: ReadonlyMap<string, Broker>
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+/** Makes a pipeline's components and joins them; the route is where its events come in. */
+function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log }: Surroundings): Route {
+  const { id } = pipeline
+  const context: ComponentContext = {
+    pipeline: id,
+    log: log.child({ pipeline: id }),
+    connection: (named) => {
+      const connectionId = named ?? [...brokers.keys()][0]
+      const broker = connectionId === undefined ? undefined : brokers.get(connectionId)
+      if (connectionId === undefined || broker === undefined) {
+        throw new HooklineError("internal", `pipeline ${id} names the connection ${named}, which is not open`)
+      }
+      return { broker, deliveryTimeoutMs: plan.connections.get(connectionId)!.values.delivery_timeout }
+    },
+  }
+  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
+    component.create(values, context)
+  const handle = composePipeline({
+    processors: pipeline.processors.map((it) => (typeof it === "function" ? it : make(it))),
+    publish: make(pipeline.sink),
+    metrics: metrics.pipeline(id),
+    log: context.log,
+  })
+  return make(pipeline.source)(handle)
+}

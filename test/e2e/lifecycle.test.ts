@@ -1,0 +1,140 @@
+import { afterAll, expect, test } from "bun:test"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const conf = (directory: string, more = ""): string => `
+[connection:log]
+directory = ${directory}
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[admin]
+listen = 127.0.0.1:0
+${more}`
+
+test("SIGTERM ends it with status 0 after what was accepted is answered", async () => {
+  const running = await startHookline(conf("sigterm"), { folder: folder.path })
+  const answers = Promise.all(
+    Array.from({ length: 50 }, async (_, n) => {
+      const answer = await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })
+      if (n === 0) running.signal("SIGTERM")
+      return answer.status
+    }),
+  )
+  const statuses = await answers
+  expect(await running.exited).toBe(0)
+  expect(new Set(statuses).isSubsetOf(new Set([200, 503]))).toBe(true)
+
+  const { stdout } = await hookline(["tail", "webhooks", "-c", `${folder.path}/pipelines.conf`])
+  const published = stdout.split("\n").filter((line) => line !== "")
+  expect(published.length).toBe(statuses.filter((status) => status === 200).length)
+})
+
+test("the admin listener tells health, readiness and metrics", async () => {
+  const running = await startHookline(conf("admin"), { folder: folder.path })
+  try {
+    const admin = running.adminUrl!
+    expect((await fetch(`${admin}/healthz`)).status).toBe(200)
+    const ready = await fetch(`${admin}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([200, { status: "ready", connections: { log: "ready" } }])
+
+    await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
+    await fetch(running.urls["webhooks"]!, { method: "POST", body: "[]" })
+    const metrics = await (await fetch(`${admin}/metrics`)).text()
+    for (const line of [
+      `hookline_http_requests_total{pipeline="webhooks",status="200"} 1`,
+      `hookline_http_requests_total{pipeline="webhooks",status="400"} 1`,
+      `hookline_events_total{pipeline="webhooks",outcome="accepted",reason=""} 1`,
+      `hookline_events_total{pipeline="webhooks",outcome="rejected",reason="not_an_object"} 1`,
+      `hookline_acknowledgement_seconds_count{pipeline="webhooks"} 1`,
+      `hookline_publish_seconds_count{connection="log"} 1`,
+      `hookline_batch_records_sum{connection="log"} 1`,
+      `hookline_in_flight_requests 0`,
+      `hookline_in_flight_bytes 0`,
+      `hookline_connection_ready{connection="log"} 1`,
+    ]) {
+      expect(metrics).toContain(`${line}\n`)
+    }
+  } finally {
+    await running.stop()
+  }
+})
+
+test("an admin token guards the metrics and the reasons, not the probes", async () => {
+  const guarded = conf("token").replace("listen = 127.0.0.1:0", "listen = 127.0.0.1:0\ntoken = obviously-fake-token")
+  const running = await startHookline(guarded, { folder: folder.path })
+  try {
+    const admin = running.adminUrl!
+    const withToken = { headers: { Authorization: "Bearer obviously-fake-token" } }
+    expect((await fetch(`${admin}/metrics`)).status).toBe(401)
+    expect((await fetch(`${admin}/metrics`, { headers: { Authorization: "Bearer wrong" } })).status).toBe(401)
+    expect((await fetch(`${admin}/metrics`, withToken)).status).toBe(200)
+    expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: "ready" })
+    expect(await (await fetch(`${admin}/readyz`, withToken)).json()).toEqual({
+      status: "ready",
+      connections: { log: "ready" },
+    })
+    expect(running.output()).not.toContain("obviously-fake-token")
+  } finally {
+    await running.stop()
+  }
+})
+
+test("a refused event gives one log line with its reason and never its body", async () => {
+  const running = await startHookline(conf("logs"), { folder: folder.path })
+  try {
+    await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"card":"4242-obviously-fake",}` })
+    await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"card":"4242-obviously-fake"}` })
+  } finally {
+    await running.stop()
+  }
+  const refused = running.log.filter((line) => line["reason"] !== undefined)
+  expect(refused).toHaveLength(1)
+  expect(refused[0]).toMatchObject({ pipeline: "webhooks", reason: "invalid_json", status: 400 })
+  expect(running.output()).not.toContain("4242")
+})
+
+test("a port in use is status 69 and says which", async () => {
+  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+  await Bun.write(`${folder.path}/busy.conf`, conf("busy").replace("port = 0", `port = ${other.port}`))
+  const { status, stderr } = await hookline(["run", "-c", `${folder.path}/busy.conf`])
+  expect(status).toBe(69)
+  expect(stderr).toContain(`127.0.0.1:${other.port}`)
+})
+
+test("a second process on the same embedded log is status 69 and says who holds it", async () => {
+  const running = await startHookline(conf("locked"), { folder: folder.path })
+  try {
+    const { status, stderr } = await hookline(["run", "-c", `${folder.path}/pipelines.conf`])
+    expect(status).toBe(69)
+    expect(stderr).toContain(String(running.pid))
+  } finally {
+    await running.stop()
+  }
+})
+
+test("a configuration file that is not there is status 66 and says what to do", async () => {
+  const { status, stderr } = await hookline(["run", "-c", "no-such.conf"])
+  expect(status).toBe(66)
+  expect(stderr).toContain("no-such.conf")
+})
+
+test("a wrong command line is status 64", async () => {
+  for (const args of [["frobnicate"], ["tail"], ["tail", "webhooks", "--from", "yesterday"], ["run", "--no-such-flag"]]) {
+    expect((await hookline(args)).status).toBe(64)
+  }
+})
+
+test("every command has help, and the version is the package's", async () => {
+  for (const command of [[], ["run"], ["check"], ["tail"], ["topics"]]) {
+    const { status, stdout } = await hookline([...command, "--help"])
+    expect(status).toBe(0)
+    expect(stdout).toContain("Usage: hookline")
+  }
+  const { version } = (await Bun.file(`${import.meta.dir}/../../package.json`).json()) as { version: string }
+  expect((await hookline(["--version"])).stdout.trim()).toBe(version)
+})

@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const root = join(import.meta.dir, "..", "..")
+
+/** A line of Hookline's log. */
+export interface LogLine {
+  level: number
+  msg: string
+  [key: string]: unknown
+}
+
+/** A Hookline that runs as a process of its own, as its users run it. */
+export interface RunningHookline {
+  readonly pid: number
+  /** Where each pipeline listens, by its id; filled when it does. */
+  readonly urls: { readonly [pipeline: string]: string }
+  /** Where the admin server listens. */
+  readonly adminUrl: string | undefined
+  readonly log: readonly LogLine[]
+  /** Resolves with the first line, past or to come, that passes the test; rejects when the process ends before it. */
+  logged(test: (line: LogLine) => boolean): Promise<LogLine>
+  /** Everything that was written to standard output and standard error. */
+  output(): string
+  signal(signal: NodeJS.Signals): void
+  /** Resolves with the exit status, or the name of the signal that ended it. */
+  readonly exited: Promise<number | NodeJS.Signals>
+  /** SIGTERM, then the end. */
+  stop(): Promise<number | NodeJS.Signals>
+}
+
+/** Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder. */
+export async function startHookline(
+  configuration: string,
+  options: { folder: string; env?: { [name: string]: string } },
+): Promise<RunningHookline> {
+  const file = join(options.folder, "pipelines.conf")
+  await Bun.write(file, configuration)
+  const child = Bun.spawn([process.execPath, join(root, "src/cli.ts"), "run", "-c", file], {
+    cwd: options.folder,
+    env: { ...process.env, ...options.env },
+    stdout: "pipe",
+    stderr: "pipe",
+  })
+  const log: LogLine[] = []
+  const urls: { [pipeline: string]: string } = {}
+  let adminUrl: string | undefined
+  let output = ""
+  let ended = false
+  let changed = Promise.withResolvers<void>()
+  const wake = (): void => {
+    changed.resolve()
+    changed = Promise.withResolvers()
+  }
+  const exited = child.exited.then((status) => child.signalCode ?? status)
+
+  const read = async (stream: ReadableStream<Uint8Array>, parse: boolean): Promise<void> => {
+    let rest = ""
+    const decoder = new TextDecoder()
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true })
+      output += text
+      if (!parse) continue
+      const lines = (rest + text).split("\n")
+      rest = lines.pop()!
+      for (const line of lines) {
+        const entry = JSON.parse(line) as LogLine
+        log.push(entry)
+        if (typeof entry["url"] === "string") {
+          if (typeof entry["pipeline"] === "string") urls[entry["pipeline"]] = entry["url"]
+          else adminUrl = entry["url"]
+        }
+      }
+      wake()
+    }
+  }
+  const done = Promise.all([read(child.stdout, true), read(child.stderr, false)]).then(() => {
+    ended = true
+    wake()
+  })
+
+  const logged: RunningHookline["logged"] = async (test) => {
+    for (let seen = 0; ; ) {
+      for (; seen < log.length; seen++) if (test(log[seen]!)) return log[seen]!
+      if (ended) throw new Error(`hookline ended before the awaited line:\n${output}`)
+      await changed.promise
+    }
+  }
+  await logged((line) => line.msg === "started")
+  return {
+    pid: child.pid,
+    urls,
+    get adminUrl() {
+      return adminUrl
+    },
+    log,
+    logged,
+    output: () => output,
+    signal: (signal) => child.kill(signal),
+    exited,
+    async stop() {
+      child.kill("SIGTERM")
+      const status = await exited
+      await done
+      return status
+    },
+  }
+}
+
+/** Runs `hookline` with arguments to its end. */
+export async function hookline(
+  args: readonly string[],
+  options: { cwd?: string; env?: { [name: string]: string } } = {},
+): Promise<{ status: number; stdout: string; stderr: string }> {
+  const child = Bun.spawn([process.execPath, join(root, "src/cli.ts"), ...args], {
+    cwd: options.cwd ?? root,
+    env: { ...process.env, ...options.env },
+    stdout: "pipe",
+    stderr: "pipe",
+  })
+  const [stdout, stderr, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { status, stdout, stderr }
+}
+
+/** A folder for one test that is gone after it: `using folder = temporaryFolder()`. */
+export function temporaryFolder(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), "hookline-test-"))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}

@@ -25,13 +25,23 @@ export interface ParseContext {
 }
 
 /** The value does not have the option's form. The message says what would be right, without repeating the key. */
-export class WrongValue extends Error {}
+export class WrongValue extends Error {
+  /** The message for a value that must not be printed. Without it, it is told that the value is not of the form. */
+  readonly unquoted: string | undefined
+
+  constructor(message: string, unquoted?: string) {
+    super(message)
+    this.unquoted = unquoted
+  }
+}
 
 // oxlint-disable-next-line no-explicit-any
 type AnyOption = Option<any>
 export type OptionSet = { readonly [key: string]: AnyOption }
 /** The values of a set of options, by key. */
-export type Values<O extends OptionSet> = { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never }
+export type Values<O extends OptionSet> = {
+  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never
+}
 
 interface Described {
   doc: string
@@ -49,7 +59,7 @@ type Declared = Described | WithDefault | Optional
 
 type Parsed<T, D extends Declared> = D extends Optional ? Option<T | undefined> : Option<T>
 
-/** Builds an option of a form. `read` throws WrongValue; `show` writes a value as the file would, to check values given in code. */
+/** Builds an option of a form. `read` throws WrongValue; `wrong` checks a value given in code. */
 function option<T, D extends Declared>(
   form: string,
   declared: D,
@@ -69,19 +79,35 @@ function option<T, D extends Declared>(
   return made as unknown as Parsed<T, D>
 }
 
-const notA = (form: string, text: string): WrongValue => new WrongValue(`${JSON.stringify(text)} is not ${form}`)
+/** A value as messages quote it: on one line, and not longer than a line. */
+export function quote(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 79)}…` : value)
+  if (Array.isArray(value)) return "a list"
+  return typeof value === "function" || (typeof value === "object" && value !== null)
+    ? `a value of type ${typeof value}`
+    : String(value)
+}
+
+const notA = (form: string, text: string): WrongValue =>
+  new WrongValue(`${quote(text)} is not ${form}`, `is not ${form}`)
+
+const outOf = (bounds: string, text: string): WrongValue => new WrongValue(`${quote(text)} ${bounds}`, bounds)
 
 /** Checks a value given in code by its type and a test, with the same words as a text of the file. */
 const guard =
   <T>(form: string, fits: (value: T) => boolean) =>
   (value: T): string | undefined =>
-    fits(value) ? undefined : `${JSON.stringify(value)} is not ${form}`
+    fits(value) ? undefined : `${quote(value)} is not ${form}`
 
-/** Any text. Not empty unless its default is. */
-export function text<D extends Declared & { pattern?: RegExp; form?: string }>(declared: D): Parsed<string, D> {
-  const form = declared.form ?? "a text"
+/** Any text, or one that `pattern` or `accepts` takes; `form` says which. Not empty unless its default is. */
+export function text<
+  D extends Declared & { pattern?: RegExp; accepts?: (text: string) => boolean; form?: string },
+>(declared: D): Parsed<string, D> {
+  const { pattern, accepts, form = "a text" } = declared
+  const mayBeEmpty = "default" in declared && declared.default === ""
   const fits = (value: string): boolean =>
-    typeof value === "string" && (declared.pattern === undefined || declared.pattern.test(value))
+    typeof value === "string" &&
+    (value === "" ? mayBeEmpty : (pattern?.test(value) ?? true) && (accepts?.(value) ?? true))
   return option(
     form,
     declared,
@@ -110,26 +136,30 @@ export function integer<D extends Declared & { min: number; max: number }>(decla
   )
 }
 
-/** One of a few words. */
-export function oneOf<const W extends string, D extends Declared>(words: readonly W[], declared: D): Parsed<W, D> {
+/** One of a few words; the file may spell them in any case. */
+export function oneOf<const W extends string, D extends Declared>(
+  words: readonly W[],
+  declared: D,
+): Parsed<W, D> {
   const form = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`
-  const fits = (value: string): value is W => (words as readonly string[]).includes(value)
   return option<W, D>(
     form,
     declared,
     (value) => {
-      const word = value.toLowerCase()
-      if (!fits(word)) throw notA(form, value)
+      const word = words.find((word) => word.toLowerCase() === value.toLowerCase())
+      if (word === undefined) throw notA(form, value)
       return word
     },
-    guard(form, fits),
+    guard<W>(form, (value) => words.includes(value)),
   )
 }
 
 const DURATION_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /** A length of time, in milliseconds in code. */
-export function duration<D extends Declared & { minMs?: number; maxMs?: number }>(declared: D): Parsed<number, D> {
+export function duration<D extends Declared & { minMs?: number; maxMs?: number }>(
+  declared: D,
+): Parsed<number, D> {
   const minMs = declared.minMs ?? 0
   const maxMs = declared.maxMs ?? Number.MAX_SAFE_INTEGER
   const form = "a duration such as 500ms, 5s, 2m, 24h or 7d"
@@ -141,12 +171,18 @@ export function duration<D extends Declared & { minMs?: number; maxMs?: number }
     (value) => {
       const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/i.exec(value)
       if (match === null) throw notA(form, value)
-      const ms = Math.round(Number(match[1]) * DURATION_MS[match[2]!.toLowerCase() as keyof typeof DURATION_MS])
+      const ms = Math.round(
+        Number(match[1]) * DURATION_MS[match[2]!.toLowerCase() as keyof typeof DURATION_MS],
+      )
       const outside = bounds(ms)
-      if (outside !== undefined) throw new WrongValue(`${value} ${outside}`)
+      if (outside !== undefined) throw outOf(outside, value)
       return ms
     },
-    (ms) => (typeof ms === "number" && ms >= 0 ? bounds(ms) : `${JSON.stringify(ms)} is not a number of milliseconds`),
+    (ms) => {
+      if (typeof ms !== "number" || !(ms >= 0)) return `${quote(ms)} is not a number of milliseconds`
+      const outside = bounds(ms)
+      return outside && `${ms} milliseconds ${outside}`
+    },
   )
 }
 
@@ -157,7 +193,17 @@ function showDuration(ms: number): string {
   return `${ms}ms`
 }
 
-const SIZE_BYTES = { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3, tib: 1024 ** 4, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 } as const
+const SIZE_BYTES = {
+  b: 1,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+  tib: 1024 ** 4,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+} as const
 
 /** A number of bytes. */
 export function size<D extends Declared & { min?: number; max?: number }>(declared: D): Parsed<number, D> {
@@ -175,11 +221,14 @@ export function size<D extends Declared & { min?: number; max?: number }>(declar
       if (match === null || !(unit in SIZE_BYTES)) throw notA(form, value)
       const bytes = Math.round(Number(match[1]) * SIZE_BYTES[unit])
       const outside = bounds(bytes)
-      if (outside !== undefined) throw new WrongValue(`${value} ${outside}`)
+      if (outside !== undefined) throw outOf(outside, value)
       return bytes
     },
-    (bytes) =>
-      Number.isInteger(bytes) && bytes >= 0 ? bounds(bytes) : `${JSON.stringify(bytes)} is not a number of bytes`,
+    (bytes) => {
+      if (!Number.isInteger(bytes) || bytes < 0) return `${quote(bytes)} is not a number of bytes`
+      const outside = bounds(bytes)
+      return outside && `${bytes} ${outside}`
+    },
   )
 }
 
@@ -191,11 +240,12 @@ export function list<T, D extends Declared>(of: Option<T>, declared: D): Parsed<
     declared,
     (value, context) => {
       const items = splitList(value)
-      if (items.length === 0) throw new WrongValue(`is empty; it wants ${form}`)
+      if (items.length === 0) throw notA(form, value)
       return items.map((item) => of.parse(item, context) as T)
     },
     (items) => {
-      if (!Array.isArray(items) || items.length === 0) return `${JSON.stringify(items)} is not a list with items`
+      if (!Array.isArray(items) || items.length === 0)
+        return `${quote(items)} ${Array.isArray(items) ? "without items " : ""}is not ${form}`
       for (const item of items) {
         const problem = of.wrong(item as Exclude<T, undefined>)
         if (problem !== undefined) return problem

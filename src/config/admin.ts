@@ -1,0 +1,50 @@
+import ipaddr from "ipaddr.js"
+import { parseEndpoint, type Endpoint } from "./endpoint.ts"
+import { custom, quote, text, WrongValue } from "./options.ts"
+import { defineSection } from "./section.ts"
+
+const LISTEN_FORM = "host:port (an IPv6 address in brackets), or off"
+
+/** The admin listener: probes and metrics. */
+export const ADMIN = defineSection({
+  title: "admin",
+  aliases: [],
+  summary: "The listener for `/healthz`, `/readyz` and `/metrics`.",
+  options: {
+    listen: custom<Endpoint | "off", { doc: string; default: string }>(
+      LISTEN_FORM,
+      {
+        default: "127.0.0.1:9464",
+        doc: "Where it listens; `off` turns it off. Elsewhere than on a loopback address it wants `token`.",
+      },
+      (value) => {
+        const endpoint = value.toLowerCase() === "off" ? "off" : parseEndpoint(value)
+        if (endpoint === undefined) throw new WrongValue(`${quote(value)} is not ${LISTEN_FORM}`)
+        return endpoint
+      },
+      (value) =>
+        value === "off" || (typeof value?.host === "string" && Number.isInteger(value.port))
+          ? undefined
+          : `${quote(value)} is not a { host, port }, or "off"`,
+    ),
+    token: text({
+      optional: true,
+      secret: true,
+      doc: "What callers must present as `Authorization: Bearer <token>`. Without it anyone who reaches the listener may call it.",
+    }),
+  },
+  check({ values: { listen }, isGiven, wrong }) {
+    if (listen === undefined || listen === "off" || isLoopback(listen.host) || isGiven("token")) return
+    wrong(
+      "listen",
+      "is not a loopback address and there is no token; add token = <secret>, or listen on 127.0.0.1",
+    )
+  },
+})
+
+function isLoopback(host: string): boolean {
+  return (
+    host.toLowerCase() === "localhost" ||
+    (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback")
+  )
+}

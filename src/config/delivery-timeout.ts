@@ -1,0 +1,9 @@
+import { duration } from "./options.ts"
+
+/** An option of every kind of connection. */
+export const deliveryTimeout = duration({
+  minMs: 1,
+  maxMs: 3_600_000,
+  default: "5s",
+  doc: "How long an event may take from its receipt to the broker's acknowledgement, then the sender gets 503.",
+})

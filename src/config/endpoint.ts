@@ -1,0 +1,20 @@
+import { isIP } from "node:net"
+
+/** A host and a port, as in `localhost:9092`, `192.0.2.7:80` or `[::1]:9464`. */
+export interface Endpoint {
+  /** A name or an address; an IPv6 one without its brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+/** Reads host:port; undefined when it is none. The port may be 0, which lets the system choose where one listens. */
+export function parseEndpoint(text: string): Endpoint | undefined {
+  const [, v6, name, digits] = /^(?:\[([^\]]+)\]|([^\s:/[\]]+)):(\d{1,5})$/.exec(text) ?? []
+  const port = Number(digits)
+  if (!(port <= 65_535) || (v6 !== undefined && isIP(v6) !== 6)) return undefined
+  return { host: v6 ?? name ?? "", port }
+}
+
+export function formatEndpoint({ host, port }: Endpoint): string {
+  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+}

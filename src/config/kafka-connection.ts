@@ -1,0 +1,80 @@
+import { deliveryTimeout } from "./delivery-timeout.ts"
+import { parseEndpoint } from "./endpoint.ts"
+import { list, oneOf, path, text } from "./options.ts"
+import { defineSection, type Checking } from "./section.ts"
+
+/** A connection to Apache Kafka. Keys are named as librdkafka names them. */
+export const KAFKA = defineSection({
+  title: "Kafka connection",
+  aliases: [],
+  summary:
+    "`[connection:<id>]` with `bootstrap_servers`: events are published to Apache Kafka, with acks=all and idempotence.",
+  options: {
+    bootstrap_servers: list(
+      text({ accepts: (server) => (parseEndpoint(server)?.port ?? 0) > 0, form: "host:port", doc: "" }),
+      { doc: "Brokers to begin with, as host:port; the others are learned from them." },
+    ),
+    security_protocol: oneOf(["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"], {
+      default: "plaintext",
+      doc: "Whether the connection is encrypted (`ssl`) and whether the client names itself (`sasl`).",
+    }),
+    sasl_mechanism: oneOf(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], {
+      optional: true,
+      doc: "How the client proves its name. Required with a sasl protocol.",
+    }),
+    sasl_username: text({ optional: true, doc: "Required with a sasl protocol." }),
+    sasl_password: text({ optional: true, secret: true, doc: "Required with a sasl protocol." }),
+    ssl_ca_location: path({
+      optional: true,
+      doc: "PEM file with the CAs that brokers' certificates are checked against, instead of the public ones.",
+    }),
+    ssl_certificate_location: path({
+      optional: true,
+      doc: "PEM file with the client's certificate, with `ssl_key_location`.",
+    }),
+    ssl_key_location: path({
+      optional: true,
+      doc: "PEM file with the client's private key, with `ssl_certificate_location`.",
+    }),
+    compression_type: oneOf(["none", "gzip", "snappy", "lz4", "zstd"], {
+      default: "none",
+      doc: "How batches are compressed.",
+    }),
+    client_id: text({ default: "hookline", doc: "The name that brokers see in their logs and quotas." }),
+    delivery_timeout: deliveryTimeout,
+  },
+  check(checking) {
+    checkSasl(checking)
+    checkSsl(checking)
+  },
+})
+
+type KafkaChecking = Checking<(typeof KAFKA)["options"]>
+
+function checkSasl({ values: { security_protocol: protocol }, isGiven, wrong }: KafkaChecking): void {
+  if (protocol === undefined) return
+  const keys = ["sasl_mechanism", "sasl_username", "sasl_password"] as const
+  if (protocol.startsWith("sasl_")) {
+    for (const key of keys) {
+      if (!isGiven(key)) wrong(key, `is missing; security_protocol = ${protocol} wants it`)
+    }
+    return
+  }
+  for (const key of keys) {
+    if (isGiven(key))
+      wrong(key, `has no effect with security_protocol = ${protocol}; set that to sasl_ssl or sasl_plaintext`)
+  }
+}
+
+function checkSsl({ values: { security_protocol: protocol }, isGiven, wrong }: KafkaChecking): void {
+  if (protocol === "plaintext" || protocol === "sasl_plaintext") {
+    const encrypted = protocol === "plaintext" ? "ssl" : "sasl_ssl"
+    for (const key of ["ssl_ca_location", "ssl_certificate_location", "ssl_key_location"] as const) {
+      if (isGiven(key))
+        wrong(key, `has no effect with security_protocol = ${protocol}; set that to ${encrypted}`)
+    }
+  }
+  if (isGiven("ssl_certificate_location") === isGiven("ssl_key_location")) return
+  if (isGiven("ssl_key_location")) wrong("ssl_key_location", "wants ssl_certificate_location beside it")
+  else wrong("ssl_certificate_location", "wants ssl_key_location beside it")
+}

@@ -1,0 +1,41 @@
+import { LOG_FORMATS, LOG_LEVELS } from "../telemetry/log.ts"
+import { duration, oneOf, size } from "./options.ts"
+import { defineSection } from "./section.ts"
+
+const HOUR_MS = 3_600_000
+
+/** What holds for the whole process. */
+export const SERVICE = defineSection({
+  title: "service",
+  aliases: [],
+  summary: "What holds for the whole process.",
+  options: {
+    max_in_flight_bytes: size({
+      min: 1,
+      default: "64MiB",
+      doc: "How many bytes of bodies may be held at once, over all pipelines; beyond it senders get 503.",
+    }),
+    drain_timeout: duration({
+      maxMs: HOUR_MS,
+      default: "20s",
+      doc: "How long a stop may take to finish what was accepted.",
+    }),
+    header_timeout: duration({
+      minMs: 1,
+      maxMs: HOUR_MS,
+      default: "10s",
+      doc: "How long a sender may take for a request's header section.",
+    }),
+    body_timeout: duration({
+      minMs: 1,
+      maxMs: HOUR_MS,
+      default: "30s",
+      doc: "How long a sender may take for a request's body, then 408.",
+    }),
+    log_level: oneOf(LOG_LEVELS, { default: "info", doc: "The least important lines that are logged." }),
+    log_format: oneOf(LOG_FORMATS, {
+      default: "auto",
+      doc: "`auto` is pretty on a terminal and JSON lines elsewhere.",
+    }),
+  },
+})

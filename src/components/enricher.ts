@@ -1,0 +1,27 @@
+// Hot path: every event passes here.
+import { splice } from "../json/splice.ts"
+import { toName } from "../json/walk.ts"
+import { defineComponent } from "./component.ts"
+import { toLocalTime } from "./local-time.ts"
+
+const NAMES = [toName("received_at"), toName("source")]
+
+/** Adds when and how the event came: `received_at` and `source`, in place of members of these names. */
+export const Enricher = defineComponent({
+  kind: "processor",
+  name: "Enricher",
+  summary: "Adds received_at (local time with milliseconds and offset) and source (webhook) to the object.",
+  options: {},
+  create() {
+    let formattedMs = Number.NaN
+    let members = Buffer.alloc(0)
+    return (event) => {
+      if (event.receivedAtMs !== formattedMs) {
+        formattedMs = event.receivedAtMs
+        members = Buffer.from(`"received_at":"${toLocalTime(formattedMs)}","source":"webhook"`)
+      }
+      event.body = splice(event.body, NAMES, members)
+      return event
+    }
+  },
+})

@@ -1,0 +1,24 @@
+/** The bytes that JSON's grammar names (RFC 8259), and the steps over them that every reader of raw JSON takes. */
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const OPEN_BRACKET = 0x5b
+export const BACKSLASH = 0x5c
+export const CLOSE_BRACKET = 0x5d
+export const OPEN_BRACE = 0x7b
+export const CLOSE_BRACE = 0x7d
+
+/** Where the text begins: after a UTF-8 byte-order mark, if there is one. */
+export function startOfText(bytes: Uint8Array): number {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+}
+
+export function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+/** The first position from `at` on that holds no white space; the length when there is none. */
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  while (isSpace(bytes[at])) at++
+  return at
+}

@@ -48,17 +48,15 @@ function mayHold(body: Uint8Array, names: readonly Name[]): boolean {
 /** The stretches of the object to leave out, in order. */
 function cuts(body: Uint8Array, start: number, names: readonly Name[]): { from: number; to: number }[] {
   const found = []
-  const first = skipSpace(body, start) + 1
   let kept = false
-  let cell = first
-  for (let item = readItem(body, cell, true); item !== undefined; item = readItem(body, cell, true)) {
-    const { nameStart, nameEnd, delimiter } = item
-    const last = body[delimiter] !== COMMA
+  let cell = skipSpace(body, start) + 1
+  for (let item = readItem(body, cell, true); item !== undefined;) {
+    const { nameStart, nameEnd, delimiter, last } = item
     if (!names.some((name) => spells(body, nameStart, nameEnd, name))) kept = true
     else if (kept) found.push({ from: cell - 1, to: delimiter })
     else found.push({ from: cell, to: last ? delimiter : delimiter + 1 })
-    if (last) break
     cell = delimiter + 1
+    item = last ? undefined : readItem(body, cell, true)
   }
   return found
 }

@@ -19,6 +19,8 @@ export interface Item {
   readonly valueEnd: number
   /** Position of the comma or the closing bracket that follows the value. */
   readonly delimiter: number
+  /** Whether the container closes there. */
+  readonly last: boolean
 }
 
 /**
@@ -39,11 +41,12 @@ export function readItem(bytes: Uint8Array, at: number, inObject: boolean): Item
     valueStart = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
   }
   const valueEnd = endOfValue(bytes, valueStart)
-  return { nameStart, nameEnd, valueStart, valueEnd, delimiter: skipSpace(bytes, valueEnd) }
+  const delimiter = skipSpace(bytes, valueEnd)
+  return { nameStart, nameEnd, valueStart, valueEnd, delimiter, last: bytes[delimiter] !== COMMA }
 }
 
 /** The position after a value of any kind, whose first byte is at `at`. */
-function endOfValue(bytes: Uint8Array, at: number): number {
+export function endOfValue(bytes: Uint8Array, at: number): number {
   const first = bytes[at]
   if (first === QUOTE) return endOfString(bytes, at)
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfContainer(bytes, at)

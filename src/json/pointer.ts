@@ -1,0 +1,60 @@
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, startOfText } from "./bytes.ts"
+import { endOfValue, readItem, spells, toName, toText, type Item, type Name } from "./walk.ts"
+
+/**
+ * Finds a value in a valid JSON text by its raw bytes. undefined: there is none, or it is null.
+ *
+ * A string gives its text in UTF-8 (a lone surrogate escape, which UTF-8 can't say, becomes U+FFFD); anything else gives its
+ * bytes as they came, so that 12345678901234567890 and 1.0 stay what they are. Of members of one name the last counts, as
+ * for JSON.parse.
+ */
+export type FindBytes = (json: Uint8Array) => Uint8Array | undefined
+
+/**
+ * Reads a JSON pointer (RFC 6901): `/data/object/id`, `/items/0`; the empty one is the whole text.
+ *
+ * @returns undefined when the text is not a JSON pointer
+ */
+export function parsePointer(pointer: string): FindBytes | undefined {
+  if (!/^(\/([^~/]|~[01])*)*$/.test(pointer)) return undefined
+  const steps = pointer.split("/").slice(1).map(toStep)
+  return (json) => {
+    let start = skipSpace(json, startOfText(json))
+    for (const step of steps) {
+      const item = follow(json, start, step)
+      if (item === undefined) return undefined
+      start = item.valueStart
+    }
+    return toBytes(json, start)
+  }
+}
+
+/** One step of a pointer: the name that it looks for in an object, and the index in an array, if it can be one. */
+interface Step {
+  readonly name: Name
+  readonly index: number | undefined
+}
+
+function toStep(token: string): Step {
+  const name = token.replaceAll("~1", "/").replaceAll("~0", "~")
+  return { name: toName(name), index: /^(0|[1-9]\d*)$/.test(name) ? Number(name) : undefined }
+}
+
+function follow(json: Uint8Array, start: number, { name, index }: Step): Item | undefined {
+  const inObject = json[start] === OPEN_BRACE
+  if (!inObject && (json[start] !== OPEN_BRACKET || index === undefined)) return undefined
+  let found: Item | undefined
+  let position = 0
+  for (let item = readItem(json, start + 1, inObject); item !== undefined; position++) {
+    if (inObject ? spells(json, item.nameStart, item.nameEnd, name) : position === index) found = item
+    if (!inObject && found !== undefined) break
+    item = item.last ? undefined : readItem(json, item.delimiter + 1, inObject)
+  }
+  return found
+}
+
+function toBytes(json: Uint8Array, start: number): Uint8Array | undefined {
+  const raw = json.slice(start, endOfValue(json, start))
+  if (raw[0] === QUOTE) return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
+  return raw[0] === 0x6e ? undefined : raw
+}

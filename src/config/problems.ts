@@ -45,8 +45,9 @@ export class Problems {
     return this.#problems
       .toSorted((a, b) => rank(a) - rank(b))
       .map((problem) => {
-        const subject = [problem.section && `[${problem.section}]`, problem.key].filter(Boolean).join(" ")
-        return `${this.locate(problem)}: ${subject === "" ? "" : `${subject}: `}${problem.text}`
+        const { section, key, text } = problem
+        const subject = [section === undefined ? [] : `[${section}]`, key ?? []].flat().join(" ")
+        return [this.locate(problem), subject, text].filter((part) => part !== "").join(": ")
       })
   }
 

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { HooklineError } from "../errors.ts"
+import { loadSeed } from "./load.ts"
+
+let folder: string
+let empty: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "hookline-load-"))
+  empty = join(folder, "empty")
+  mkdirSync(empty)
+  writeFileSync(join(folder, "pipelines.conf"), "[connection:default]\n")
+  writeFileSync(join(folder, "other.conf"), "[connection:other]\nx = ${file:secret}${VARIABLE}\n")
+  writeFileSync(join(folder, "secret"), "hunter2\n")
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test("the file that is named comes before the variable, and that before the default", () => {
+  const cwd = folder
+  expect(loadSeed("other.conf", { env: { HOOKLINE_CONFIG: "none.conf" }, cwd }).file).toBe("other.conf")
+  expect(loadSeed(undefined, { env: { HOOKLINE_CONFIG: "other.conf" }, cwd }).file).toBe("other.conf")
+  expect(loadSeed(undefined, { env: { HOOKLINE_CONFIG: "" }, cwd }).file).toBe("pipelines.conf")
+  expect(loadSeed(undefined, { env: {}, cwd }).file).toBe("pipelines.conf")
+})
+
+test("paths start from the file's folder and variables come from the given environment", () => {
+  const seed = loadSeed(join(folder, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
+  expect(seed.baseDir).toBe(folder)
+  expect(seed.problems).toEqual([])
+  expect(seed.connections.get("other")?.texts.get("x")?.text).toBe("hunter2!")
+})
+
+test.each<[string, string | undefined, { [name: string]: string }, string]>([
+  [
+    "the default file",
+    undefined,
+    {},
+    "the configuration file pipelines.conf does not exist; write one in this folder, or name another with -c FILE or the variable HOOKLINE_CONFIG",
+  ],
+  ["a named file", "x.conf", {}, "the configuration file x.conf does not exist; check the path behind -c"],
+  [
+    "the variable's file",
+    undefined,
+    { HOOKLINE_CONFIG: "x.conf" },
+    "the configuration file x.conf does not exist; check the variable HOOKLINE_CONFIG",
+  ],
+  ["a folder", ".", {}, "the configuration file . is a folder; check the path behind -c"],
+])("%s that can't be read is no_input and says what to do", (_, file, env, message) => {
+  const load = (): unknown => loadSeed(file, { env, cwd: empty })
+  expect(load).toThrow(HooklineError)
+  expect(load).toThrow(expect.objectContaining({ code: "no_input", message }))
+})

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "bun:test"
+import { duration, integer, list, oneOf, path, text } from "./options.ts"
+import { Problems } from "./problems.ts"
+import { resolveSection, type Given } from "./resolve.ts"
+import { defineSection } from "./section.ts"
+import { readSeed } from "./seed.ts"
+
+const SECTION = defineSection({
+  title: "service",
+  aliases: [],
+  summary: "",
+  options: {
+    topic: text({ pattern: /^[a-z]+$/, form: "a topic name", doc: "" }),
+    port: integer({ min: 0, max: 65_535, default: "8080", doc: "" }),
+    body: text({ default: "", doc: "" }),
+    mode: oneOf(["reject", "drop"], { optional: true, doc: "" }),
+    timeout: duration({ maxMs: 10_000, default: "5s", doc: "" }),
+    token: text({
+      optional: true,
+      secret: true,
+      pattern: /^[a-z0-9]+$/,
+      form: "letters and digits",
+      doc: "",
+    }),
+    tokens: list(text({ pattern: /^[a-z]+$/, form: "letters", doc: "" }), {
+      optional: true,
+      secret: true,
+      doc: "",
+    }),
+    file: path({ default: "data", doc: "" }),
+  },
+  check({ values, isGiven, wrong }) {
+    if (isGiven("mode") && values.port === 0) wrong("mode", "wants a port")
+  },
+})
+
+function resolve(file: string | undefined, given?: Given): { values: object; problems: readonly string[] } {
+  const seed =
+    file === undefined
+      ? undefined
+      : readSeed(new TextEncoder().encode(file), "p.conf", {
+          env: { WORD: "hunter2!" },
+          baseDir: "/etc/hookline",
+        })
+  const problems = new Problems(seed?.file, seed?.problems)
+  const found = { address: "service", seed: seed?.service, given, baseDir: seed?.baseDir ?? "/srv" }
+  return { values: resolveSection(SECTION, found, problems).values, problems: problems.lines }
+}
+
+const DEFAULTS = { port: 8080, body: "", timeout: 5000, file: "/etc/hookline/data" }
+
+test("code comes before the file and the file before the defaults", () => {
+  const file = "[service]\ntopic = file\nport = 1\ntimeout = 1s\nBODY = b"
+  expect(resolve(file, { topic: "code", timeout: 2000, port: undefined })).toEqual({
+    values: { ...DEFAULTS, topic: "code", port: 1, timeout: 2000, body: "b" },
+    problems: [],
+  })
+  expect(resolve("[service]\ntopic = file")).toEqual({ values: { ...DEFAULTS, topic: "file" }, problems: [] })
+  expect(resolve(undefined, { topic: "code" })).toEqual({
+    values: { ...DEFAULTS, topic: "code", file: "/srv/data" },
+    problems: [],
+  })
+})
+
+test("an empty value is one where the default is empty", () => {
+  expect(resolve("[service]\ntopic = t\nbody =")).toEqual({
+    values: { ...DEFAULTS, topic: "t" },
+    problems: [],
+  })
+})
+
+describe("what is wrong in the file", () => {
+  test.each<[name: string, keys: string, problems: string[]]>([
+    ["a missing key", "", ["p.conf:1: [service] topic: is missing; add topic = <a topic name>"]],
+    ["a wrong value", "topic = A", ['p.conf:2: [service] topic: "A" is not a topic name']],
+    [
+      "each of several",
+      "topic = t\nport = 70000\ntimeout = 1h\nMode = on",
+      [
+        'p.conf:3: [service] port: "70000" is not a whole number from 0 to 65535',
+        'p.conf:4: [service] timeout: "1h" must be from 0ms to 10s',
+        'p.conf:5: [service] Mode: "on" is not reject or drop',
+      ],
+    ],
+    [
+      "unknown keys",
+      "topic = t\nprot = 1\nretention = 1",
+      [
+        "p.conf:3: [service] prot: is unknown; did you mean `port`?",
+        "p.conf:4: [service] retention: is unknown; there is `topic`, `port`, `body`, `mode`, `timeout`, `token`, `tokens` and `file`",
+      ],
+    ],
+    [
+      "an empty value of a required key",
+      "topic =",
+      ["p.conf:2: [service] topic: has no value; give it a topic name"],
+    ],
+    [
+      "an empty value of another key",
+      "topic = t\nport =",
+      [
+        "p.conf:3: [service] port: has no value; give it a whole number from 0 to 65535, or leave the key out",
+      ],
+    ],
+    [
+      "a value that swallowed an indented key",
+      "port = 1\n  topic = t",
+      [
+        "p.conf:1: [service] topic: is missing; add topic = <a topic name>",
+        String.raw`p.conf:2: [service] port: "1\ntopic = t" is not a whole number from 0 to 65535 (indented lines continue a value)`,
+      ],
+    ],
+    [
+      "a value that could not be had, once",
+      "topic = ${NONE}",
+      ["p.conf:2: [service] topic: the environment has no NONE; set it, or give a default: ${NONE:-default}"],
+    ],
+    ["a rule between keys", "topic = t\nport = 0\nmode = drop", ["p.conf:4: [service] mode: wants a port"]],
+  ])("%s", (_, keys, problems) => {
+    expect(resolve(`[service]\n${keys}`).problems).toEqual(problems)
+  })
+})
+
+describe("what is never printed", () => {
+  test.each<[name: string, keys: string, problem: string]>([
+    ["a secret", "token = hunter2!", "p.conf:3: [service] token: its value is not letters and digits"],
+    ["a secret in a list", "tokens = ok, hunter2!", "p.conf:3: [service] tokens: its value is not letters"],
+    [
+      "a value that was put in",
+      "port = ${WORD}",
+      "p.conf:3: [service] port: its value is not a whole number from 0 to 65535",
+    ],
+    [
+      "a value that was put in, in a part",
+      "mode = x${WORD}",
+      "p.conf:3: [service] mode: its value is not reject or drop",
+    ],
+    [
+      "a default of one that is unset",
+      "timeout = ${NO:-9h}",
+      "p.conf:3: [service] timeout: its value must be from 0ms to 10s",
+    ],
+  ])("%s", (_, key, problem) => {
+    expect(resolve(`[service]\ntopic = t\n${key}`).problems).toEqual([problem])
+  })
+
+  test("a secret given in code", () => {
+    expect(resolve(undefined, { topic: "t", token: "hunter2!", tokens: ["hunter2!"] }).problems).toEqual([
+      "in code: [service] token: is not letters and digits",
+      "in code: [service] tokens: is not a list, by comma or line, of which each is letters",
+    ])
+  })
+})
+
+describe("what is wrong in code", () => {
+  test.each<[name: string, given: Given, problems: string[]]>([
+    ["a missing option", {}, ["in code: [service] topic: is missing; give { topic } in code"]],
+    ["a wrong value", { topic: "A" }, ['in code: [service] topic: "A" is not a topic name']],
+    [
+      "a wrong type",
+      { topic: "t", timeout: "5s" },
+      ['in code: [service] timeout: "5s" is not a number of milliseconds'],
+    ],
+    [
+      "an unknown option",
+      { topic: "t", prot: 1 },
+      ["in code: [service] prot: is unknown; did you mean `port`?"],
+    ],
+    ["a rule between keys", { topic: "t", port: 0, mode: "drop" }, ["in code: [service] mode: wants a port"]],
+  ])("%s", (_, given, problems) => {
+    expect(resolve(undefined, given).problems).toEqual(problems)
+  })
+
+  test("a missing option may come from the file's section too, where there is one", () => {
+    expect(resolve("# defaults\n[service]", {}).problems).toEqual([
+      "p.conf:2: [service] topic: is missing; give { topic } in code or add topic = <a topic name>",
+    ])
+  })
+})

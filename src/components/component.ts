@@ -1,5 +1,5 @@
 import type { OptionSet, Values } from "../config/options.ts"
-import type { Section } from "../config/section.ts"
+import type { Checking, Section } from "../config/section.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { Event, Outcome, Processor, Publisher } from "../event.ts"
 import type { Route } from "../http/route.ts"
@@ -11,7 +11,10 @@ export interface ComponentContext {
   readonly pipeline: string
   readonly log: Logger
   /** The connection registered under an id, or the only one. */
-  readonly connection: (id: string | undefined) => { readonly broker: Broker; readonly deliveryTimeoutMs: number }
+  readonly connection: (id: string | undefined) => {
+    readonly broker: Broker
+    readonly deliveryTimeoutMs: number
+  }
 }
 
 /** What each kind of component makes. */
@@ -25,7 +28,10 @@ export interface Made {
 export type ComponentKind = keyof Made
 
 /** A component as it was declared. Called with options (those of the file have less say), it can be put in a pipeline. */
-export interface Component<K extends ComponentKind = ComponentKind, O extends OptionSet = OptionSet> extends Section<O> {
+export interface Component<
+  K extends ComponentKind = ComponentKind,
+  O extends OptionSet = OptionSet,
+> extends Section<O> {
   (given?: Partial<Values<O>>): Configured<K>
   readonly kind: K
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
@@ -41,7 +47,7 @@ export interface Configured<K extends ComponentKind = ComponentKind> {
  * Declares a component: its options are its parser, its types, its pages in the reference.
  *
  * @param declared `name` is the name in `[pipeline:<id>:<name>]`; `create` is called once for each pipeline, before it
- *   runs, with all options resolved
+ *   runs, with all options resolved; `check` tells of keys that do not fit each other
  */
 export function defineComponent<K extends ComponentKind, O extends OptionSet>(declared: {
   kind: K
@@ -49,15 +55,20 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
   aliases?: readonly string[]
   summary: string
   options: O
+  check?: (checking: Checking<O>) => void
   create: (values: Values<O>, context: ComponentContext) => Made[K]
 }): Component<K, O> {
-  const component = (given: Partial<Values<O>> = {}): Configured<K> => ({ component: made as Component<K>, given })
+  const component = (given: Partial<Values<O>> = {}): Configured<K> => ({
+    component: made as Component<K>,
+    given,
+  })
   const made = Object.assign(component, {
     kind: declared.kind,
     title: declared.name,
     aliases: declared.aliases ?? [],
     summary: declared.summary,
     options: declared.options,
+    check: declared.check,
     create: declared.create,
   }) as unknown as Component<K, O>
   return made

@@ -27,8 +27,8 @@ export interface Resolved<O extends OptionSet> {
   readonly isGiven: (key: keyof O & string) => boolean
   /** Where a value was given; of a default, where it could be. */
   readonly where: (key: keyof O & string) => Place
-  /** A value for a message: quoted, unless it was put in by interpolation. */
-  readonly show: (key: keyof O & string) => string
+  /** A value as messages quote it; undefined: it must not be printed. */
+  readonly show: (key: keyof O & string) => string | undefined
 }
 
 /**
@@ -88,7 +88,7 @@ export function resolveSection<O extends OptionSet>(
     values: resolved,
     isGiven,
     where,
-    show: (key) => (isQuotable(key) ? quote(values[key]) : "its value"),
+    show: (key) => (isQuotable(key) ? quote(values[key]) : undefined),
   }
 }
 

@@ -29,15 +29,11 @@ export function checkConnections(
     const id: unknown = sink.values.connection
     const place = sink.where("connection")
     if (typeof id === "string") {
-      if (connections.has(id)) continue
+      if (connections.has(id) || (ids.length === 0 && mayLack)) continue
+      const none = `there is no connection ${sink.show("connection") ?? "of this id"}`
       const names = suggest(id, ids, (name) => JSON.stringify(name))
-      if (ids.length > 0) problems.add(place, `there is no connection ${sink.show("connection")}${names}`)
-      else if (!mayLack)
-        problems.add(
-          place,
-          `there is no connection ${sink.show("connection")}; add [connection:<id>] ${WAYS}`,
-        )
-    } else if (ids.length > 1 && sink.isGiven("connection") === false) {
+      problems.add(place, ids.length === 0 ? `${none}; add [connection:<id>] ${WAYS}` : `${none}${names}`)
+    } else if (ids.length > 1 && !sink.isGiven("connection")) {
       problems.add(
         place,
         `is missing and there are several connections; it is one of ${enumerate(ids, "or")}`,

@@ -1,0 +1,570 @@
+import { describe, expect, test } from "bun:test"
+import { defineComponent, type Component } from "./components/component.ts"
+import { integer, path, size, text } from "./config/options.ts"
+import { readSeed } from "./config/seed.ts"
+import { HooklineError } from "./errors.ts"
+import { makePlan, type Draft, type Plan } from "./plan.ts"
+
+// Components with as much of the real ones' options as the plan knows of.
+const create = (): never => {
+  throw new Error("a plan creates nothing")
+}
+const Source = defineComponent({
+  kind: "source",
+  name: "WebHookSource",
+  summary: "",
+  options: {
+    port: integer({ min: 0, max: 65_535, default: "8080", doc: "" }),
+    path: text({ default: "/webhook", doc: "" }),
+    host: text({ default: "0.0.0.0", doc: "" }),
+    max_body_bytes: size({ default: "1MiB", doc: "" }),
+    tls_certificate: path({ optional: true, doc: "" }),
+    tls_key: path({ optional: true, doc: "" }),
+  },
+  create,
+})
+const processor = (name: string) =>
+  defineComponent({
+    kind: "processor",
+    name,
+    summary: "",
+    options: { mode: text({ default: "on", doc: "" }) },
+    create,
+  })
+const Validator = processor("Validator")
+const Deduplicator = processor("Deduplicator")
+const Enricher = processor("Enricher")
+const Sink = defineComponent({
+  kind: "sink",
+  name: "BrokerSink",
+  aliases: ["KafkaSink"],
+  summary: "",
+  options: { topic: text({ doc: "", form: "a topic name" }), connection: text({ optional: true, doc: "" }) },
+  create,
+})
+const registry = [Source, Validator, Deduplicator, Enricher, Sink] as unknown as readonly Component[]
+
+function plan(file: string | undefined, draft: Partial<Draft> = {}): Plan {
+  const seed =
+    file === undefined
+      ? undefined
+      : readSeed(new TextEncoder().encode(file), "p.conf", {
+          env: { SECRET: "hunter2" },
+          baseDir: "/etc/hookline",
+        })
+  return makePlan({ seed, registry, cwd: "/srv", ...draft })
+}
+
+function problems(file: string | undefined, draft: Partial<Draft> = {}): string[] {
+  try {
+    plan(file, draft)
+  } catch (error) {
+    if (!(error instanceof HooklineError) || error.code !== "config") throw error
+    return error.message.split("\n")
+  }
+  return []
+}
+
+const KAFKA = "[connection:kafka]\nbootstrap_servers = k:9092\n"
+/** A pipeline in four lines. */
+const pipeline = (id: string, source = "", sink = ""): string =>
+  `[pipeline:${id}:WebHookSource]\n${source}\n[pipeline:${id}:BrokerSink]\ntopic = t${sink}\n`
+
+describe("a plan of the file", () => {
+  test("the smallest file", () => {
+    const { connections, pipelines, admin, service } = plan(KAFKA + pipeline("webhooks"))
+    expect([...connections]).toMatchObject([
+      [
+        "kafka",
+        {
+          kind: "kafka",
+          values: {
+            bootstrap_servers: ["k:9092"],
+            security_protocol: "plaintext",
+            compression_type: "none",
+            client_id: "hookline",
+            delivery_timeout: 5000,
+          },
+        },
+      ],
+    ])
+    expect(pipelines).toHaveLength(1)
+    expect(pipelines[0]).toMatchObject({
+      id: "webhooks",
+      source: { component: Source, values: { port: 8080, path: "/webhook", host: "0.0.0.0" } },
+      processors: [{ component: Validator }, { component: Enricher }],
+      sink: { component: Sink, values: { topic: "t" } },
+    })
+    expect(admin).toEqual({ listen: { host: "127.0.0.1", port: 9464 } } as Plan["admin"])
+    expect(service).toEqual({
+      max_in_flight_bytes: 67_108_864,
+      drain_timeout: 20_000,
+      header_timeout: 10_000,
+      body_timeout: 30_000,
+      log_level: "info",
+      log_format: "auto",
+    })
+  })
+
+  test("a file that was written for BitSwan", () => {
+    const file = `[connection:KafkaConnection]
+bootstrap_servers=
+  kafka-1:9092
+  kafka-2:9092
+
+[pipeline:WebhookToKafkaPipeline:WebHookSource]
+port=8080
+path=/webhook
+
+[pipeline:WebhookToKafkaPipeline:KafkaSink]
+topic=incoming-webhooks
+`
+    const { connections, pipelines } = plan(file)
+    expect(connections.get("KafkaConnection")?.values).toMatchObject({
+      bootstrap_servers: ["kafka-1:9092", "kafka-2:9092"],
+    })
+    expect(pipelines[0]?.sink).toMatchObject({ component: Sink, values: { topic: "incoming-webhooks" } })
+  })
+
+  test("other processors are there when their section is, in the registry's order", () => {
+    const { pipelines } = plan(
+      `${KAFKA}${pipeline("a")}[pipeline:a:Deduplicator]\n[pipeline:a:Validator]\nmode = off`,
+    )
+    expect(pipelines[0]?.processors).toMatchObject([
+      { component: Validator, values: { mode: "off" } },
+      { component: Deduplicator },
+      { component: Enricher, values: { mode: "on" } },
+    ])
+  })
+
+  test("an embedded connection, its folder from the file's", () => {
+    const { connections } = plan(`[connection:log]\ndirectory = data\nretention = 7d\n${pipeline("a")}`)
+    expect(connections.get("log")).toMatchObject({
+      kind: "embedded",
+      values: {
+        directory: "/etc/hookline/data",
+        retention: 604_800_000,
+        retention_bytes: Number.POSITIVE_INFINITY,
+        delivery_timeout: 5000,
+      },
+    })
+  })
+
+  test("several connections, pipelines, ports and paths", () => {
+    const connections = `${KAFKA}[connection:log]\ndirectory = data\n[connection:log2]\ndirectory = data2\n`
+    const pipelines = [
+      pipeline("a", "path = /a", "\nconnection = kafka"),
+      pipeline("b", "path = /a/*", "\nconnection = log"),
+      pipeline("c", "port = 8081\nhost = 127.0.0.1", "\nconnection = log"),
+      pipeline("d", "port = 8081\nhost = 127.0.0.2", "\nconnection = log"),
+      pipeline("e", "port = 0", "\nconnection = log"),
+      pipeline("f", "port = 0", "\nconnection = log"),
+    ]
+    expect(problems(connections + pipelines.join(""))).toEqual([])
+  })
+})
+
+describe("a plan of code", () => {
+  const connections = new Map([["kafka", { bootstrap_servers: ["k:9092"] }]])
+  const parts = { source: Source({ path: "/code" }), processors: [], sink: Sink({ topic: "code" }) }
+
+  test("without a file", () => {
+    const step = (): never => create()
+    const pipelines = [{ ...parts, id: "a", processors: [Enricher(), step] }]
+    const made = plan(undefined, {
+      connections,
+      pipelines,
+      admin: { listen: "off" },
+      service: { drain_timeout: 1 },
+    })
+    expect(made).toMatchObject({
+      pipelines: [
+        {
+          id: "a",
+          source: { component: Source, values: { path: "/code", port: 8080 } },
+          processors: [{ component: Enricher, values: { mode: "on" } }, step],
+          sink: { component: Sink, values: { topic: "code" } },
+        },
+      ],
+      admin: { listen: "off" },
+      service: { drain_timeout: 1, body_timeout: 30_000 },
+    })
+    expect(made.connections.get("kafka")?.kind).toBe("kafka")
+  })
+
+  test("the file gives defaults to what code registers, and adds its own", () => {
+    const file = `[connection:kafka]
+client_id = file
+[pipeline:a:WebHookSource]
+port = 1
+path = /file
+[pipeline:a:Special]
+mode = off
+${pipeline("b")}`
+    const special = processor("Special")
+    const made = plan(file, { connections, pipelines: [{ ...parts, id: "a", processors: [special()] }] })
+    expect(made.connections.get("kafka")?.values).toMatchObject({
+      bootstrap_servers: ["k:9092"],
+      client_id: "file",
+    })
+    expect(made.pipelines).toMatchObject([
+      { id: "a", source: { values: { port: 1, path: "/code" } }, processors: [{ values: { mode: "off" } }] },
+      { id: "b", source: { values: { port: 8080 } } },
+    ])
+  })
+
+  test("what is wrong in code and between code and file", () => {
+    const file = "[pipeline:a:Validator]\n[connection:kafka]\ndirectory = x"
+    const pipelines = [
+      { ...parts, id: "a", sink: Sink({ topic: "t", connection: "kafak" }) },
+      { ...parts, id: "b", sink: Sink() },
+      { ...parts, id: "b" },
+    ]
+    expect(problems(file, { connections, pipelines })).toEqual([
+      "p.conf:1: [pipeline:a:Validator]: belongs to a pipeline that code composes without it; remove the section",
+      "p.conf:2: [connection:kafka]: has both bootstrap_servers (Kafka) and directory (the embedded log); keep one of them",
+      "in code: [pipeline:b]: there are two pipelines of this id; rename one of them",
+      "in code: [pipeline:b:BrokerSink] topic: is missing; give { topic } in code",
+      'in code: [pipeline:a:BrokerSink] connection: there is no connection "kafak"; did you mean "kafka"?',
+      'in code: [pipeline:b:WebHookSource] path: port and path are those of pipeline "a" (in code); give one of them another path or port',
+      'in code: [pipeline:b:WebHookSource] path: port and path are those of pipeline "a" (in code); give one of them another path or port',
+    ])
+  })
+
+  test("a connection that is not registered is named together with its pipeline", () => {
+    const pipelines = [{ ...parts, id: "a", sink: Sink({ topic: "t", connection: "kafka" }) }]
+    expect(problems(undefined, { pipelines })).toEqual([
+      'in code: [pipeline:a:BrokerSink] connection: there is no connection "kafka"; add [connection:<id>] with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log',
+    ])
+  })
+})
+
+describe("pipelines", () => {
+  test.each<[name: string, file: string, problems: string[]]>([
+    [
+      "none at all",
+      KAFKA,
+      [
+        "p.conf: there is no pipeline; add [pipeline:webhooks:WebHookSource] and [pipeline:webhooks:BrokerSink]",
+      ],
+    ],
+    [
+      "a missing topic",
+      `${KAFKA}${pipeline("a")}`.replace("topic = t", ""),
+      ["p.conf:5: [pipeline:a:BrokerSink] topic: is missing; add topic = <a topic name>"],
+    ],
+    [
+      "no sink",
+      `${KAFKA}[pipeline:a:WebHookSource]`,
+      ["p.conf:3: [pipeline:a]: has no sink; add [pipeline:a:BrokerSink]"],
+    ],
+    [
+      "no source",
+      `${KAFKA}[pipeline:a:BrokerSink]\ntopic = t`,
+      ["p.conf:3: [pipeline:a]: has no source; add [pipeline:a:WebHookSource]"],
+    ],
+    [
+      "an unknown component, which may be the one that misses",
+      `${KAFKA}[pipeline:a:WebhookSource]\n[pipeline:a:BrokerSink]\ntopic = t`,
+      ["p.conf:3: [pipeline:a:WebhookSource]: names an unknown component; did you mean WebHookSource?"],
+    ],
+    [
+      "an unknown component beside the known ones",
+      `${KAFKA}${pipeline("a")}[pipeline:a:Transformer]`,
+      [
+        "p.conf:7: [pipeline:a:Transformer]: names an unknown component; there is WebHookSource, Validator, Deduplicator, Enricher, BrokerSink and KafkaSink",
+      ],
+    ],
+    [
+      "a section under two names of its component",
+      `${KAFKA}${pipeline("a")}[pipeline:a:KafkaSink]`,
+      [
+        "p.conf:7: [pipeline:a:KafkaSink]: is the same as [pipeline:a:BrokerSink]; put its keys there, in line 5",
+      ],
+    ],
+    [
+      "a section of a pipeline as a whole, as BitSwan has it",
+      `${KAFKA}[pipeline:a]`,
+      [
+        "p.conf:3: [pipeline:a]: names no component; write [pipeline:<id>:<Component>], such as [pipeline:a:BrokerSink]",
+      ],
+    ],
+    [
+      "a port out of range",
+      `${KAFKA}${pipeline("a", "port = 70000")}`,
+      ['p.conf:4: [pipeline:a:WebHookSource] port: "70000" is not a whole number from 0 to 65535'],
+    ],
+    [
+      "a body limit beyond the process's",
+      `[service]\nmax_in_flight_bytes = 1KiB\n${KAFKA}${pipeline("a")}`,
+      [
+        "p.conf:5: [pipeline:a:WebHookSource] max_body_bytes: is more than [service] max_in_flight_bytes, so that the largest bodies would never be taken; lower it, or raise that",
+      ],
+    ],
+    [
+      "a section name that hides a pipeline",
+      `${KAFKA}[pipline:a:WebHookSource]`,
+      ["p.conf:3: [pipline:a:WebHookSource]: is unknown; did you mean [pipeline:<id>:<Component>]?"],
+    ],
+  ])("%s", (_, file, expected) => {
+    expect(problems(file)).toEqual(expected)
+  })
+})
+
+describe("connections", () => {
+  const kafka = (keys: string): string => `${KAFKA}${keys}\n${pipeline("a")}`
+  const WAYS = "with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log"
+
+  test.each<[name: string, file: string, problems: string[]]>([
+    [
+      "none at all, told once",
+      pipeline("a") + pipeline("b", "path = /b"),
+      [
+        `p.conf:3: [pipeline:a:BrokerSink]: there is no connection to publish on; add [connection:kafka] ${WAYS}`,
+      ],
+    ],
+    [
+      "none of the named id",
+      `${KAFKA}${pipeline("a", "", "\nconnection = kafak")}`,
+      ['p.conf:7: [pipeline:a:BrokerSink] connection: there is no connection "kafak"; did you mean "kafka"?'],
+    ],
+    [
+      "none of an id like it",
+      `${KAFKA}${pipeline("a", "", "\nconnection = production")}`,
+      ['p.conf:7: [pipeline:a:BrokerSink] connection: there is no connection "production"; there is "kafka"'],
+    ],
+    [
+      "none of an id that was put in",
+      `${KAFKA}${pipeline("a", "", "\nconnection = ${SECRET}")}`,
+      ['p.conf:7: [pipeline:a:BrokerSink] connection: there is no connection of this id; there is "kafka"'],
+    ],
+    [
+      "several and none named",
+      `${KAFKA}[connection:log]\ndirectory = data\n${pipeline("a")}`,
+      [
+        "p.conf:7: [pipeline:a:BrokerSink] connection: is missing and there are several connections; it is one of kafka or log",
+      ],
+    ],
+    [
+      "both kinds",
+      kafka("directory = data\ncompression_typ = gzip\nretention = 1"),
+      [
+        "p.conf:1: [connection:kafka]: has both bootstrap_servers (Kafka) and directory (the embedded log); keep one of them",
+        "p.conf:4: [connection:kafka] compression_typ: is unknown; did you mean `compression_type`?",
+        'p.conf:5: [connection:kafka] retention: "1" is not a duration such as 500ms, 5s, 2m, 24h or 7d',
+      ],
+    ],
+    [
+      "neither kind",
+      `[connection:kafka]\nclient_id = me\n${pipeline("a")}`,
+      [
+        "p.conf:1: [connection:kafka]: has neither bootstrap_servers nor directory; add bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log",
+      ],
+    ],
+    [
+      "neither kind because of a misspelling",
+      `[connection:kafka]\nbootstrap.server = k:1\n${pipeline("a")}`,
+      ["p.conf:2: [connection:kafka] bootstrap.server: is unknown; did you mean `bootstrap_servers`?"],
+    ],
+    [
+      "a key of the embedded kind",
+      kafka("retention = 7d"),
+      [
+        "p.conf:3: [connection:kafka] retention: belongs to an embedded connection and this is a Kafka one; remove it",
+      ],
+    ],
+    [
+      "keys of the Kafka kind",
+      `[connection:log]\ndirectory = data\nsasl_username = u\n${pipeline("a")}`,
+      [
+        "p.conf:3: [connection:log] sasl_username: belongs to a Kafka connection and this is an embedded one; remove it",
+      ],
+    ],
+    [
+      "a server without a port",
+      `[connection:kafka]\nbootstrap_servers = a:1, b, c:0\n${pipeline("a")}`,
+      ['p.conf:2: [connection:kafka] bootstrap_servers: "b" is not host:port'],
+    ],
+    [
+      "sasl keys without a sasl protocol",
+      kafka("sasl_password = hunter2"),
+      [
+        "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; set that to sasl_ssl or sasl_plaintext",
+      ],
+    ],
+    [
+      "a sasl protocol without its keys",
+      kafka("security_protocol = SASL_SSL\nsasl_mechanism = plain\nsasl_username ="),
+      [
+        "p.conf:1: [connection:kafka] sasl_password: is missing; security_protocol = sasl_ssl wants it",
+        "p.conf:5: [connection:kafka] sasl_username: has no value; give it a text, or leave the key out",
+      ],
+    ],
+    [
+      "ssl keys without ssl",
+      kafka("security_protocol = plaintext\nssl_ca_location = ca.pem"),
+      [
+        "p.conf:4: [connection:kafka] ssl_ca_location: has no effect with security_protocol = plaintext; set that to ssl",
+      ],
+    ],
+    [
+      "a certificate without its key",
+      kafka("security_protocol = ssl\nssl_certificate_location = c.pem"),
+      ["p.conf:4: [connection:kafka] ssl_certificate_location: wants ssl_key_location beside it"],
+    ],
+    [
+      "a key without its certificate",
+      kafka("security_protocol = ssl\nssl_key_location = k.pem"),
+      ["p.conf:4: [connection:kafka] ssl_key_location: wants ssl_certificate_location beside it"],
+    ],
+    [
+      "two logs in one folder",
+      `[connection:a]\ndirectory = data\n[connection:b]\ndirectory = ./x/../data/\n${pipeline("a", "", "\nconnection = a")}`,
+      [
+        "p.conf:4: [connection:b] directory: is the folder of another connection too (p.conf:2); give each its own",
+      ],
+    ],
+    [
+      "a section name that hides a connection",
+      `[conection:kafka]\nbootstrap_servers = k:1\n${pipeline("a")}${pipeline("b", "path = /b", "\nconnection = kafka")}`,
+      ["p.conf:1: [conection:kafka]: is unknown; did you mean [connection:<id>]?"],
+    ],
+  ])("%s", (_, file, expected) => {
+    expect(problems(file)).toEqual(expected)
+  })
+
+  test("every protocol with the keys that it wants is right", () => {
+    const sasl = "sasl_mechanism = scram-sha-512\nsasl_username = u\nsasl_password = ${SECRET}"
+    const ssl = "ssl_ca_location = ca.pem\nssl_certificate_location = c.pem\nssl_key_location = k.pem"
+    expect(problems(kafka(`security_protocol = sasl_plaintext\n${sasl}`))).toEqual([])
+    expect(problems(kafka(`security_protocol = ssl\n${ssl}`))).toEqual([])
+    const { connections } = plan(kafka(`security_protocol = Sasl_Ssl\n${sasl}\n${ssl}`))
+    expect(connections.get("kafka")?.values).toMatchObject({
+      security_protocol: "sasl_ssl",
+      sasl_mechanism: "SCRAM-SHA-512",
+      sasl_password: "hunter2",
+      ssl_ca_location: "/etc/hookline/ca.pem",
+    })
+  })
+})
+
+describe("listeners", () => {
+  const two = (a: string, b: string): string => `${KAFKA}${pipeline("a", a)}${pipeline("b", b)}`
+
+  test.each<[name: string, file: string, problems: string[]]>([
+    [
+      "one port and path",
+      two("path = /x", "path = /x"),
+      [
+        'p.conf:8: [pipeline:b:WebHookSource] path: port and path are those of pipeline "a" (p.conf:4); give one of them another path or port',
+      ],
+    ],
+    [
+      "one port and path by default",
+      two("", ""),
+      [
+        'p.conf:7: [pipeline:b:WebHookSource] path: port and path are those of pipeline "a" (p.conf:3); give one of them another path or port',
+      ],
+    ],
+    [
+      "one path on a host and on every host",
+      two("", "host = 127.0.0.1"),
+      [
+        'p.conf:7: [pipeline:b:WebHookSource] path: port and path are those of pipeline "a" (p.conf:3); give one of them another path or port',
+      ],
+    ],
+    [
+      "two paths on a host and on every host",
+      two("path = /a", "host = localhost"),
+      [
+        'p.conf:8: [pipeline:b:WebHookSource] host: overlaps, on the same port, the host of pipeline "a" (p.conf:3); give both the same host, or another port',
+      ],
+    ],
+    [
+      "TLS and none on one port",
+      two("path = /a", "tls_certificate = c.pem"),
+      [
+        'p.conf:8: [pipeline:b:WebHookSource] tls_certificate: differs from that on the same port of pipeline "a" (p.conf:3); give both the same TLS settings, or another port',
+      ],
+    ],
+    [
+      "the admin listener's port",
+      `${KAFKA}${pipeline("a", "port = 80")}[admin]\nlisten = localhost:80`,
+      ["p.conf:8: [admin] listen: is a pipeline's port (p.conf:4); choose another"],
+    ],
+    [
+      "the admin listener's port by default",
+      `${KAFKA}${pipeline("a", "port = 9464")}`,
+      [
+        "p.conf:4: [pipeline:a:WebHookSource] port: is the admin listener's by default; choose another, or set [admin] listen",
+      ],
+    ],
+    [
+      "an admin listener for everyone without a token",
+      `${KAFKA}${pipeline("a")}[admin]\nlisten = 0.0.0.0:9464`,
+      [
+        "p.conf:8: [admin] listen: is not a loopback address and there is no token; add token = <secret>, or listen on 127.0.0.1",
+      ],
+    ],
+    [
+      "an admin listener at no host",
+      `${KAFKA}${pipeline("a")}[admin]\nlisten = 9464`,
+      ['p.conf:8: [admin] listen: "9464" is not host:port (an IPv6 address in brackets), or off'],
+    ],
+  ])("%s", (_, file, expected) => {
+    expect(problems(file)).toEqual(expected)
+  })
+
+  test.each([
+    "listen = off",
+    "listen = OFF",
+    "listen = 127.1.2.3:1",
+    "listen = [::1]:1",
+    "listen = [::ffff:127.0.0.1]:1",
+    "listen = localhost:1",
+    "listen = 0.0.0.0:1\ntoken = x",
+    "listen = [::]:1\ntoken = ${SECRET}",
+    "listen = 127.0.0.1:0",
+  ])("[admin] %s is right", (keys) => {
+    expect(problems(`${KAFKA}${pipeline("a")}[admin]\n${keys}`)).toEqual([])
+  })
+
+  test.each(["127.example.com:1", "192.0.2.1:1", "[2001:db8::1]:1", "[::ffff:192.0.2.1]:1"])(
+    "[admin] listen = %s wants a token",
+    (listen) => {
+      expect(problems(`${KAFKA}${pipeline("a")}[admin]\nlisten = ${listen}`)).toHaveLength(1)
+    },
+  )
+})
+
+test("everything that is wrong is told at once, in the order of the lines", () => {
+  const file = `[connection:kafka]
+bootstrap_servers = k
+sasl_password = hunter2
+[pipeline:a:WebHookSource]
+port = 70000
+tpic = x
+[pipeline:a:BrokerSnk]
+[pipeline:b:WebHookSource]
+path = \${NONE}
+[pipeline:b:BrokerSink]
+connection = log
+[sevice]
+[admin]
+listen = 0.0.0.0:1
+listen = off
+`
+  expect(problems(file)).toEqual([
+    'p.conf:2: [connection:kafka] bootstrap_servers: "k" is not host:port',
+    "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; set that to sasl_ssl or sasl_plaintext",
+    'p.conf:5: [pipeline:a:WebHookSource] port: "70000" is not a whole number from 0 to 65535',
+    "p.conf:6: [pipeline:a:WebHookSource] tpic: is unknown; there is `port`, `path`, `host`, `max_body_bytes`, `tls_certificate` and `tls_key`",
+    "p.conf:7: [pipeline:a:BrokerSnk]: names an unknown component; did you mean BrokerSink?",
+    "p.conf:9: [pipeline:b:WebHookSource] path: the environment has no NONE; set it, or give a default: ${NONE:-default}",
+    "p.conf:10: [pipeline:b:BrokerSink] topic: is missing; add topic = <a topic name>",
+    'p.conf:11: [pipeline:b:BrokerSink] connection: there is no connection "log"; there is "kafka"',
+    "p.conf:12: [sevice]: is unknown; did you mean [service]?",
+    "p.conf:14: [admin] listen: is not a loopback address and there is no token; add token = <secret>, or listen on 127.0.0.1",
+    "p.conf:15: [admin] listen: is given twice, first in line 14; remove one of them",
+  ])
+})

@@ -78,7 +78,10 @@ async function measure(target: Target): Promise<Measured> {
 }
 
 function bare(): Target {
-  return { name: "bare Bun.serve", start: () => spawned(["bench/bare.ts"], (line) => /^\d+$/.exec(line)?.[0]) }
+  return {
+    name: "bare Bun.serve",
+    start: () => spawned(["bench/bare.ts"], (line) => /^\d+$/.exec(line)?.[0]),
+  }
 }
 
 /** The reference pipeline, everything at its default but the log level's destination, on a given connection. */
@@ -94,14 +97,19 @@ function pipeline(name: string, connection: string): Target {
           `[pipeline:bench:WebHookSource]\nhost = 127.0.0.1\nport = ${port}\npath = /\n` +
           `[pipeline:bench:BrokerSink]\ntopic = bench\n[admin]\nlisten = off\n`,
       )
-      const started = await spawned(["src/cli.ts", "run", "-c", file], (line) => (line.includes("listening") ? String(port) : undefined))
+      const started = await spawned(["src/cli.ts", "run", "-c", file], (line) =>
+        line.includes("listening") ? String(port) : undefined,
+      )
       await accepting(started.url)
       return started
     },
   }
 }
 
-async function spawned(args: string[], portIn: (line: string) => string | undefined): ReturnType<Target["start"]> {
+async function spawned(
+  args: string[],
+  portIn: (line: string) => string | undefined,
+): ReturnType<Target["start"]> {
   const child = Bun.spawn([process.execPath, ...args], { cwd: root, stdout: "pipe", stderr: "inherit" })
   const stop = async (): Promise<void> => {
     child.kill("SIGTERM")
@@ -113,7 +121,10 @@ async function spawned(args: string[], portIn: (line: string) => string | undefi
     const { value, done } = await lines.read()
     if (done) throw new Error(`${args.join(" ")} ended before it listened:\n${text}`)
     text += value
-    const port = text.split("\n").map(portIn).find((found) => found !== undefined)
+    const port = text
+      .split("\n")
+      .map(portIn)
+      .find((found) => found !== undefined)
     if (port !== undefined) {
       // The rest is read so that the child never waits for a full pipe.
       void (async () => {
@@ -149,7 +160,14 @@ function median(values: number[]): number {
 function print(runs: Map<string, Measured[]>): void {
   const medians = [...runs].map(([name, all]) => {
     const of = (key: keyof Measured): number => median(all.map((one) => one[key]))
-    return { name, rate: of("requestsPerSecond"), p50: of("p50"), p99: of("p99"), cpu: of("cpuPerEvent"), peak: of("peak") }
+    return {
+      name,
+      rate: of("requestsPerSecond"),
+      p50: of("p50"),
+      p99: of("p99"),
+      cpu: of("cpuPerEvent"),
+      peak: of("peak"),
+    }
   })
   const base = medians[0]!
   const cpuModel = cpus()[0]?.model ?? "unknown processor"
@@ -170,7 +188,11 @@ function print(runs: Map<string, Measured[]>): void {
       it.peak.toFixed(0),
     ]),
   ]
-  rows.splice(1, 0, rows[0]!.map((_, column) => (column === 0 ? "---" : "---:")))
+  rows.splice(
+    1,
+    0,
+    rows[0]!.map((_, column) => (column === 0 ? "---" : "---:")),
+  )
   for (const row of rows) console.log(`| ${row.join(" | ")} |`)
 }
 

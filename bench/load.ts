@@ -16,7 +16,11 @@ export interface Load {
  *
  * @throws Error when an answer was not 2xx or a connection failed: such a run measures nothing
  */
-export function post(url: string, body: string, run: { connections: number; seconds: number }): Promise<Load> {
+export function post(
+  url: string,
+  body: string,
+  run: { connections: number; seconds: number },
+): Promise<Load> {
   return Bun.which("wrk") === null ? postByAutocannon(url, body, run) : postByWrk(url, body, run)
 }
 
@@ -35,7 +39,11 @@ function done(summary, latency)
 end
 `
 
-async function postByWrk(url: string, body: string, run: { connections: number; seconds: number }): Promise<Load> {
+async function postByWrk(
+  url: string,
+  body: string,
+  run: { connections: number; seconds: number },
+): Promise<Load> {
   const script = join(tmpdir(), `hookline-bench-${process.pid}.lua`)
   const bodyFile = join(tmpdir(), `hookline-bench-${process.pid}.json`)
   await Promise.all([Bun.write(script, WRK_SCRIPT), Bun.write(bodyFile, body)])
@@ -43,7 +51,10 @@ async function postByWrk(url: string, body: string, run: { connections: number; 
     const printed = await $`wrk -t1 -c${run.connections} -d${run.seconds}s --latency -s ${script} ${url}`
       .env({ ...process.env, BENCH_BODY: bodyFile })
       .text()
-    const [requests, us, p50us, p99us, errors] = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(printed)!.slice(1).map(Number) as [number, number, number, number, number]
+    const [requests, us, p50us, p99us, errors] = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m
+      .exec(printed)!
+      .slice(1)
+      .map(Number) as [number, number, number, number, number]
     if (errors > 0) throw new Error(`${errors} of ${requests} requests failed:\n${printed}`)
     return { requests, seconds: us / 1e6, p50: p50us / 1000, p99: p99us / 1000 }
   } finally {
@@ -51,7 +62,11 @@ async function postByWrk(url: string, body: string, run: { connections: number; 
   }
 }
 
-async function postByAutocannon(url: string, body: string, run: { connections: number; seconds: number }): Promise<Load> {
+async function postByAutocannon(
+  url: string,
+  body: string,
+  run: { connections: number; seconds: number },
+): Promise<Load> {
   const program = Bun.resolveSync("autocannon", import.meta.dir)
   const printed =
     await $`node ${program} -c ${run.connections} -d ${run.seconds} -m POST -H content-type=application/json -i /dev/stdin -j --no-progress ${url} < ${Buffer.from(body)}`
@@ -64,6 +79,12 @@ async function postByAutocannon(url: string, body: string, run: { connections: n
     non2xx: number
     errors: number
   }
-  if (found.non2xx + found.errors > 0) throw new Error(`${found.non2xx} answers were not 2xx, ${found.errors} connections failed`)
-  return { requests: found.requests.total, seconds: found.duration, p50: found.latency.p50, p99: found.latency.p99 }
+  if (found.non2xx + found.errors > 0)
+    throw new Error(`${found.non2xx} answers were not 2xx, ${found.errors} connections failed`)
+  return {
+    requests: found.requests.total,
+    seconds: found.duration,
+    p50: found.latency.p50,
+    p99: found.latency.p99,
+  }
 }

@@ -71,7 +71,8 @@ export class Application {
    * @throws HooklineError `config` when the id is taken
    */
   registerConnection(id: string, connection: ConnectionSpec): this {
-    if (this.#connections.has(id)) throw new HooklineError("config", `the connection ${id} is registered already`)
+    if (this.#connections.has(id))
+      throw new HooklineError("config", `the connection ${id} is registered already`)
     this.#connections.set(id, connection.given)
     return this
   }

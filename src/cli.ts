@@ -8,7 +8,10 @@ import { topics } from "./commands/topics.ts"
 import { HooklineError } from "./errors.ts"
 
 const config = (): Option =>
-  new Option("-c, --config <file>", "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)")
+  new Option(
+    "-c, --config <file>",
+    "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
+  )
 const connection = (): Option =>
   new Option("--connection <id>", "which connection's log to read, where the file has several")
 
@@ -35,7 +38,9 @@ or a log that another process writes to, 70 for a fault, 74 for a disk that fail
 
 program
   .command("check")
-  .description("read the configuration file, say everything that is wrong with it, and exit 0 or 78; nothing is started")
+  .description(
+    "read the configuration file, say everything that is wrong with it, and exit 0 or 78; nothing is started",
+  )
   .addOption(config())
   .action((options: { config?: string }) => check(options.config))
 
@@ -48,7 +53,10 @@ program
   .option("--from <where>", "beginning, end, or an offset (of each partition)", parseFrom, "beginning")
   .option("-f, --follow", "go on with new records until interrupted", false)
   .addOption(
-    new Option("-o, --output <form>", "value: the record's value; json: its place, time, key, headers and value")
+    new Option(
+      "-o, --output <form>",
+      "value: the record's value; json: its place, time, key, headers and value",
+    )
       .choices(TAIL_OUTPUTS)
       .default("value"),
   )

@@ -30,7 +30,9 @@ export function openBroker(
   connection: Connection,
   deps: { log: Logger; metrics: ConnectionMetrics },
 ): Broker {
-  return connection.kind === "kafka" ? openKafka(connection.values, deps) : openEmbedded(connection.values, deps)
+  return connection.kind === "kafka"
+    ? openKafka(connection.values, deps)
+    : openEmbedded(connection.values, deps)
 }
 
 /** Opens the log that a connection names, to read from. */

@@ -1,4 +1,12 @@
-import { Accepted, Dropped, Rejected, type Event, type Outcome, type Processor, type Publisher } from "./event.ts"
+import {
+  Accepted,
+  Dropped,
+  Rejected,
+  type Event,
+  type Outcome,
+  type Processor,
+  type Publisher,
+} from "./event.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { PipelineMetrics } from "./telemetry/metrics.ts"
 
@@ -16,7 +24,12 @@ export interface Parts {
  * ends it. Every outcome is counted, and every one that is not accepted gives one log line with its reason, never a
  * body. A fault (what a part throws) rejects.
  */
-export function composePipeline({ processors, publish, metrics, log }: Parts): (event: Event) => Promise<Outcome> {
+export function composePipeline({
+  processors,
+  publish,
+  metrics,
+  log,
+}: Parts): (event: Event) => Promise<Outcome> {
   const end = (event: Event, outcome: Outcome): Outcome => {
     if (outcome instanceof Accepted) {
       metrics.ended("accepted", "")
@@ -25,17 +38,30 @@ export function composePipeline({ processors, publish, metrics, log }: Parts): (
     }
     metrics.ended(outcome.kind, outcome.reason)
     const { method, path, remoteAddress } = event.request
-    const line = { reason: outcome.reason, method, path, remote_address: remoteAddress, bytes: event.body.length }
+    const line = {
+      reason: outcome.reason,
+      method,
+      path,
+      remote_address: remoteAddress,
+      bytes: event.body.length,
+    }
     if (outcome instanceof Dropped) log.info({ ...line, detail: outcome.detail }, "event dropped")
     else {
       const level = outcome.status >= 500 ? "warn" : "info"
-      log[level]({ ...line, status: outcome.status, detail: outcome.logDetail ?? outcome.detail }, "event rejected")
+      log[level](
+        { ...line, status: outcome.status, detail: outcome.logDetail ?? outcome.detail },
+        "event rejected",
+      )
     }
     return outcome
   }
 
   // The rest of the way, for pipelines with a processor that answers later.
-  const continueFrom = async (first: Event, pending: ReturnType<Processor>, next: number): Promise<Outcome> => {
+  const continueFrom = async (
+    first: Event,
+    pending: ReturnType<Processor>,
+    next: number,
+  ): Promise<Outcome> => {
     let event = first
     let result = await pending
     for (let i = next; ; i++) {

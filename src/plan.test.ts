@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import * as fc from "fast-check"
 import { defineComponent, type Component } from "./components/component.ts"
 import { integer, path, size, text } from "./config/options.ts"
 import { readSeed } from "./config/seed.ts"
@@ -381,6 +382,13 @@ describe("connections", () => {
       ],
     ],
     [
+      "a key that every object of JavaScript has",
+      kafka("constructor = 1"),
+      [
+        "p.conf:3: [connection:kafka] constructor: is unknown; there is `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `client_id` and `delivery_timeout`",
+      ],
+    ],
+    [
       "a server without a port",
       `[connection:kafka]\nbootstrap_servers = a:1, b, c:0\n${pipeline("a")}`,
       ['p.conf:2: [connection:kafka] bootstrap_servers: "b" is not host:port'],
@@ -567,4 +575,45 @@ listen = off
     "p.conf:14: [admin] listen: is not a loopback address and there is no token; add token = <secret>, or listen on 127.0.0.1",
     "p.conf:15: [admin] listen: is given twice, first in line 14; remove one of them",
   ])
+})
+
+test("any text gives a plan or tells what is wrong with it", () => {
+  const lines = fc.constantFrom(
+    "[connection:a]",
+    "[connection:b]",
+    "[pipeline:a:WebHookSource]",
+    "[pipeline:a:KafkaSink]",
+    "[pipeline:b:WebHookSource]",
+    "[pipeline:b:BrokerSink]",
+    "[admin]",
+    "[service]",
+    "bootstrap_servers = k:1",
+    "directory = d",
+    "security_protocol = ssl",
+    "sasl_password = hunter2",
+    "topic = t",
+    "connection = a",
+    "port = ${SECRET}",
+    "port = 1",
+    "listen = [::]:1",
+    "token =",
+    "  more",
+    "constructor = 1",
+    "__proto__ = 1",
+  )
+  const seen = { plans: 0, problems: 0 }
+  const check = (file: string): void => {
+    const told = problems(file)
+    if (told.length === 0) seen.plans++
+    else seen.problems++
+    expect(told.join("\n")).not.toContain("hunter2")
+  }
+  const sound = `${KAFKA}${pipeline("c", "port = 2", "\nconnection = kafka")}`
+  fc.assert(
+    fc.property(fc.array(fc.oneof({ weight: 9, arbitrary: lines }, fc.string())), (parts) =>
+      check(parts.join("\n")),
+    ),
+  )
+  fc.assert(fc.property(fc.array(lines, { maxLength: 2 }), (parts) => check(`${sound}${parts.join("\n")}`)))
+  expect(Object.values(seen)).toSatisfy((counts) => counts.every((count) => count > 0))
 })

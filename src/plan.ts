@@ -1,7 +1,7 @@
 import type { Component, ComponentKind } from "./components/component.ts"
 import { ADMIN } from "./config/admin.ts"
 import { resolveConnection, type Connection, type ResolvedConnection } from "./config/connection.ts"
-import type { OptionSet, Values } from "./config/options.ts"
+import type { OptionSet, Values } from "./config/option.ts"
 import { Problems } from "./config/problems.ts"
 import { resolveSection, type Found, type Given } from "./config/resolve.ts"
 import type { Seed, SeedSection } from "./config/seed.ts"

@@ -66,7 +66,11 @@ export async function runPlan(plan: Plan): Promise<Running> {
     })
     let admin
     try {
-      const status = { connections: problems, draining: () => stopped !== undefined, metrics: () => metrics.expose() }
+      const status = {
+        connections: problems,
+        draining: () => stopped !== undefined,
+        metrics: () => metrics.expose(),
+      }
       admin = plan.admin.listen === "off" ? undefined : openAdmin(plan.admin.listen, plan.admin.token, status)
     } catch (error) {
       await servers.drain(0)

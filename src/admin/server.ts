@@ -21,7 +21,11 @@ export interface AdminServer {
  *
  * @throws HooklineError `listen`
  */
-export function openAdmin(listen: { host: string; port: number }, token: string | undefined, status: Status): AdminServer {
+export function openAdmin(
+  listen: { host: string; port: number },
+  token: string | undefined,
+  status: Status,
+): AdminServer {
   const admits = tokenTest(token)
   const routes: { [path: string]: (request: Request) => Response | Promise<Response> } = {
     "/healthz": () => text(200, "ok\n"),
@@ -40,7 +44,8 @@ export function openAdmin(listen: { host: string; port: number }, token: string 
       fetch(request) {
         const route = routes[new URL(request.url).pathname]
         if (route === undefined) return text(404, "/healthz, /readyz and /metrics are here\n")
-        if (request.method !== "GET" && request.method !== "HEAD") return text(405, "", { Allow: "GET, HEAD" })
+        if (request.method !== "GET" && request.method !== "HEAD")
+          return text(405, "", { Allow: "GET, HEAD" })
         return route(request)
       },
     })
@@ -62,7 +67,9 @@ function readiness(status: Status, withReasons: boolean): Response {
     if (problem !== undefined) ready = false
   }
   const state = status.draining() ? "draining" : ready ? "ready" : "not ready"
-  return Response.json(withReasons ? { status: state, connections } : { status: state }, { status: ready ? 200 : 503 })
+  return Response.json(withReasons ? { status: state, connections } : { status: state }, {
+    status: ready ? 200 : 503,
+  })
 }
 
 /** Compares digests in constant time, so that neither the token's length nor its beginning can be timed. */

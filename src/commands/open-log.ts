@@ -15,7 +15,8 @@ export function openLogOf(file: string | undefined, id: string | undefined): Log
   const chosen = id ?? (ids.length === 1 ? ids[0] : undefined)
   const connection = chosen === undefined ? undefined : connections.get(chosen)
   if (connection === undefined) {
-    const complaint = chosen === undefined ? "the file has several connections" : `there is no connection ${chosen}`
+    const complaint =
+      chosen === undefined ? "the file has several connections" : `there is no connection ${chosen}`
     throw new HooklineError("usage", `${complaint}; choose one with --connection: ${ids.join(", ")}`)
   }
   return openReader(connection)

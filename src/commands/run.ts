@@ -6,7 +6,9 @@ export async function run(file: string | undefined): Promise<void> {
   const { log, listening } = await app.start()
   const [first] = listening
   if (first !== undefined) {
-    log.info(`try it: curl -i -d '{"type":"ping","id":42}' ${first.url.replace("//0.0.0.0:", "//localhost:")}`)
+    log.info(
+      `try it: curl -i -d '{"type":"ping","id":42}' ${first.url.replace("//0.0.0.0:", "//localhost:")}`,
+    )
   }
   log.info("started")
 

@@ -25,7 +25,11 @@ export async function tail(
   process.stdout.once("error", abort)
   const show = options.output === "json" ? asJson : asValue
   try {
-    for await (const record of reader.read(topic, { from: options.from, follow: options.follow, signal: stop.signal })) {
+    for await (const record of reader.read(topic, {
+      from: options.from,
+      follow: options.follow,
+      signal: stop.signal,
+    })) {
       if (stop.signal.aborted) break
       if (!process.stdout.write(show(record))) {
         await once(process.stdout, "drain", { signal: stop.signal }).catch(() => abort())

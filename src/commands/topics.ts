@@ -9,13 +9,20 @@ export async function topics(options: { config?: string; connection?: string }):
       ["TOPIC", "PARTITIONS", "RECORDS", "BYTES"],
       ...found
         .toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
-        .map((it) => [it.topic, String(it.partitions), String(it.records), it.bytes === undefined ? "-" : String(it.bytes)]),
+        .map((it) => [
+          it.topic,
+          String(it.partitions),
+          String(it.records),
+          it.bytes === undefined ? "-" : String(it.bytes),
+        ]),
     ]
     const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
     for (const row of rows) {
       console.log(
         row
-          .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+          .map((cell, column) =>
+            column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
+          )
           .join("  "),
       )
     }

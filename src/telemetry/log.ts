@@ -18,5 +18,13 @@ export function openLog({ level, format }: LogOptions): Logger {
   const stream = human
     ? pretty({ destination: 1, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
     : destination({ dest: 1, sync: true })
-  return pino({ level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` }, stream)
+  return pino(
+    {
+      level,
+      base: null,
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    },
+    stream,
+  )
 }

@@ -1,4 +1,6 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
+import { Distribution } from "./distribution.ts"
+import { Tallies } from "./tally.ts"
 
 /** What a pipeline counts. Handles are bound once, when the pipeline is built; the id "" stands for no pipeline. */
 export interface PipelineMetrics {
@@ -32,38 +34,30 @@ const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 export class Metrics {
   readonly #registry = new Registry()
   readonly #pipelines = new Map<string, PipelineMetrics>()
-  readonly #requests = new Counter({
+  readonly #requests = new Tallies(this.#registry, {
     name: "hookline_http_requests_total",
     help: "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
-    labelNames: ["pipeline", "status"] as const,
-    registers: [this.#registry],
+    labelNames: ["pipeline", "status"],
   })
-  readonly #events = new Counter({
+  readonly #events = new Tallies(this.#registry, {
     name: "hookline_events_total",
     help: "Events by outcome (accepted, dropped, rejected) and reason.",
-    labelNames: ["pipeline", "outcome", "reason"] as const,
-    registers: [this.#registry],
+    labelNames: ["pipeline", "outcome", "reason"],
   })
-  readonly #acknowledgement = new Histogram({
+  readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
     help: "From the receipt of a request to the broker's acknowledgement of its record.",
-    labelNames: ["pipeline"] as const,
-    buckets: LATENCY_BUCKETS,
-    registers: [this.#registry],
+    bounds: LATENCY_BUCKETS,
   })
-  readonly #publish = new Histogram({
+  readonly #publish = new Distribution(this.#registry, {
     name: "hookline_publish_seconds",
     help: "From sending a batch to the broker to its acknowledgement.",
-    labelNames: ["connection"] as const,
-    buckets: LATENCY_BUCKETS,
-    registers: [this.#registry],
+    bounds: LATENCY_BUCKETS,
   })
-  readonly #batch = new Histogram({
+  readonly #batch = new Distribution(this.#registry, {
     name: "hookline_batch_records",
     help: "Records in an acknowledged batch.",
-    labelNames: ["connection"] as const,
-    buckets: BATCH_BUCKETS,
-    registers: [this.#registry],
+    bounds: BATCH_BUCKETS,
   })
 
   constructor() {
@@ -74,23 +68,25 @@ export class Metrics {
   pipeline(id: string): PipelineMetrics {
     const known = this.#pipelines.get(id)
     if (known !== undefined) return known
-    const acknowledgement = this.#acknowledgement.labels(id)
+    const acknowledgement = this.#acknowledgement.bind({ pipeline: id })
     const made: PipelineMetrics = {
-      answered: boundByFirst((status: number) => this.#requests.labels(id, String(status))),
-      ended: boundByBoth((outcome, reason) => this.#events.labels(id, outcome, reason)),
-      acknowledged: (ms) => acknowledgement.observe(ms / 1000),
+      answered: boundByFirst((status: number) =>
+        this.#requests.bind({ pipeline: id, status: String(status) }),
+      ),
+      ended: boundByBoth((outcome, reason) => this.#events.bind({ pipeline: id, outcome, reason })),
+      acknowledged: (ms) => acknowledgement(ms / 1000),
     }
     this.#pipelines.set(id, made)
     return made
   }
 
   connection(id: string): ConnectionMetrics {
-    const publish = this.#publish.labels(id)
-    const batch = this.#batch.labels(id)
+    const publish = this.#publish.bind({ connection: id })
+    const batch = this.#batch.bind({ connection: id })
     return {
       batch(records, ms) {
-        batch.observe(records)
-        publish.observe(ms / 1000)
+        batch(records)
+        publish(ms / 1000)
       },
     }
   }
@@ -136,22 +132,18 @@ export class Metrics {
   }
 }
 
-interface Handle {
-  inc(): void
-}
-
 /** Hot path: binds the label handle of each first argument once. */
-function boundByFirst<A>(bind: (first: A) => Handle): (first: A) => void {
-  const handles = new Map<A, Handle>()
+function boundByFirst<A>(bind: (first: A) => () => void): (first: A) => void {
+  const handles = new Map<A, () => void>()
   return (first) => {
     let handle = handles.get(first)
     if (handle === undefined) handles.set(first, (handle = bind(first)))
-    handle.inc()
+    handle()
   }
 }
 
 /** Hot path: binds the label handle of each pair of arguments once. */
-function boundByBoth<A, B>(bind: (first: A, second: B) => Handle): (first: A, second: B) => void {
+function boundByBoth<A, B>(bind: (first: A, second: B) => () => void): (first: A, second: B) => void {
   const handles = new Map<A, (second: B) => void>()
   return (first, second) => {
     let inner = handles.get(first)

@@ -18,16 +18,19 @@ ${more}`
 
 test("SIGTERM ends it with status 0 after what was accepted is answered", async () => {
   const running = await startHookline(conf("sigterm"), { folder: folder.path })
-  const answers = Promise.all(
+  const statuses = await Promise.all(
     Array.from({ length: 50 }, async (_, n) => {
-      const answer = await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })
+      // A connection that nobody had taken when the listener closed was never accepted: the sender sends again.
+      const answer = await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` }).catch(
+        () => undefined,
+      )
       if (n === 0) running.signal("SIGTERM")
-      return answer.status
+      return answer?.status
     }),
   )
-  const statuses = await answers
   expect(await running.exited).toBe(0)
-  expect(new Set(statuses).isSubsetOf(new Set([200, 503]))).toBe(true)
+  expect(statuses[0]).toBe(200)
+  expect(new Set(statuses).isSubsetOf(new Set([200, 503, undefined]))).toBe(true)
 
   const { stdout } = await hookline(["tail", "webhooks", "-c", `${folder.path}/pipelines.conf`])
   const published = stdout.split("\n").filter((line) => line !== "")
@@ -40,7 +43,10 @@ test("the admin listener tells health, readiness and metrics", async () => {
     const admin = running.adminUrl!
     expect((await fetch(`${admin}/healthz`)).status).toBe(200)
     const ready = await fetch(`${admin}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([200, { status: "ready", connections: { log: "ready" } }])
+    expect([ready.status, await ready.json()]).toEqual([
+      200,
+      { status: "ready", connections: { log: "ready" } },
+    ])
 
     await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
     await fetch(running.urls["webhooks"]!, { method: "POST", body: "[]" })
@@ -65,7 +71,10 @@ test("the admin listener tells health, readiness and metrics", async () => {
 })
 
 test("an admin token guards the metrics and the reasons, not the probes", async () => {
-  const guarded = conf("token").replace("listen = 127.0.0.1:0", "listen = 127.0.0.1:0\ntoken = obviously-fake-token")
+  const guarded = conf("token").replace(
+    "listen = 127.0.0.1:0",
+    "listen = 127.0.0.1:0\ntoken = obviously-fake-token",
+  )
   const running = await startHookline(guarded, { folder: folder.path })
   try {
     const admin = running.adminUrl!
@@ -124,7 +133,12 @@ test("a configuration file that is not there is status 66 and says what to do", 
 })
 
 test("a wrong command line is status 64", async () => {
-  for (const args of [["frobnicate"], ["tail"], ["tail", "webhooks", "--from", "yesterday"], ["run", "--no-such-flag"]]) {
+  for (const args of [
+    ["frobnicate"],
+    ["tail"],
+    ["tail", "webhooks", "--from", "yesterday"],
+    ["run", "--no-such-flag"],
+  ]) {
     expect((await hookline(args)).status).toBe(64)
   }
 })

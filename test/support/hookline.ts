@@ -6,7 +6,7 @@ const root = join(import.meta.dir, "..", "..")
 
 /** A line of Hookline's log. */
 export interface LogLine {
-  level: number
+  level: string
   msg: string
   [key: string]: unknown
 }
@@ -75,13 +75,14 @@ export async function startHookline(
       wake()
     }
   }
-  const done = Promise.all([read(child.stdout, true), read(child.stderr, false)]).then(() => {
+  const done = (async () => {
+    await Promise.all([read(child.stdout, true), read(child.stderr, false)])
     ended = true
     wake()
-  })
+  })()
 
   const logged: RunningHookline["logged"] = async (test) => {
-    for (let seen = 0; ; ) {
+    for (let seen = 0; ;) {
       for (; seen < log.length; seen++) if (test(log[seen]!)) return log[seen]!
       if (ended) throw new Error(`hookline ended before the awaited line:\n${output}`)
       await changed.promise

@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test"
+import { Metrics } from "./metrics.ts"
+
+const linesOf = async (metrics: Metrics, name: string): Promise<string[]> =>
+  (await metrics.expose()).text.split("\n").filter((line) => line.startsWith(name))
+
+test("counts by pipeline and status, and keeps them from one scrape to the next", async () => {
+  const metrics = new Metrics()
+  const handles = metrics.pipeline("payments")
+  handles.answered(200)
+  handles.answered(200)
+  handles.answered(503)
+  metrics.pipeline("").answered(404)
+  const expected = [
+    'hookline_http_requests_total{pipeline="payments",status="200"} 2',
+    'hookline_http_requests_total{pipeline="payments",status="503"} 1',
+    'hookline_http_requests_total{pipeline="",status="404"} 1',
+  ]
+  expect(await linesOf(metrics, "hookline_http")).toEqual(expected)
+  expect(await linesOf(metrics, "hookline_http")).toEqual(expected)
+})
+
+test("the handles of one pipeline are the same for everyone who asks", async () => {
+  const metrics = new Metrics()
+  metrics.pipeline("a").ended("dropped", "ping")
+  metrics.pipeline("a").ended("dropped", "ping")
+  expect(await linesOf(metrics, "hookline_events_total")).toEqual([
+    'hookline_events_total{pipeline="a",outcome="dropped",reason="ping"} 2',
+  ])
+})
+
+test("an observation counts in every bucket whose bound is not below it", async () => {
+  const metrics = new Metrics()
+  const { acknowledged } = metrics.pipeline("a")
+  for (const ms of [0, 1, 1.5, 10_000, 10_001]) acknowledged(ms)
+  const lines = await linesOf(metrics, "hookline_acknowledgement_seconds")
+  expect(lines).toContain('hookline_acknowledgement_seconds_bucket{le="0.001",pipeline="a"} 2')
+  expect(lines).toContain('hookline_acknowledgement_seconds_bucket{le="0.0025",pipeline="a"} 3')
+  expect(lines).toContain('hookline_acknowledgement_seconds_bucket{le="10",pipeline="a"} 4')
+  expect(lines).toContain('hookline_acknowledgement_seconds_bucket{le="+Inf",pipeline="a"} 5')
+  expect(lines).toContain('hookline_acknowledgement_seconds_count{pipeline="a"} 5')
+  expect(lines).toContain('hookline_acknowledgement_seconds_sum{pipeline="a"} 20.0035')
+})
+
+test("a connection's batches count by records and by seconds", async () => {
+  const metrics = new Metrics()
+  metrics.connection("kafka").batch(64, 3)
+  expect(await linesOf(metrics, "hookline_batch_records_sum")).toEqual([
+    'hookline_batch_records_sum{connection="kafka"} 64',
+  ])
+  expect(await linesOf(metrics, "hookline_publish_seconds_sum")).toEqual([
+    'hookline_publish_seconds_sum{connection="kafka"} 0.003',
+  ])
+})
+
+test("gauges are read at each scrape", async () => {
+  const metrics = new Metrics()
+  let ready = false
+  metrics.observe({ inFlight: () => ({ requests: 2, bytes: 300 }), connections: () => [["log", ready]] })
+  expect(await linesOf(metrics, "hookline_in_flight")).toEqual([
+    "hookline_in_flight_requests 2",
+    "hookline_in_flight_bytes 300",
+  ])
+  expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([
+    'hookline_connection_ready{connection="log"} 0',
+  ])
+  ready = true
+  expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([
+    'hookline_connection_ready{connection="log"} 1',
+  ])
+})

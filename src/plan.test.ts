@@ -232,6 +232,16 @@ ${pipeline("b")}`
     ])
   })
 
+  test.each([null, "127.0.0.1:1", { host: "a", port: 70_000 }, { host: "::1]", port: 1 }, { port: 1 }])(
+    "an admin listener can't be at %p",
+    (listen) => {
+      const admin = { listen } as unknown as NonNullable<Draft["admin"]>
+      expect(problems(KAFKA + pipeline("a"), { admin })).toEqual([
+        'in code: [admin] listen: is not a { host, port }, or "off"',
+      ])
+    },
+  )
+
   test("a connection that is not registered is named together with its pipeline", () => {
     const pipelines = [{ ...parts, id: "a", sink: Sink({ topic: "t", connection: "kafka" }) }]
     expect(problems(undefined, { pipelines })).toEqual([

@@ -1,6 +1,7 @@
 import ipaddr from "ipaddr.js"
-import { parseEndpoint, type Endpoint } from "./endpoint.ts"
-import { custom, quote, text, WrongValue } from "./options.ts"
+import { formatEndpoint, parseEndpoint, type Endpoint } from "./endpoint.ts"
+import { custom, notA } from "./option.ts"
+import { text } from "./options.ts"
 import { defineSection } from "./section.ts"
 
 const LISTEN_FORM = "host:port (an IPv6 address in brackets), or off"
@@ -19,13 +20,14 @@ export const ADMIN = defineSection({
       },
       (value) => {
         const endpoint = value.toLowerCase() === "off" ? "off" : parseEndpoint(value)
-        if (endpoint === undefined) throw new WrongValue(`${quote(value)} is not ${LISTEN_FORM}`)
+        if (endpoint === undefined) throw notA(LISTEN_FORM, value)
         return endpoint
       },
       (value) =>
-        value === "off" || (typeof value?.host === "string" && Number.isInteger(value.port))
+        value === "off" ||
+        (typeof value?.host === "string" && parseEndpoint(formatEndpoint(value)) !== undefined)
           ? undefined
-          : `${quote(value)} is not a { host, port }, or "off"`,
+          : 'is not a { host, port }, or "off"',
     ),
     token: text({
       optional: true,

@@ -1,7 +1,7 @@
 import { EMBEDDED } from "./embedded-connection.ts"
 import { KAFKA } from "./kafka-connection.ts"
 import { nearest } from "./nearest.ts"
-import type { OptionSet, Values } from "./options.ts"
+import type { OptionSet, Values } from "./option.ts"
 import type { Problems } from "./problems.ts"
 import { resolveSection, type Found, type Given, type Resolved } from "./resolve.ts"
 import { defineSection, type Section } from "./section.ts"
@@ -33,7 +33,7 @@ export function resolveConnection(found: Found, problems: Problems): ResolvedCon
   } else if (isKafka || isEmbedded) {
     const [own, other] = isKafka ? [KAFKA, EMBEDDED] : [EMBEDDED, KAFKA]
     const resolved = resolveSection(own as Section, found, problems, (key) =>
-      key in other.options
+      Object.hasOwn(other.options, key)
         ? `belongs to ${isKafka ? "an embedded" : "a Kafka"} connection and this is ${isKafka ? "a Kafka" : "an embedded"} one; remove it`
         : undefined,
     )

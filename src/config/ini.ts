@@ -32,7 +32,7 @@ export interface IniEntry {
   readonly lines: readonly IniLine[]
 }
 
-export interface IniLine {
+interface IniLine {
   readonly text: string
   readonly line: number
 }

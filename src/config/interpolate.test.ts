@@ -50,6 +50,10 @@ test("a file's path may be absolute", () => {
 
 test.each([
   ["${UNSET}", "the environment has no UNSET; set it, or give a default: ${UNSET:-default}"],
+  [
+    "${constructor}",
+    "the environment has no constructor; set it, or give a default: ${constructor:-default}",
+  ],
   ["x${A", "a ${ misses its }; write $${ for a literal ${"],
   ["${}", "a ${ does not hold one of ${NAME}, ${NAME:-default} or ${file:/path}; write $${ for a literal ${"],
   [

@@ -64,7 +64,7 @@ function substitute(reference: string, { env, baseDir }: Surroundings): string |
   if (name === undefined)
     return { wrong: `a \${ does not hold one of ${FORMS}; write $\${ for a literal \${` }
   if (otherwise?.includes("${")) return { wrong: `the default of \${${name}} can't hold another \${` }
-  const value = env[name]
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
   if (otherwise !== undefined) return value === undefined || value === "" ? otherwise : value
   return value ?? { wrong: `the environment has no ${name}; set it, or give a default: \${${name}:-default}` }
 }

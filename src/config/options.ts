@@ -1,103 +1,7 @@
 import { isAbsolute, resolve } from "node:path"
+import { custom, guard, notA, outOf, quote, type Declared, type Option, type Parsed } from "./option.ts"
 
-/**
- * An option, declared once: its declaration is its parser, its type, its line in docs/reference.md and what
- * `hookline check` says of a wrong value.
- */
-export interface Option<T> {
-  /** Reads the file's text. Throws WrongValue. */
-  readonly parse: (text: string, context: ParseContext) => Exclude<T, undefined>
-  /** Says what is wrong with a value given in code, in the words of `parse`; undefined when it is right. */
-  readonly wrong: (value: Exclude<T, undefined>) => string | undefined
-  readonly presence: "required" | "optional" | "default"
-  /** The default as the file would spell it. */
-  readonly defaultText: string | undefined
-  /** What kind of value it is, in a few words, for the reference and for errors. */
-  readonly form: string
-  readonly doc: string
-  /** Never printed. */
-  readonly secret: boolean
-}
-
-export interface ParseContext {
-  /** Absolute path that relative paths in the value start from. */
-  readonly baseDir: string
-}
-
-/** The value does not have the option's form. The message says what would be right, without repeating the key. */
-export class WrongValue extends Error {
-  /** The message for a value that must not be printed. Without it, it is told that the value is not of the form. */
-  readonly unquoted: string | undefined
-
-  constructor(message: string, unquoted?: string) {
-    super(message)
-    this.unquoted = unquoted
-  }
-}
-
-// oxlint-disable-next-line no-explicit-any
-type AnyOption = Option<any>
-export type OptionSet = { readonly [key: string]: AnyOption }
-/** The values of a set of options, by key. */
-export type Values<O extends OptionSet> = {
-  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never
-}
-
-interface Described {
-  doc: string
-  secret?: boolean
-}
-interface WithDefault extends Described {
-  /** As the file would spell it. */
-  default: string
-}
-interface Optional extends Described {
-  optional: true
-}
-/** Required when there is neither a default nor `optional`. */
-type Declared = Described | WithDefault | Optional
-
-type Parsed<T, D extends Declared> = D extends Optional ? Option<T | undefined> : Option<T>
-
-/** Builds an option of a form. `read` throws WrongValue; `wrong` checks a value given in code. */
-function option<T, D extends Declared>(
-  form: string,
-  declared: D,
-  read: (text: string, context: ParseContext) => T,
-  wrong: (value: T) => string | undefined,
-): Parsed<T, D> {
-  const defaultText = "default" in declared ? declared.default : undefined
-  const made = {
-    parse: read,
-    wrong,
-    presence: "optional" in declared ? "optional" : defaultText === undefined ? "required" : "default",
-    defaultText,
-    form,
-    doc: declared.doc,
-    secret: declared.secret ?? false,
-  }
-  return made as unknown as Parsed<T, D>
-}
-
-/** A value as messages quote it: on one line, and not longer than a line. */
-export function quote(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 79)}…` : value)
-  if (Array.isArray(value)) return "a list"
-  return typeof value === "function" || (typeof value === "object" && value !== null)
-    ? `a value of type ${typeof value}`
-    : String(value)
-}
-
-const notA = (form: string, text: string): WrongValue =>
-  new WrongValue(`${quote(text)} is not ${form}`, `is not ${form}`)
-
-const outOf = (bounds: string, text: string): WrongValue => new WrongValue(`${quote(text)} ${bounds}`, bounds)
-
-/** Checks a value given in code by its type and a test, with the same words as a text of the file. */
-const guard =
-  <T>(form: string, fits: (value: T) => boolean) =>
-  (value: T): string | undefined =>
-    fits(value) ? undefined : `${quote(value)} is not ${form}`
+export { custom, WrongValue, type Option, type OptionSet, type Values } from "./option.ts"
 
 /** Any text, or one that `pattern` or `accepts` takes; `form` says which. Not empty unless its default is. */
 export function text<
@@ -108,7 +12,7 @@ export function text<
   const fits = (value: string): boolean =>
     typeof value === "string" &&
     (value === "" ? mayBeEmpty : (pattern?.test(value) ?? true) && (accepts?.(value) ?? true))
-  return option(
+  return custom(
     form,
     declared,
     (value) => {
@@ -124,7 +28,7 @@ export function integer<D extends Declared & { min: number; max: number }>(decla
   const form = `a whole number from ${declared.min} to ${declared.max}`
   const fits = (value: number): boolean =>
     Number.isInteger(value) && value >= declared.min && value <= declared.max
-  return option(
+  return custom(
     form,
     declared,
     (value) => {
@@ -142,7 +46,7 @@ export function oneOf<const W extends string, D extends Declared>(
   declared: D,
 ): Parsed<W, D> {
   const form = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`
-  return option<W, D>(
+  return custom<W, D>(
     form,
     declared,
     (value) => {
@@ -165,7 +69,7 @@ export function duration<D extends Declared & { minMs?: number; maxMs?: number }
   const form = "a duration such as 500ms, 5s, 2m, 24h or 7d"
   const bounds = (ms: number): string | undefined =>
     ms < minMs || ms > maxMs ? `must be from ${showDuration(minMs)} to ${showDuration(maxMs)}` : undefined
-  return option(
+  return custom(
     form,
     declared,
     (value) => {
@@ -212,7 +116,7 @@ export function size<D extends Declared & { min?: number; max?: number }>(declar
   const form = "a size such as 512KiB, 1MiB or 2GiB"
   const bounds = (bytes: number): string | undefined =>
     bytes < min || bytes > max ? `must be from ${min} to ${max} bytes` : undefined
-  return option(
+  return custom(
     form,
     declared,
     (value) => {
@@ -235,7 +139,7 @@ export function size<D extends Declared & { min?: number; max?: number }>(declar
 /** Several values of one form, by comma or line. */
 export function list<T, D extends Declared>(of: Option<T>, declared: D): Parsed<readonly T[], D> {
   const form = `a list, by comma or line, of which each is ${of.form}`
-  return option<readonly T[], D>(
+  return custom<readonly T[], D>(
     form,
     declared,
     (value, context) => {
@@ -256,7 +160,7 @@ export function list<T, D extends Declared>(of: Option<T>, declared: D): Parsed<
 }
 
 /** Items of a list, by comma or line, trimmed, without empty ones. */
-export function splitList(value: string): string[] {
+function splitList(value: string): string[] {
   return value
     .split(/[,\n]/)
     .map((item) => item.trim())
@@ -267,7 +171,7 @@ export function splitList(value: string): string[] {
 export function path<D extends Declared>(declared: D): Parsed<string, D> {
   const form = "a path"
   const fits = (value: string): boolean => typeof value === "string" && value !== "" && !value.includes("\0")
-  return option(
+  return custom(
     form,
     declared,
     (value, { baseDir }) => {
@@ -276,14 +180,4 @@ export function path<D extends Declared>(declared: D): Parsed<string, D> {
     },
     guard(form, fits),
   )
-}
-
-/** A form of its own: `read` throws WrongValue, `wrong` checks a value given in code. */
-export function custom<T, D extends Declared>(
-  form: string,
-  declared: D,
-  read: (text: string, context: ParseContext) => T,
-  wrong: (value: T) => string | undefined,
-): Parsed<T, D> {
-  return option(form, declared, read, wrong)
 }

@@ -1,7 +1,7 @@
 import { ADMIN } from "./admin.ts"
 import { EMBEDDED } from "./embedded-connection.ts"
 import { KAFKA } from "./kafka-connection.ts"
-import type { Option } from "./options.ts"
+import type { Option } from "./option.ts"
 import type { Section } from "./section.ts"
 import { SERVICE } from "./service.ts"
 

@@ -1,5 +1,5 @@
 import { enumerate, suggest } from "./nearest.ts"
-import { quote, WrongValue, type Option, type OptionSet, type Values } from "./options.ts"
+import { quote, WrongValue, type Option, type OptionSet, type Values } from "./option.ts"
 import type { Place, Problems } from "./problems.ts"
 import type { Section } from "./section.ts"
 import type { SeedSection, SeedText } from "./seed.ts"

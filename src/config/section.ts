@@ -1,4 +1,4 @@
-import type { OptionSet, Values } from "./options.ts"
+import type { OptionSet, Values } from "./option.ts"
 
 /** A kind of section of the configuration file: what stands in it. */
 export interface Section<O extends OptionSet = OptionSet> {

@@ -1,6 +1,6 @@
 import type { Component, ComponentKind, Configured } from "../components/component.ts"
 import { suggest } from "../config/nearest.ts"
-import type { OptionSet } from "../config/options.ts"
+import type { OptionSet } from "../config/option.ts"
 import type { Place, Problems } from "../config/problems.ts"
 import { resolveSection, type Found, type Given, type Resolved } from "../config/resolve.ts"
 import type { Seed, SeedPipeline, SeedSection } from "../config/seed.ts"
@@ -22,7 +22,7 @@ export interface ResolvedPipeline {
   readonly sink: ResolvedPart<"sink"> | undefined
 }
 
-export interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
+interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
   readonly component: Component<K>
 }
 

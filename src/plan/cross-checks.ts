@@ -1,7 +1,7 @@
 import type { ADMIN } from "../config/admin.ts"
 import type { ResolvedConnection } from "../config/connection.ts"
 import { enumerate, suggest } from "../config/nearest.ts"
-import type { OptionSet } from "../config/options.ts"
+import type { OptionSet } from "../config/option.ts"
 import type { Problems } from "../config/problems.ts"
 import type { Resolved } from "../config/resolve.ts"
 import type { SERVICE } from "../config/service.ts"

@@ -1,0 +1,166 @@
+import { readFileSync } from "node:fs"
+import type { ConnectionOptions as TlsOptions } from "node:tls"
+import {
+  apiVersionsV1,
+  apiVersionsV3,
+  Connection,
+  type ConnectionOptions,
+  type SASLOptions,
+} from "@platformatic/kafka"
+import type { KAFKA } from "../config/kafka-connection.ts"
+import { type Endpoint, parseEndpoint } from "../config/endpoint.ts"
+import type { Values } from "../config/options.ts"
+import { HooklineError } from "../errors.ts"
+import { errorCodeOf } from "./kafka-failure.ts"
+
+/** The keys of `[connection:<id>]` for Kafka, resolved. */
+export type KafkaOptions = Omit<Values<(typeof KAFKA)["options"]>, "delivery_timeout">
+
+/** What it takes to connect to any broker of a cluster. */
+export interface KafkaClient {
+  readonly clientId: string
+  /** Brokers to begin with. */
+  readonly bootstrap: readonly Endpoint[]
+  readonly security: Pick<ConnectionOptions, "tls" | "tlsServerName" | "sasl">
+}
+
+/**
+ * Reads what connections need: certificates and credentials.
+ *
+ * @throws HooklineError `no_input` when a file can't be read
+ */
+export function kafkaClient(options: KafkaOptions): KafkaClient {
+  const protocol = options.security_protocol
+  const security: { tls?: TlsOptions; tlsServerName?: boolean; sasl?: SASLOptions } = {}
+  if (protocol === "ssl" || protocol === "sasl_ssl") {
+    security.tls = {
+      ...(options.ssl_ca_location && { ca: read("ssl_ca_location", options.ssl_ca_location) }),
+      ...(options.ssl_certificate_location && {
+        cert: read("ssl_certificate_location", options.ssl_certificate_location),
+      }),
+      ...(options.ssl_key_location && { key: read("ssl_key_location", options.ssl_key_location) }),
+    }
+    security.tlsServerName = true
+  }
+  if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
+    const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
+    security.sasl = { mechanism, username, password }
+  }
+  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server))
+  return {
+    clientId: options.client_id,
+    bootstrap: bootstrap.filter((endpoint) => endpoint !== undefined),
+    security,
+  }
+}
+
+function read(key: string, file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new HooklineError("no_input", `${key}: ${file} can't be read: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+/** An API of the client library, in one version. */
+interface Api<Arguments extends unknown[], Response> {
+  readonly key: number
+  readonly version: number
+  readonly async: (connection: Connection, ...given: Arguments) => Promise<Response>
+}
+
+/** The oldest and the newest version of each API, by its key, that a broker speaks. */
+type Versions = ReadonlyMap<number, { readonly minVersion: number; readonly maxVersion: number }>
+
+/** A connection to one broker, authenticated, with the versions it speaks. To be closed. */
+export class KafkaConnection {
+  readonly raw: Connection
+  readonly #versions: Versions
+
+  private constructor(raw: Connection, versions: Versions) {
+    this.raw = raw
+    this.#versions = versions
+  }
+
+  /**
+   * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
+   */
+  static async open(
+    client: KafkaClient,
+    { host, port }: Endpoint,
+    requestTimeoutMs: number,
+  ): Promise<KafkaConnection> {
+    const raw = new Connection(client.clientId, {
+      ...client.security,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      requestTimeout: requestTimeoutMs,
+    })
+    // Each failure also rejects the call it concerns; without a listener the event would be thrown.
+    raw.on("error", () => raw.socket?.destroy())
+    await raw.connect(host, port)
+    const versions = await apiVersionsV3.api.async(raw, NAME, VERSION).catch((error: unknown) => {
+      if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
+      return apiVersionsV1.api.async(raw, NAME, VERSION)
+    })
+    return new KafkaConnection(raw, new Map(versions.apiKeys.map((api) => [api.apiKey, api])))
+  }
+
+  get open(): boolean {
+    return this.raw.isConnected()
+  }
+
+  /** The first of some versions of an API that the broker speaks. */
+  choose<A extends { readonly api: { readonly key: number; readonly version: number } }>(
+    apis: readonly A[],
+  ): A {
+    const chosen = apis.find(({ api }) => {
+      const range = this.#versions.get(api.key)
+      return range !== undefined && range.minVersion <= api.version && api.version <= range.maxVersion
+    })
+    if (chosen === undefined)
+      throw new HooklineError("unavailable", "the broker is too old or too new for this client")
+    return chosen
+  }
+
+  /** Sends a request in the first of some versions that the broker speaks. */
+  request<Arguments extends unknown[], Response>(
+    apis: readonly { readonly api: Api<Arguments, Response> }[],
+    ...given: Arguments
+  ): Promise<Response> {
+    return this.choose(apis).api.async(this.raw, ...given)
+  }
+
+  /** Drops the connection; requests under way fail. */
+  close(): void {
+    this.raw.socket.destroy()
+  }
+}
+
+/**
+ * Opens a connection to the first of some brokers that lets itself be connected to.
+ *
+ * @throws what the last of them failed with
+ */
+export async function openToAny(
+  client: KafkaClient,
+  endpoints: readonly Endpoint[],
+  requestTimeoutMs: number,
+): Promise<KafkaConnection> {
+  let failure: unknown = new HooklineError("unavailable", "there is no broker to connect to")
+  for (const endpoint of endpoints) {
+    try {
+      return await KafkaConnection.open(client, endpoint, requestTimeoutMs)
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
+}
+
+/** Also the limit of the TLS handshake and the authentication. */
+const CONNECT_TIMEOUT_MS = 3000
+const NAME = "hookline"
+const VERSION = "1"
+const UNSUPPORTED_VERSION = 35

@@ -1,0 +1,73 @@
+/** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
+
+interface Nested {
+  readonly code?: unknown
+  readonly apiCode?: unknown
+  readonly response?: unknown
+  readonly message?: string
+  readonly cause?: unknown
+  readonly errors?: readonly unknown[]
+}
+
+/** Kafka's own error code within an error; undefined when there is none. */
+export function errorCodeOf(error: unknown): number | undefined {
+  return search(error, ({ apiCode }) => (typeof apiCode === "number" ? apiCode : undefined))
+}
+
+/**
+ * The response of a request whether or not parts of it carry errors: for those the library throws, with the response.
+ *
+ * @throws what the request failed with when there was no response
+ */
+export async function partial<Response>(request: Promise<Response>): Promise<Response> {
+  try {
+    return await request
+  } catch (error) {
+    const response = responseOf<Response>(error)
+    if (response === undefined) throw error
+    return response
+  }
+}
+
+/** The response that an error was made of. */
+export function responseOf<Response>(error: unknown): Response | undefined {
+  return search(error, ({ response }) => response as Response | undefined)
+}
+
+/** Why a connection or request failed, in a few words without secrets. */
+export function reasonOf(error: unknown): string {
+  const refused = search(error, ({ code }) =>
+    code === "PLT_KFK_AUTHENTICATION" ? "authentication failed" : undefined,
+  )
+  if (refused !== undefined) return refused
+  const system = search(error, ({ code }) => (typeof code === "string" ? SYSTEM[code] : undefined))
+  if (system !== undefined) return system
+  return innermost(error)
+}
+
+const SYSTEM: { readonly [code: string]: string } = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset",
+  ENOTFOUND: "its name is not known",
+  EHOSTUNREACH: "no route to it",
+  ENETUNREACH: "no route to it",
+  ETIMEDOUT: "no answer",
+}
+
+function innermost(error: unknown): string {
+  const { cause, errors, message } = error as Nested
+  const inner = cause ?? errors?.at(-1)
+  return inner === undefined ? (message ?? String(error)) : innermost(inner)
+}
+
+function search<T>(error: unknown, find: (error: Nested) => T | undefined): T | undefined {
+  if (typeof error !== "object" || error === null) return undefined
+  const found = find(error)
+  if (found !== undefined) return found
+  const { cause, errors = [] } = error as Nested
+  for (const inner of [cause, ...errors]) {
+    const nested = search(inner, find)
+    if (nested !== undefined) return nested
+  }
+  return undefined
+}

@@ -1,0 +1,183 @@
+import { PublishError } from "../errors.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { Metadata } from "./kafka-cluster.ts"
+import { partitionOf } from "./kafka-murmur2.ts"
+import { Partition } from "./kafka-partition.ts"
+import { Queue, type Waiting } from "./kafka-queue.ts"
+import { BATCH_HEADER_BYTES, type Compression } from "./kafka-records.ts"
+import { CLUSTER_NOT_ALLOWED, INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./kafka-verdict.ts"
+
+/** What a topic asks of the broker that it belongs to. */
+export interface TopicOwner {
+  readonly log: Logger
+  readonly compression: Compression
+  /** A new producer id is wanted. */
+  readonly renewProducer: () => void
+  /** A limit that was looked up has proved wrong. */
+  readonly limitChanged: (topic: Topic) => void
+}
+
+type TopicMetadata = Metadata["topics"][number]
+
+/**
+ * One topic: its partitions and what waits for them.
+ *
+ * Keyless records wait for the topic, not for a partition: the leader that is free first takes them, as one batch for
+ * the next of its partitions. Keyed ones wait for their partition. Before the partitions are known all wait here.
+ *
+ * States: `unknown` until the cluster has named it; `there`; `missing` when the cluster does not have it and does not
+ * create it; `refused` when it will never take a record. What is published to the last two is rejected at once.
+ */
+export class Topic {
+  readonly name: string
+  readonly compression: Compression
+  readonly keyless = new Queue()
+  partitions: readonly Partition[] = []
+  /** The largest batch that the broker takes, where it tells. */
+  maxMessageBytes = Number.POSITIVE_INFINITY
+  state: "unknown" | "there" | "missing" | "refused" = "unknown"
+  readonly #owner: TopicOwner
+  /** Keyed records that wait for the partitions to be known. */
+  readonly #unplaced = new Queue()
+  /** Metadata said that there is no such topic, first at this time. */
+  #absentSinceMs: number | undefined
+  #refusalCode = 0
+  /** The partition whose turn it is to take keyless records. */
+  #turn = 0
+
+  constructor(name: string, owner: TopicOwner) {
+    this.name = name
+    this.compression = owner.compression
+    this.#owner = owner
+  }
+
+  /** How large a batch may be: an unknown limit is taken to be Kafka's default, message.max.bytes = 1 MiB. */
+  get batchBytes(): number {
+    return Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
+  }
+
+  /** Queues a record; returns the partition it waits for, if it has one. */
+  add(waiting: Waiting): Partition | undefined {
+    const { key } = waiting.record
+    if (key === undefined) {
+      this.keyless.push(waiting)
+      return undefined
+    }
+    const partition = this.partitions[this.partitions.length && partitionOf(key, this.partitions.length)]
+    const queue = partition?.queue ?? this.#unplaced
+    queue.push(waiting)
+    return partition
+  }
+
+  /** Why nothing can be published to the topic now; undefined: it can. */
+  problem(): PublishError | undefined {
+    if (this.state === "missing") {
+      return new PublishError(
+        "unavailable",
+        `topic ${this.name} does not exist, and the cluster does not create it`,
+      )
+    }
+    return this.state === "refused" ? this.refusal(this.#refusalCode) : undefined
+  }
+
+  /** The partition of a leader whose turn it is to take the keyless records that wait; undefined: none can now. */
+  nextForKeyless(leader: number, nowMs: number): Partition | undefined {
+    const count = this.partitions.length
+    for (let step = 0; step < count; step++) {
+      const partition = this.partitions[(this.#turn + step) % count]!
+      if (partition.leader === leader && partition.batch === undefined && partition.notBeforeMs <= nowMs) {
+        this.#turn = (partition.index + 1) % count
+        return partition
+      }
+    }
+    return undefined
+  }
+
+  /** Takes what the cluster says of the topic. */
+  update(told: TopicMetadata, nowMs: number): void {
+    if (told.errorCode === UNKNOWN_TOPIC) {
+      this.#absentSinceMs ??= nowMs
+      if (nowMs - this.#absentSinceMs >= ABSENT_MS) this.#become("missing")
+      return
+    }
+    this.#absentSinceMs = undefined
+    if (told.errorCode === INVALID_TOPIC || told.errorCode === TOPIC_NOT_ALLOWED) {
+      this.#refusalCode = told.errorCode
+      this.#become("refused")
+    } else if (told.errorCode === 0 && told.partitions.length > 0) {
+      this.#place(told.partitions)
+      this.#become("there")
+    }
+  }
+
+  /** Rejects what is past its deadline. */
+  expire(nowMs: number): void {
+    this.keyless.expire(nowMs)
+    this.#unplaced.expire(nowMs)
+    for (const partition of this.partitions) partition.expire(nowMs)
+  }
+
+  refusal(errorCode: number): PublishError {
+    const why = REFUSALS[errorCode] ?? `Kafka refuses it with error ${errorCode}`
+    return new PublishError("refused", `topic ${this.name}: ${why}`)
+  }
+
+  tooLarge(): PublishError {
+    this.#owner.limitChanged(this)
+    return new PublishError("record_too_large", `the record is larger than topic ${this.name} takes`)
+  }
+
+  unfit(): PublishError {
+    return new PublishError("refused", `topic ${this.name} does not take such a record`)
+  }
+
+  renewProducer(): void {
+    this.#owner.renewProducer()
+  }
+
+  #become(state: Topic["state"]): void {
+    if (state === this.state) return
+    const before = this.state
+    this.state = state
+    const problem = this.problem()
+    if (problem === undefined) {
+      if (before !== "unknown")
+        this.#owner.log.info({ topic: this.name }, "topic is there: its events are published")
+      return
+    }
+    this.#owner.log.error({ topic: this.name }, `events of this topic are refused: ${problem.message}`)
+    this.keyless.refuse(problem)
+    this.#unplaced.refuse(problem)
+    for (const { queue } of this.partitions) queue.refuse(problem)
+  }
+
+  #place(told: TopicMetadata["partitions"]): void {
+    if (told.length !== this.partitions.length) this.#resize(told.length)
+    for (const { partitionIndex, leaderId } of told) {
+      const partition = this.partitions[partitionIndex]
+      if (partition !== undefined) partition.leader = leaderId
+    }
+  }
+
+  /** Partitions were added, or the topic was made anew with fewer. What waits is placed again. */
+  #resize(count: number): void {
+    const gone = this.partitions.slice(count)
+    const waiting = [...this.#unplaced.takeAll(), ...this.partitions.flatMap(({ queue }) => queue.takeAll())]
+    for (const partition of gone) partition.giveUp()
+    this.partitions = Array.from(
+      { length: count },
+      (_, index) => this.partitions[index] ?? new Partition(this, index),
+    )
+    for (const each of waiting) this.add(each)
+  }
+}
+
+/** For so long a topic that is said not to exist may be on its way: just created, or the broker just started. */
+const ABSENT_MS = 700
+const MAX_BATCH_BYTES = 1_048_576
+
+const REFUSALS: { readonly [errorCode: number]: string } = {
+  [INVALID_TOPIC]: "the name is not one that Kafka takes",
+  [TOPIC_NOT_ALLOWED]: "this client is not authorized to write to it",
+  [CLUSTER_NOT_ALLOWED]: "this client is not authorized for idempotent writes",
+}

@@ -76,10 +76,12 @@ type Versions = ReadonlyMap<number, { readonly minVersion: number; readonly maxV
 
 /** A connection to one broker, authenticated, with the versions it speaks. To be closed. */
 export class KafkaConnection {
+  readonly endpoint: Endpoint
   readonly raw: Connection
   readonly #versions: Versions
 
-  private constructor(raw: Connection, versions: Versions) {
+  private constructor(endpoint: Endpoint, raw: Connection, versions: Versions) {
+    this.endpoint = endpoint
     this.raw = raw
     this.#versions = versions
   }
@@ -89,7 +91,7 @@ export class KafkaConnection {
    */
   static async open(
     client: KafkaClient,
-    { host, port }: Endpoint,
+    endpoint: Endpoint,
     requestTimeoutMs: number,
   ): Promise<KafkaConnection> {
     const raw = new Connection(client.clientId, {
@@ -99,12 +101,12 @@ export class KafkaConnection {
     })
     // Each failure also rejects the call it concerns; without a listener the event would be thrown.
     raw.on("error", () => raw.socket?.destroy())
-    await raw.connect(host, port)
+    await raw.connect(endpoint.host, endpoint.port)
     const versions = await apiVersionsV3.api.async(raw, NAME, VERSION).catch((error: unknown) => {
       if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
       return apiVersionsV1.api.async(raw, NAME, VERSION)
     })
-    return new KafkaConnection(raw, new Map(versions.apiKeys.map((api) => [api.apiKey, api])))
+    return new KafkaConnection(endpoint, raw, new Map(versions.apiKeys.map((api) => [api.apiKey, api])))
   }
 
   get open(): boolean {
@@ -159,6 +161,8 @@ export async function openToAny(
   throw failure
 }
 
+/** How long to wait after wrong credentials: accounts may be locked when those come too often. */
+export const REFUSED_RETRY_MS = 5000
 /** Also the limit of the TLS handshake and the authentication. */
 const CONNECT_TIMEOUT_MS = 3000
 const NAME = "hookline"

@@ -34,10 +34,12 @@ export function responseOf<Response>(error: unknown): Response | undefined {
   return search(error, ({ response }) => response as Response | undefined)
 }
 
+export const AUTHENTICATION_FAILED = "authentication failed"
+
 /** Why a connection or request failed, in a few words without secrets. */
 export function reasonOf(error: unknown): string {
   const refused = search(error, ({ code }) =>
-    code === "PLT_KFK_AUTHENTICATION" ? "authentication failed" : undefined,
+    code === "PLT_KFK_AUTHENTICATION" ? AUTHENTICATION_FAILED : undefined,
   )
   if (refused !== undefined) return refused
   const system = search(error, ({ code }) => (typeof code === "string" ? SYSTEM[code] : undefined))

@@ -1,11 +1,13 @@
 import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
-import { KafkaConnection, type KafkaClient } from "./kafka-connection.ts"
-import { reasonOf } from "./kafka-failure.ts"
+import { KafkaConnection, REFUSED_RETRY_MS, type KafkaClient } from "./kafka-connection.ts"
+import { AUTHENTICATION_FAILED, reasonOf } from "./kafka-failure.ts"
 import type { Batch, Partition } from "./kafka-partition.ts"
 import { produce } from "./kafka-produce.ts"
 import type { Topic } from "./kafka-topic.ts"
+
+type Responses = Awaited<ReturnType<typeof produce>>["responses"]
 
 /** What a lane asks of the broker that it belongs to. */
 export interface LaneOwner {
@@ -48,31 +50,32 @@ export class Lane {
     this.#owner = owner
   }
 
-  /** Whether a record that is queued now goes out at once. */
-  get idle(): boolean {
-    return this.#out.length === 0 && this.#connection?.open === true
-  }
-
-  /** Takes what the cluster says: where the broker is and what it leads. */
-  lead(endpoint: Endpoint, partitions: readonly Partition[]): void {
-    if (formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)) this.#drop()
-    this.#endpoint = endpoint
+  /** Takes what the cluster says: where the broker is, undefined if it is gone, and what it leads. */
+  lead(endpoint: Endpoint | undefined, partitions: readonly Partition[]): void {
+    const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
+    const isDeposed = this.#out.some(({ partition }) => partition.leader !== this.#id)
+    if (hasMoved || (isDeposed && Date.now() - this.#outSinceMs > DEPOSED_MS)) this.#drop()
+    this.#endpoint = endpoint ?? this.#endpoint
     this.#partitions = partitions
     this.#topics = [...new Set(partitions.map(({ topic }) => topic))]
-    const moved = this.#out.some(({ partition }) => partition.leader !== this.#id)
-    if (moved && Date.now() - this.#outSinceMs > MOVED_MS) this.#drop()
-    if (this.#connection?.open !== true && partitions.length > 0) void this.#connect()
     this.schedule()
   }
 
-  /** Sends soon: after what this turn of the event loop still brings, so that requests read together go together. */
-  schedule(): void {
-    if (this.#scheduled || this.#out.length > 0) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#send()
-    })
+  /**
+   * Sends soon: after what this turn of the event loop still brings, so that requests read together go together.
+   *
+   * @returns whether it will; a lane that is busy sends later, of its own accord
+   */
+  schedule(): boolean {
+    if (this.#out.length > 0) return false
+    if (!this.#scheduled) {
+      this.#scheduled = true
+      setImmediate(() => {
+        this.#scheduled = false
+        this.#send()
+      })
+    }
+    return this.#connection?.open === true
   }
 
   close(): void {
@@ -82,9 +85,9 @@ export class Lane {
   }
 
   #send(): void {
-    if (this.#closed || this.#out.length > 0) return
-    const producerId = this.#owner.producerId()
+    if (this.#closed || this.#out.length > 0 || this.#partitions.length === 0) return
     if (this.#connection?.open !== true) return void this.#connect()
+    const producerId = this.#owner.producerId()
     if (producerId === undefined) return
     const nowMs = Date.now()
     const batches = this.#gather(producerId, nowMs)
@@ -108,43 +111,43 @@ export class Lane {
 
   /** One batch for each partition that has something to send, as far as one request takes them. */
   #gather(producerId: bigint, nowMs: number): Batch[] {
+    const turns = new Set<Partition>()
+    for (const topic of this.#topics) {
+      const partition = topic.nextForKeyless(this.#id, nowMs)
+      if (partition !== undefined) turns.add(partition)
+    }
     const batches: Batch[] = []
-    const turns = this.#topics.map((topic) =>
-      topic.keyless.length > 0 ? topic.nextForKeyless(this.#id, nowMs) : undefined,
-    )
     let bytes = 0
     let waitMs = Number.POSITIVE_INFINITY
     for (const partition of this.#partitions) {
-      if (partition.notBeforeMs > nowMs) {
-        waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
-        continue
+      const takesKeyless = turns.has(partition)
+      if (partition.batch === undefined && !takesKeyless && partition.queue.length === 0) continue
+      partition.expire(nowMs)
+      if (partition.notBeforeMs > nowMs) waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
+      else if (partition.batch?.inFlight !== true && bytes < MAX_REQUEST_BYTES) {
+        const batch = partition.batch ?? partition.form(producerId, nowMs, takesKeyless)
+        if (batch !== undefined) bytes += batches[batches.push(batch) - 1]!.bytes.length
       }
-      const keyless = turns.includes(partition) ? partition.topic.keyless : undefined
-      if (partition.batch === undefined && keyless === undefined && partition.queue.length === 0) continue
-      if (bytes > MAX_REQUEST_BYTES) break
-      const batch = partition.batch ?? partition.form(producerId, nowMs, keyless)
-      if (batch === undefined || batch.inFlight) continue
-      bytes += batch.bytes.length
-      batches.push(batch)
     }
     if (waitMs < Number.POSITIVE_INFINITY) this.#retryIn(waitMs)
     return batches
   }
 
-  #answered(batches: readonly Batch[], responses: Awaited<ReturnType<typeof produce>>["responses"]): void {
+  #answered(batches: readonly Batch[], responses: Responses): void {
     const nowMs = Date.now()
-    const ms = nowMs - this.#outSinceMs
     let trouble = false
-    for (const batch of batches) {
-      const { topic, index } = batch.partition
-      const told = responses
-        .find(({ name }) => name === topic.name)
-        ?.partitionResponses.find((partition) => partition.index === index)
-      if (told === undefined) batch.partition.lost(batch)
-      else batch.partition.settle(batch, told.errorCode, Number(told.baseOffset), nowMs)
-      if (told?.errorCode === 0) this.#owner.metrics.batch(batch.items.length, ms)
-      else trouble = true
+    for (const { name, partitionResponses } of responses) {
+      const topic = this.#topics.find((one) => one.name === name)
+      for (const { index, errorCode, baseOffset } of partitionResponses) {
+        const partition = topic?.partitions[index]
+        const batch = partition?.batch
+        if (batch?.inFlight !== true) continue
+        if (errorCode === 0) this.#owner.metrics.batch(batch.items.length, nowMs - this.#outSinceMs)
+        else trouble = true
+        partition!.settle(batch, errorCode, Number(baseOffset), nowMs)
+      }
     }
+    for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch)
     this.#out = []
     this.#delayMs = RECONNECT_MS
     if (trouble) {
@@ -178,7 +181,7 @@ export class Lane {
     } catch (error) {
       this.#owner.log.debug({ broker: endpoint, reason: reasonOf(error) }, "could not connect to a leader")
       this.#owner.stale()
-      this.#retryIn(this.#delayMs)
+      this.#retryIn(reasonOf(error) === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RECONNECT_MS)
     } finally {
       this.#connecting = false
@@ -206,4 +209,4 @@ const REQUEST_TIMEOUT_MS = 10_000
 const RECONNECT_MS = 50
 const MAX_RECONNECT_MS = 500
 /** A request to a broker that no longer leads gets this long before its batches go to the new leader. */
-const MOVED_MS = 500
+const DEPOSED_MS = 500

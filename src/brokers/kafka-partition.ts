@@ -1,6 +1,6 @@
 import { PublishError } from "../errors.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
-import { encodeBatch, type Compression, type Sequence } from "./kafka-records.ts"
+import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
 import { TOO_LARGE, verdictOf } from "./kafka-verdict.ts"
 
@@ -50,16 +50,16 @@ export class Partition {
   }
 
   /** Makes a batch of what waits here and, when it is this partition's turn, of keyless records. */
-  form(producerId: bigint, nowMs: number, keyless: Queue | undefined): Batch | undefined {
-    const { batchBytes, maxMessageBytes, compression } = this.topic
+  form(producerId: bigint, nowMs: number, takesKeyless: boolean): Batch | undefined {
+    const { batchBytes, maxMessageBytes, compression, keyless } = this.topic
     for (;;) {
       const items = this.queue.take(this.#maxRecords, batchBytes, true)
-      if (keyless !== undefined && items.length < this.#maxRecords) {
+      if (takesKeyless && items.length < this.#maxRecords) {
         const left = batchBytes - sum(items)
         items.push(...keyless.take(this.#maxRecords - items.length, left, items.length === 0))
       }
       if (items.length === 0) return undefined
-      const bytes = encodeBatch(items, this.#place(producerId), nowMs, compression as Compression)
+      const bytes = encodeBatch(items, this.#place(producerId), nowMs, compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)
       this.#isolate(items, true)
     }

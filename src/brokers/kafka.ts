@@ -6,6 +6,7 @@ import type { Broker } from "./broker.ts"
 import { Cluster, type Metadata } from "./kafka-cluster.ts"
 import { kafkaClient, type KafkaOptions } from "./kafka-connection.ts"
 import { Lane } from "./kafka-lane.ts"
+import type { Partition } from "./kafka-partition.ts"
 import { Backlog, Waiting } from "./kafka-queue.ts"
 import { BATCH_HEADER_BYTES, recordBytes } from "./kafka-records.ts"
 import { Topic } from "./kafka-topic.ts"
@@ -26,6 +27,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const backlog = new Backlog()
   const topics = new Map<string, Topic>()
   const lanes = new Map<number, Lane>()
+  const lookedUpMs = new WeakMap<Topic, number>()
   let closing = false
   let sweep: Timer | undefined
 
@@ -36,7 +38,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const topicOwner = {
     log,
     compression: options.compression_type,
-    renewProducer: () => void cluster.renewProducer(),
+    renewProducer: () => cluster.renewProducer(),
     limitChanged: (topic: Topic) => void lookUpLimit(topic),
   }
   const laneOwner = {
@@ -64,32 +66,42 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     for (const one of all) {
       const topic = topics.get(one.name ?? "")
       if (topic === undefined) continue
-      const before = topic.state
       topic.update(one, nowMs)
-      if (topic.state === "there" && before !== "there") void lookUpLimit(topic)
+      if (topic.state === "there" && nowMs - (lookedUpMs.get(topic) ?? 0) > LIMIT_AGE_MS)
+        void lookUpLimit(topic)
       settled &&= topic.state === "there" && topic.partitions.every(({ leader }) => leader >= 0)
     }
-    const partitions = [...topics.values()].flatMap((topic) => topic.partitions)
     for (const { nodeId, host, port } of brokers) {
-      let lane = lanes.get(nodeId)
-      if (lane === undefined) {
-        lane = new Lane(nodeId, { host, port }, laneOwner)
-        lanes.set(nodeId, lane)
-      }
+      if (!lanes.has(nodeId)) lanes.set(nodeId, new Lane(nodeId, { host, port }, laneOwner))
+    }
+    const partitions = [...topics.values()].flatMap((topic) => topic.partitions)
+    for (const [id, lane] of lanes) {
+      const endpoint = brokers.find(({ nodeId }) => nodeId === id)
       lane.lead(
-        { host, port },
-        partitions.filter(({ leader }) => leader === nodeId),
+        endpoint,
+        partitions.filter(({ leader }) => leader === id),
       )
     }
     return settled ? REFRESH_MS : UNSETTLED_MS
   }
 
-  async function lookUpLimit(topic: Topic): Promise<void> {
-    topic.maxMessageBytes = (await cluster.maxMessageBytes(topic.name)) ?? Number.POSITIVE_INFINITY
+  async function lookUpLimit(topic: Topic, nowMs = Date.now()): Promise<void> {
+    if (nowMs - (lookedUpMs.get(topic) ?? 0) < LOOK_UP_AGAIN_MS) return
+    lookedUpMs.set(topic, nowMs)
+    topic.maxMessageBytes = (await cluster.maxMessageBytes(topic.name)) ?? topic.maxMessageBytes
   }
 
   function scheduleAll(): void {
     for (const lane of lanes.values()) lane.schedule()
+  }
+
+  /** Has a record sent by the lane that it is bound to, or by the first that is free. */
+  function dispatch(topic: Topic, partition: Partition | undefined): void {
+    if (partition !== undefined) {
+      lanes.get(partition.leader)?.schedule()
+      return
+    }
+    for (const leader of topic.leaders()) if (lanes.get(leader)?.schedule() === true) return
   }
 
   /** Rejects what is past its deadline; goes on as long as anything waits. */
@@ -117,8 +129,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
       return new Promise((resolve, reject) => {
         const partition = topic.add(new Waiting(record, deadlineMs, backlog, resolve, reject))
         sweep ??= setTimeout(expire, SWEEP_MS)
-        if (partition !== undefined) lanes.get(partition.leader)?.schedule()
-        else scheduleAll()
+        dispatch(topic, partition)
       })
     },
     prepare(names: readonly string[]): void {
@@ -136,7 +147,10 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
 }
 
 /** How often the cluster is asked when all is well, and when a topic or a leader is missing. */
-const REFRESH_MS = 2000
+const REFRESH_MS = 1000
 const UNSETTLED_MS = 250
+/** How old a topic's limit may get, and how soon it is looked up again when it has proved wrong. */
+const LIMIT_AGE_MS = 60_000
+const LOOK_UP_AGAIN_MS = 1000
 /** How late a deadline may be noticed. */
 const SWEEP_MS = 25

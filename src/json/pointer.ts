@@ -1,5 +1,6 @@
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, startOfText } from "./bytes.ts"
-import { endOfValue, readItem, spells, toName, toText, type Item, type Name } from "./walk.ts"
+import { spells, toName, toText, type Name } from "./name.ts"
+import { endOfValue, readItem, type Item } from "./walk.ts"
 
 /**
  * Finds a value in a valid JSON text by its raw bytes. undefined: there is none, or it is null.

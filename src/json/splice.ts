@@ -1,6 +1,7 @@
 // Hot path: every event passes here.
-import { CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
-import { asBuffer, readItem, spells, type Name } from "./walk.ts"
+import { asBuffer, CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
+import { spells, type Name } from "./name.ts"
+import { readItem } from "./walk.ts"
 
 /**
  * Puts members into a JSON object as its last ones, in place of those that have their names, and leaves every other byte as
@@ -64,6 +65,6 @@ function cuts(body: Uint8Array, start: number, names: readonly Name[]): { from: 
 /** Whether the object, as far as it is written, has no member yet. No value ends with a brace that opens. */
 function endsWithOpenBrace(bytes: Uint8Array, length: number): boolean {
   let last = length - 1
-  while (isSpace(bytes[last])) last--
+  while (isSpace(bytes[last]!)) last--
   return bytes[last] === OPEN_BRACE
 }

@@ -60,54 +60,29 @@ function isInScalar(byte: number): boolean {
 
 function endOfContainer(bytes: Uint8Array, at: number): number {
   let depth = 0
-  while (at < bytes.length) {
-    const byte = bytes[at]!
-    if (byte === QUOTE) {
+  for (;;) {
+    while (at < bytes.length && STEP[bytes[at]!] === 0) at++
+    if (at === bytes.length) return at
+    if (bytes[at] === QUOTE) {
       at = endOfString(bytes, at)
-      continue
+    } else {
+      depth += STEP[bytes[at]!]!
+      at++
+      if (depth === 0) return at
     }
-    at++
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) break
   }
-  return at
 }
+
+/** What a byte outside strings does to the depth; 2 for the quote, and 0 for all that can be passed over. */
+const STEP = Int8Array.from({ length: 256 }, (_, byte) => {
+  if (byte === QUOTE) return 2
+  if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return 1
+  return byte === CLOSE_BRACE || byte === CLOSE_BRACKET ? -1 : 0
+})
 
 /** The position after a string, whose opening quote is at `at`. */
 function endOfString(bytes: Uint8Array, at: number): number {
   at++
-  while (at < bytes.length) {
-    const byte = bytes[at]!
-    if (byte === QUOTE) return at + 1
-    at += byte === BACKSLASH ? 2 : 1
-  }
-  return bytes.length
-}
-
-/** A member's name, ready to be looked for among names as they are spelled in JSON. */
-export interface Name {
-  readonly text: string
-  /** The name as JSON spells it without needless escapes, quotes included. */
-  readonly quoted: Uint8Array
-}
-
-export function toName(text: string): Name {
-  return { text, quoted: Buffer.from(JSON.stringify(text)) }
-}
-
-/** Whether the JSON string from `start` to `end`, quotes included, spells the name, however it is escaped. */
-export function spells(bytes: Uint8Array, start: number, end: number, { text, quoted }: Name): boolean {
-  const string = bytes.subarray(start, end)
-  if (string.includes(BACKSLASH)) return toText(string) === text
-  return Buffer.compare(string, quoted) === 0
-}
-
-/** The text of a JSON string, quotes included. Lone surrogate escapes stay what they are. */
-export function toText(string: Uint8Array): string {
-  return JSON.parse(asBuffer(string).toString()) as string
-}
-
-/** The same bytes as a Buffer, for its native searches. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1
+  return at + 1
 }

@@ -8,7 +8,7 @@ import { kafkaClient, type KafkaOptions } from "./kafka-connection.ts"
 import { Lane } from "./kafka-lane.ts"
 import type { Partition } from "./kafka-partition.ts"
 import { Backlog, Waiting } from "./kafka-queue.ts"
-import { BATCH_HEADER_BYTES, recordBytes } from "./kafka-records.ts"
+import { recordBytes } from "./kafka-records.ts"
 import { Topic } from "./kafka-topic.ts"
 
 export interface KafkaDependencies {
@@ -120,10 +120,8 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
       const topic = topicNamed(record.topic)
       const problem = topic.problem()
       if (problem !== undefined) return Promise.reject(problem)
-      if (
-        options.compression_type === "none" &&
-        recordBytes(record) + BATCH_HEADER_BYTES > topic.maxMessageBytes
-      ) {
+      // Compressed it may fit, and what may just fit is decided on its exact bytes.
+      if (options.compression_type === "none" && recordBytes(record) > topic.maxMessageBytes) {
         return Promise.reject(topic.tooLarge())
       }
       return new Promise((resolve, reject) => {
@@ -135,7 +133,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     prepare(names: readonly string[]): void {
       for (const name of names) topicNamed(name)
     },
-    ready: () => (closing ? "closing" : cluster.ready()),
+    ready: () => (closing ? "the connection is closing" : cluster.ready()),
     async close(): Promise<void> {
       closing = true
       await backlog.empty()

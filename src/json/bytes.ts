@@ -29,7 +29,7 @@ export function isSpace(byte: number): boolean {
 
 /** The first position from `at` on that holds no white space; the length when there is none. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
-  while (isSpace(byteAt(bytes, at))) at++
+  while (at < bytes.length && bytes[at]! <= 0x20 && isSpace(bytes[at]!)) at++
   return at
 }
 

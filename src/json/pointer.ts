@@ -3,7 +3,7 @@ import { spells, toName, toText, type Name } from "./name.ts"
 import { endOfValue, readItem, type Item } from "./walk.ts"
 
 /**
- * Finds a value in a valid JSON text by its raw bytes. undefined: there is none, or it is null.
+ * Finds a value in a valid JSON text and copies its bytes. undefined: there is none, or it is null.
  *
  * A string gives its text in UTF-8 (a lone surrogate escape, which UTF-8 can't say, becomes U+FFFD); anything else gives its
  * bytes as they came, so that 12345678901234567890 and 1.0 stay what they are. Of members of one name the last counts, as
@@ -55,7 +55,7 @@ function follow(json: Uint8Array, start: number, { name, index }: Step): Item | 
 }
 
 function toBytes(json: Uint8Array, start: number): Uint8Array | undefined {
-  const raw = json.slice(start, endOfValue(json, start))
+  const raw = new Uint8Array(json.subarray(start, endOfValue(json, start)))
   if (raw[0] === QUOTE) return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
   return raw[0] === 0x6e ? undefined : raw
 }

@@ -2,6 +2,7 @@
 export const QUOTE = 0x22
 export const COMMA = 0x2c
 export const MINUS = 0x2d
+export const SOLIDUS = 0x2f
 export const ZERO = 0x30
 export const COLON = 0x3a
 export const OPEN_BRACKET = 0x5b

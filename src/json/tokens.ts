@@ -1,6 +1,6 @@
 // The tokens of JSON that have an inside. Each function checks one that begins at `at` and gives the position after it, or,
 // where it breaks off, `~position` of the byte that can't stand there, which is negative.
-import { BACKSLASH, MINUS, QUOTE, ZERO, byteAt } from "./bytes.ts"
+import { BACKSLASH, MINUS, QUOTE, SOLIDUS, ZERO, byteAt } from "./bytes.ts"
 
 /** A string, from after its opening quote to after its closing one. */
 export function endOfString(bytes: Uint8Array, at: number): number {
@@ -23,7 +23,7 @@ function endOfEscape(bytes: Uint8Array, at: number): number {
   switch (byteAt(bytes, at)) {
     case QUOTE:
     case BACKSLASH:
-    case 0x2f: // solidus
+    case SOLIDUS:
     case 0x62: // b
     case 0x66: // f
     case 0x6e: // n

@@ -10,39 +10,47 @@ import {
   skipSpace,
 } from "./bytes.ts"
 
-/** A member of an object, or an element of an array: positions in the bytes, ends exclusive. */
-export interface Item {
-  /** Where the name's opening quote stands, and the position after its closing one. Both -1 for an element. */
-  readonly nameStart: number
-  readonly nameEnd: number
-  readonly valueStart: number
-  readonly valueEnd: number
-  /** Position of the comma or the closing bracket that follows the value. */
-  readonly delimiter: number
-  /** Whether the container closes there. */
-  readonly last: boolean
+/**
+ * Goes through a container's items: an object's members or an array's elements. Its fields tell of the item that `next`
+ * came to; they are positions, ends exclusive. (One object that changes, for a body can have a million members.)
+ */
+export class Items {
+  /** Where the name's opening quote stands, and the position after its closing one; in arrays without meaning. */
+  nameStart = 0
+  nameEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  /** Position of the comma or the closing bracket that follows the value; before the first item, of the opening one. */
+  delimiter: number
+  readonly #bytes: Uint8Array
+  readonly #inObject: boolean
+
+  /** @param open position of the container's opening bracket */
+  constructor(bytes: Uint8Array, open: number) {
+    this.#bytes = bytes
+    this.#inObject = bytes[open] === OPEN_BRACE
+    this.delimiter = open
+  }
+
+  /** Goes on to the next item; false when there is none. */
+  next(): boolean {
+    if (isClosing(this.#bytes[this.delimiter]!)) return false
+    let at = skipSpace(this.#bytes, this.delimiter + 1)
+    if (isClosing(this.#bytes[at]!)) return false
+    if (this.#inObject) {
+      this.nameStart = at
+      this.nameEnd = endOfString(this.#bytes, at)
+      at = skipSpace(this.#bytes, skipSpace(this.#bytes, this.nameEnd) + 1)
+    }
+    this.valueStart = at
+    this.valueEnd = endOfValue(this.#bytes, at)
+    this.delimiter = skipSpace(this.#bytes, this.valueEnd)
+    return true
+  }
 }
 
-/**
- * Reads one item of a container.
- *
- * @param at position after the container's opening bracket or after a comma
- * @returns undefined when the container closes there, as an empty one does
- */
-export function readItem(bytes: Uint8Array, at: number, inObject: boolean): Item | undefined {
-  let valueStart = skipSpace(bytes, at)
-  const first = bytes[valueStart]
-  if (first === CLOSE_BRACE || first === CLOSE_BRACKET) return undefined
-  let nameStart = -1
-  let nameEnd = -1
-  if (inObject) {
-    nameStart = valueStart
-    nameEnd = endOfString(bytes, nameStart)
-    valueStart = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
-  }
-  const valueEnd = endOfValue(bytes, valueStart)
-  const delimiter = skipSpace(bytes, valueEnd)
-  return { nameStart, nameEnd, valueStart, valueEnd, delimiter, last: bytes[delimiter] !== COMMA }
+function isClosing(byte: number): boolean {
+  return byte === CLOSE_BRACE || byte === CLOSE_BRACKET
 }
 
 /** The position after a value of any kind, whose first byte is at `at`. */
@@ -55,7 +63,7 @@ export function endOfValue(bytes: Uint8Array, at: number): number {
 }
 
 function isInScalar(byte: number): boolean {
-  return byte > 0x20 && byte !== COMMA && byte !== CLOSE_BRACE && byte !== CLOSE_BRACKET
+  return byte > 0x20 && byte !== COMMA && !isClosing(byte)
 }
 
 function endOfContainer(bytes: Uint8Array, at: number): number {
@@ -77,7 +85,7 @@ function endOfContainer(bytes: Uint8Array, at: number): number {
 const STEP = Int8Array.from({ length: 256 }, (_, byte) => {
   if (byte === QUOTE) return 2
   if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return 1
-  return byte === CLOSE_BRACE || byte === CLOSE_BRACKET ? -1 : 0
+  return isClosing(byte) ? -1 : 0
 })
 
 /** The position after a string, whose opening quote is at `at`. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { isIP } from "node:net"
 import type { ConnectionOptions as TlsOptions } from "node:tls"
 import {
   apiVersionsV1,
@@ -21,7 +22,7 @@ export interface KafkaClient {
   readonly clientId: string
   /** Brokers to begin with. */
   readonly bootstrap: readonly Endpoint[]
-  readonly security: Pick<ConnectionOptions, "tls" | "tlsServerName" | "sasl">
+  readonly security: Pick<ConnectionOptions, "tls" | "sasl">
 }
 
 /**
@@ -31,7 +32,7 @@ export interface KafkaClient {
  */
 export function kafkaClient(options: KafkaOptions): KafkaClient {
   const protocol = options.security_protocol
-  const security: { tls?: TlsOptions; tlsServerName?: boolean; sasl?: SASLOptions } = {}
+  const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
   if (protocol === "ssl" || protocol === "sasl_ssl") {
     security.tls = {
       ...(options.ssl_ca_location && { ca: read("ssl_ca_location", options.ssl_ca_location) }),
@@ -40,7 +41,6 @@ export function kafkaClient(options: KafkaOptions): KafkaClient {
       }),
       ...(options.ssl_key_location && { key: read("ssl_key_location", options.ssl_key_location) }),
     }
-    security.tlsServerName = true
   }
   if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
     const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
@@ -96,6 +96,8 @@ export class KafkaConnection {
   ): Promise<KafkaConnection> {
     const raw = new Connection(client.clientId, {
       ...client.security,
+      // SNI is for names; an address is not allowed in it (RFC 6066, section 3).
+      tlsServerName: isIP(endpoint.host) === 0,
       connectTimeout: CONNECT_TIMEOUT_MS,
       requestTimeout: requestTimeoutMs,
     })

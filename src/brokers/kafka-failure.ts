@@ -59,7 +59,8 @@ const SYSTEM: { readonly [code: string]: string } = {
 function innermost(error: unknown): string {
   const { cause, errors, message } = error as Nested
   const inner = cause ?? errors?.at(-1)
-  return inner === undefined ? (message ?? String(error)) : innermost(inner)
+  if (inner !== undefined) return innermost(inner)
+  return /timed out/i.test(message ?? "") ? "no answer" : (message ?? String(error))
 }
 
 function search<T>(error: unknown, find: (error: Nested) => T | undefined): T | undefined {

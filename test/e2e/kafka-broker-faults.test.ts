@@ -116,7 +116,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
     await until("a thousand answers", () => load.outcomes.length > 1000)
     await kafka.nodes[0]!.kill()
     await until("it is noticed", () => broker.ready() !== true, 4000)
-    expect(broker.ready()).toMatch(/^Kafka is not available: connection (refused|reset)$/)
+    expect(broker.ready()).toMatch(/^Kafka is not available: connection (refused|reset|closed)$/i)
     const started = kafka.nodes[0]!.start()
     const takenMs = await firstTakenFromKcat(kafka, probe)
     await started

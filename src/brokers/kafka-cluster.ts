@@ -138,6 +138,7 @@ export class Cluster {
       const given = await this.#connection?.request(INIT_PRODUCER_ID, null, 0, -1n, -1)
       this.producerId = given?.producerId
     }
+    if (this.#closed) return 0
     if (this.#problem !== undefined) this.#log.info("connected to Kafka")
     this.#problem = undefined
     this.#reasons.clear()

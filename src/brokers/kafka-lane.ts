@@ -37,6 +37,8 @@ export class Lane {
   #topics: readonly Topic[] = []
   #connection: KafkaConnection | undefined
   #connecting = false
+  /** Why it could not connect, since when, and whether the log has it. */
+  #failure: { reason: string; readonly sinceMs: number; logged: boolean } | undefined
   #out: readonly Batch[] = []
   #outSinceMs = 0
   #scheduled = false
@@ -50,6 +52,15 @@ export class Lane {
     this.#owner = owner
   }
 
+  /** Why what it leads can't be published to; undefined: it can, as far as is known, or it leads nothing. */
+  get problem(): string | undefined {
+    return this.#partitions.length > 0 ? this.#failure?.reason : undefined
+  }
+
+  get leads(): boolean {
+    return this.#partitions.length > 0
+  }
+
   /** Takes what the cluster says: where the broker is, undefined if it is gone, and what it leads. */
   lead(endpoint: Endpoint | undefined, partitions: readonly Partition[]): void {
     const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
@@ -58,6 +69,7 @@ export class Lane {
     this.#endpoint = endpoint ?? this.#endpoint
     this.#partitions = partitions
     this.#topics = [...new Set(partitions.map(({ topic }) => topic))]
+    this.#tell(endpoint)
     this.schedule()
   }
 
@@ -177,15 +189,30 @@ export class Lane {
       const connection = await KafkaConnection.open(this.#owner.client, this.#endpoint, REQUEST_TIMEOUT_MS)
       if (this.#closed || endpoint !== formatEndpoint(this.#endpoint)) connection.close()
       else this.#connection = connection
+      if (this.#failure?.logged === true)
+        this.#owner.log.info({ broker: endpoint }, "a leader is reached again")
+      this.#failure = undefined
       this.schedule()
     } catch (error) {
-      this.#owner.log.debug({ broker: endpoint, reason: reasonOf(error) }, "could not connect to a leader")
+      const reason = reasonOf(error)
+      this.#failure ??= { reason, sinceMs: Date.now(), logged: false }
+      this.#failure.reason = reason
       this.#owner.stale()
-      this.#retryIn(reasonOf(error) === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
+      this.#retryIn(reason === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RECONNECT_MS)
     } finally {
       this.#connecting = false
     }
+  }
+
+  /** Logs that the leader can't be reached although the cluster answers: the address it advertises may be wrong. */
+  #tell(endpoint: Endpoint | undefined): void {
+    const failure = this.#failure
+    if (failure === undefined || failure.logged || endpoint === undefined || !this.leads) return
+    if (Date.now() - failure.sinceMs < UNREACHABLE_MS) return
+    failure.logged = true
+    const broker = formatEndpoint(endpoint)
+    this.#owner.log.error({ broker, reason: failure.reason }, "a leader can't be reached; connecting goes on")
   }
 
   #drop(): void {
@@ -208,5 +235,7 @@ const MAX_REQUEST_BYTES = 8 * 1_048_576
 const REQUEST_TIMEOUT_MS = 10_000
 const RECONNECT_MS = 50
 const MAX_RECONNECT_MS = 500
+/** A leader that is not reached for so long, while the cluster answers, is worth a line. */
+const UNREACHABLE_MS = 2000
 /** A request to a broker that no longer leads gets this long before its batches go to the new leader. */
 const DEPOSED_MS = 500

@@ -28,7 +28,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const topics = new Map<string, Topic>()
   const lanes = new Map<number, Lane>()
   const lookedUpMs = new WeakMap<Topic, number>()
-  let closing = false
+  let closing: Promise<void> | undefined
   let sweep: Timer | undefined
 
   const cluster = new Cluster(client, log, {
@@ -116,7 +116,8 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
 
   return {
     publish(record: Record, deadlineMs: number): Promise<Receipt> {
-      if (closing) return Promise.reject(new PublishError("closing", "the connection is closing"))
+      if (closing !== undefined)
+        return Promise.reject(new PublishError("closing", "the connection is closing"))
       const topic = topicNamed(record.topic)
       const problem = topic.problem()
       if (problem !== undefined) return Promise.reject(problem)
@@ -133,14 +134,25 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     prepare(names: readonly string[]): void {
       for (const name of names) topicNamed(name)
     },
-    ready: () => (closing ? "the connection is closing" : cluster.ready()),
-    async close(): Promise<void> {
-      closing = true
-      await backlog.empty()
-      clearTimeout(sweep)
-      for (const lane of lanes.values()) lane.close()
-      cluster.close()
+    ready: () => (closing === undefined ? reachable() : "the connection is closing"),
+    close(): Promise<void> {
+      closing ??= end()
+      return closing
     },
+  }
+
+  function reachable(): true | string {
+    const known = cluster.ready()
+    const leading = [...lanes.values()].filter(({ leads }) => leads)
+    const isLost = leading.length > 0 && leading.every(({ problem }) => problem !== undefined)
+    return known === true && isLost ? `no leader can be reached: ${leading[0]?.problem}` : known
+  }
+
+  async function end(): Promise<void> {
+    await backlog.empty()
+    clearTimeout(sweep)
+    for (const lane of lanes.values()) lane.close()
+    cluster.close()
   }
 }
 

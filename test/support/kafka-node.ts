@@ -113,12 +113,14 @@ async function openLogFile(name: string): Promise<string> {
 function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   void (async () => {
-    let seen = ""
+    let said = ""
+    let seen = false
     for await (const chunk of stream) {
       appendFileSync(file, chunk)
-      if (seen.includes(until) && seen !== "") continue
-      seen += Buffer.from(chunk).toString()
-      if (seen.includes(until)) resolve(true)
+      if (seen) continue
+      said += Buffer.from(chunk).toString()
+      seen = said.includes(until)
+      if (seen) resolve(true)
     }
     resolve(false)
   })()

@@ -27,6 +27,8 @@ export interface KafkaSettings {
   readonly brokers?: number
   /** Listeners beside the plaintext one: name to security protocol. */
   readonly listeners?: { readonly [name: string]: "PLAINTEXT" | "SSL" | "SASL_PLAINTEXT" | "SASL_SSL" }
+  /** The `host:port` that a listener tells its clients, where that is not its own. */
+  readonly advertised?: { readonly [listener: string]: string }
   readonly properties?: { readonly [key: string]: string }
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
@@ -88,6 +90,10 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
         ...broker(count),
         "node.id": `${node + 1}`,
         "controller.quorum.voters": all.map((n) => `${n + 1}@${address(n, "CONTROLLER")}`).join(","),
+        "advertised.listeners": names
+          .filter((name) => name !== "CONTROLLER")
+          .map((name) => `${name}://${settings.advertised?.[name] ?? address(node, name)}`)
+          .join(","),
         listeners: names.map((name) => `${name}://${address(node, name)}`).join(","),
         "listener.security.protocol.map": Object.entries({
           PLAINTEXT: "PLAINTEXT",

@@ -20,6 +20,7 @@ import {
 setDefaultTimeout(60_000)
 
 const PASSWORD = "not-a-real-password"
+const REAUTHENTICATE_MS = 1000
 const plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 const scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
@@ -50,6 +51,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
       properties: {
         ...sasl("sasl"),
         ...sasl("both"),
+        "listener.name.sasl.scram-sha-512.connections.max.reauth.ms": `${REAUTHENTICATE_MS}`,
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": await keystore(certificates.server),
         "listener.name.elsewhere.ssl.keystore.type": "PEM",
@@ -147,6 +149,23 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
       expect(said).not.toContain(PASSWORD)
     },
   )
+
+  test("is published to without a gap while the client has to prove itself again and again", async () => {
+    await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("SCRAM-SHA-512"))
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    const end = Date.now() + 4 * REAUTHENTICATE_MS
+    let count = 0
+    const publishAll = async (): Promise<void> => {
+      while (Date.now() < end) {
+        await broker.publish({ topic, value: Buffer.from(`${count++}`) }, Date.now() + 2000)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, publishAll))
+    const texts = (await readWithKcat(kafka, topic)).map(({ value }) => value.toString())
+    expect(texts).toHaveLength(count)
+    expect(new Set(texts).size).toBe(count)
+  })
 
   test("refuses records for a topic that the client may not write to, and takes them once it may", async () => {
     const topic = freshTopic("guarded")

@@ -83,6 +83,20 @@ test.each(["id", "#/id", "/~", "/~2", "/a/~x", "/a~"])("%s is not a pointer", (t
   expect(parsePointer(text)).toBeUndefined()
 })
 
+test("looking into what is not valid JSON comes to an end: with some bytes, none, or a SyntaxError", () => {
+  const broken = fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0a '), maxLength: 14 })
+  fc.assert(
+    fc.property(broken, fc.constantFrom("", "/a", "/a/0", "/0/a"), (text, pointer) => {
+      try {
+        expect(find(pointer, text) ?? "").toBeString()
+      } catch (error) {
+        expect(error).toBeInstanceOf(SyntaxError)
+      }
+    }),
+    { numRuns: 3000 },
+  )
+})
+
 test("it finds what following JSON.parse's value step by step finds", () => {
   const step = fc.constantFrom("a", "b", "", "/", "~", "é", "0", "1", "__proto__")
   const document = fc.letrec((tie) => ({

@@ -1,4 +1,5 @@
-// Steps over the raw bytes of JSON that is known to be valid. Nothing here checks, recurses or copies.
+// Steps over the raw bytes of JSON that is known to be valid. Nothing here checks, recurses or copies. Of bytes that are not
+// valid JSON the positions mean nothing, but every walk ends.
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -23,18 +24,20 @@ export class Items {
   /** Position of the comma or the closing bracket that follows the value; before the first item, of the opening one. */
   delimiter: number
   readonly #bytes: Uint8Array
+  readonly #open: number
   readonly #inObject: boolean
 
   /** @param open position of the container's opening bracket */
   constructor(bytes: Uint8Array, open: number) {
     this.#bytes = bytes
+    this.#open = open
     this.#inObject = bytes[open] === OPEN_BRACE
     this.delimiter = open
   }
 
   /** Goes on to the next item; false when there is none. */
   next(): boolean {
-    if (isClosing(this.#bytes[this.delimiter]!)) return false
+    if (this.#bytes[this.delimiter] !== COMMA && this.delimiter !== this.#open) return false
     let at = skipSpace(this.#bytes, this.delimiter + 1)
     if (isClosing(this.#bytes[at]!)) return false
     if (this.#inObject) {
@@ -70,7 +73,7 @@ function endOfContainer(bytes: Uint8Array, at: number): number {
   let depth = 0
   for (;;) {
     while (at < bytes.length && STEP[bytes[at]!] === 0) at++
-    if (at === bytes.length) return at
+    if (at >= bytes.length) return at
     if (bytes[at] === QUOTE) {
       at = endOfString(bytes, at)
     } else {

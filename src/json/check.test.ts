@@ -77,6 +77,13 @@ describe("a flaw has a rule, an exact position and words without the body", () =
     ],
     ["a truncated character in a string", bytes('{"a":"', [0xe2, 0x82], '"}'), "invalid_utf8", 8, "UTF-8"],
     ["a truncated last character", bytes('{"a":"', [0xf0, 0x9f, 0x98]), "invalid_utf8", 9, "UTF-8"],
+    [
+      "an invalid byte after the bounds of UTF-8",
+      bytes("\u{80}\u{7ff}\u{800}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}", [0xff]),
+      "invalid_utf8",
+      24,
+      "UTF-8",
+    ],
     ["Latin-1", bytes('{"a":"gr', [0xfc, 0xdf], 'e"}'), "invalid_utf8", 8, "UTF-8"],
     ["UTF-16", bytes([0xff, 0xfe, 0x7b, 0, 0x7d, 0]), "invalid_utf8", 0, "UTF-8"],
     ["NaN", bytes('{"a":NaN}'), "invalid_json", 5, "expected a value"],

@@ -1,4 +1,4 @@
-import { asBuffer, BACKSLASH, byteAt, QUOTE, SOLIDUS } from "./bytes.ts"
+import { asBuffer, BACKSLASH, byteAt, SOLIDUS } from "./bytes.ts"
 
 /** A member's name, ready to be looked for among names as they are spelled in JSON. */
 export interface Name {
@@ -27,7 +27,7 @@ export function spells(bytes: Uint8Array, start: number, end: number, { text, qu
       // What has other escapes than \u00.., or several bytes.
       return toText(bytes.subarray(start, end)) === text
     } else {
-      if (wanted === QUOTE || asciiOfEscape(bytes, at) !== wanted) return false
+      if (asciiOfEscape(bytes, at) !== wanted) return false
       at += 6
     }
   }

@@ -60,7 +60,7 @@ function cutMembers(
     const { nameStart, nameEnd, delimiter } = members
     if (!spellsAny(body, nameStart, nameEnd, names)) kept = true
     else if (kept) cut(before, delimiter)
-    else cut(before + 1, body[delimiter] === COMMA ? delimiter + 1 : delimiter)
+    else cut(before + 1, delimiter + 1)
     before = delimiter
   }
 }

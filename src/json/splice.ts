@@ -25,7 +25,7 @@ export function splice(body: Uint8Array, names: readonly Name[], members: Uint8A
   const result = new Uint8Array(body.length - start + 1 + members.length)
   let length = 0
   let from = start
-  /** Keeps what lies between the last cut and this one. */
+  /** Keeps what lies between the last cut and this one; the cut of a last member ends after the closing brace. */
   const cut = (at: number, to: number): void => {
     if (at > from) length += source.copy(result, length, from, at)
     from = to

@@ -13,7 +13,7 @@ import {
 import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { openToAny, REFUSED_RETRY_MS, type KafkaClient, type KafkaConnection } from "./kafka-connection.ts"
-import { AUTHENTICATION_FAILED, errorCodeOf, partial, reasonOf } from "./kafka-failure.ts"
+import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./kafka-failure.ts"
 import { CLUSTER_NOT_ALLOWED } from "./kafka-verdict.ts"
 
 export const METADATA = [metadataV12, metadataV9, metadataV7, metadataV5]
@@ -38,6 +38,8 @@ export interface ClusterListener {
 export class Cluster {
   /** Under which the broker knows this producer; undefined until it was given one. */
   producerId: bigint | undefined
+  /** When it began to answer, in milliseconds since 1970. */
+  availableSinceMs = 0
   readonly #client: KafkaClient
   readonly #log: Logger
   readonly #listener: ClusterListener
@@ -46,8 +48,8 @@ export class Cluster {
   #connection: KafkaConnection | undefined
   #id: string | undefined
   #problem: string | undefined = "Kafka is not connected yet"
-  /** Why it was not available, since it last was: each reason is logged once. */
-  readonly #reasons = new Set<string>()
+  /** What the log was told since the cluster was last available: once each. */
+  readonly #said = new Set<string>()
   #asking = false
   #askAgain = false
   #notBeforeMs = 0
@@ -139,9 +141,12 @@ export class Cluster {
       this.producerId = given?.producerId
     }
     if (this.#closed) return 0
-    if (this.#problem !== undefined) this.#log.info("connected to Kafka")
+    if (this.#problem !== undefined) {
+      this.#log.info("connected to Kafka")
+      this.availableSinceMs = Date.now()
+    }
     this.#problem = undefined
-    this.#reasons.clear()
+    this.#said.clear()
     this.#delayMs = FIRST_RETRY_MS
     this.#notBeforeMs = Date.now() + AGAIN_MS
     return this.#listener.told(metadata)
@@ -154,11 +159,11 @@ export class Cluster {
       try {
         return await this.#metadataFrom(last)
       } catch (error) {
-        last.close()
         this.#endpoints = [...this.#endpoints.filter((one) => !isSame(one, last.endpoint)), last.endpoint]
         if (this.#endpoints.length === 1) throw error
       }
     }
+    last?.close()
     this.#connection = await openToAny(this.#client, this.#endpoints, ANSWER_MS)
     return this.#metadataFrom(this.#connection)
   }
@@ -171,8 +176,9 @@ export class Cluster {
     const code = errorCodeOf(error)
     const reason = code === CLUSTER_NOT_ALLOWED ? "not authorized for idempotent writes" : reasonOf(error)
     this.#problem = `Kafka is not available: ${reason}`
-    if (!STARTING.includes(code ?? 0) && !this.#reasons.has(reason) && !this.#closed) {
-      this.#reasons.add(reason)
+    const kind = isOutage(reason) ? "outage" : reason
+    if (!STARTING.includes(code ?? 0) && !this.#said.has(kind) && !this.#closed) {
+      this.#said.add(kind)
       this.#log.error({ reason }, "Kafka is not available; connecting goes on")
     }
     this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)

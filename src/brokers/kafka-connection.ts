@@ -104,13 +104,16 @@ export class KafkaConnection {
     // Each failure also rejects the call it concerns; without a listener the event would be thrown.
     raw.on("error", () => raw.socket?.destroy())
     await raw.connect(endpoint.host, endpoint.port)
-    const versions = await apiVersionsV3.api.async(raw, NAME, VERSION).catch((error: unknown) => {
-      if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
-      return apiVersionsV1.api.async(raw, NAME, VERSION)
-    })
-    return new KafkaConnection(endpoint, raw, new Map(versions.apiKeys.map((api) => [api.apiKey, api])))
+    try {
+      const { apiKeys } = await versionsOf(raw)
+      return new KafkaConnection(endpoint, raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
+    } catch (error) {
+      raw.socket.destroy()
+      throw error
+    }
   }
 
+  /** Whether requests may be sent: not while it closes or authenticates anew. */
   get open(): boolean {
     return this.raw.isConnected()
   }
@@ -161,6 +164,15 @@ export async function openToAny(
     }
   }
   throw failure
+}
+
+async function versionsOf(raw: Connection): ReturnType<typeof apiVersionsV3.api.async> {
+  try {
+    return await apiVersionsV3.api.async(raw, NAME, VERSION)
+  } catch (error) {
+    if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
+    return apiVersionsV1.api.async(raw, NAME, VERSION)
+  }
 }
 
 /** How long to wait after wrong credentials: accounts may be locked when those come too often. */

@@ -56,10 +56,16 @@ const SYSTEM: { readonly [code: string]: string } = {
   ETIMEDOUT: "no answer",
 }
 
+/** Whether a reason is one of those that follow each other while a broker goes down and comes back. */
+export function isOutage(reason: string): boolean {
+  return reason === "connection closed" || Object.values(SYSTEM).includes(reason)
+}
+
 function innermost(error: unknown): string {
   const { cause, errors, message } = error as Nested
   const inner = cause ?? errors?.at(-1)
   if (inner !== undefined) return innermost(inner)
+  if (message === "Connection closed") return "connection closed"
   return /timed out/i.test(message ?? "") ? "no answer" : (message ?? String(error))
 }
 

@@ -16,6 +16,8 @@ export interface LaneOwner {
   readonly metrics: ConnectionMetrics
   /** Undefined until the cluster has given one. */
   readonly producerId: () => bigint | undefined
+  /** When the cluster began to answer, in milliseconds since 1970. */
+  readonly availableSinceMs: () => number
   /** What is known of the cluster has proved wrong or old. */
   readonly stale: () => void
   /** Batches or records were put back that other lanes may have to send. */
@@ -133,12 +135,16 @@ export class Lane {
     let waitMs = Number.POSITIVE_INFINITY
     for (const partition of this.#partitions) {
       const takesKeyless = turns.has(partition)
-      if (partition.batch === undefined && !takesKeyless && partition.queue.length === 0) continue
-      partition.expire(nowMs)
-      if (partition.notBeforeMs > nowMs) waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
-      else if (partition.batch?.inFlight !== true && bytes < MAX_REQUEST_BYTES) {
+      const hasOwn = takesKeyless || partition.batch !== undefined || partition.queue.length > 0
+      if (partition.notBeforeMs > nowMs) {
+        if (hasOwn || partition.topic.keyless.length > 0)
+          waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
+      } else if (hasOwn && bytes < MAX_REQUEST_BYTES) {
+        partition.expire(nowMs)
         const batch = partition.batch ?? partition.form(producerId, nowMs, takesKeyless)
-        if (batch !== undefined) bytes += batches[batches.push(batch) - 1]!.bytes.length
+        if (batch === undefined || batch.inFlight) continue
+        bytes += batch.bytes.length
+        batches.push(batch)
       }
     }
     if (waitMs < Number.POSITIVE_INFINITY) this.#retryIn(waitMs)
@@ -148,8 +154,9 @@ export class Lane {
   #answered(batches: readonly Batch[], responses: Responses): void {
     const nowMs = Date.now()
     let trouble = false
+    const topics = new Map(batches.map(({ partition: { topic } }) => [topic.name, topic]))
     for (const { name, partitionResponses } of responses) {
-      const topic = this.#topics.find((one) => one.name === name)
+      const topic = topics.get(name)
       for (const { index, errorCode, baseOffset } of partitionResponses) {
         const partition = topic?.partitions[index]
         const batch = partition?.batch
@@ -159,7 +166,7 @@ export class Lane {
         partition!.settle(batch, errorCode, Number(baseOffset), nowMs)
       }
     }
-    for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch)
+    for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
     this.#out = []
     this.#delayMs = RECONNECT_MS
     if (trouble) {
@@ -170,7 +177,8 @@ export class Lane {
   }
 
   #failed(batches: readonly Batch[], error: unknown): void {
-    for (const batch of batches) batch.partition.lost(batch)
+    const nowMs = Date.now()
+    for (const batch of batches) batch.partition.lost(batch, nowMs)
     this.#out = []
     this.#owner.log.debug(
       { broker: formatEndpoint(this.#endpoint), reason: reasonOf(error) },
@@ -184,6 +192,7 @@ export class Lane {
   async #connect(): Promise<void> {
     if (this.#connecting || this.#closed || this.#retry !== undefined) return
     this.#connecting = true
+    this.#drop()
     const endpoint = formatEndpoint(this.#endpoint)
     try {
       const connection = await KafkaConnection.open(this.#owner.client, this.#endpoint, REQUEST_TIMEOUT_MS)
@@ -209,7 +218,7 @@ export class Lane {
   #tell(endpoint: Endpoint | undefined): void {
     const failure = this.#failure
     if (failure === undefined || failure.logged || endpoint === undefined || !this.leads) return
-    if (Date.now() - failure.sinceMs < UNREACHABLE_MS) return
+    if (Date.now() - Math.max(failure.sinceMs, this.#owner.availableSinceMs()) < UNREACHABLE_MS) return
     failure.logged = true
     const broker = formatEndpoint(endpoint)
     this.#owner.log.error({ broker, reason: failure.reason }, "a leader can't be reached; connecting goes on")

@@ -11,7 +11,7 @@ export interface Batch {
   readonly bytes: Buffer
   /** The first deadline of its records, after which it is not sent again. */
   readonly earliestMs: number
-  /** It may be in the log: the broker has not said. Undefined until it was sent. */
+  /** It was sent and may be in the log: the broker has not said. */
   unsure: boolean
   /** A request that holds it is under way. */
   inFlight: boolean
@@ -53,11 +53,10 @@ export class Partition {
   form(producerId: bigint, nowMs: number, takesKeyless: boolean): Batch | undefined {
     const { batchBytes, maxMessageBytes, compression, keyless } = this.topic
     for (;;) {
-      const items = this.queue.take(this.#maxRecords, batchBytes, true)
-      if (takesKeyless && items.length < this.#maxRecords) {
-        const left = batchBytes - sum(items)
-        items.push(...keyless.take(this.#maxRecords - items.length, left, items.length === 0))
-      }
+      const items: Waiting[] = []
+      const room = { records: this.#maxRecords, bytes: batchBytes, untilMs: 0 }
+      this.queue.moveTo(items, room)
+      if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
       const bytes = encodeBatch(items, this.#place(producerId), nowMs, compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)
@@ -101,9 +100,9 @@ export class Partition {
   }
 
   /** The request that held the batch failed, so that its fate is unknown. */
-  lost(batch: Batch): void {
+  lost(batch: Batch, nowMs: number): void {
     batch.inFlight = false
-    batch.unsure = true
+    this.#waitBeforeRetry(batch, nowMs)
   }
 
   /** Rejects what is past its deadline; gives a batch of unknown fate up when it must not be sent again. */
@@ -169,8 +168,6 @@ export class Partition {
     if (this.#epoch > MAX_EPOCH) this.topic.renewProducer()
   }
 }
-
-const sum = (items: readonly Waiting[]): number => items.reduce((total, { bytes }) => total + bytes, 0)
 
 const MAX_RECORDS = 8192
 const MAX_EPOCH = 32_000

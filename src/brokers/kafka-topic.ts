@@ -103,6 +103,11 @@ export class Topic {
     for (const leader of this.#leaders) if (leader !== first) yield leader
   }
 
+  /** Whether every partition is known and has a leader. */
+  get isLed(): boolean {
+    return this.state === "there" && this.partitions.every(({ leader }) => leader >= 0)
+  }
+
   /** Takes what the cluster says of the topic. */
   update(told: TopicMetadata, nowMs: number): void {
     if (told.errorCode === UNKNOWN_TOPIC) {

@@ -46,6 +46,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     log,
     metrics,
     producerId: () => cluster.producerId,
+    availableSinceMs: () => cluster.availableSinceMs,
     stale: () => cluster.refresh(),
     putBack: scheduleAll,
   }
@@ -62,14 +63,15 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
 
   function told({ brokers, topics: all }: Metadata): number {
     const nowMs = Date.now()
-    let settled = true
+    let nextMs = REFRESH_MS
     for (const one of all) {
       const topic = topics.get(one.name ?? "")
       if (topic === undefined) continue
       topic.update(one, nowMs)
-      if (topic.state === "there" && nowMs - (lookedUpMs.get(topic) ?? 0) > LIMIT_AGE_MS)
-        void lookUpLimit(topic)
-      settled &&= topic.state === "there" && topic.partitions.every(({ leader }) => leader >= 0)
+      const isOld = nowMs - (lookedUpMs.get(topic) ?? 0) > LIMIT_AGE_MS
+      if (topic.state === "there" && isOld) void lookUpLimit(topic)
+      if (topic.problem() !== undefined) nextMs = Math.min(nextMs, PROBLEM_MS)
+      else if (!topic.isLed) nextMs = Math.min(nextMs, UNSETTLED_MS)
     }
     for (const { nodeId, host, port } of brokers) {
       if (!lanes.has(nodeId)) lanes.set(nodeId, new Lane(nodeId, { host, port }, laneOwner))
@@ -82,7 +84,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
         partitions.filter(({ leader }) => leader === id),
       )
     }
-    return settled ? REFRESH_MS : UNSETTLED_MS
+    return nextMs
   }
 
   async function lookUpLimit(topic: Topic, nowMs = Date.now()): Promise<void> {
@@ -156,11 +158,12 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   }
 }
 
-/** How often the cluster is asked when all is well, and when a topic or a leader is missing. */
+/** How often the cluster is asked: when all is well, about topics that can't be used, and while leaders are wanted. */
 const REFRESH_MS = 1000
-const UNSETTLED_MS = 250
+const PROBLEM_MS = 500
+const UNSETTLED_MS = 100
 /** How old a topic's limit may get, and how soon it is looked up again when it has proved wrong. */
 const LIMIT_AGE_MS = 60_000
 const LOOK_UP_AGAIN_MS = 1000
 /** How late a deadline may be noticed. */
-const SWEEP_MS = 25
+const SWEEP_MS = 10

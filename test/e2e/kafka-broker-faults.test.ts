@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import type { Broker } from "../../src/brokers/broker.ts"
 import { PublishError } from "../../src/errors.ts"
 import type { Receipt } from "../../src/record.ts"
@@ -16,6 +16,7 @@ import {
 
 setDefaultTimeout(90_000)
 
+const EVERY_MS = 5
 /** How much later than its deadline a record may be answered. */
 const LATE_MS = 100
 
@@ -30,6 +31,8 @@ interface Outcome {
 /** Publishes a numbered record every few milliseconds until stopped, and keeps what became of each. */
 class Load {
   readonly outcomes: Outcome[] = []
+  /** The longest time for which the machine did not let this process run, in milliseconds. */
+  starvedMs = 0
   readonly #open: Promise<void>[] = []
   readonly #timer: Timer
   #count = 0
@@ -39,9 +42,16 @@ class Load {
     topic: string,
     { deadlineMs, keys = 0 }: { deadlineMs: number; keys?: number },
   ) {
+    let [lastMs, lastCpu] = [performance.now(), process.cpuUsage()]
     this.#timer = setInterval(() => {
+      const { user, system } = process.cpuUsage(lastCpu)
+      this.starvedMs = Math.max(
+        this.starvedMs,
+        performance.now() - lastMs - EVERY_MS - (user + system) / 1000,
+      )
+      ;[lastMs, lastCpu] = [performance.now(), process.cpuUsage()]
       for (let burst = 0; burst < 5; burst++) this.#open.push(this.#publish(broker, topic, deadlineMs, keys))
-    }, 5)
+    }, EVERY_MS)
   }
 
   /** Ends the load and waits for every answer. */
@@ -68,8 +78,9 @@ class Load {
   }
 }
 
-const latestMs = (outcomes: readonly Outcome[]): number =>
-  Math.max(...outcomes.map(({ answeredMs, deadlineMs }) => answeredMs - deadlineMs))
+/** How late the latest answer was, but for the time for which the machine did not let this process run. */
+const latestMs = ({ outcomes, starvedMs }: Load): number =>
+  Math.max(...outcomes.map(({ answeredMs, deadlineMs }) => answeredMs - deadlineMs)) - starvedMs
 
 /** Every acknowledged record is where its receipt says, and no record is there twice. */
 async function expectKept(kafka: OwnKafka, topic: string, outcomes: readonly Outcome[]): Promise<void> {
@@ -106,6 +117,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
   beforeAll(async () => {
     kafka = await startKafka()
   })
+  afterEach(() => Promise.all(kafka.nodes.map((node) => node.restore())))
   afterAll(() => kafka.stop())
 
   test("that is killed under load and comes back loses and doubles nothing, and is used within two seconds", async () => {
@@ -116,7 +128,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
     await until("a thousand answers", () => load.outcomes.length > 1000)
     await kafka.nodes[0]!.kill()
     await until("it is noticed", () => broker.ready() !== true, 4000)
-    expect(broker.ready()).toMatch(/^Kafka is not available: connection (refused|reset|closed)$/i)
+    expect(broker.ready()).toMatch(/: connection (refused|reset|closed)$/)
     const started = kafka.nodes[0]!.start()
     const takenMs = await firstTakenFromKcat(kafka, probe)
     await started
@@ -132,7 +144,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
         .map(({ answeredMs }) => answeredMs),
     )
     expect(firstMs - takenMs).toBeLessThan(2000)
-    expect(latestMs(outcomes)).toBeLessThan(LATE_MS)
+    expect(latestMs(load)).toBeLessThan(LATE_MS)
     expect(outcomes.some(({ code }) => code === "deadline")).toBe(true)
     await expectKept(kafka, topic, outcomes)
     expect(broker.log.map(({ msg }) => msg)).toEqual([
@@ -160,7 +172,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
     expect(Date.now() - resumedMs).toBeLessThan(2000)
     await until("readiness", () => broker.ready() === true)
     const outcomes = await load.stop()
-    expect(latestMs(outcomes)).toBeLessThan(LATE_MS)
+    expect(latestMs(load)).toBeLessThan(LATE_MS)
     const during = outcomes.filter(({ deadlineMs }) => deadlineMs > pausedMs + 1500 && deadlineMs < resumedMs)
     expect(during.length).toBeGreaterThan(1000)
     expect(new Set(during.map(({ code }) => code))).toEqual(new Set(["deadline"]))
@@ -199,7 +211,6 @@ describe.skipIf(!available)("one Kafka broker", () => {
     const [outcome] = await Promise.all([Promise.allSettled([open]), broker.close()])
     expect(outcome[0]).toMatchObject({ status: "rejected", reason: { code: "deadline" } })
     expect(Date.now() - began).toBeWithin(650, 700 + LATE_MS)
-    kafka.nodes[0]!.resume()
   })
 })
 
@@ -208,6 +219,7 @@ describe.skipIf(!available)("three Kafka brokers", () => {
   beforeAll(async () => {
     kafka = await startKafka({ brokers: 3, properties: { "broker.session.timeout.ms": "4000" } })
   })
+  afterEach(() => Promise.all(kafka.nodes.map((node) => node.restore())))
   afterAll(() => kafka.stop())
 
   /** Index of the node that leads a partition. */

@@ -80,6 +80,12 @@ export class KafkaNode {
     return this.#process.pid
   }
 
+  /** Brings a broker back that a test left paused or killed. */
+  async restore(): Promise<void> {
+    if (this.#process?.exitCode === null && this.#process.signalCode === null) this.resume()
+    else await this.start()
+  }
+
   /** Stops every thread of the broker; its connections stay open and answer nothing. */
   pause(): void {
     process.kill(this.pid, "SIGSTOP")

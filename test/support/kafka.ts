@@ -4,6 +4,7 @@ import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Admin } from "@platformatic/kafka"
+import { reasonOf } from "../../src/brokers/kafka-failure.ts"
 import { kafkaClassPath } from "./kafka-jars.ts"
 import { freePorts, KafkaNode } from "./kafka-node.ts"
 
@@ -172,6 +173,9 @@ export async function createTopic(
       return made?.partitionsCount === partitions && made.partitions.every(({ leader }) => leader >= 0)
     }
     while (!(await ready())) await Bun.sleep(20)
+  } catch (error) {
+    // The library's error nests and shows every attempt.
+    throw new Error(`topic ${topic} could not be created: ${reasonOf(error)}`)
   } finally {
     await admin.close()
   }

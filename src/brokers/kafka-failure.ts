@@ -1,3 +1,5 @@
+import { HooklineError } from "../errors.ts"
+
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
 
 interface Nested {
@@ -26,6 +28,15 @@ export async function partial<Response>(request: Promise<Response>): Promise<Res
     const response = responseOf<Response>(error)
     if (response === undefined) throw error
     return response
+  }
+}
+
+/** @throws HooklineError `unavailable`, with the reason, when it fails with an error of the client library */
+export async function orUnavailable<T>(doing: Promise<T>): Promise<T> {
+  try {
+    return await doing
+  } catch (error) {
+    throw new HooklineError("unavailable", `Kafka is not available: ${reasonOf(error)}`, { cause: error })
   }
 }
 

@@ -190,6 +190,11 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
     const publish = (): Promise<unknown> =>
       broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 10_000)
     await expect(publish()).rejects.toMatchObject({ code: "refused" })
+    const reader = openKafkaReader(kafkaOptions(kafka.listener("SASL"), alice("PLAIN")))
+    const { signal } = new AbortController()
+    const read = Array.fromAsync(reader.read(topic, { from: "beginning", follow: false, signal }))
+    await expect(read).rejects.toMatchObject({ code: "refused", message: expect.stringContaining(topic) })
+    await reader.close()
     await allow("alice", AclOperations.DESCRIBE)
     await until("seen", async () => {
       return (await Promise.allSettled([publish()])).some((outcome) => outcome.status === "rejected")

@@ -291,6 +291,26 @@ describe.skipIf(!available)("three Kafka brokers", () => {
     }
   })
 
+  test("a leader that stalls until another leads its partition: what was out goes there, once", async () => {
+    await using broker = openTestBroker(kafka)
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: 1, replicas: 3, configs: { "min.insync.replicas": "2" } })
+    const publish = (text: string): Promise<Receipt> =>
+      broker.publish({ topic, value: Buffer.from(text) }, Date.now() + 20_000)
+    await publish("before")
+    const stalled = await leaderOf(topic, 0)
+    kafka.nodes[stalled]!.pause()
+    const began = Date.now()
+    const out = publish("out")
+    expect(await out).toEqual({ partition: 0, offset: 1 })
+    // Sooner than the request to the old leader times out.
+    expect(Date.now() - began).toBeLessThan(9500)
+    kafka.nodes[stalled]!.resume()
+    await publish("after")
+    const texts = (await readWithKcat(kafka, topic)).map(({ value }) => value.toString())
+    expect(texts).toEqual(["before", "out", "after"])
+  })
+
   test("without enough replicas nothing is acknowledged, until they are back", async () => {
     await using broker = openTestBroker(kafka)
     const topic = freshTopic()

@@ -284,6 +284,63 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("what Kafka does not tak
     expect(await readWithKcat(kafka, topic)).toHaveLength(1)
   })
 
+  test("compressed, a record is too large when its compressed batch is", async () => {
+    const kafka = await start()
+    await using broker = openTestBroker(kafka, { compression_type: "gzip" })
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { configs: { "max.message.bytes": "10000" } })
+    const values = [
+      Buffer.alloc(500_000),
+      Buffer.from("a"),
+      crypto.getRandomValues(new Uint8Array(15_000)),
+      Buffer.from("b"),
+    ]
+    const outcomes = await Promise.allSettled(
+      values.map((each) => broker.publish({ topic, value: each }, soon())),
+    )
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"])
+    expect(outcomes[2]).toMatchObject({ reason: { code: "record_too_large" } })
+    expect((await readWithKcat(kafka, topic)).map((record) => record.value.length)).toEqual([500_000, 1, 1])
+  })
+
+  test("partitions that are added are used, by keys as well", async () => {
+    const kafka = await start()
+    await using broker = openTestBroker(kafka)
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    const publish = async (key: Buffer | undefined): Promise<number> =>
+      (await broker.publish({ topic, key, value: value("v") }, soon())).partition
+    expect(await publish(undefined)).toBe(0)
+    const admin = openAdmin(kafka)
+    await admin.createPartitions({ topics: [{ name: topic, count: 8 }] })
+    await admin.close()
+    await until("a new one is used", async () => (await publish(undefined)) > 0)
+    const keys = Array.from({ length: 50 }, (_, at) => value(`k${at}`))
+    expect(await Promise.all(keys.map(publish))).toEqual(keys.map((key) => partitionOf(key, 8)))
+  })
+
+  test("a topic that is deleted and made anew is used again", async () => {
+    const kafka = await start()
+    await using broker = openTestBroker(kafka)
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: 3 })
+    const publish = (): Promise<unknown> => broker.publish({ topic, value: value("v") }, soon(500))
+    for (let count = 0; count < 10; count++) await publish()
+    const admin = openAdmin(kafka)
+    await admin.deleteTopics({ topics: [topic] })
+    await admin.close()
+    const code = async (): Promise<unknown> => {
+      const [outcome] = await Promise.allSettled([publish()])
+      return outcome.status === "rejected" ? outcome.reason.code : undefined
+    }
+    await until("it is missed", async () => (await code()) === "unavailable")
+    await createTopic(kafka, topic, { partitions: 2 })
+    await until("it is used", async () => (await code()) === undefined)
+    const before = (await readWithKcat(kafka, topic)).length
+    for (let count = 0; count < 10; count++) await publish()
+    expect(await readWithKcat(kafka, topic)).toHaveLength(before + 10)
+  })
+
   test("a name that no topic can have is refused", async () => {
     const kafka = await start()
     await using broker = openTestBroker(kafka)

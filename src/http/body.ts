@@ -41,7 +41,10 @@ export async function readBody(
   if (body === null) return new Uint8Array()
   waiting()
   const reader = body.getReader()
-  return within(timeoutMs, collect(reader, share, maxBytes), () => reader.cancel())
+  const collected = await within(timeoutMs, collect(reader, share, maxBytes))
+  // the parser takes trailers for a bad request, which it answers itself and closes; by the next turn it shows
+  await new Promise(setImmediate)
+  return request.signal.aborted ? "client_closed" : collected
 }
 
 /**
@@ -69,13 +72,9 @@ export function decodeBody(
 function within(
   timeoutMs: number,
   reading: Promise<Uint8Array | RefusalReason>,
-  abandon?: () => Promise<void>,
 ): Promise<Uint8Array | RefusalReason> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      resolve("body_timeout")
-      abandon?.().catch(reject)
-    }, timeoutMs)
+    const timer = setTimeout(() => resolve("body_timeout"), timeoutMs)
     reading
       .finally(() => clearTimeout(timer))
       .then(resolve, (error: unknown) => {

@@ -53,6 +53,7 @@ export class InFlight {
 export class Share {
   readonly #of: InFlight
   #bytes = 0
+  #released = false
 
   constructor(of: InFlight) {
     this.#of = of
@@ -62,10 +63,10 @@ export class Share {
     return this.#of.freeBytes
   }
 
-  /** Makes it hold that many bytes in all. More than are free are refused, and it holds what it did. */
+  /** Makes it hold that many bytes in all. More than are free are refused, and it holds what it did; once released it holds nothing. */
   hold(bytes: number): boolean {
     const more = bytes - this.#bytes
-    if (more > this.#of.freeBytes) return false
+    if (more > this.#of.freeBytes || this.#released) return false
     this.#bytes = bytes
     this.#of.add(more)
     return true
@@ -73,6 +74,7 @@ export class Share {
 
   /** The request is answered and nothing is held for it any more. To be called once. */
   release(): void {
+    this.#released = true
     this.#of.leave(this.#bytes)
   }
 }

@@ -53,12 +53,15 @@ test("a header section over 16 KiB is answered 431", async () => {
   expect(await socket.ended).toStartWith("HTTP/1.1 431 ")
 })
 
-test("a request in a trailer's place is no second event", async () => {
+test.each([
+  ["trailers", "X-One: a\r\n\r\n"],
+  ["a request in their place", second],
+])("%s after the last chunk are refused, and there is no event", async (_name, after) => {
   await using it = serve()
   using socket = await openSocket(it.port)
-  socket.send(`${post(CHUNKED)}2\r\n{}\r\n0\r\n${second}`)
-  await socket.ended
-  expect(it.events).toHaveLength(1)
+  socket.send(`${post(CHUNKED)}2\r\n{}\r\n0\r\n${after}`)
+  expect(await socket.ended).toStartWith("HTTP/1.1 400 ")
+  expect(it.events).toHaveLength(0)
 })
 
 test("a request sent before the answer to the one before is not taken", async () => {

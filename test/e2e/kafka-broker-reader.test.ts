@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import type { LogReader, ReadFrom, StoredRecord } from "../../src/brokers/broker.ts"
 import { openKafkaReader } from "../../src/brokers/kafka-reader.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
+
+// The first test that wants a Kafka waits for its start.
+setDefaultTimeout(60_000)
 
 const kafka = await kafkaForTests()
 const text = ({ value }: StoredRecord): string => Buffer.from(value).toString()

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { partitionOf } from "../../src/brokers/kafka-murmur2.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
@@ -11,6 +11,9 @@ import {
   startKafka,
   type OwnKafka,
 } from "../support/kafka.ts"
+
+// The first test that wants a Kafka waits for its start.
+setDefaultTimeout(60_000)
 
 const kafka = await kafkaForTests()
 const soon = (ms = 20_000): number => Date.now() + ms

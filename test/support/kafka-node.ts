@@ -69,7 +69,7 @@ export class KafkaNode {
     )
     java.unref()
     this.#process = java
-    const guard = endWithThisProcess(java.pid)
+    const guard = endWithThisProcess(java.pid, this.#folder)
     void java.exited.then(() => guard.kill())
     void keep(java.stderr, log)
     if (!(await keep(java.stdout, log, STARTED))) throw new Error(`Kafka did not start; its log is ${log}`)
@@ -133,9 +133,13 @@ function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Pro
   return promise
 }
 
-/** A small process that kills another one as soon as this one is gone: its standard input then ends. */
-function endWithThisProcess(pid: number): Bun.Subprocess {
-  const guard = Bun.spawn(["sh", "-c", `cat > /dev/null; kill -9 ${pid}`], {
+/**
+ * A small process that kills another one and removes its folder as soon as this one is gone, however it went: its
+ * standard input then ends.
+ */
+function endWithThisProcess(pid: number, folder: string): Bun.Subprocess {
+  const script = 'cat > /dev/null; kill -9 "$1"; rm -rf "$2"; rmdir "$(dirname "$2")"'
+  const guard = Bun.spawn(["sh", "-c", script, "guard", `${pid}`, folder], {
     stdin: "pipe",
     stderr: "ignore",
   })

@@ -74,7 +74,6 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   const found = await classPath()
   if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
   const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   const count = settings.brokers ?? 1
   const names = ["PLAINTEXT", ...Object.keys(settings.listeners ?? {}), "CONTROLLER"]
   const ports = await freePorts(count * names.length)

@@ -97,7 +97,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     const began = Date.now()
     abort.abort()
     await reading
-    expect(Date.now() - began).toBeLessThan(100)
+    expect(Date.now() - began).toBeLessThan(1000)
     expect(seen).not.toContain("old")
     expect(seen).toHaveLength(new Set(seen).size)
   })

@@ -28,6 +28,7 @@ const APPLICATION_ID = 0x484b4c4e
 const LAYOUT_VERSION = 1
 /** Large pages cost less a record: fewer frames in the WAL, fewer writes. Measured from 4 to 64 KiB. */
 const PAGE_BYTES = 16_384
+const OPEN_BUSY_MS = 1000
 
 export interface TopicRow {
   readonly id: number
@@ -48,6 +49,8 @@ export const recordsTable = (topicId: number): string => `records_${topicId}`
 export function openLogFile(directory: string): Database {
   const db = new Database(logFile(directory), { create: true, readwrite: true })
   try {
+    // A reader that recovers or closes the file holds it for a moment.
+    db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}`)
     checkIsLog(db, directory)
     db.run(`PRAGMA page_size = ${PAGE_BYTES}`)
     db.run("PRAGMA journal_mode = WAL")
@@ -67,6 +70,8 @@ export function openLogFile(directory: string): Database {
       db.run(`PRAGMA application_id = ${APPLICATION_ID}`)
       db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()
+    // From now on whoever calls decides how long to wait, and does not hold the event loop meanwhile.
+    db.run("PRAGMA busy_timeout = 0")
     return db
   } catch (error) {
     db.close()

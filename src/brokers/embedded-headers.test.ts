@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { packHeaders, unpackHeaders } from "./embedded-headers.ts"
 
 test("headers come back as they were, in their order, names repeated or empty", () => {

@@ -23,6 +23,7 @@ export function lockForWriting(directory: string): WriterLock {
   let db: Database | undefined
   try {
     db = new Database(join(directory, "writer.lock"), { create: true, readwrite: true })
+    db.run("PRAGMA journal_mode = MEMORY")
     db.run("BEGIN EXCLUSIVE")
     writeFileSync(pidFile, `${process.pid}\n`)
   } catch (error) {

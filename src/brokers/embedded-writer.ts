@@ -120,7 +120,9 @@ export class LogWriter {
 
   /** Carries everything over into the database, where no reader prevents it, and closes the file. */
   close(): void {
-    this.#db.close()
+    // What is left of a failed batch would keep the file open.
+    if (this.#db.inTransaction) this.#db.run("ROLLBACK")
+    this.#db.close(true)
   }
 
   #oldest(topic: Topic, limit: number): Mark[] {

@@ -237,9 +237,8 @@ class EmbeddedBroker implements Broker {
       { directory: this.#directory, err: cause },
       `The embedded log can't be written: ${reason}`,
     )
-    this.#writer?.close()
-    this.#writer = undefined
     for (const one of this.#waiting.splice(0)) one.reject(this.#failure)
+    this.#closeWriter()
     if (this.#closing === undefined) this.#reopenLater()
   }
 
@@ -258,7 +257,6 @@ class EmbeddedBroker implements Broker {
       this.#log.info({ directory: this.#directory }, "The embedded log can be written again")
       this.prepare(this.#topics)
     }, REOPEN_MS)
-    this.#reopening.unref()
   }
 
   #retainIn(ms: number): void {
@@ -269,12 +267,21 @@ class EmbeddedBroker implements Broker {
       const more = this.#attempt((writer) => writer.trim(beforeMs, this.#retentionBytes))
       this.#retainIn(more === true ? RETENTION_SLICE_MS : RETENTION_MS)
     }, ms)
-    this.#retaining.unref()
+  }
+
+  #closeWriter(): void {
+    const writer = this.#writer
+    this.#writer = undefined
+    try {
+      writer?.close()
+    } catch (error) {
+      // What was acknowledged is in the WAL, wherever it lies; a file that failed may fail here again.
+      this.#log.warn({ directory: this.#directory, err: error }, "The embedded log's file can't be closed")
+    }
   }
 
   #end(closing: PromiseWithResolvers<void>): void {
-    this.#writer?.close()
-    this.#writer = undefined
+    this.#closeWriter()
     this.#lock.release()
     closing.resolve()
   }

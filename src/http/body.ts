@@ -12,39 +12,35 @@ export interface BodyLimits {
 
 /**
  * Reads a body whole, within its limits. What is read is held in the request's share, before it is read where its length
- * is declared, else as it arrives.
+ * is declared, else as it arrives. What is decided without reading is decided before the call returns.
  *
- * The first step, up to where it has to wait, is done before the call returns.
- *
- * @param waiting is called when the body is not there yet, before it is waited for
  * @returns the bytes, or why there are none. Of a body that is refused the rest is not kept.
  */
-export async function readBody(
+export function readBody(
+  request: Request,
+  share: Share,
+  limits: BodyLimits,
+): Promise<Uint8Array | RefusalReason> | RefusalReason {
+  const declared = request.headers.get("content-length")
+  // equal repetitions, which the parser lets through, come as a list; such a body is measured as it arrives
+  if (declared === null || declared.includes(",")) return readMeasured(request, share, limits)
+  const length = Number(declared)
+  if (length > limits.maxBytes) return "body_too_large"
+  if (!share.hold(length)) return "in_flight_full"
+  return within(limits.timeoutMs, request.bytes())
+}
+
+/** Reads a body of unknown length. */
+async function readMeasured(
   request: Request,
   share: Share,
   { maxBytes, timeoutMs }: BodyLimits,
-  waiting: () => void,
 ): Promise<Uint8Array | RefusalReason> {
-  const declared = request.headers.get("content-length")
-  // equal repetitions, which the parser lets through, come as a list; such a body is measured as it arrives
-  if (declared !== null && /^\d+$/.test(declared)) {
-    const length = Number(declared)
-    if (length > maxBytes) return "body_too_large"
-    if (!share.hold(length)) return "in_flight_full"
-    const reading = request.bytes()
-    // most bodies came with their header section
-    if (Bun.peek.status(reading) === "fulfilled") return reading
-    waiting()
-    return within(timeoutMs, reading)
-  }
-  const { body } = request
-  if (body === null) return new Uint8Array()
-  waiting()
-  const reader = body.getReader()
-  const collected = await within(timeoutMs, collect(reader, share, maxBytes))
+  if (request.body === null) return new Uint8Array()
+  const body = await within(timeoutMs, collect(request.body.getReader(), share, maxBytes))
   // the parser takes trailers for a bad request, which it answers itself and closes; by the next turn it shows
   await new Promise(setImmediate)
-  return request.signal.aborted ? "client_closed" : collected
+  return request.signal.aborted ? "client_closed" : body
 }
 
 /**
@@ -74,13 +70,18 @@ function within(
   reading: Promise<Uint8Array | RefusalReason>,
 ): Promise<Uint8Array | RefusalReason> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve("body_timeout"), timeoutMs)
-    reading
-      .finally(() => clearTimeout(timer))
-      .then(resolve, (error: unknown) => {
+    const timer = setTimeout(resolve, timeoutMs, "body_timeout")
+    reading.then(
+      (body) => {
+        clearTimeout(timer)
+        resolve(body)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
         if (error instanceof Error && error.name === "AbortError") resolve("client_closed")
         else reject(error)
-      })
+      },
+    )
   })
 }
 

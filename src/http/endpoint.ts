@@ -33,6 +33,8 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, trustsProxy, handle } = route
   const { inFlight, bodyTimeoutMs, idleTimeoutS, draining, log } = deps
   const metrics = deps.metrics(pipeline)
+  // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
+  const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
   const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs }
   const { status, init, body: responseBody } = prepareResponse(route.response)
 
@@ -51,16 +53,10 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   ): Promise<Response> => {
     const receivedAtMs = Date.now()
     const share = inFlight.enter()
-    let waited = false
     try {
-      let body = await readBody(request, share, limits, () => {
-        waited = true
-        // after it the sender may be gone
-        void info.remoteAddress
-        // Bun's own limit closes without an answer
-        server.timeout(request, 0)
-      })
-      if (waited) server.timeout(request, idleTimeoutS)
+      if (slowBodies) server.timeout(request, 0)
+      let body = await readBody(request, share, limits)
+      if (slowBodies) server.timeout(request, idleTimeoutS)
       if (typeof body !== "string" && decode !== undefined)
         body = decodeBody(body, decode, share, maxBodyBytes)
       if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout")

@@ -2,7 +2,6 @@
  * The process that the embedded log's tests kill: `embedded-publisher.ts DIRECTORY FIRST` publishes FIRST, FIRST + 1, …
  * to the topic `numbers` from many publishers at once and prints each number once it is acknowledged.
  */
-import { writeSync } from "node:fs"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded.ts"
 
@@ -22,7 +21,7 @@ await Promise.all(
         { topic: "numbers", value: Buffer.from(`${number} ${padding}`) },
         Date.now() + 5000,
       )
-      writeSync(1, `${number}\n`)
+      process.stdout.write(`${number}\n`)
     }
   }),
 )

@@ -64,24 +64,28 @@ export function decodeBody(
   return decoded
 }
 
-/** Waits for a body, but not longer than it may take. A connection that ends before is a reason too. */
+/**
+ * Waits for a body, but not longer than it may take. A connection that ends before is a reason too.
+ *
+ * Every event's body is waited for: Bun hands it over just after the handler has returned. Promise.race, or an async
+ * function here, would cost 1 us more of CPU.
+ */
 function within(
   timeoutMs: number,
   reading: Promise<Uint8Array | RefusalReason>,
 ): Promise<Uint8Array | RefusalReason> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, timeoutMs, "body_timeout")
-    reading.then(
-      (body) => {
-        clearTimeout(timer)
-        resolve(body)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        if (error instanceof Error && error.name === "AbortError") resolve("client_closed")
-        else reject(error)
-      },
-    )
+    const settle = (body: Uint8Array | RefusalReason): void => {
+      clearTimeout(timer)
+      resolve(body)
+    }
+    const fail = (error: unknown): void => {
+      if (error instanceof Error && error.name === "AbortError") return settle("client_closed")
+      clearTimeout(timer)
+      reject(error)
+    }
+    reading.then(settle, fail)
   })
 }
 

@@ -1,6 +1,5 @@
 import { Database } from "bun:sqlite"
 import { existsSync } from "node:fs"
-import { setTimeout as sleep } from "node:timers/promises"
 import { suggest } from "../config/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "./broker.ts"
@@ -8,7 +7,7 @@ import { checkIsLog, describeFailure, logFile, recordsTable, type TopicRow } fro
 import { unpackHeaders } from "./embedded-headers.ts"
 
 /** How often a reader that follows looks for new records: one lookup in pages that are in memory. */
-const POLL_MS = 25
+const POLL_MS = 50
 /** Records read at once. Between slices no transaction is open, so that the writer's WAL can start over. */
 const SLICE_RECORDS = 64
 /** How long a reader waits for a lock that others hold while they recover or close the file. */
@@ -82,6 +81,7 @@ class EmbeddedReader implements LogReader {
       `SELECT offset, timestamp, key, headers, value FROM ${recordsTable(row.id)}
        WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
     )
+    const pause = pauses(signal)
     try {
       let next = from === "beginning" ? 0 : from === "end" ? end : from
       while (!signal.aborted) {
@@ -93,10 +93,11 @@ class EmbeddedReader implements LogReader {
         }
         if (rows.length > 0) continue
         if (!follow) return
-        await aborted(signal, POLL_MS)
+        await pause.next()
       }
     } finally {
       slice.finalize()
+      pause.end()
     }
   }
 
@@ -146,11 +147,20 @@ function stored(topic: string, row: RecordRow): StoredRecord {
   }
 }
 
-/** Waits, less long when the signal aborts. */
-async function aborted(signal: AbortSignal, ms: number): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal })
-  } catch (error) {
-    if (!signal.aborted) throw error
+/** Pauses of POLL_MS that end early when the signal aborts. One listener serves all of them. */
+function pauses(signal: AbortSignal): { next(): Promise<void>; end(): void } {
+  let wake = (): void => {}
+  const onAbort = (): void => wake()
+  signal.addEventListener("abort", onAbort)
+  return {
+    next: () =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, POLL_MS)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      }),
+    end: () => signal.removeEventListener("abort", onAbort),
   }
 }

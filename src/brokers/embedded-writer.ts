@@ -3,6 +3,7 @@ import type { Database, Statement } from "bun:sqlite"
 import type { Record } from "../record.ts"
 import { createRecordsTable, openLogFile, recordsTable, type TopicRow } from "./embedded-file.ts"
 import { packHeaders } from "./embedded-headers.ts"
+import { sizeOf } from "./embedded-queue.ts"
 
 /** A topic as the next commit finds it. */
 interface Topic {
@@ -62,7 +63,7 @@ export class LogWriter {
     for (const { record } of records) {
       const topic = this.#topic(record.topic)
       const { key, value, headers } = record
-      const bytes = value.length + (key === undefined ? 0 : key.length)
+      const bytes = sizeOf(record)
       topic.endPosition += bytes
       this.#uncheckpointed += bytes
       const packed = headers === undefined || headers.length === 0 ? null : packHeaders(headers)

@@ -6,6 +6,7 @@ import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import type { Broker } from "./broker.ts"
 import { describeFailure, isBusy } from "./embedded-file.ts"
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
+import { PublishQueue, sizeOf, type Waiting } from "./embedded-queue.ts"
 import { LogWriter } from "./embedded-writer.ts"
 
 /*
@@ -39,13 +40,6 @@ export interface EmbeddedDeps {
   readonly metrics: ConnectionMetrics
   /** Milliseconds since 1970, for timestamps, deadlines and retention. */
   readonly now?: () => number
-}
-
-interface Waiting {
-  readonly record: Record
-  readonly deadlineMs: number
-  readonly resolve: (receipt: Receipt) => void
-  readonly reject: (error: PublishError) => void
 }
 
 /** A commit is held to about this size, so that it holds the event loop for milliseconds only. */
@@ -99,7 +93,7 @@ class EmbeddedBroker implements Broker {
   #writer: LogWriter | undefined
   #failure: PublishError | undefined
   #topics: readonly string[] = []
-  #waiting: Waiting[] = []
+  readonly #queue = new PublishQueue()
   #closing: PromiseWithResolvers<void> | undefined
   #reopening: Timer | undefined
   #retaining: Timer | undefined
@@ -128,7 +122,7 @@ class EmbeddedBroker implements Broker {
       )
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ record, deadlineMs, resolve, reject })
+      this.#queue.push({ record, deadlineMs, resolve, reject })
       this.#schedule()
     })
   }
@@ -167,29 +161,10 @@ class EmbeddedBroker implements Broker {
 
   #flush(): void {
     this.#scheduled = false
-    const batch = this.#takeBatch()
+    const batch = this.#queue.take(this.#now(), BATCH_BYTES)
     if (batch.length > 0 && !this.#publishBatch(batch)) return
-    if (this.#waiting.length > 0) this.#schedule()
+    if (!this.#queue.isEmpty) this.#schedule()
     else if (this.#closing !== undefined) this.#end(this.#closing)
-  }
-
-  /** The records that are next in the queue, without those whose deadlines have passed. */
-  #takeBatch(): Waiting[] {
-    const now = this.#now()
-    const batch: Waiting[] = []
-    let bytes = 0
-    let taken = 0
-    while (taken < this.#waiting.length && bytes < BATCH_BYTES) {
-      const one = this.#waiting[taken++]!
-      if (one.deadlineMs <= now) {
-        one.reject(new PublishError("deadline", "The embedded log did not take the record in time"))
-        continue
-      }
-      bytes += sizeOf(one.record)
-      batch.push(one)
-    }
-    this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken)
-    return batch
   }
 
   /** @returns whether the queue can go on now */
@@ -199,7 +174,7 @@ class EmbeddedBroker implements Broker {
     try {
       offsets = this.#writer!.append(batch, this.#now())
     } catch (error) {
-      this.#waiting = batch.concat(this.#waiting)
+      this.#queue.putBack(batch)
       if (!isBusy(error)) {
         this.#fail(error)
         return true
@@ -237,7 +212,7 @@ class EmbeddedBroker implements Broker {
       { directory: this.#directory, err: cause },
       `The embedded log can't be written: ${reason}`,
     )
-    for (const one of this.#waiting.splice(0)) one.reject(this.#failure)
+    this.#queue.rejectAll(this.#failure)
     this.#closeWriter()
     if (this.#closing === undefined) this.#reopenLater()
   }
@@ -286,5 +261,3 @@ class EmbeddedBroker implements Broker {
     closing.resolve()
   }
 }
-
-const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)

@@ -38,3 +38,16 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 export function asBuffer(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
+
+/**
+ * Whether the bytes hold a sequence of bytes. Buffer's native search, called on the bytes as they are: making a Buffer of
+ * them first costs 0.4 us, as much as all the searches of a kilobyte together.
+ */
+export function includesBytes(bytes: Uint8Array, wanted: Uint8Array): boolean {
+  return Buffer.prototype.includes.call(bytes, wanted)
+}
+
+/** Copies `from[start..end)` into `to` at a position, without the view that `to.set(from.subarray())` makes; see above. */
+export function copyBytes(from: Uint8Array, to: Uint8Array, at: number, start: number, end: number): number {
+  return Buffer.prototype.copy.call(from, to, at, start, end)
+}

@@ -1,5 +1,14 @@
 // Hot path: every event passes here.
-import { asBuffer, CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
+import {
+  CLOSE_BRACE,
+  COMMA,
+  OPEN_BRACE,
+  copyBytes,
+  includesBytes,
+  isSpace,
+  skipSpace,
+  startOfText,
+} from "./bytes.ts"
 import { spells, type Name } from "./name.ts"
 import { Items } from "./walk.ts"
 
@@ -19,7 +28,6 @@ import { Items } from "./walk.ts"
  * @returns bytes of their own
  */
 export function splice(body: Uint8Array, names: readonly Name[], members: Uint8Array): Uint8Array {
-  const source = asBuffer(body)
   const start = startOfText(body)
   const close = body.lastIndexOf(CLOSE_BRACE)
   const result = new Uint8Array(body.length - start + 1 + members.length)
@@ -27,23 +35,23 @@ export function splice(body: Uint8Array, names: readonly Name[], members: Uint8A
   let from = start
   /** Keeps what lies between the last cut and this one; the cut of a last member ends after the closing brace. */
   const cut = (at: number, to: number): void => {
-    if (at > from) length += source.copy(result, length, from, at)
+    if (at > from) length += copyBytes(body, result, length, from, at)
     from = to
   }
-  if (mayHold(source, names)) cutMembers(body, start, names, cut)
+  if (mayHold(body, names)) cutMembers(body, start, names, cut)
   cut(close, close)
   if (!endsWithOpenBrace(result, length)) result[length++] = COMMA
   result.set(members, length)
   length += members.length
   cut(body.length, body.length)
-  return result.subarray(0, length)
+  return length === result.length ? result : result.subarray(0, length)
 }
 
-const UNICODE_ESCAPE = "\\u"
+const UNICODE_ESCAPE = Buffer.from("\\u")
 
 /** Whether a member of the object, or anything else in it, may have one of the names. Three native searches. */
-function mayHold(body: Buffer, names: readonly Name[]): boolean {
-  return body.includes(UNICODE_ESCAPE, 0, "latin1") || names.some(({ quoted }) => body.includes(quoted))
+function mayHold(body: Uint8Array, names: readonly Name[]): boolean {
+  return includesBytes(body, UNICODE_ESCAPE) || names.some(({ quoted }) => includesBytes(body, quoted))
 }
 
 /** Cuts out the members that have one of the names, from the first to the last. */

@@ -63,7 +63,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       const outcome = await handle({ body, receivedAtMs, request: info })
       if (outcome.kind === "rejected") {
         metrics.answered(outcome.status)
-        return problem(outcome, false)
+        return problem(outcome, draining())
       }
       metrics.answered(status)
       return new Response(responseBody, init)

@@ -9,14 +9,20 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { kafkaForTests } from "../test/support/kafka.ts"
+import { canStartKafka, startKafka, type OwnKafka } from "../test/support/kafka.ts"
 import { stripeShaped } from "./body.ts"
 import { loadGenerator, post, type Load } from "./load.ts"
 import { cpuMicroseconds, peakMiB } from "./process.ts"
 
 interface Target {
   name: string
-  start(): Promise<{ pid: number; url: string; stop(): Promise<void> }>
+  start(): Promise<Started>
+}
+
+interface Started {
+  pid: number
+  url: string
+  stop(): Promise<void>
 }
 
 interface Measured {
@@ -43,9 +49,8 @@ const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"))
 
 async function main(): Promise<void> {
   const targets: Target[] = [bare(), pipeline("embedded log", `directory = ${join(folder, "log")}`)]
-  const kafka = await kafkaForTests()
-  if (kafka === undefined) console.log("The Kafka pipeline is left out: no Kafka could be started.")
-  else targets.push(pipeline("Kafka, acks=all", `bootstrap_servers = ${kafka.bootstrapServers}`))
+  const kafka = (await canStartKafka()) ? await startKafka() : undefined
+  if (kafka !== undefined) targets.push(onKafka(kafka))
 
   const runs = new Map<string, Measured[]>()
   for (let round = 1; round <= rounds; round++) {
@@ -106,10 +111,22 @@ function pipeline(name: string, connection: string): Target {
   }
 }
 
-async function spawned(
-  args: string[],
-  portIn: (line: string) => string | undefined,
-): ReturnType<Target["start"]> {
+/** The broker stands still but for its own turns, so that it takes nothing from the other targets. */
+function onKafka(kafka: OwnKafka): Target {
+  const { name, start } = pipeline("Kafka, acks=all", `bootstrap_servers = ${kafka.bootstrapServers}`)
+  const pause = (): void => kafka.nodes.forEach((node) => node.pause())
+  pause()
+  return {
+    name,
+    async start() {
+      for (const node of kafka.nodes) node.resume()
+      const { stop, ...started } = await start()
+      return { ...started, stop: () => stop().finally(pause) }
+    },
+  }
+}
+
+async function spawned(args: string[], portIn: (line: string) => string | undefined): Promise<Started> {
   const child = Bun.spawn([process.execPath, ...args], { cwd: root, stdout: "pipe", stderr: "inherit" })
   const stop = async (): Promise<void> => {
     child.kill("SIGTERM")

@@ -100,7 +100,6 @@ describe("a plan of the file", () => {
     expect(service).toEqual({
       max_in_flight_bytes: 67_108_864,
       drain_timeout: 20_000,
-      header_timeout: 10_000,
       body_timeout: 30_000,
       log_level: "info",
       log_format: "auto",

@@ -20,12 +20,6 @@ export const SERVICE = defineSection({
       default: "20s",
       doc: "How long a stop may take to finish what was accepted.",
     }),
-    header_timeout: duration({
-      minMs: 1,
-      maxMs: HOUR_MS,
-      default: "10s",
-      doc: "How long a sender may take for a request's header section.",
-    }),
     body_timeout: duration({
       minMs: 1,
       maxMs: HOUR_MS,

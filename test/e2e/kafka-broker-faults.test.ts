@@ -171,9 +171,12 @@ describe.skipIf(!available)("one Kafka broker", () => {
     expect(during.length).toBeGreaterThan(1000)
     expect(new Set(during.map(({ code }) => code))).toEqual(new Set(["deadline"]))
     await expectKept(kafka, topic, outcomes)
-    // What was queued, and not handed over, when its deadline passed is never published: at most one batch was out.
+    // What was queued, and not handed over, when its deadline passed is never published. One batch was out: the pause
+    // may have met it with records that are younger than `pausedMs`, by far less than this.
+    const queued = during.filter(({ deadlineMs }) => deadlineMs > pausedMs + 1500 + 100)
     const texts = new Set((await readWithKcat(kafka, topic)).map(({ value }) => value.toString()))
-    expect(during.filter(({ text }) => texts.has(text))).toEqual([])
+    expect(queued.length).toBeGreaterThan(1000)
+    expect(queued.filter(({ text }) => texts.has(text))).toEqual([])
   })
 
   test("that is down at the start makes no one wait, and is used once it is there", async () => {

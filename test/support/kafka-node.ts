@@ -1,4 +1,4 @@
-import { appendFileSync } from "node:fs"
+import { appendFileSync, readdirSync, readFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { createServer, type AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -86,9 +86,12 @@ export class KafkaNode {
     else await this.start()
   }
 
-  /** Stops every thread of the broker; its connections stay open and answer nothing. */
+  /** Stops the broker, and returns when every thread of it stands; its connections stay open and answer nothing. */
   pause(): void {
-    process.kill(this.pid, "SIGSTOP")
+    const { pid } = this
+    process.kill(pid, "SIGSTOP")
+    // The signal reaches a thread that is running on another core a moment later.
+    while (!readdirSync(`/proc/${pid}/task`).every((thread) => stands(`/proc/${pid}/task/${thread}/stat`)));
   }
 
   resume(): void {
@@ -103,6 +106,15 @@ export class KafkaNode {
 
   #file(name: string): string {
     return join(this.#folder, name)
+  }
+}
+
+/** Whether a thread is stopped: its state in /proc, proc(5), is T. A thread that is gone meanwhile is too. */
+function stands(stat: string): boolean {
+  try {
+    return / T /.test(readFileSync(stat, "latin1").split(")").at(-1)!.slice(0, 4))
+  } catch {
+    return true
   }
 }
 

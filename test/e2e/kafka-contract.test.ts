@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+
+const DELIVERY_TIMEOUT_MS = 1000
+/** What an answer may be late by, and what a request takes on a busy machine beside it. */
+const LATE_MS = 100 + 400
+
+const available = (await canStartKafka()) && hasKcat()
+describe.skipIf(!available)("what a sender gets of Hookline on Kafka", () => {
+  const folder = temporaryFolder()
+  let kafka: OwnKafka
+  let running: RunningHookline
+
+  beforeAll(async () => {
+    kafka = await startKafka({
+      properties: { "message.max.bytes": "20000", "auto.create.topics.enable": "false" },
+    })
+    await createTopic(kafka, "webhooks")
+    await kafka.nodes[0]!.kill()
+    running = await startHookline(
+      `[connection:kafka]
+bootstrap_servers = ${kafka.bootstrapServers}
+delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[pipeline:missing:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:missing:BrokerSink]
+topic = made-later
+[admin]
+listen = 127.0.0.1:0`,
+      { folder: folder.path },
+    )
+  }, 60_000)
+  afterAll(async () => {
+    await running.stop()
+    await kafka.stop()
+    folder[Symbol.dispose]()
+  })
+
+  const post = async (
+    body: string,
+    pipeline = "webhooks",
+  ): Promise<{ status: number; ms: number; answer: Response; detail: string }> => {
+    const began = performance.now()
+    const answer = await fetch(running.urls[pipeline]!, { method: "POST", body })
+    const text = await answer.text()
+    const { detail = "" } = text === "" ? {} : (JSON.parse(text) as { detail?: string })
+    return { status: answer.status, ms: performance.now() - began, answer, detail }
+  }
+  const readiness = async (): Promise<[number, unknown]> => {
+    const answer = await fetch(`${running.adminUrl}/readyz`)
+    return [answer.status, ((await answer.json()) as { status: string }).status]
+  }
+  const accepted = async (body: string, pipeline?: string): Promise<void> => {
+    while ((await post(body, pipeline)).status !== 200);
+  }
+  const published = async (topic: string): Promise<string[]> =>
+    (await readWithKcat(kafka, topic)).map(({ value }) => /"n":"?([\w-]+)/.exec(value.toString())![1]!)
+
+  test("503 with Retry-After while the broker is down, within the delivery timeout, and 200 once it is up", async () => {
+    expect(await readiness()).toEqual([503, "not ready"])
+    const { status, ms, answer, detail } = await post('{"n":"down"}')
+    expect(status).toBe(503)
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0)
+    expect(ms).toBeLessThan(DELIVERY_TIMEOUT_MS + LATE_MS)
+    expect(detail).not.toMatch(/kafka|127\.0\.0\.1|broker/i)
+
+    await kafka.nodes[0]!.start()
+    await accepted('{"n":"up"}')
+    expect(await readiness()).toEqual([200, "ready"])
+    expect(await published("webhooks")).toEqual(["up"])
+  }, 60_000)
+
+  test("413 for an event over the broker's own limit; the ones around it are taken", async () => {
+    const pad = (n: string, bytes: number): string => `{"n":"${n}","pad":"${"x".repeat(bytes)}"}`
+    const answers = await Promise.all([
+      post(pad("small-1", 100)),
+      post(pad("large", 30_000)),
+      post(pad("small-2", 100)),
+      post(pad("medium", 19_000)),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 413, 200, 200])
+    expect((await published("webhooks")).toSorted()).toEqual(["medium", "small-1", "small-2", "up"])
+  })
+
+  test("503 for a topic that does not exist, one log line for it, and 200 once it is there", async () => {
+    for (let n = 0; n < 5; n++) expect((await post('{"n":"early"}', "missing")).status).toBe(503)
+    expect(running.log.filter((line) => line["topic"] === "made-later")).toHaveLength(1)
+    await createTopic(kafka, "made-later")
+    await accepted('{"n":"later"}', "missing")
+    expect(await published("made-later")).toEqual(["later"])
+  })
+
+  test("503 within the delivery timeout while the broker stands still; what was queued is not published later", async () => {
+    await accepted('{"n":"before"}')
+    const before = (await published("webhooks")).length
+    kafka.nodes[0]!.pause()
+    const first = await post('{"n":"handed-over"}')
+    const queued = await Promise.all(Array.from({ length: 20 }, () => post('{"n":"queued"}')))
+    kafka.nodes[0]!.resume()
+    for (const { status, ms } of [first, ...queued]) {
+      expect(status).toBe(503)
+      expect(ms).toBeLessThan(DELIVERY_TIMEOUT_MS + LATE_MS)
+    }
+    await accepted('{"n":"after"}')
+    const after = (await published("webhooks")).slice(before)
+    expect(after.filter((n) => n === "queued")).toEqual([])
+    expect(after.at(-1)).toBe("after")
+  }, 30_000)
+})

@@ -88,16 +88,16 @@ function sortedForm({ headers, body }: Pick<SignedRequest, "headers" | "body">, 
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A URL without its port and with it, and both with the query spelled anew. */
+/** A URL without its port and with it, each as it came, as the URL standard spells it, and with the query spelled anew. */
 function spellings(url: string): string[] {
   const [, scheme = "", userinfo = "", host = "", port = "", rest = ""] =
     /^(https?:\/\/)([^/?#@]*@)?([^/?#:]*|\[[^\]]*\])(:\d+)?([/?#].*)?$/.exec(url) ?? []
-  if (host === "") return [url]
+  if (host === "" || !URL.canParse(url)) return [url]
   const withPort = `${scheme}${userinfo}${host}${port || (scheme === "https://" ? ":443" : ":80")}`
   const without = `${scheme}${userinfo}${host}`
-  const [path = "", query] = rest.split("?", 2)
-  const rests = query === undefined ? [rest] : [rest, `${path}?${stringify(parse(query))}`]
-  return [...new Set(rests)].flatMap((it) => [without + it, withPort + it])
+  const { pathname, search } = new URL(url)
+  const anew = search === "" ? pathname : `${pathname}?${stringify(parse(search.slice(1)))}`
+  return [...new Set([rest, pathname + search, anew])].flatMap((it) => [without + it, withPort + it])
 }
 
 const sha256Hex = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha256").update(bytes).digest("hex")

@@ -78,8 +78,8 @@ export function hmacScheme(form: HmacForm): MacScheme {
         continue
       }
       const timeItem = time !== undefined && "item" in time ? time.item : undefined
-      // A list without a time in it has no other mark of two headers than the comma and space that join them.
-      if (timeItem === undefined && value.includes(", "))
+      // Two headers are joined by a comma and a space. Where such lists may have spaces, they have a time, once.
+      if ((timeItem === undefined || list !== ",") && value.includes(", "))
         return new Refused("malformed", `${header} is there twice`)
       for (const spaced of value.split(list, 2 * MOST_SIGNATURES)) {
         const item = spaced.trim()

@@ -71,11 +71,14 @@ export function signatureVerifier(scheme: Scheme, keys: readonly Key[], toleranc
       const claim = scheme.read(request)
       const verdict = judge(claim, nowMs)
       if (claim instanceof Refused) return { ...NOTHING_READ, verdict, toleranceMs }
+      const { signatures } = claim
+      const matching = claim.orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))
+      const signed = matching ?? claim.signed
       return {
         verdict,
-        signed: joinSigned(claim.signed),
-        received: claim.signatures,
-        expected: keys.flatMap((key) => ("expected" in key ? key.expected(claim.signed) : [])),
+        signed: joinSigned(signed),
+        received: signatures,
+        expected: keys.flatMap((key) => ("expected" in key ? key.expected(signed) : [])),
         timestampMs: claim.timestampMs,
         toleranceMs,
       }

@@ -4,8 +4,8 @@ import { parseTime } from "./freshness.ts"
 import { member, readJson } from "./json-body.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
 
-/** The hosts that Amazon's own validator takes certificates from. */
-const HOST = /^sns\.[a-zA-Z0-9-]{3,}\.amazonaws\.com(?:\.cn)?$/
+/** The service's hosts, by region. Amazon's own validator takes `sns.s3-us-west-2.amazonaws.com` too: a bucket of that name. */
+const HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
 
 /** The members that are signed, in this order, those that are there. */
 const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]

@@ -44,8 +44,11 @@ export function makeSigner(name: string, settings: VerifierSettings): Signer {
 
 /** The keys that a family still needs, of the way that is nearest to complete; none when one is complete. */
 export function missingSettings({ requires }: Family, settings: VerifierSettings): readonly SettingKey[] {
-  const gaps = requires.map((keys) => keys.filter((key) => settings[key] === undefined))
-  return gaps.reduce((least, gap) => (gap.length < least.length ? gap : least))
+  const isMissing = (key: SettingKey): boolean => settings[key] === undefined
+  const ways = requires.map((keys) => ({ missing: keys.filter(isMissing), of: keys.length }))
+  // of ways that lack equally many, the one of which more is there
+  const [best] = ways.toSorted((a, b) => a.missing.length - b.missing.length || b.of - a.of)
+  return best?.missing ?? []
 }
 
 /** `secret, or username and password` */

@@ -38,6 +38,18 @@ test("a chain that leads to a trusted authority is believed, and fetched once", 
   expect(fetched).toEqual([URL_OF_KEYS])
 })
 
+test("who waits for the same certificate waits for one fetch, and not many may wait at all", async () => {
+  const { certificates, fetched } = open(leaf.pem + middle.pem)
+  const at = (n: number) => certificates.keyAt(`https://certs.provider.example/${n}.pem`, NOW)
+  const keys = await Promise.all([1, 1, 2, 3, 4, 5].map(at))
+  expect(fetched.length).toBe(4)
+  expect(keys.map((key) => (key instanceof Refused ? key.reason : "believed"))).toEqual([
+    ...Array.from({ length: 5 }, () => "believed"),
+    "keys_unavailable",
+  ])
+  expect(await at(5)).not.toBeInstanceOf(Refused)
+})
+
 test.each([
   ["the authority's own certificate in it", leaf.pem + middle.pem + root.pem, "believed"],
   ["a link that is missing", leaf.pem, "wrong_claim: the certificate does not lead to a trusted authority"],

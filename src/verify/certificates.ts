@@ -7,6 +7,8 @@ const MOST_BYTES = 65_536
 /** Certificates that are kept; the oldest goes first. */
 const MOST_KEPT = 16
 const MOST_IN_CHAIN = 8
+/** Fetches at once: anybody can name a URL that is not known, so that they must not pile up. */
+const MOST_FETCHES = 4
 
 export interface CertificateRules {
   /** Which URLs certificates may be fetched from: whoever is there decides who may sign. */
@@ -21,6 +23,7 @@ export interface CertificateRules {
 /** Fetches the certificates that requests point to, and keeps their keys. */
 export class Certificates {
   readonly #kept = new Map<string, readonly X509Certificate[]>()
+  readonly #fetching = new Map<string, Promise<readonly X509Certificate[] | Refused>>()
   readonly #outside: Outside
   readonly #rules: CertificateRules
 
@@ -36,10 +39,21 @@ export class Certificates {
       url?.protocol === "https:" && url.port === "" && url.username === "" && url.password === ""
     if (url === undefined || !isPlain || !this.#rules.allows(url))
       return new Refused("wrong_claim", "the certificate is not at one of the provider's hosts")
-    const chain = this.#kept.get(url.href) ?? (await this.#fetch(url.href))
+    const chain = this.#kept.get(url.href) ?? (await this.#fetchOnce(url.href))
     if (chain instanceof Refused) return chain
     const wrong = this.#check(chain, nowMs)
     return wrong === undefined ? chain[0]!.publicKey : new Refused("wrong_claim", wrong)
+  }
+
+  /** Fetches once for all who wait for the same. */
+  async #fetchOnce(url: string): Promise<readonly X509Certificate[] | Refused> {
+    const already = this.#fetching.get(url)
+    if (already !== undefined) return already
+    if (this.#fetching.size >= MOST_FETCHES)
+      return new Refused("keys_unavailable", "too many certificates are being fetched")
+    const fetching = this.#fetch(url).finally(() => this.#fetching.delete(url))
+    this.#fetching.set(url, fetching)
+    return fetching
   }
 
   async #fetch(url: string): Promise<readonly X509Certificate[] | Refused> {

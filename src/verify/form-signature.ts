@@ -45,7 +45,7 @@ export function twilio(): Family {
  * Mandrill (Mailchimp Transactional): HMAC-SHA1 of the URL, followed by each form parameter's name and value, sorted by
  * name.
  *
- * @see https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/#authenticating-webhook-requests
+ * @see https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests
  */
 export function mandrill(): Family {
   const header = "X-Mandrill-Signature"

@@ -10,7 +10,7 @@ import type { Claim } from "./signature.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
 
 /** Where the signed time stands: in a header of its own, in an item of the signature's header, or in the JSON body. */
-export type TimePlace =
+type TimePlace =
   | { readonly header: string; readonly unit: TimeUnit }
   | { readonly item: string; readonly unit: TimeUnit }
   | { readonly member: string; readonly unit: TimeUnit }

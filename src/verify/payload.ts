@@ -4,7 +4,7 @@ import { WrongSetting } from "./family.ts"
 export type Signed = readonly (string | Uint8Array)[]
 
 /** The values that a template's places stand for. */
-export interface PayloadParts {
+interface PayloadParts {
   readonly timestamp: string
   readonly id: string
   readonly method: string

@@ -3,7 +3,7 @@ import { anyOf } from "./any-of.ts"
 import { ecdsaSignature, ed25519Signature } from "./asymmetric.ts"
 import { awsSns } from "./aws-sns.ts"
 import { contentful } from "./contentful.ts"
-import type { Family } from "./family.ts"
+import { MOST_SIGNATURES, type Family } from "./family.ts"
 import { mandrill, twilio } from "./form-signature.ts"
 import { hmac } from "./hmac.ts"
 import { hubspot } from "./hubspot.ts"
@@ -340,11 +340,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   docusign: {
     title: "DocuSign Connect",
     scheme: hmac({
-      header: Array.from({ length: 10 }, (_, i) => `X-DocuSign-Signature-${i + 1}`),
+      header: Array.from({ length: MOST_SIGNATURES }, (_, i) => `X-DocuSign-Signature-${i + 1}`),
       encoding: "base64",
     }),
     docs: "https://developers.docusign.com/platform/webhooks/connect/validate/",
-    note: "DocuSign signs with each of the account's keys; one of them is enough.",
+    note: "DocuSign signs with each of the account's keys; one of the first 16 is enough.",
   },
   "coinbase-commerce": {
     title: "Coinbase Commerce",
@@ -407,7 +407,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   sentry: {
     title: "Sentry",
     scheme: hmac({ header: "Sentry-Hook-Signature", encoding: "hex" }),
-    docs: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+    docs: "https://docs.sentry.io/integrations/integration-platform/webhooks/",
     note: "The secret is the integration's client secret.",
   },
   pagerduty: {
@@ -459,7 +459,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   mandrill: {
     title: "Mandrill (Mailchimp Transactional)",
     scheme: mandrill(),
-    docs: "https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/",
+    docs: "https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests",
     note: "The body is a form, which the Validator refuses as no JSON object.",
   },
   hubspot: {
@@ -655,6 +655,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   chargebee: {
     title: "Chargebee",
     scheme: basic(),
-    docs: "https://www.chargebee.com/docs/billing/2.0/site-configuration/webhook_settings",
+    docs: "https://github.com/chargebee/chargebee-node#readme",
+    note: "Switch basic authentication on in the webhook's settings.",
   },
 }

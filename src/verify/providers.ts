@@ -43,7 +43,7 @@ export function makeSigner(name: string, settings: VerifierSettings): Signer {
 }
 
 /** The keys that a family still needs, of the way that is nearest to complete; none when one is complete. */
-export function missingSettings({ requires }: Family, settings: VerifierSettings): readonly SettingKey[] {
+function missingSettings({ requires }: Family, settings: VerifierSettings): readonly SettingKey[] {
   const isMissing = (key: SettingKey): boolean => settings[key] === undefined
   const ways = requires.map((keys) => ({ missing: keys.filter(isMissing), of: keys.length }))
   // of ways that lack equally many, the one of which more is there

@@ -3,8 +3,7 @@ import { WrongSetting } from "./family.ts"
 import { decodeBase64 } from "./secrets.ts"
 
 /** What a public key may look like in the configuration. */
-export const PUBLIC_KEY_FORM =
-  "a public key as PEM, base64 of DER or a JWK; for Ed25519 also its 32 bytes in hex"
+const PUBLIC_KEY_FORM = "a public key as PEM, base64 of DER or a JWK; for Ed25519 also its 32 bytes in hex"
 
 /**
  * Reads a public key.

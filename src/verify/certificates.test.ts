@@ -14,7 +14,9 @@ const open = (pem: string | Response, rules: { chain?: boolean } = { chain: true
   const fetched: string[] = []
   const certificates = new Certificates(
     {
-      fetch: async (url) => {
+      fetch: async (url, init) => {
+        // where a host redirects to has not been looked at
+        expect(init?.redirect).toBe("error")
         fetched.push(url)
         return typeof pem === "string" ? new Response(pem) : pem
       },
@@ -43,7 +45,7 @@ test("who waits for the same certificate waits for one fetch, and not many may w
   const at = (n: number) => certificates.keyAt(`https://certs.provider.example/${n}.pem`, NOW)
   const keys = await Promise.all([1, 1, 2, 3, 4, 5].map(at))
   expect(fetched.length).toBe(4)
-  expect(keys.map((key) => (key instanceof Refused ? key.reason : "believed"))).toEqual([
+  expect(keys.map((key): string => (key instanceof Refused ? key.reason : "believed"))).toEqual([
     ...Array.from({ length: 5 }, () => "believed"),
     "keys_unavailable",
   ])

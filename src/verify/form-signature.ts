@@ -25,6 +25,8 @@ export function twilio(): Family {
         if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
           return new Refused("no_match", "the body does not have the bodySHA256 of the URL")
         const form = hash === undefined ? sortedForm(request, true) : ""
+        if (form === undefined)
+          return new Refused("malformed", "the body is no form, and the URL has no bodySHA256")
         const [url, ...others] = spellings(request.url)
         return { signatures: [signature], signed: [url! + form], orSigned: others.map((it) => [it + form]) }
       },
@@ -33,7 +35,7 @@ export function twilio(): Family {
         const hash = isForm ? "" : `bodySHA256=${sha256Hex(request.body)}`
         const url = isForm ? request.url : `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
         const headers = new Headers(request.headers)
-        headers.set(header, expected([url + (isForm ? sortedForm(request, true) : "")]))
+        headers.set(header, expected([url + (isForm ? (sortedForm(request, true) ?? "") : "")]))
         return { method: request.method, url, headers, body: request.body }
       },
     }),
@@ -57,12 +59,15 @@ export function mandrill(): Family {
       read(request) {
         const signature = request.headers.get(header)
         if (signature === null || signature === "") return new Refused("missing_header", `no ${header}`)
-        return { signatures: [signature], signed: [request.url + sortedForm(request, false)] }
+        const form = sortedForm(request, false)
+        return form === undefined
+          ? new Refused("malformed", "the body is no form")
+          : { signatures: [signature], signed: [request.url + form] }
       },
       write(request, _nowMs, expected) {
         const headers = new Headers(request.headers)
         headers.set("Content-Type", FORM)
-        headers.set(header, expected([request.url + sortedForm({ ...request, headers }, false)]))
+        headers.set(header, expected([request.url + (sortedForm({ ...request, headers }, false) ?? "")]))
         return { method: request.method, url: request.url, headers, body: request.body }
       },
     }),
@@ -75,9 +80,15 @@ const FORM = "application/x-www-form-urlencoded"
 const mediaType = (headers: Headers): string =>
   (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim().toLowerCase()
 
-/** Names and values of a form, one after the other, by name, then by value; equal pairs count once where `once`. */
-function sortedForm({ headers, body }: Pick<SignedRequest, "headers" | "body">, once: boolean): string {
-  if (mediaType(headers) !== FORM) return Buffer.from(body).toString()
+/**
+ * Names and values of a form, one after the other, by name, then by value; equal pairs count once where `once`.
+ * undefined for another body: taken as it is, it could be made to say what another form's parameters do.
+ */
+function sortedForm(
+  { headers, body }: Pick<SignedRequest, "headers" | "body">,
+  once: boolean,
+): string | undefined {
+  if (mediaType(headers) !== FORM) return body.length === 0 ? "" : undefined
   const pairs = [...new URLSearchParams(Buffer.from(body).toString())]
   pairs.sort(([a, x], [b, y]) => compare(a, b) || compare(x, y))
   return pairs

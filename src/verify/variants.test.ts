@@ -167,6 +167,34 @@ function pagerDuty(n: number): Received {
   return { headers: { "X-PagerDuty-Signature": [...wrong, `v1=${mac("k", "{}", "hex")}`].join(",") } }
 }
 
+const twilio = (body: string, type: string): Received => ({
+  body,
+  headers: {
+    "Content-Type": type,
+    "X-Twilio-Signature": createHmac("sha1", "k").update("https://h.example/a1b2").digest("base64"),
+  },
+})
+test.each<[string, Received, string]>([
+  [
+    "the form that was signed",
+    twilio("b=2&a=1", "application/x-www-form-urlencoded; charset=UTF-8"),
+    "verified",
+  ],
+  ["the signed text of a form as a body of its own", twilio("a1b2", "text/plain"), "malformed"],
+])("Twilio: %s", async (_name, received, expected) => {
+  expect(await outcome("twilio", { secret: ["k"] }, received)).toBe(expected)
+})
+
+test("Contentful: a time that is not among the signed headers proves nothing", async () => {
+  const names = "x-contentful-signed-headers"
+  const headers = {
+    [names]: names,
+    "x-contentful-timestamp": String(NOW),
+    "x-contentful-signature": mac("k", `POST\n/\n${names}:${names}\n{}`, "hex"),
+  }
+  expect(await outcome("contentful", { secret: ["k"] }, { headers })).toBe("malformed")
+})
+
 const snsMessage = (more: { readonly [name: string]: string }, hash = "sha256"): Received => {
   const message: { [name: string]: string } = {
     Type: "SubscriptionConfirmation",

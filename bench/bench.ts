@@ -61,7 +61,7 @@ async function measure(target: Target): Promise<Measured> {
   const { pid, url, stop } = await target.start()
   try {
     // Compiled code and grown buffers are what runs in production: a first load is not counted.
-    await post(url, stripeShaped, { connections, seconds: Math.max(2, seconds / 4) })
+    await post(url, stripeShaped, { connections, seconds: Math.max(2, Math.round(seconds / 4)) })
     const before = cpuMicroseconds(pid)
     const load: Load = await post(url, stripeShaped, { connections, seconds })
     const used = cpuMicroseconds(pid) - before

@@ -10,18 +10,26 @@ export interface Load {
   p99: number
 }
 
+interface Run {
+  connections: number
+  /** How long; a whole number. */
+  seconds: number
+}
+
 /**
  * Posts a body over a number of connections, each sending its next request when the last one was answered (a closed
  * loop), by wrk where it is installed, else by autocannon.
  *
  * @throws Error when an answer was not 2xx or a connection failed: such a run measures nothing
  */
-export function post(
-  url: string,
-  body: string,
-  run: { connections: number; seconds: number },
-): Promise<Load> {
-  return Bun.which("wrk") === null ? postByAutocannon(url, body, run) : postByWrk(url, body, run)
+export async function post(url: string, body: string, run: Run): Promise<Load> {
+  const bodyFile = join(tmpdir(), `hookline-bench-${process.pid}.json`)
+  await Bun.write(bodyFile, body)
+  try {
+    return await (loadGenerator === "wrk" ? postByWrk : postByAutocannon)(url, bodyFile, run)
+  } finally {
+    await Bun.file(bodyFile).delete()
+  }
 }
 
 export const loadGenerator = Bun.which("wrk") === null ? "autocannon" : "wrk"
@@ -39,37 +47,26 @@ function done(summary, latency)
 end
 `
 
-async function postByWrk(
-  url: string,
-  body: string,
-  run: { connections: number; seconds: number },
-): Promise<Load> {
+async function postByWrk(url: string, bodyFile: string, run: Run): Promise<Load> {
   const script = join(tmpdir(), `hookline-bench-${process.pid}.lua`)
-  const bodyFile = join(tmpdir(), `hookline-bench-${process.pid}.json`)
-  await Promise.all([Bun.write(script, WRK_SCRIPT), Bun.write(bodyFile, body)])
+  await Bun.write(script, WRK_SCRIPT)
   try {
     const printed = await $`wrk -t1 -c${run.connections} -d${run.seconds}s --latency -s ${script} ${url}`
       .env({ ...process.env, BENCH_BODY: bodyFile })
       .text()
-    const [requests, us, p50us, p99us, errors] = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m
-      .exec(printed)!
-      .slice(1)
-      .map(Number) as [number, number, number, number, number]
+    const fields = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(printed)!.slice(1).map(Number)
+    const [requests, us, p50us, p99us, errors] = fields as [number, number, number, number, number]
     if (errors > 0) throw new Error(`${errors} of ${requests} requests failed:\n${printed}`)
     return { requests, seconds: us / 1e6, p50: p50us / 1000, p99: p99us / 1000 }
   } finally {
-    await Promise.all([Bun.file(script).delete(), Bun.file(bodyFile).delete()])
+    await Bun.file(script).delete()
   }
 }
 
-async function postByAutocannon(
-  url: string,
-  body: string,
-  run: { connections: number; seconds: number },
-): Promise<Load> {
-  const program = Bun.resolveSync("autocannon", import.meta.dir)
+async function postByAutocannon(url: string, bodyFile: string, run: Run): Promise<Load> {
+  const program = Bun.fileURLToPath(import.meta.resolve("autocannon"))
   const printed =
-    await $`node ${program} -c ${run.connections} -d ${run.seconds} -m POST -H content-type=application/json -i /dev/stdin -j --no-progress ${url} < ${Buffer.from(body)}`
+    await $`node ${program} -c ${run.connections} -d ${run.seconds} -m POST -H content-type=application/json -i ${bodyFile} -j --no-progress ${url}`
       .quiet()
       .text()
   const found = JSON.parse(printed) as {
@@ -79,12 +76,9 @@ async function postByAutocannon(
     non2xx: number
     errors: number
   }
-  if (found.non2xx + found.errors > 0)
+  if (found.non2xx + found.errors > 0) {
     throw new Error(`${found.non2xx} answers were not 2xx, ${found.errors} connections failed`)
-  return {
-    requests: found.requests.total,
-    seconds: found.duration,
-    p50: found.latency.p50,
-    p99: found.latency.p99,
   }
+  const { p50, p99 } = found.latency
+  return { requests: found.requests.total, seconds: found.duration, p50, p99 }
 }

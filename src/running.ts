@@ -48,7 +48,6 @@ export async function runPlan(plan: Plan): Promise<Running> {
     const routes = plan.pipelines.map((pipeline) => build(pipeline, { plan, brokers, metrics, log }))
     const servers = openServers(routes, {
       maxInFlightBytes: service.max_in_flight_bytes,
-      headerTimeoutMs: service.header_timeout,
       bodyTimeoutMs: service.body_timeout,
       log,
       metrics: (id) => metrics.pipeline(id),

@@ -52,6 +52,9 @@ export interface LogReader {
    *
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
-  read(topic: string, options: { from: ReadFrom; follow: boolean; signal: AbortSignal }): AsyncIterable<StoredRecord>
+  read(
+    topic: string,
+    options: { from: ReadFrom; follow: boolean; signal: AbortSignal },
+  ): AsyncIterable<StoredRecord>
   close(): Promise<void>
 }

@@ -21,9 +21,8 @@ export function packHeaders(headers: readonly RecordHeader[]): Uint8Array {
   return packed
 }
 
-export function unpackHeaders(packed: Uint8Array | null): RecordHeader[] {
+export function unpackHeaders(packed: Uint8Array): RecordHeader[] {
   const headers: RecordHeader[] = []
-  if (packed === null) return headers
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length)
   let at = 0
   const take = (): Buffer => {

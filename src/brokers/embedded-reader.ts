@@ -1,95 +1,156 @@
 import { Database } from "bun:sqlite"
 import { existsSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { suggest } from "../config/nearest.ts"
 import { HooklineError } from "../errors.ts"
-import type { LogReader, StoredRecord, TopicInfo } from "./broker.ts"
-import { logPath, recordsTable } from "./embedded-file.ts"
+import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "./broker.ts"
+import { checkIsLog, describeFailure, logFile, recordsTable, type TopicRow } from "./embedded-file.ts"
 import { unpackHeaders } from "./embedded-headers.ts"
 
-const POLL_MS = 50
-const SLICE = 256
-
-interface TopicRow {
-  id: number
-  name: string
-  first_offset: number
-  first_position: number
-}
+/** How often a reader that follows looks for new records: one lookup in pages that are in memory. */
+const POLL_MS = 25
+/** Records read at once. Between slices no transaction is open, so that the writer's WAL can start over. */
+const SLICE_RECORDS = 64
+/** How long a reader waits for a lock that others hold while they recover or close the file. */
+const BUSY_MS = 5000
 
 interface RecordRow {
-  offset: number
-  timestamp: number
-  key: Uint8Array | null
-  headers: Uint8Array | null
-  value: Uint8Array
+  readonly offset: number
+  readonly timestamp: number
+  readonly key: Uint8Array | null
+  readonly headers: Uint8Array | null
+  readonly value: Uint8Array
 }
 
 /**
- * Opens the log in a directory for reading; it may be written to meanwhile.
+ * Opens the log in a directory for reading. It may be written to meanwhile, by this process or another one.
  *
- * @throws HooklineError `no_input`
+ * @throws HooklineError `no_input` when there is no log, or it can't be read
  */
 export function openEmbeddedReader(directory: string): LogReader {
-  const path = logPath(directory)
-  if (!existsSync(path)) throw new HooklineError("no_input", `There is no log in ${directory}`)
-  const db = new Database(path, { readwrite: true, create: false })
-  db.run("PRAGMA busy_timeout = 5000")
+  if (!existsSync(logFile(directory))) {
+    throw new HooklineError(
+      "no_input",
+      `There is no log in ${directory}: ${logFile(directory)} does not exist`,
+    )
+  }
+  let db: Database | undefined
+  try {
+    // Not opened read-only: SQLite's readers of a WAL share its index, and recover it when the writer was killed.
+    db = new Database(logFile(directory), { readwrite: true, create: false })
+    db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    db.run("PRAGMA query_only = ON")
+    checkIsLog(db, directory)
+    return new EmbeddedReader(db)
+  } catch (error) {
+    db?.close()
+    const reason = error instanceof HooklineError ? error.message : describeFailure(error, directory)
+    throw new HooklineError("no_input", reason, { cause: error })
+  }
+}
 
-  const topicRow = (topic: string): TopicRow | null =>
-    db.query<TopicRow, [string]>("SELECT * FROM topics WHERE name = ?").get(topic)
-  const lastOf = (id: number) =>
-    db
+class EmbeddedReader implements LogReader {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async topics(): Promise<TopicInfo[]> {
+    return this.#db.transaction(() =>
+      this.#topicRows().map((row) => {
+        const end = this.#endOf(row)
+        return {
+          topic: row.name,
+          partitions: 1,
+          records: end.offset - row.first_offset,
+          bytes: end.position - row.first_position,
+        }
+      }),
+    )()
+  }
+
+  async *read(
+    topic: string,
+    { from, follow, signal }: { from: ReadFrom; follow: boolean; signal: AbortSignal },
+  ): AsyncIterable<StoredRecord> {
+    const row = this.#topicRow(topic)
+    const end = this.#endOf(row).offset
+    const until = follow ? Number.MAX_SAFE_INTEGER : end
+    // An offset that retention has deleted stands for the first one that is left.
+    const slice = this.#db.prepare<RecordRow, [number, number, number]>(
+      `SELECT offset, timestamp, key, headers, value FROM ${recordsTable(row.id)}
+       WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
+    )
+    try {
+      let next = from === "beginning" ? 0 : from === "end" ? end : from
+      while (!signal.aborted) {
+        const rows = slice.all(next, until, SLICE_RECORDS)
+        for (const record of rows) {
+          yield stored(topic, record)
+          if (signal.aborted) return
+          next = record.offset + 1
+        }
+        if (rows.length > 0) continue
+        if (!follow) return
+        await aborted(signal, POLL_MS)
+      }
+    } finally {
+      slice.finalize()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#db.close()
+  }
+
+  #topicRows(): TopicRow[] {
+    // A log that was just made may not have its tables yet.
+    const made = this.#db.query("SELECT 1 FROM sqlite_schema WHERE name = 'topics'").get() !== null
+    return made ? this.#db.query<TopicRow, []>("SELECT * FROM topics ORDER BY name").all() : []
+  }
+
+  #topicRow(topic: string): TopicRow {
+    const rows = this.#topicRows()
+    const row = rows.find(({ name }) => name === topic)
+    if (row !== undefined) return row
+    const names = rows.map(({ name }) => name)
+    throw new HooklineError(
+      "no_topic",
+      `The log has no topic ${topic}${suggest(topic, names, (name) => name) || "; it has none at all"}`,
+    )
+  }
+
+  /** Offset and position of the record that will come next. */
+  #endOf(row: TopicRow): { offset: number; position: number } {
+    const last = this.#db
       .query<{ offset: number; end_position: number }, []>(
-        `SELECT offset, end_position FROM ${recordsTable(id)} ORDER BY offset DESC LIMIT 1`,
+        `SELECT offset, end_position FROM ${recordsTable(row.id)} ORDER BY offset DESC LIMIT 1`,
       )
       .get()
+    return last === null
+      ? { offset: row.first_offset, position: row.first_position }
+      : { offset: last.offset + 1, position: last.end_position }
+  }
+}
 
+function stored(topic: string, row: RecordRow): StoredRecord {
   return {
-    topics: async () =>
-      db
-        .query<TopicRow, []>("SELECT * FROM topics ORDER BY name")
-        .all()
-        .map((row): TopicInfo => {
-          const last = lastOf(row.id)
-          return {
-            topic: row.name,
-            partitions: 1,
-            records: last === null ? 0 : last.offset + 1 - row.first_offset,
-            bytes: last === null ? 0 : last.end_position - row.first_position,
-          }
-        }),
+    topic,
+    partition: 0,
+    offset: row.offset,
+    timestampMs: row.timestamp,
+    key: row.key ?? undefined,
+    value: row.value,
+    headers: row.headers === null ? [] : unpackHeaders(row.headers),
+  }
+}
 
-    async *read(topic, { from, follow, signal }) {
-      const row = topicRow(topic)
-      if (row === null) throw new HooklineError("no_topic", `There is no topic ${topic} in ${directory}`)
-      const endAtStart = (lastOf(row.id)?.offset ?? row.first_offset - 1) + 1
-      let next = from === "beginning" ? 0 : from === "end" ? endAtStart : from
-      const records = db.prepare<RecordRow, [number, number]>(
-        `SELECT offset, timestamp, key, headers, value FROM ${recordsTable(row.id)}
-         WHERE offset >= ? ORDER BY offset LIMIT ?`,
-      )
-      while (!signal.aborted) {
-        const limit = follow ? SLICE : Math.min(SLICE, endAtStart - next)
-        const slice = limit > 0 ? records.all(next, limit) : []
-        for (const record of slice) {
-          next = record.offset + 1
-          const stored: StoredRecord = {
-            topic,
-            partition: 0,
-            offset: record.offset,
-            timestampMs: record.timestamp,
-            key: record.key ?? undefined,
-            value: record.value,
-            headers: unpackHeaders(record.headers),
-          }
-          yield stored
-          if (signal.aborted) return
-        }
-        if (slice.length > 0) continue
-        if (!follow) return
-        await Bun.sleep(POLL_MS)
-      }
-    },
-
-    close: async () => db.close(),
+/** Waits, less long when the signal aborts. */
+async function aborted(signal: AbortSignal, ms: number): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
   }
 }

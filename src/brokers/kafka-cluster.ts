@@ -12,8 +12,8 @@ import {
 } from "@platformatic/kafka"
 import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { openToAny, type KafkaClient, type KafkaConnection } from "./kafka-connection.ts"
-import { errorCodeOf, partial, reasonOf } from "./kafka-failure.ts"
+import { openToAny, REFUSED_RETRY_MS, type KafkaClient, type KafkaConnection } from "./kafka-connection.ts"
+import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./kafka-failure.ts"
 import { CLUSTER_NOT_ALLOWED } from "./kafka-verdict.ts"
 
 export const METADATA = [metadataV12, metadataV9, metadataV7, metadataV5]
@@ -32,26 +32,34 @@ export interface ClusterListener {
 }
 
 /**
- * What is known of the cluster: asked for at start, every two seconds, and when it has proved wrong, over a connection of
- * its own, so that a leader that is busy with a batch does not hold it up. It also answers whether the cluster is there.
+ * What is known of the cluster: asked for at start, every second, and when it has proved wrong, over a connection of its
+ * own, so that a leader that is busy with a batch does not hold it up. It also answers whether the cluster is there.
  */
 export class Cluster {
+  /** Under which the broker knows this producer; undefined until it was given one. */
   producerId: bigint | undefined
+  /** When it began to answer, in milliseconds since 1970. */
+  availableSinceMs = 0
   readonly #client: KafkaClient
   readonly #log: Logger
   readonly #listener: ClusterListener
-  #known: readonly Endpoint[] = []
+  /** Brokers to ask, in the order in which they are tried. */
+  #endpoints: readonly Endpoint[]
   #connection: KafkaConnection | undefined
   #id: string | undefined
-  #problem: string | undefined = "not connected yet"
+  #problem: string | undefined = "Kafka is not connected yet"
+  /** What the log was told since the cluster was last available: once each. */
+  readonly #said = new Set<string>()
   #asking = false
   #askAgain = false
+  #notBeforeMs = 0
   #timer: Timer | undefined
   #delayMs = FIRST_RETRY_MS
   #closed = false
 
   constructor(client: KafkaClient, log: Logger, listener: ClusterListener) {
     this.#client = client
+    this.#endpoints = client.bootstrap
     this.#log = log
     this.#listener = listener
   }
@@ -60,24 +68,14 @@ export class Cluster {
     return this.#problem ?? true
   }
 
-  /** Asks anew, now or as soon as the question under way is answered. */
+  /** Asks anew, as soon as the question under way is answered and never too often. */
   refresh(): void {
-    if (this.#closed) return
-    if (this.#asking) {
-      this.#askAgain = true
-      return
-    }
-    clearTimeout(this.#timer)
-    this.#asking = true
-    this.#askAgain = false
-    this.#ask().then(
-      (nextMs) => this.#asked(nextMs),
-      (error: unknown) => this.#asked(this.#unreachable(error)),
-    )
+    this.#askAgain = true
+    if (!this.#asking) this.#askIn(0)
   }
 
-  /** Asks for another producer id; the one in use stays until then. */
-  async renewProducer(): Promise<void> {
+  /** Asks for another producer id. */
+  renewProducer(): void {
     this.producerId = undefined
     this.refresh()
   }
@@ -85,19 +83,17 @@ export class Cluster {
   /**
    * Looks up the largest batch that a topic takes.
    *
-   * @returns bytes; undefined when this client may not know
+   * @returns bytes; undefined when this client may not know or the cluster does not answer
    */
   async maxMessageBytes(topic: string): Promise<number | undefined> {
-    const connection = this.#connection
-    if (connection === undefined) return undefined
     const resource = {
       resourceType: ConfigResourceTypes.TOPIC,
       resourceName: topic,
       configurationKeys: ["max.message.bytes"],
     }
     try {
-      const { results } = await connection.request(DESCRIBE_CONFIGS, [resource])
-      const bytes = Number(results[0]?.configs[0]?.value)
+      const described = await this.#connection?.request(DESCRIBE_CONFIGS, [resource])
+      const bytes = Number(described?.results[0]?.configs[0]?.value)
       return bytes > 0 ? bytes : undefined
     } catch (error) {
       this.#log.debug({ topic, reason: reasonOf(error) }, "the topic's max.message.bytes can't be looked up")
@@ -111,58 +107,101 @@ export class Cluster {
     this.#connection?.close()
   }
 
-  async #ask(): Promise<number> {
-    const connection = await this.#connect()
-    const metadata = await partial(connection.request(METADATA, this.#listener.topics(), true, false))
-    this.#known = metadata.brokers.map(({ host, port }) => ({ host, port }))
+  #askIn(ms: number): void {
+    if (this.#closed) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#ask(), Math.max(ms, this.#notBeforeMs - Date.now()))
+  }
+
+  async #ask(): Promise<void> {
+    this.#asking = true
+    this.#askAgain = false
+    let nextMs
+    try {
+      nextMs = await this.#update()
+    } catch (error) {
+      nextMs = this.#unavailable(error)
+    }
+    this.#asking = false
+    if (this.#closed) this.#connection?.close()
+    this.#askIn(this.#askAgain ? 0 : nextMs)
+  }
+
+  /** Takes what the cluster says now. Returns in how many milliseconds to ask again. */
+  async #update(): Promise<number> {
+    const metadata = await this.#metadata()
+    this.#endpoints = distinct([...this.#client.bootstrap, ...metadata.brokers])
     if (this.#id !== undefined && this.#id !== metadata.clusterId) {
       this.#log.warn("another Kafka cluster answers at the configured addresses")
       this.producerId = undefined
     }
     this.#id = metadata.clusterId ?? undefined
-    this.producerId ??= (await connection.request(INIT_PRODUCER_ID, null, 0, -1n, -1)).producerId
+    if (this.producerId === undefined) {
+      const given = await this.#connection?.request(INIT_PRODUCER_ID, null, 0, -1n, -1)
+      this.producerId = given?.producerId
+    }
     if (this.#closed) return 0
-    if (this.#problem !== undefined) this.#log.info("connected to Kafka")
+    if (this.#problem !== undefined) {
+      this.#log.info("connected to Kafka")
+      this.availableSinceMs = Date.now()
+    }
     this.#problem = undefined
+    this.#said.clear()
     this.#delayMs = FIRST_RETRY_MS
+    this.#notBeforeMs = Date.now() + AGAIN_MS
     return this.#listener.told(metadata)
   }
 
-  async #connect(): Promise<KafkaConnection> {
-    if (this.#connection?.open !== true) {
-      const others = this.#known.filter((known) => !this.#client.bootstrap.some((one) => isSame(one, known)))
-      this.#connection = await openToAny(this.#client, [...this.#client.bootstrap, ...others], ANSWER_MS)
+  /** Asks the broker that was asked last, or else the first that answers. */
+  async #metadata(): Promise<Metadata> {
+    const last = this.#connection
+    if (last?.open === true) {
+      try {
+        return await this.#metadataFrom(last)
+      } catch (error) {
+        this.#endpoints = [...this.#endpoints.filter((one) => !isSame(one, last.endpoint)), last.endpoint]
+        if (this.#endpoints.length === 1) throw error
+      }
     }
-    return this.#connection
+    last?.close()
+    this.#connection = await openToAny(this.#client, this.#endpoints, ANSWER_MS)
+    return this.#metadataFrom(this.#connection)
   }
 
-  #unreachable(error: unknown): number {
-    this.#connection?.close()
-    this.#connection = undefined
-    if (this.#closed) return 0
-    const notAllowed = errorCodeOf(error) === CLUSTER_NOT_ALLOWED
-    const reason = notAllowed ? "not authorized for idempotent writes" : reasonOf(error)
-    const problem = `Kafka is not available: ${reason}`
-    if (this.#problem !== problem) this.#log.error({ reason }, "Kafka is not available; connecting goes on")
-    this.#problem = problem
+  #metadataFrom(connection: KafkaConnection): Promise<Metadata> {
+    return partial(connection.request(METADATA, this.#listener.topics(), true, false))
+  }
+
+  #unavailable(error: unknown): number {
+    const code = errorCodeOf(error)
+    const reason = code === CLUSTER_NOT_ALLOWED ? "not authorized for idempotent writes" : reasonOf(error)
+    this.#problem = `Kafka is not available: ${reason}`
+    const kind = isOutage(reason) ? "outage" : reason
+    if (!STARTING.includes(code ?? 0) && !this.#said.has(kind) && !this.#closed) {
+      this.#said.add(kind)
+      this.#log.error({ reason }, "Kafka is not available; connecting goes on")
+    }
     this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)
-    return reason === "authentication failed" || notAllowed ? REFUSED_RETRY_MS : this.#delayMs
-  }
-
-  #asked(nextMs: number): void {
-    this.#asking = false
-    if (this.#closed) this.#connection?.close()
-    else this.#timer = setTimeout(() => this.refresh(), this.#askAgain ? AGAIN_MS : nextMs)
+    const isRefused = code === CLUSTER_NOT_ALLOWED || reason === AUTHENTICATION_FAILED
+    const nextMs = isRefused ? REFUSED_RETRY_MS : this.#delayMs
+    this.#notBeforeMs = Date.now() + nextMs
+    return nextMs
   }
 }
 
 const isSame = (one: Endpoint, other: Endpoint): boolean => formatEndpoint(one) === formatEndpoint(other)
 
+function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
+  return endpoints
+    .filter((endpoint, at) => endpoints.findIndex((other) => isSame(endpoint, other)) === at)
+    .map(({ host, port }) => ({ host, port }))
+}
+
 /** A broker that does not answer for so long is taken to be gone. */
 const ANSWER_MS = 2000
 const FIRST_RETRY_MS = 50
 const MAX_RETRY_MS = 500
-/** Wrong credentials may be locked out when they come too often. */
-const REFUSED_RETRY_MS = 5000
+/** COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE: the broker has only just started. */
+const STARTING = [14, 15]
 /** Between two questions, however often what is known proves wrong. */
 const AGAIN_MS = 50

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { isIP } from "node:net"
 import type { ConnectionOptions as TlsOptions } from "node:tls"
 import {
   apiVersionsV1,
@@ -21,7 +22,7 @@ export interface KafkaClient {
   readonly clientId: string
   /** Brokers to begin with. */
   readonly bootstrap: readonly Endpoint[]
-  readonly security: Pick<ConnectionOptions, "tls" | "tlsServerName" | "sasl">
+  readonly security: Pick<ConnectionOptions, "tls" | "sasl">
 }
 
 /**
@@ -31,7 +32,7 @@ export interface KafkaClient {
  */
 export function kafkaClient(options: KafkaOptions): KafkaClient {
   const protocol = options.security_protocol
-  const security: { tls?: TlsOptions; tlsServerName?: boolean; sasl?: SASLOptions } = {}
+  const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
   if (protocol === "ssl" || protocol === "sasl_ssl") {
     security.tls = {
       ...(options.ssl_ca_location && { ca: read("ssl_ca_location", options.ssl_ca_location) }),
@@ -40,7 +41,6 @@ export function kafkaClient(options: KafkaOptions): KafkaClient {
       }),
       ...(options.ssl_key_location && { key: read("ssl_key_location", options.ssl_key_location) }),
     }
-    security.tlsServerName = true
   }
   if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
     const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
@@ -76,10 +76,12 @@ type Versions = ReadonlyMap<number, { readonly minVersion: number; readonly maxV
 
 /** A connection to one broker, authenticated, with the versions it speaks. To be closed. */
 export class KafkaConnection {
+  readonly endpoint: Endpoint
   readonly raw: Connection
   readonly #versions: Versions
 
-  private constructor(raw: Connection, versions: Versions) {
+  private constructor(endpoint: Endpoint, raw: Connection, versions: Versions) {
+    this.endpoint = endpoint
     this.raw = raw
     this.#versions = versions
   }
@@ -89,24 +91,29 @@ export class KafkaConnection {
    */
   static async open(
     client: KafkaClient,
-    { host, port }: Endpoint,
+    endpoint: Endpoint,
     requestTimeoutMs: number,
   ): Promise<KafkaConnection> {
     const raw = new Connection(client.clientId, {
       ...client.security,
+      // SNI is for names; an address is not allowed in it (RFC 6066, section 3).
+      tlsServerName: isIP(endpoint.host) === 0,
       connectTimeout: CONNECT_TIMEOUT_MS,
       requestTimeout: requestTimeoutMs,
     })
     // Each failure also rejects the call it concerns; without a listener the event would be thrown.
     raw.on("error", () => raw.socket?.destroy())
-    await raw.connect(host, port)
-    const versions = await apiVersionsV3.api.async(raw, NAME, VERSION).catch((error: unknown) => {
-      if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
-      return apiVersionsV1.api.async(raw, NAME, VERSION)
-    })
-    return new KafkaConnection(raw, new Map(versions.apiKeys.map((api) => [api.apiKey, api])))
+    await raw.connect(endpoint.host, endpoint.port)
+    try {
+      const { apiKeys } = await versionsOf(raw)
+      return new KafkaConnection(endpoint, raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
+    } catch (error) {
+      raw.socket.destroy()
+      throw error
+    }
   }
 
+  /** Whether requests may be sent: not while it closes or authenticates anew. */
   get open(): boolean {
     return this.raw.isConnected()
   }
@@ -159,6 +166,17 @@ export async function openToAny(
   throw failure
 }
 
+async function versionsOf(raw: Connection): ReturnType<typeof apiVersionsV3.api.async> {
+  try {
+    return await apiVersionsV3.api.async(raw, NAME, VERSION)
+  } catch (error) {
+    if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
+    return apiVersionsV1.api.async(raw, NAME, VERSION)
+  }
+}
+
+/** How long to wait after wrong credentials: accounts may be locked when those come too often. */
+export const REFUSED_RETRY_MS = 5000
 /** Also the limit of the TLS handshake and the authentication. */
 const CONNECT_TIMEOUT_MS = 3000
 const NAME = "hookline"

@@ -1,3 +1,5 @@
+import { HooklineError } from "../errors.ts"
+
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
 
 interface Nested {
@@ -29,15 +31,26 @@ export async function partial<Response>(request: Promise<Response>): Promise<Res
   }
 }
 
+/** @throws HooklineError `unavailable`, with the reason, when it fails with an error of the client library */
+export async function orUnavailable<T>(doing: Promise<T>): Promise<T> {
+  try {
+    return await doing
+  } catch (error) {
+    throw new HooklineError("unavailable", `Kafka is not available: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
 /** The response that an error was made of. */
 export function responseOf<Response>(error: unknown): Response | undefined {
   return search(error, ({ response }) => response as Response | undefined)
 }
 
+export const AUTHENTICATION_FAILED = "authentication failed"
+
 /** Why a connection or request failed, in a few words without secrets. */
 export function reasonOf(error: unknown): string {
   const refused = search(error, ({ code }) =>
-    code === "PLT_KFK_AUTHENTICATION" ? "authentication failed" : undefined,
+    code === "PLT_KFK_AUTHENTICATION" ? AUTHENTICATION_FAILED : undefined,
   )
   if (refused !== undefined) return refused
   const system = search(error, ({ code }) => (typeof code === "string" ? SYSTEM[code] : undefined))
@@ -54,10 +67,17 @@ const SYSTEM: { readonly [code: string]: string } = {
   ETIMEDOUT: "no answer",
 }
 
+/** Whether a reason is one of those that follow each other while a broker goes down and comes back. */
+export function isOutage(reason: string): boolean {
+  return reason === "connection closed" || Object.values(SYSTEM).includes(reason)
+}
+
 function innermost(error: unknown): string {
   const { cause, errors, message } = error as Nested
   const inner = cause ?? errors?.at(-1)
-  return inner === undefined ? (message ?? String(error)) : innermost(inner)
+  if (inner !== undefined) return innermost(inner)
+  if (message === "Connection closed") return "connection closed"
+  return /timed out/i.test(message ?? "") ? "no answer" : (message ?? String(error))
 }
 
 function search<T>(error: unknown, find: (error: Nested) => T | undefined): T | undefined {

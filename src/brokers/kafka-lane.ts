@@ -1,11 +1,13 @@
 import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
-import { KafkaConnection, type KafkaClient } from "./kafka-connection.ts"
-import { reasonOf } from "./kafka-failure.ts"
+import { KafkaConnection, REFUSED_RETRY_MS, type KafkaClient } from "./kafka-connection.ts"
+import { AUTHENTICATION_FAILED, reasonOf } from "./kafka-failure.ts"
 import type { Batch, Partition } from "./kafka-partition.ts"
 import { produce } from "./kafka-produce.ts"
 import type { Topic } from "./kafka-topic.ts"
+
+type Responses = Awaited<ReturnType<typeof produce>>["responses"]
 
 /** What a lane asks of the broker that it belongs to. */
 export interface LaneOwner {
@@ -14,6 +16,8 @@ export interface LaneOwner {
   readonly metrics: ConnectionMetrics
   /** Undefined until the cluster has given one. */
   readonly producerId: () => bigint | undefined
+  /** When the cluster began to answer, in milliseconds since 1970. */
+  readonly availableSinceMs: () => number
   /** What is known of the cluster has proved wrong or old. */
   readonly stale: () => void
   /** Batches or records were put back that other lanes may have to send. */
@@ -35,6 +39,8 @@ export class Lane {
   #topics: readonly Topic[] = []
   #connection: KafkaConnection | undefined
   #connecting = false
+  /** Why it could not connect, since when, and whether the log has it. */
+  #failure: { reason: string; readonly sinceMs: number; logged: boolean } | undefined
   #out: readonly Batch[] = []
   #outSinceMs = 0
   #scheduled = false
@@ -48,31 +54,42 @@ export class Lane {
     this.#owner = owner
   }
 
-  /** Whether a record that is queued now goes out at once. */
-  get idle(): boolean {
-    return this.#out.length === 0 && this.#connection?.open === true
+  /** Why what it leads can't be published to; undefined: it can, as far as is known, or it leads nothing. */
+  get problem(): string | undefined {
+    return this.#partitions.length > 0 ? this.#failure?.reason : undefined
   }
 
-  /** Takes what the cluster says: where the broker is and what it leads. */
-  lead(endpoint: Endpoint, partitions: readonly Partition[]): void {
-    if (formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)) this.#drop()
-    this.#endpoint = endpoint
+  get leads(): boolean {
+    return this.#partitions.length > 0
+  }
+
+  /** Takes what the cluster says: where the broker is, undefined if it is gone, and what it leads. */
+  lead(endpoint: Endpoint | undefined, partitions: readonly Partition[]): void {
+    const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
+    const isDeposed = this.#out.some(({ partition }) => partition.leader !== this.#id)
+    if (hasMoved || (isDeposed && Date.now() - this.#outSinceMs > DEPOSED_MS)) this.#drop()
+    this.#endpoint = endpoint ?? this.#endpoint
     this.#partitions = partitions
     this.#topics = [...new Set(partitions.map(({ topic }) => topic))]
-    const moved = this.#out.some(({ partition }) => partition.leader !== this.#id)
-    if (moved && Date.now() - this.#outSinceMs > MOVED_MS) this.#drop()
-    if (this.#connection?.open !== true && partitions.length > 0) void this.#connect()
+    this.#tell(endpoint)
     this.schedule()
   }
 
-  /** Sends soon: after what this turn of the event loop still brings, so that requests read together go together. */
-  schedule(): void {
-    if (this.#scheduled || this.#out.length > 0) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#send()
-    })
+  /**
+   * Sends soon: after what this turn of the event loop still brings, so that requests read together go together.
+   *
+   * @returns whether it will; a lane that is busy sends later, of its own accord
+   */
+  schedule(): boolean {
+    if (this.#out.length > 0) return false
+    if (!this.#scheduled) {
+      this.#scheduled = true
+      setImmediate(() => {
+        this.#scheduled = false
+        this.#send()
+      })
+    }
+    return this.#connection?.open === true
   }
 
   close(): void {
@@ -82,9 +99,9 @@ export class Lane {
   }
 
   #send(): void {
-    if (this.#closed || this.#out.length > 0) return
-    const producerId = this.#owner.producerId()
+    if (this.#closed || this.#out.length > 0 || this.#partitions.length === 0) return
     if (this.#connection?.open !== true) return void this.#connect()
+    const producerId = this.#owner.producerId()
     if (producerId === undefined) return
     const nowMs = Date.now()
     const batches = this.#gather(producerId, nowMs)
@@ -108,43 +125,48 @@ export class Lane {
 
   /** One batch for each partition that has something to send, as far as one request takes them. */
   #gather(producerId: bigint, nowMs: number): Batch[] {
+    const turns = new Set<Partition>()
+    for (const topic of this.#topics) {
+      const partition = topic.nextForKeyless(this.#id, nowMs)
+      if (partition !== undefined) turns.add(partition)
+    }
     const batches: Batch[] = []
-    const turns = this.#topics.map((topic) =>
-      topic.keyless.length > 0 ? topic.nextForKeyless(this.#id, nowMs) : undefined,
-    )
     let bytes = 0
     let waitMs = Number.POSITIVE_INFINITY
     for (const partition of this.#partitions) {
+      const takesKeyless = turns.has(partition)
+      const hasOwn = takesKeyless || partition.batch !== undefined || partition.queue.length > 0
       if (partition.notBeforeMs > nowMs) {
-        waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
-        continue
+        if (hasOwn || partition.topic.keyless.length > 0)
+          waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
+      } else if (hasOwn && bytes < MAX_REQUEST_BYTES) {
+        partition.expire(nowMs)
+        const batch = partition.batch ?? partition.form(producerId, nowMs, takesKeyless)
+        if (batch === undefined || batch.inFlight) continue
+        bytes += batch.bytes.length
+        batches.push(batch)
       }
-      const keyless = turns.includes(partition) ? partition.topic.keyless : undefined
-      if (partition.batch === undefined && keyless === undefined && partition.queue.length === 0) continue
-      if (bytes > MAX_REQUEST_BYTES) break
-      const batch = partition.batch ?? partition.form(producerId, nowMs, keyless)
-      if (batch === undefined || batch.inFlight) continue
-      bytes += batch.bytes.length
-      batches.push(batch)
     }
     if (waitMs < Number.POSITIVE_INFINITY) this.#retryIn(waitMs)
     return batches
   }
 
-  #answered(batches: readonly Batch[], responses: Awaited<ReturnType<typeof produce>>["responses"]): void {
+  #answered(batches: readonly Batch[], responses: Responses): void {
     const nowMs = Date.now()
-    const ms = nowMs - this.#outSinceMs
     let trouble = false
-    for (const batch of batches) {
-      const { topic, index } = batch.partition
-      const told = responses
-        .find(({ name }) => name === topic.name)
-        ?.partitionResponses.find((partition) => partition.index === index)
-      if (told === undefined) batch.partition.lost(batch)
-      else batch.partition.settle(batch, told.errorCode, Number(told.baseOffset), nowMs)
-      if (told?.errorCode === 0) this.#owner.metrics.batch(batch.items.length, ms)
-      else trouble = true
+    const topics = new Map(batches.map(({ partition: { topic } }) => [topic.name, topic]))
+    for (const { name, partitionResponses } of responses) {
+      const topic = topics.get(name)
+      for (const { index, errorCode, baseOffset } of partitionResponses) {
+        const partition = topic?.partitions[index]
+        const batch = partition?.batch
+        if (batch?.inFlight !== true) continue
+        if (errorCode === 0) this.#owner.metrics.batch(batch.items.length, nowMs - this.#outSinceMs)
+        else trouble = true
+        partition!.settle(batch, errorCode, Number(baseOffset), nowMs)
+      }
     }
+    for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
     this.#out = []
     this.#delayMs = RECONNECT_MS
     if (trouble) {
@@ -155,7 +177,8 @@ export class Lane {
   }
 
   #failed(batches: readonly Batch[], error: unknown): void {
-    for (const batch of batches) batch.partition.lost(batch)
+    const nowMs = Date.now()
+    for (const batch of batches) batch.partition.lost(batch, nowMs)
     this.#out = []
     this.#owner.log.debug(
       { broker: formatEndpoint(this.#endpoint), reason: reasonOf(error) },
@@ -169,20 +192,36 @@ export class Lane {
   async #connect(): Promise<void> {
     if (this.#connecting || this.#closed || this.#retry !== undefined) return
     this.#connecting = true
+    this.#drop()
     const endpoint = formatEndpoint(this.#endpoint)
     try {
       const connection = await KafkaConnection.open(this.#owner.client, this.#endpoint, REQUEST_TIMEOUT_MS)
       if (this.#closed || endpoint !== formatEndpoint(this.#endpoint)) connection.close()
       else this.#connection = connection
+      if (this.#failure?.logged === true)
+        this.#owner.log.info({ broker: endpoint }, "a leader is reached again")
+      this.#failure = undefined
       this.schedule()
     } catch (error) {
-      this.#owner.log.debug({ broker: endpoint, reason: reasonOf(error) }, "could not connect to a leader")
+      const reason = reasonOf(error)
+      this.#failure ??= { reason, sinceMs: Date.now(), logged: false }
+      this.#failure.reason = reason
       this.#owner.stale()
-      this.#retryIn(this.#delayMs)
+      this.#retryIn(reason === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RECONNECT_MS)
     } finally {
       this.#connecting = false
     }
+  }
+
+  /** Logs that the leader can't be reached although the cluster answers: the address it advertises may be wrong. */
+  #tell(endpoint: Endpoint | undefined): void {
+    const failure = this.#failure
+    if (failure === undefined || failure.logged || endpoint === undefined || !this.leads) return
+    if (Date.now() - Math.max(failure.sinceMs, this.#owner.availableSinceMs()) < UNREACHABLE_MS) return
+    failure.logged = true
+    const broker = formatEndpoint(endpoint)
+    this.#owner.log.error({ broker, reason: failure.reason }, "a leader can't be reached; connecting goes on")
   }
 
   #drop(): void {
@@ -205,5 +244,7 @@ const MAX_REQUEST_BYTES = 8 * 1_048_576
 const REQUEST_TIMEOUT_MS = 10_000
 const RECONNECT_MS = 50
 const MAX_RECONNECT_MS = 500
+/** A leader that is not reached for so long, while the cluster answers, is worth a line. */
+const UNREACHABLE_MS = 2000
 /** A request to a broker that no longer leads gets this long before its batches go to the new leader. */
-const MOVED_MS = 500
+const DEPOSED_MS = 500

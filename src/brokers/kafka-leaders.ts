@@ -1,8 +1,8 @@
 import { HooklineError } from "../errors.ts"
 import { METADATA, type Metadata } from "./kafka-cluster.ts"
 import { KafkaConnection, openToAny, type KafkaClient } from "./kafka-connection.ts"
-import { partial, reasonOf } from "./kafka-failure.ts"
-import { INVALID_TOPIC, UNKNOWN_TOPIC } from "./kafka-verdict.ts"
+import { orUnavailable, partial } from "./kafka-failure.ts"
+import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./kafka-verdict.ts"
 
 /** A leader and what it leads of a topic. */
 export interface Led {
@@ -61,6 +61,9 @@ export class KafkaLeaders {
     if (found === undefined || found.errorCode === UNKNOWN_TOPIC || found.errorCode === INVALID_TOPIC) {
       throw new HooklineError("no_topic", `topic ${topic} does not exist`)
     }
+    if (found.errorCode === TOPIC_NOT_ALLOWED) {
+      throw new HooklineError("refused", `this client is not authorized to read topic ${topic}`)
+    }
     const byLeader = Map.groupBy(found.partitions, ({ leaderId }) => leaderId)
     const led = [...byLeader].map(async ([id, partitions]): Promise<Led> => {
       const endpoint = brokers.find(({ nodeId }) => nodeId === id)
@@ -82,18 +85,13 @@ export class KafkaLeaders {
 
   async #metadata(topics: string[] | null): Promise<Metadata> {
     this.#any ??= this.#unlessClosed(openToAny(this.#client, this.#client.bootstrap, ANSWER_MS))
-    const connection = await this.#any
-    return partial(connection.request(METADATA, topics, false, false))
+    return orUnavailable(partial((await this.#any).request(METADATA, topics, false, false)))
   }
 
   async #unlessClosed(opening: Promise<KafkaConnection>): Promise<KafkaConnection> {
-    try {
-      const connection = await opening
-      if (!this.#closed) return connection
-      connection.close()
-    } catch (error) {
-      throw new HooklineError("unavailable", `Kafka is not available: ${reasonOf(error)}`, { cause: error })
-    }
+    const connection = await orUnavailable(opening)
+    if (!this.#closed) return connection
+    connection.close()
     throw new HooklineError("closing", "the connection is closing")
   }
 }

@@ -1,6 +1,6 @@
 import { PublishError } from "../errors.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
-import { encodeBatch, type Compression, type Sequence } from "./kafka-records.ts"
+import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
 import { TOO_LARGE, verdictOf } from "./kafka-verdict.ts"
 
@@ -11,7 +11,7 @@ export interface Batch {
   readonly bytes: Buffer
   /** The first deadline of its records, after which it is not sent again. */
   readonly earliestMs: number
-  /** It may be in the log: the broker has not said. Undefined until it was sent. */
+  /** It was sent and may be in the log: the broker has not said. */
   unsure: boolean
   /** A request that holds it is under way. */
   inFlight: boolean
@@ -50,16 +50,15 @@ export class Partition {
   }
 
   /** Makes a batch of what waits here and, when it is this partition's turn, of keyless records. */
-  form(producerId: bigint, nowMs: number, keyless: Queue | undefined): Batch | undefined {
-    const { batchBytes, maxMessageBytes, compression } = this.topic
+  form(producerId: bigint, nowMs: number, takesKeyless: boolean): Batch | undefined {
+    const { batchBytes, maxMessageBytes, compression, keyless } = this.topic
     for (;;) {
-      const items = this.queue.take(this.#maxRecords, batchBytes, true)
-      if (keyless !== undefined && items.length < this.#maxRecords) {
-        const left = batchBytes - sum(items)
-        items.push(...keyless.take(this.#maxRecords - items.length, left, items.length === 0))
-      }
+      const items: Waiting[] = []
+      const room = { records: this.#maxRecords, bytes: batchBytes, untilMs: 0 }
+      this.queue.moveTo(items, room)
+      if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
-      const bytes = encodeBatch(items, this.#place(producerId), nowMs, compression as Compression)
+      const bytes = encodeBatch(items, this.#place(producerId), nowMs, compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)
       this.#isolate(items, true)
     }
@@ -101,9 +100,9 @@ export class Partition {
   }
 
   /** The request that held the batch failed, so that its fate is unknown. */
-  lost(batch: Batch): void {
+  lost(batch: Batch, nowMs: number): void {
     batch.inFlight = false
-    batch.unsure = true
+    this.#waitBeforeRetry(batch, nowMs)
   }
 
   /** Rejects what is past its deadline; gives a batch of unknown fate up when it must not be sent again. */
@@ -169,8 +168,6 @@ export class Partition {
     if (this.#epoch > MAX_EPOCH) this.topic.renewProducer()
   }
 }
-
-const sum = (items: readonly Waiting[]): number => items.reduce((total, { bytes }) => total + bytes, 0)
 
 const MAX_RECORDS = 8192
 const MAX_EPOCH = 32_000

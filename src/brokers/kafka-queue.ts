@@ -76,6 +76,16 @@ export class Waiting {
   }
 }
 
+/** What a batch has room for. */
+export interface Room {
+  records: number
+  bytes: number
+  /** No deadline may be later; set by the first record. */
+  untilMs: number
+}
+
+const SPREAD_MS = 500
+
 /** Records in the order in which they came. */
 export class Queue {
   #items: Waiting[] = []
@@ -97,17 +107,21 @@ export class Queue {
     for (const { deadlineMs } of items) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
   }
 
-  /** Takes from the front: at most `count` records of at most `bytes` in all, but one however large if `bytes` is whole. */
-  take(count: number, bytes: number, alone: boolean): Waiting[] {
-    const items = this.#items
-    let left = bytes
+  /**
+   * Moves records from the front to a batch, as far as it has room: the first of a batch always fits, and deadlines far
+   * apart do not go together, since a batch that fails is not sent again after its first deadline.
+   */
+  moveTo(batch: Waiting[], room: Room): void {
     let taken = 0
-    while (taken < items.length && taken < count) {
-      left -= items[taken]!.bytes
-      if (left < 0 && !(alone && taken === 0)) break
+    for (const waiting of this.#items) {
+      const isFirst = batch.length + taken === 0
+      if (isFirst) room.untilMs = waiting.deadlineMs + SPREAD_MS
+      else if (waiting.bytes > room.bytes || waiting.deadlineMs > room.untilMs || room.records === 0) break
+      room.bytes -= waiting.bytes
+      room.records -= 1
       taken += 1
     }
-    return items.splice(0, taken)
+    batch.push(...this.#items.splice(0, taken))
   }
 
   takeAll(): Waiting[] {

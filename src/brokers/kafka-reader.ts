@@ -11,7 +11,7 @@ import { HooklineError } from "../errors.ts"
 import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "./broker.ts"
 import { kafkaClient, type KafkaOptions } from "./kafka-connection.ts"
 import { KafkaLeaders, type Led } from "./kafka-leaders.ts"
-import { partial } from "./kafka-failure.ts"
+import { orUnavailable, partial } from "./kafka-failure.ts"
 
 /** Versions that name topics; later ones want ids. */
 const FETCH: readonly { readonly api: typeof fetchV12.api }[] = [fetchV12, fetchV11, fetchV10]
@@ -93,20 +93,19 @@ async function* fetch(
   const wanted = open.map(({ partition, next }) => {
     return { ...ANY_EPOCH, partition, fetchOffset: BigInt(next), partitionMaxBytes: MAX_BYTES }
   })
-  const { responses } = await partial(
-    connection.request(
-      FETCH,
-      follow ? WAIT_MS : 0,
-      1,
-      MAX_BYTES,
-      FetchIsolationLevels.READ_UNCOMMITTED,
-      NO_SESSION,
-      NO_SESSION_EPOCH,
-      [{ topicId: topic, partitions: wanted }],
-      [],
-      "",
-    ),
+  const asked = connection.request(
+    FETCH,
+    follow ? WAIT_MS : 0,
+    1,
+    MAX_BYTES,
+    FetchIsolationLevels.READ_UNCOMMITTED,
+    NO_SESSION,
+    NO_SESSION_EPOCH,
+    [{ topicId: topic, partitions: wanted }],
+    [],
+    "",
   )
+  const { responses } = await orUnavailable(partial(asked))
   for (const { partitionIndex, errorCode, logStartOffset, records } of responses.flatMap(
     (one) => one.partitions,
   )) {
@@ -156,12 +155,8 @@ async function range(
         timestamp,
       }))
       const request = [{ name: topic, partitions: wanted }]
-      const { topics } = await connection.request(
-        LIST_OFFSETS,
-        -1,
-        FetchIsolationLevels.READ_UNCOMMITTED,
-        request,
-      )
+      const level = FetchIsolationLevels.READ_UNCOMMITTED
+      const { topics } = await orUnavailable(connection.request(LIST_OFFSETS, -1, level, request))
       return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
     }
     const first = await ask(ListOffsetTimestamps.EARLIEST)

@@ -42,6 +42,7 @@ export class Topic {
   /** Metadata said that there is no such topic, first at this time. */
   #absentSinceMs: number | undefined
   #refusalCode = 0
+  #leaders: readonly number[] = []
   /** The partition whose turn it is to take keyless records. */
   #turn = 0
 
@@ -80,8 +81,10 @@ export class Topic {
     return this.state === "refused" ? this.refusal(this.#refusalCode) : undefined
   }
 
-  /** The partition of a leader whose turn it is to take the keyless records that wait; undefined: none can now. */
+  /** The partition of a leader whose turn it is to take the keyless records that wait; undefined: none can, or none do. */
   nextForKeyless(leader: number, nowMs: number): Partition | undefined {
+    this.keyless.expire(nowMs)
+    if (this.keyless.length === 0) return undefined
     const count = this.partitions.length
     for (let step = 0; step < count; step++) {
       const partition = this.partitions[(this.#turn + step) % count]!
@@ -91,6 +94,18 @@ export class Topic {
       }
     }
     return undefined
+  }
+
+  /** Ids of the brokers that lead partitions, that of the next turn first. */
+  *leaders(): Generator<number> {
+    const first = this.partitions[this.#turn]?.leader
+    if (first !== undefined) yield first
+    for (const leader of this.#leaders) if (leader !== first) yield leader
+  }
+
+  /** Whether every partition is known and has a leader. */
+  get isLed(): boolean {
+    return this.state === "there" && this.partitions.every(({ leader }) => leader >= 0)
   }
 
   /** Takes what the cluster says of the topic. */
@@ -157,6 +172,7 @@ export class Topic {
       const partition = this.partitions[partitionIndex]
       if (partition !== undefined) partition.leader = leaderId
     }
+    this.#leaders = [...new Set(this.partitions.map(({ leader }) => leader))]
   }
 
   /** Partitions were added, or the topic was made anew with fewer. What waits is placed again. */
@@ -164,6 +180,7 @@ export class Topic {
     const gone = this.partitions.slice(count)
     const waiting = [...this.#unplaced.takeAll(), ...this.partitions.flatMap(({ queue }) => queue.takeAll())]
     for (const partition of gone) partition.giveUp()
+    this.#turn = 0
     this.partitions = Array.from(
       { length: count },
       (_, index) => this.partitions[index] ?? new Partition(this, index),

@@ -30,10 +30,13 @@ export const BrokerSink = defineComponent({
       optional: true,
       doc: "Where a record's key comes from: `json:/pointer` into the body, `header:Name` or `path`. Records of one key keep their order; an event that lacks it is published without a key.",
     }),
-    headers: list(checked(HEADER_FORM, (value) => parseHeader(value) !== undefined, { doc: "" }), {
-      optional: true,
-      doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. One that an event lacks is left out.",
-    }),
+    headers: list(
+      checked(HEADER_FORM, (value) => parseHeader(value) !== undefined, { doc: "" }),
+      {
+        optional: true,
+        doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. One that an event lacks is left out.",
+      },
+    ),
   },
   create({ topic, connection, key, headers }, context) {
     const { broker, deliveryTimeoutMs } = context.connection(connection)
@@ -43,7 +46,12 @@ export const BrokerSink = defineComponent({
     // Hot path: one record, one promise of the broker, one outcome.
     return async (event) => {
       try {
-        const record = { topic, key: keyOf?.(event), value: event.body, headers: headerSpecs && headersOf(event, headerSpecs) }
+        const record = {
+          topic,
+          key: keyOf?.(event),
+          value: event.body,
+          headers: headerSpecs && headersOf(event, headerSpecs),
+        }
         return new Accepted(await broker.publish(record, event.receivedAtMs + deliveryTimeoutMs))
       } catch (error) {
         if (error instanceof PublishError) return refusalOf(error)
@@ -74,7 +82,11 @@ function headersOf(event: Event, specs: readonly HeaderSpec[]): RecordHeader[] {
 }
 
 /** A text that has to pass a test. */
-function checked<D extends { doc: string; optional?: true }>(form: string, fits: (value: string) => boolean, declared: D) {
+function checked<D extends { doc: string; optional?: true }>(
+  form: string,
+  fits: (value: string) => boolean,
+  declared: D,
+) {
   const wrong = (value: string): string | undefined =>
     typeof value === "string" && fits(value) ? undefined : `${JSON.stringify(value)} is not ${form}`
   return custom<string, D>(

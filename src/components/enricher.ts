@@ -1,6 +1,6 @@
 // Hot path: every event passes here.
 import { splice } from "../json/splice.ts"
-import { toName } from "../json/walk.ts"
+import { toName } from "../json/name.ts"
 import { defineComponent } from "./component.ts"
 import { toLocalTime } from "./local-time.ts"
 

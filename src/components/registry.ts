@@ -5,4 +5,9 @@ import { Validator } from "./validator.ts"
 import { WebHookSource } from "./webhook-source.ts"
 
 /** Every component that the configuration file can name, in the order of an event's way. */
-export const components: readonly Component[] = [WebHookSource, Validator, Enricher, BrokerSink] as readonly Component[]
+export const components: readonly Component[] = [
+  WebHookSource,
+  Validator,
+  Enricher,
+  BrokerSink,
+] as readonly Component[]

@@ -1,27 +1,39 @@
 // Hot path: every event passes here.
-import { oneOf } from "../config/options.ts"
+import { oneOf, path } from "../config/options.ts"
 import { Dropped, Rejected } from "../event.ts"
 import { findFlaw } from "../json/check.ts"
+import { loadSchema } from "../json/schema.ts"
 import { defineComponent } from "./component.ts"
 
-/** Refuses, or drops, what is not one JSON object in UTF-8. */
+/** Refuses, or drops, what is not one JSON object in UTF-8, or breaks the schema. */
 export const Validator = defineComponent({
   kind: "processor",
   name: "Validator",
-  summary: "Refuses a body that is not a JSON object in UTF-8.",
+  summary: "Refuses a body that is not one JSON object in UTF-8, or that breaks a schema.",
   options: {
     on_invalid: oneOf(["reject", "drop"], {
       default: "reject",
       doc: "What becomes of an invalid body: reject answers 400, drop answers as if it were accepted and publishes nothing.",
     }),
+    schema: path({
+      optional: true,
+      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing.",
+    }),
   },
-  create({ on_invalid }) {
+  create({ on_invalid, schema }, { log, pipeline }) {
+    const findMismatch =
+      schema && loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`))
+
+    const invalid = (reason: string, problem: string): Dropped | Rejected => {
+      const detail = `The body ${problem}.`
+      return on_invalid === "drop" ? new Dropped(reason, detail) : new Rejected(400, reason, detail)
+    }
+
     return (event) => {
       const flaw = findFlaw(event.body)
-      if (flaw === undefined) return event
-      return on_invalid === "drop"
-        ? new Dropped(flaw.rule, flaw.detail)
-        : new Rejected(400, flaw.rule, flaw.detail)
+      if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
+      const mismatch = findMismatch && findMismatch(event.body)
+      return mismatch === undefined ? event : invalid("schema_mismatch", mismatch)
     }
   },
 })

@@ -1,52 +1,93 @@
-import { custom, integer, list, path, size, text, WrongValue } from "../config/options.ts"
+import { HooklineError } from "../errors.ts"
+import { integer, list, path, size, text } from "../config/options.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
+import type { Route } from "../http/route.ts"
 import { defineComponent } from "./component.ts"
 
-const NETWORK = "an address or network such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32"
-const network = text({ doc: "", form: NETWORK })
-const networkOption = custom<string, { doc: string }>(
-  NETWORK,
-  { doc: "" },
-  (value) => {
-    if (parseNetwork(value) === undefined) throw new WrongValue(`${JSON.stringify(value)} is not ${NETWORK}`)
-    return value
-  },
-  (value) =>
-    network.wrong(value) ??
-    (parseNetwork(value) === undefined ? `${JSON.stringify(value)} is not ${NETWORK}` : undefined),
-)
+const network = text({
+  form: "an address or network such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32",
+  accepts: (value) => parseNetwork(value) !== undefined,
+  doc: "An address or network.",
+})
 
+const mediaType = text({
+  form: "a media type such as application/json",
+  pattern: /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/,
+  doc: "A media type, without parameters.",
+})
+
+/** Takes webhooks in over HTTP. */
 export const WebHookSource = defineComponent({
   kind: "source",
   name: "WebHookSource",
-  summary: "Takes webhooks in over HTTP.",
+  summary: "Takes webhooks in over HTTP and answers them when they are durably published.",
   options: {
     port: integer({
       min: 0,
       max: 65_535,
       default: "8080",
-      doc: "Port to listen on; several pipelines may share one.",
+      doc: "Where to listen; 0 lets the system choose. Several pipelines may share a port.",
     }),
     path: text({
       default: "/webhook",
-      pattern: /^\/[^?#*\s]*(?:(?<=\/)\*)?$/,
-      form: "a path that begins with / and has no query; it may end in /*",
-      doc: "Path that the webhooks are sent to.",
+      pattern: /^\/(?:[^?#*\s]*\/)?(?:[^?#*\s]*|\*)$/,
+      form: "a path that begins with / and has no query; as its last part it may have *",
+      doc: "Where webhooks are posted to. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
     }),
-    host: text({ default: "0.0.0.0", doc: "Address to listen on." }),
-    max_body_bytes: size({ default: "1MiB", min: 1, max: 1024 ** 3, doc: "Largest body." }),
-    response_status: integer({ min: 200, max: 299, default: "200", doc: "Status of the answer." }),
-    response_body: text({ default: "", doc: "Body of the answer." }),
-    response_content_type: text({ optional: true, doc: "Content type of the answer." }),
-    content_types: list(text({ doc: "" }), { optional: true, doc: "Media types that are taken." }),
-    allow: list(networkOption, { optional: true, doc: "Addresses and networks that may send." }),
-    trusted_proxies: list(networkOption, { optional: true, doc: "Proxies whose X-Forwarded-For counts." }),
-    tls_certificate: path({ optional: true, doc: "PEM file with the certificate." }),
-    tls_key: path({ optional: true, doc: "PEM file with the key." }),
-    tls_client_ca: path({ optional: true, doc: "PEM file with the CA of client certificates." }),
+    host: text({
+      default: "0.0.0.0",
+      pattern: /^[^\s/[\]]+$/,
+      form: "a host name or an address, an IPv6 one without brackets",
+      doc: "Address of this machine to listen on; `::` is every one, IPv6 too.",
+    }),
+    max_body_bytes: size({
+      default: "1MiB",
+      min: 1,
+      max: 1024 ** 3,
+      doc: "The largest body that is taken, before and after decompression; a larger one gets 413.",
+    }),
+    response_status: integer({
+      min: 200,
+      max: 299,
+      default: "200",
+      doc: "Status of the answer when the event is published; several providers accept 200 alone.",
+    }),
+    response_body: text({ default: "", doc: "Body of that answer." }),
+    response_content_type: text({
+      optional: true,
+      pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
+      form: "a content type such as application/json",
+      doc: "Content type of that answer.",
+    }),
+    content_types: list(mediaType, {
+      optional: true,
+      doc: "Media types of the bodies that are taken; others get 415. Without it any is.",
+    }),
+    allow: list(network, {
+      optional: true,
+      doc: "Addresses and networks that may send; others get 403. Without it any may.",
+    }),
+    trusted_proxies: list(network, {
+      optional: true,
+      doc: "Addresses and networks of the proxies whose X-Forwarded-For counts as the sender's address.",
+    }),
+    tls_certificate: path({
+      optional: true,
+      doc: "A PEM file with the certificate and its chain; with it the port speaks HTTPS.",
+    }),
+    tls_key: path({ optional: true, doc: "A PEM file with the certificate's key." }),
+    tls_client_ca: path({
+      optional: true,
+      doc: "A PEM file with the CAs of client certificates; with it every sender has to have one.",
+    }),
   },
   create(values, { pipeline }) {
-    const { tls_certificate, tls_key } = values
+    const tls = tlsOf(values, pipeline)
+    const { response_status: status, response_body: body, response_content_type: contentType } = values
+    if ((status === 204 || status === 205) && body !== "") {
+      const problem = `response_body: an answer of status ${status} has no body; leave it out, or set another status`
+      throw new HooklineError("config", `pipeline ${pipeline}: ${problem}`)
+    }
     return (handle) => ({
       pipeline,
       host: values.host,
@@ -56,16 +97,27 @@ export const WebHookSource = defineComponent({
       contentTypes: values.content_types?.map((type) => type.toLowerCase()),
       allows: values.allow && addressTest(values.allow),
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
-      tls:
-        tls_certificate === undefined || tls_key === undefined
-          ? undefined
-          : { certificate: tls_certificate, key: tls_key, clientCa: values.tls_client_ca },
-      response: {
-        status: values.response_status,
-        body: values.response_body,
-        contentType: values.response_content_type,
-      },
+      tls,
+      response: { status, body, contentType },
       handle,
     })
   },
 })
+
+interface TlsFiles {
+  readonly tls_certificate: string | undefined
+  readonly tls_key: string | undefined
+  readonly tls_client_ca: string | undefined
+}
+
+function tlsOf(
+  { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa }: TlsFiles,
+  pipeline: string,
+): Route["tls"] {
+  if (certificate !== undefined && key !== undefined) return { certificate, key, clientCa }
+  if (certificate === undefined && key === undefined && clientCa === undefined) return undefined
+  const missing = [certificate === undefined && "tls_certificate", key === undefined && "tls_key"].filter(
+    Boolean,
+  )
+  throw new HooklineError("config", `pipeline ${pipeline}: ${missing.join(" and ")} missing; TLS wants both`)
+}

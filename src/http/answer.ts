@@ -1,42 +1,37 @@
 import type { PublishError, PublishFault } from "../errors.ts"
 import { Rejected } from "../event.ts"
+import { ACCEPTED_CODINGS } from "./content-coding.ts"
 
-/**
- * Why the server itself refuses a request: the status, what the sender is told and the headers, by the word that stands
- * in logs and metrics. Processors reject with reasons of their own.
- */
-const REFUSALS = {
-  unknown_path: refuse(404, "No pipeline takes webhooks at this path."),
-  method_not_allowed: refuse(405, "Webhooks are taken with POST.", { Allow: "POST" }),
-  address_not_allowed: refuse(403, "This address may not send webhooks here."),
-  header_timeout: refuse(408, "The header section did not arrive in time."),
-  body_timeout: refuse(408, "The body did not arrive in time."),
-  body_too_large: refuse(413, "The body is larger than this endpoint takes."),
-  content_type: refuse(415, "This endpoint does not take bodies of this content type."),
-  content_encoding: refuse(415, "This content encoding is not known.", {
-    "Accept-Encoding": "gzip, deflate, br, zstd",
-  }),
-  invalid_encoding: refuse(400, "The body is not what its content encoding says, or is cut short."),
-  in_flight_full: refuse(503, "Too many events are being taken at once.", { "Retry-After": "1" }),
-  draining: refuse(503, "The service is shutting down.", { "Retry-After": "1" }),
-  internal: refuse(500, "The event could not be taken because of a fault."),
-} as const
+/** What the server itself refuses requests with. Processors reject with reasons of their own. */
+const REFUSED = {
+  unknown_path: [404, "No pipeline takes webhooks at this path."],
+  method_not_allowed: [405, "Webhooks are taken with POST.", { Allow: "POST" }],
+  address_not_allowed: [403, "This address may not send webhooks here."],
+  body_timeout: [408, "The body did not arrive in time."],
+  body_too_large: [413, "The body is larger than this endpoint takes."],
+  content_type: [415, "This endpoint does not take bodies of this content type."],
+  content_encoding: [
+    415,
+    "This content encoding is not known here.",
+    { "Accept-Encoding": ACCEPTED_CODINGS },
+  ],
+  invalid_encoding: [400, "The body is not what its content encoding says, or is cut short."],
+  in_flight_full: [503, "Too many events are being taken at once; send it again.", { "Retry-After": "1" }],
+  draining: [503, "The service is shutting down; send the event again.", { "Retry-After": "1" }],
+  // never sent: nobody is there to read it
+  client_closed: [499, "The connection was closed before the whole body had arrived."],
+  internal: [500, "The event could not be taken because of a fault."],
+} as const satisfies { [reason: string]: readonly [number, string, { [name: string]: string }?] }
 
-type Refusal = readonly [status: number, detail: string, headers?: { readonly [name: string]: string }]
-export type RefusalReason = keyof typeof REFUSALS
+/** Why the server itself refuses a request, as it stands in logs and metrics. */
+export type RefusalReason = keyof typeof REFUSED
 
-function refuse(...refusal: Refusal): Refusal {
-  return refusal
-}
-
-/** A refusal of the server's own. */
-export function refusal(reason: RefusalReason, logDetail?: string): Rejected {
-  const [status, detail, headers] = REFUSALS[reason]
-  return new Rejected(status, reason, detail, {
-    ...(logDetail === undefined ? {} : { logDetail }),
-    ...(headers === undefined ? {} : { headers }),
-  })
-}
+export const REFUSALS = Object.fromEntries(
+  Object.entries(REFUSED).map(([reason, [status, detail, headers]]) => [
+    reason,
+    new Rejected(status, reason, detail, headers === undefined ? {} : { headers }),
+  ]),
+) as { readonly [reason in RefusalReason]: Rejected }
 
 /** What the sender of a record that was not acknowledged gets: status, detail, seconds after which to send it again. */
 const UNPUBLISHED: { readonly [fault in PublishFault]: readonly [number, string, retryAfterS?: number] } = {
@@ -58,7 +53,7 @@ export function refusalOf(error: PublishError): Rejected {
   })
 }
 
-/** The reason phrases that RFC 9110 gives to the statuses that events are refused with. */
+/** The phrases that RFC 9110 (and 6585) give to the statuses that events are refused with. */
 const TITLES: { readonly [status: number]: string } = {
   400: "Bad Request",
   401: "Unauthorized",
@@ -76,13 +71,13 @@ const TITLES: { readonly [status: number]: string } = {
 }
 
 /**
- * The answer for a refusal: problem details of RFC 9457. The type is `about:blank`, so the title is the status's phrase;
- * `detail` says the rest.
+ * The answer for a refusal: problem details of RFC 9457. The type is `about:blank`, so that the title is the status's
+ * phrase and `detail` says the rest.
  *
- * @param close whether the connection is not to be used again
+ * @param close whether the connection ends with it. A sender that is still sending its body may not read the answer then:
+ *   without it, the rest is read and thrown away
  */
-export function problem(rejected: Rejected, close: boolean): Response {
-  const { status, detail, headers } = rejected
+export function problem({ status, detail, headers }: Rejected, close: boolean): Response {
   const title = TITLES[status] ?? (status < 500 ? "Client Error" : "Server Error")
   return new Response(JSON.stringify({ type: "about:blank", title, status, detail }), {
     status,

@@ -1,4 +1,4 @@
-// Hot path: every body passes here. Own code and not JSON.parse, see the figures at findFlaw.
+// Hot path: every body passes here. A scanner of our own and not JSON.parse: see the figures at findFlaw.
 import { isUtf8 } from "node:buffer"
 import {
   BACKSLASH,
@@ -6,12 +6,15 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  MINUS,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
+  byteAt,
   skipSpace,
   startOfText,
 } from "./bytes.ts"
+import { endOfNumber, endOfString, endOfWord, isDigit } from "./tokens.ts"
 import { endOfUtf8 } from "./utf8.ts"
 
 /** Which rule a body breaks. */
@@ -25,23 +28,27 @@ export interface Flaw {
    * with. The body's length when it only ended too early.
    */
   readonly offset: number
-  /** For the sender, in a sentence. It holds nothing of the body. */
-  readonly detail: string
+  /** What can follow "The body ". It quotes nothing of the body. */
+  readonly problem: string
 }
 
 /**
  * Looks for the first reason why a body is not one JSON object (RFC 8259) in valid UTF-8; undefined when it is one. A
  * byte-order mark may stand before it. The verdict is that of a fatal TextDecoder and JSON.parse. Any depth of nesting is
  * taken, in one pass without recursion.
+ *
+ * It costs what decoding and JSON.parse cost (a Stripe-shaped kilobyte: 1.0 us against 0.9, with letters beyond ASCII 1.0
+ * against 1.2) and makes no objects. They do: 1 MiB of `[],[],` takes them 24 ms and 33 MiB, 16 MiB of it 1 s and 467 MiB,
+ * more than `max_in_flight_bytes` allows for.
  */
 export function findFlaw(bytes: Uint8Array): Flaw | undefined {
   const start = startOfText(bytes)
   if (bytes.length === start) {
-    return { rule: "empty_body", offset: start, detail: "The body is empty; it must be a JSON object." }
+    return { rule: "empty_body", offset: start, problem: "is empty; it must be a JSON object" }
   }
   if (!isUtf8(bytes)) {
     const offset = endOfUtf8(bytes)
-    return { rule: "invalid_utf8", offset, detail: `The body is not valid UTF-8 at byte ${offset}.` }
+    return { rule: "invalid_utf8", offset, problem: `is not valid UTF-8 at byte ${offset}` }
   }
   const mistake = findMistake(bytes, start)
   if (mistake !== undefined) return mistake
@@ -50,7 +57,7 @@ export function findFlaw(bytes: Uint8Array): Flaw | undefined {
   return {
     rule: "not_an_object",
     offset,
-    detail: `The body is JSON, but not an object: expected { at byte ${offset}.`,
+    problem: `is not a JSON object: expected { at byte ${offset}`,
   }
 }
 
@@ -58,7 +65,7 @@ function invalid(offset: number, expected: string): Flaw {
   return {
     rule: "invalid_json",
     offset,
-    detail: `The body is not valid JSON: expected ${expected} at byte ${offset}.`,
+    problem: `is not valid JSON: expected ${expected} at byte ${offset}`,
   }
 }
 
@@ -73,14 +80,14 @@ function findMistake(bytes: Uint8Array, at: number): Flaw | undefined {
   value: for (;;) {
     at = skipSpace(bytes, at)
     if (depth !== 0 && (kinds & 1) === 1) {
-      if (bytes[at] !== QUOTE) return invalid(at, "a name in quotes")
+      if (byteAt(bytes, at) !== QUOTE) return invalid(at, "a name in quotes")
       at = endOfString(bytes, at + 1)
       if (at < 0) return invalid(~at, expectedInString(bytes, ~at))
       at = skipSpace(bytes, at)
-      if (bytes[at] !== COLON) return invalid(at, ":")
+      if (byteAt(bytes, at) !== COLON) return invalid(at, ":")
       at = skipSpace(bytes, at + 1)
     }
-    const first = bytes[at]
+    const first = byteAt(bytes, at)
     if (first === QUOTE) {
       at = endOfString(bytes, at + 1)
       if (at < 0) return invalid(~at, expectedInString(bytes, ~at))
@@ -89,19 +96,18 @@ function findMistake(bytes: Uint8Array, at: number): Flaw | undefined {
       kinds = (kinds << 1) | (first === OPEN_BRACE ? 1 : 0)
       depth++
       at = skipSpace(bytes, at + 1)
-      if (bytes[at] !== (first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) continue
+      if (byteAt(bytes, at) !== (first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) continue
     } else if (first === MINUS || isDigit(first)) {
       at = endOfNumber(bytes, at)
       if (at < 0) return invalid(~at, "a digit")
     } else {
-      const word = first === 0x74 ? TRUE : first === 0x66 ? FALSE : first === 0x6e ? NULL : undefined
-      if (word === undefined) return invalid(at, "a value")
-      at = endOfWord(bytes, at, word)
-      if (at < 0) return invalid(~at, "true, false or null")
+      const end = endOfWord(bytes, at)
+      if (end < 0) return invalid(~end, ~end === at ? "a value" : "true, false or null")
+      at = end
     }
     while (depth !== 0) {
       at = skipSpace(bytes, at)
-      const next = bytes[at]
+      const next = byteAt(bytes, at)
       if (next === COMMA) {
         at++
         continue value
@@ -118,97 +124,9 @@ function findMistake(bytes: Uint8Array, at: number): Flaw | undefined {
   }
 }
 
-// Each of these gives the position after what it reads, or, where that breaks off, `~position` of the mistake, which is
-// negative.
-
-function endOfString(bytes: Uint8Array, at: number): number {
-  for (;;) {
-    const byte = bytes[at]
-    if (byte === QUOTE) return at + 1
-    if (byte === BACKSLASH) {
-      at = endOfEscape(bytes, at + 1)
-      if (at < 0) return at
-    } else if (byte === undefined || byte < 0x20) {
-      return ~at
-    } else {
-      at++
-    }
-  }
-}
-
-function endOfEscape(bytes: Uint8Array, at: number): number {
-  switch (bytes[at]) {
-    case QUOTE:
-    case BACKSLASH:
-    case 0x2f: // solidus
-    case 0x62: // b
-    case 0x66: // f
-    case 0x6e: // n
-    case 0x72: // r
-    case 0x74: // t
-      return at + 1
-    case 0x75: // u
-      for (let digit = at + 1; digit <= at + 4; digit++) {
-        if (!isHexDigit(bytes[digit])) return ~digit
-      }
-      return at + 5
-    default:
-      return ~at
-  }
-}
-
 function expectedInString(bytes: Uint8Array, at: number): string {
   if (at === bytes.length) return "the rest of a string"
   return bytes[at]! < 0x20 && bytes[at - 1] !== BACKSLASH
-    ? "control characters to be escaped"
+    ? "an escaped control character"
     : "an escape sequence"
-}
-
-function endOfNumber(bytes: Uint8Array, at: number): number {
-  if (bytes[at] === MINUS) at++
-  if (bytes[at] === ZERO) {
-    at++
-  } else {
-    at = endOfDigits(bytes, at)
-    if (at < 0) return at
-  }
-  if (bytes[at] === 0x2e) {
-    at = endOfDigits(bytes, at + 1)
-    if (at < 0) return at
-  }
-  if (bytes[at] === 0x65 || bytes[at] === 0x45) {
-    at++
-    if (bytes[at] === 0x2b || bytes[at] === MINUS) at++
-    at = endOfDigits(bytes, at)
-  }
-  return at
-}
-
-function endOfDigits(bytes: Uint8Array, at: number): number {
-  if (!isDigit(bytes[at])) return ~at
-  do at++
-  while (isDigit(bytes[at]))
-  return at
-}
-
-function endOfWord(bytes: Uint8Array, at: number, word: Uint8Array): number {
-  for (const letter of word) {
-    if (bytes[at] !== letter) return ~at
-    at++
-  }
-  return at
-}
-
-const MINUS = 0x2d
-const ZERO = 0x30
-const TRUE = Buffer.from("true")
-const FALSE = Buffer.from("false")
-const NULL = Buffer.from("null")
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= ZERO && byte <= 0x39
-}
-
-function isHexDigit(byte: number | undefined): boolean {
-  return isDigit(byte) || (byte !== undefined && (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
 }

@@ -1,8 +1,9 @@
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, startOfText } from "./bytes.ts"
-import { endOfValue, readItem, spells, toName, toText, type Item, type Name } from "./walk.ts"
+import { spells, toName, toText, type Name } from "./name.ts"
+import { endOfValue, Items } from "./walk.ts"
 
 /**
- * Finds a value in a valid JSON text by its raw bytes. undefined: there is none, or it is null.
+ * Finds a value in a valid JSON text and copies its bytes. undefined: there is none, or it is null.
  *
  * A string gives its text in UTF-8 (a lone surrogate escape, which UTF-8 can't say, becomes U+FFFD); anything else gives its
  * bytes as they came, so that 12345678901234567890 and 1.0 stay what they are. Of members of one name the last counts, as
@@ -21,9 +22,8 @@ export function parsePointer(pointer: string): FindBytes | undefined {
   return (json) => {
     let start = skipSpace(json, startOfText(json))
     for (const step of steps) {
-      const item = follow(json, start, step)
-      if (item === undefined) return undefined
-      start = item.valueStart
+      start = follow(json, start, step)
+      if (start < 0) return undefined
     }
     return toBytes(json, start)
   }
@@ -40,21 +40,24 @@ function toStep(token: string): Step {
   return { name: toName(name), index: /^(0|[1-9]\d*)$/.test(name) ? Number(name) : undefined }
 }
 
-function follow(json: Uint8Array, start: number, { name, index }: Step): Item | undefined {
-  const inObject = json[start] === OPEN_BRACE
-  if (!inObject && (json[start] !== OPEN_BRACKET || index === undefined)) return undefined
-  let found: Item | undefined
-  let position = 0
-  for (let item = readItem(json, start + 1, inObject); item !== undefined; position++) {
-    if (inObject ? spells(json, item.nameStart, item.nameEnd, name) : position === index) found = item
-    if (!inObject && found !== undefined) break
-    item = item.last ? undefined : readItem(json, item.delimiter + 1, inObject)
+/** Position of the value that a step leads to from the value at `start`; -1 when there is none. */
+function follow(json: Uint8Array, start: number, { name, index }: Step): number {
+  const isObject = json[start] === OPEN_BRACE
+  if (!isObject && (json[start] !== OPEN_BRACKET || index === undefined)) return -1
+  const items = new Items(json, start)
+  let found = -1
+  for (let position = 0; items.next(); position++) {
+    if (isObject) {
+      if (spells(json, items.nameStart, items.nameEnd, name)) found = items.valueStart
+    } else if (position === index) {
+      return items.valueStart
+    }
   }
   return found
 }
 
 function toBytes(json: Uint8Array, start: number): Uint8Array | undefined {
-  const raw = json.slice(start, endOfValue(json, start))
+  const raw = new Uint8Array(json.subarray(start, endOfValue(json, start)))
   if (raw[0] === QUOTE) return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
   return raw[0] === 0x6e ? undefined : raw
 }

@@ -1,6 +1,7 @@
 // Hot path: every event passes here.
-import { CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
-import { asBuffer, readItem, spells, type Name } from "./walk.ts"
+import { asBuffer, CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
+import { spells, type Name } from "./name.ts"
+import { Items } from "./walk.ts"
 
 /**
  * Puts members into a JSON object as its last ones, in place of those that have their names, and leaves every other byte as
@@ -18,52 +19,62 @@ import { asBuffer, readItem, spells, type Name } from "./walk.ts"
  * @returns bytes of their own
  */
 export function splice(body: Uint8Array, names: readonly Name[], members: Uint8Array): Uint8Array {
+  const source = asBuffer(body)
   const start = startOfText(body)
   const close = body.lastIndexOf(CLOSE_BRACE)
   const result = new Uint8Array(body.length - start + 1 + members.length)
   let length = 0
   let from = start
-  for (const cut of mayHold(body, names) ? cuts(body, start, names) : []) {
-    result.set(body.subarray(from, cut.from), length)
-    length += cut.from - from
-    from = cut.to
+  /** Keeps what lies between the last cut and this one; the cut of a last member ends after the closing brace. */
+  const cut = (at: number, to: number): void => {
+    if (at > from) length += source.copy(result, length, from, at)
+    from = to
   }
-  result.set(body.subarray(from, close), length)
-  length += close - from
+  if (mayHold(source, names)) cutMembers(body, start, names, cut)
+  cut(close, close)
   if (!endsWithOpenBrace(result, length)) result[length++] = COMMA
   result.set(members, length)
   length += members.length
-  result.set(body.subarray(close), length)
-  return result.subarray(0, length + body.length - close)
+  cut(body.length, body.length)
+  return result.subarray(0, length)
 }
 
 const UNICODE_ESCAPE = "\\u"
 
 /** Whether a member of the object, or anything else in it, may have one of the names. Three native searches. */
-function mayHold(body: Uint8Array, names: readonly Name[]): boolean {
-  const buffer = asBuffer(body)
-  return buffer.includes(UNICODE_ESCAPE, 0, "latin1") || names.some(({ quoted }) => buffer.includes(quoted))
+function mayHold(body: Buffer, names: readonly Name[]): boolean {
+  return body.includes(UNICODE_ESCAPE, 0, "latin1") || names.some(({ quoted }) => body.includes(quoted))
 }
 
-/** The stretches of the object to leave out, in order. */
-function cuts(body: Uint8Array, start: number, names: readonly Name[]): { from: number; to: number }[] {
-  const found = []
+/** Cuts out the members that have one of the names, from the first to the last. */
+function cutMembers(
+  body: Uint8Array,
+  start: number,
+  names: readonly Name[],
+  cut: (from: number, to: number) => void,
+): void {
+  const members = new Items(body, skipSpace(body, start))
+  let before = members.delimiter
   let kept = false
-  let cell = skipSpace(body, start) + 1
-  for (let item = readItem(body, cell, true); item !== undefined;) {
-    const { nameStart, nameEnd, delimiter, last } = item
-    if (!names.some((name) => spells(body, nameStart, nameEnd, name))) kept = true
-    else if (kept) found.push({ from: cell - 1, to: delimiter })
-    else found.push({ from: cell, to: last ? delimiter : delimiter + 1 })
-    cell = delimiter + 1
-    item = last ? undefined : readItem(body, cell, true)
+  while (members.next()) {
+    const { nameStart, nameEnd, delimiter } = members
+    if (!spellsAny(body, nameStart, nameEnd, names)) kept = true
+    else if (kept) cut(before, delimiter)
+    else cut(before + 1, delimiter + 1)
+    before = delimiter
   }
-  return found
+}
+
+function spellsAny(body: Uint8Array, start: number, end: number, names: readonly Name[]): boolean {
+  for (const name of names) {
+    if (spells(body, start, end, name)) return true
+  }
+  return false
 }
 
 /** Whether the object, as far as it is written, has no member yet. No value ends with a brace that opens. */
 function endsWithOpenBrace(bytes: Uint8Array, length: number): boolean {
   let last = length - 1
-  while (isSpace(bytes[last])) last--
+  while (isSpace(bytes[last]!)) last--
   return bytes[last] === OPEN_BRACE
 }

@@ -1,4 +1,5 @@
-// Steps over the raw bytes of JSON that is known to be valid. Nothing here checks, recurses or copies.
+// Steps over the raw bytes of JSON that is known to be valid. Nothing here checks, recurses or copies. Of bytes that are not
+// valid JSON the positions mean nothing, but every walk ends.
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -10,39 +11,49 @@ import {
   skipSpace,
 } from "./bytes.ts"
 
-/** A member of an object, or an element of an array: positions in the bytes, ends exclusive. */
-export interface Item {
-  /** Where the name's opening quote stands, and the position after its closing one. Both -1 for an element. */
-  readonly nameStart: number
-  readonly nameEnd: number
-  readonly valueStart: number
-  readonly valueEnd: number
-  /** Position of the comma or the closing bracket that follows the value. */
-  readonly delimiter: number
-  /** Whether the container closes there. */
-  readonly last: boolean
+/**
+ * Goes through a container's items: an object's members or an array's elements. Its fields tell of the item that `next`
+ * came to; they are positions, ends exclusive. (One object that changes, for a body can have a million members.)
+ */
+export class Items {
+  /** Where the name's opening quote stands, and the position after its closing one; in arrays without meaning. */
+  nameStart = 0
+  nameEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  /** Position of the comma or the closing bracket that follows the value; before the first item, of the opening one. */
+  delimiter: number
+  readonly #bytes: Uint8Array
+  readonly #open: number
+  readonly #inObject: boolean
+
+  /** @param open position of the container's opening bracket */
+  constructor(bytes: Uint8Array, open: number) {
+    this.#bytes = bytes
+    this.#open = open
+    this.#inObject = bytes[open] === OPEN_BRACE
+    this.delimiter = open
+  }
+
+  /** Goes on to the next item; false when there is none. */
+  next(): boolean {
+    if (this.#bytes[this.delimiter] !== COMMA && this.delimiter !== this.#open) return false
+    let at = skipSpace(this.#bytes, this.delimiter + 1)
+    if (isClosing(this.#bytes[at]!)) return false
+    if (this.#inObject) {
+      this.nameStart = at
+      this.nameEnd = endOfString(this.#bytes, at)
+      at = skipSpace(this.#bytes, skipSpace(this.#bytes, this.nameEnd) + 1)
+    }
+    this.valueStart = at
+    this.valueEnd = endOfValue(this.#bytes, at)
+    this.delimiter = skipSpace(this.#bytes, this.valueEnd)
+    return true
+  }
 }
 
-/**
- * Reads one item of a container.
- *
- * @param at position after the container's opening bracket or after a comma
- * @returns undefined when the container closes there, as an empty one does
- */
-export function readItem(bytes: Uint8Array, at: number, inObject: boolean): Item | undefined {
-  let valueStart = skipSpace(bytes, at)
-  const first = bytes[valueStart]
-  if (first === CLOSE_BRACE || first === CLOSE_BRACKET) return undefined
-  let nameStart = -1
-  let nameEnd = -1
-  if (inObject) {
-    nameStart = valueStart
-    nameEnd = endOfString(bytes, nameStart)
-    valueStart = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
-  }
-  const valueEnd = endOfValue(bytes, valueStart)
-  const delimiter = skipSpace(bytes, valueEnd)
-  return { nameStart, nameEnd, valueStart, valueEnd, delimiter, last: bytes[delimiter] !== COMMA }
+function isClosing(byte: number): boolean {
+  return byte === CLOSE_BRACE || byte === CLOSE_BRACKET
 }
 
 /** The position after a value of any kind, whose first byte is at `at`. */
@@ -55,59 +66,34 @@ export function endOfValue(bytes: Uint8Array, at: number): number {
 }
 
 function isInScalar(byte: number): boolean {
-  return byte > 0x20 && byte !== COMMA && byte !== CLOSE_BRACE && byte !== CLOSE_BRACKET
+  return byte > 0x20 && byte !== COMMA && !isClosing(byte)
 }
 
 function endOfContainer(bytes: Uint8Array, at: number): number {
   let depth = 0
-  while (at < bytes.length) {
-    const byte = bytes[at]!
-    if (byte === QUOTE) {
+  for (;;) {
+    while (at < bytes.length && STEP[bytes[at]!] === 0) at++
+    if (at >= bytes.length) return at
+    if (bytes[at] === QUOTE) {
       at = endOfString(bytes, at)
-      continue
+    } else {
+      depth += STEP[bytes[at]!]!
+      at++
+      if (depth === 0) return at
     }
-    at++
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) break
   }
-  return at
 }
+
+/** What a byte outside strings does to the depth; 2 for the quote, and 0 for all that can be passed over. */
+const STEP = Int8Array.from({ length: 256 }, (_, byte) => {
+  if (byte === QUOTE) return 2
+  if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return 1
+  return isClosing(byte) ? -1 : 0
+})
 
 /** The position after a string, whose opening quote is at `at`. */
 function endOfString(bytes: Uint8Array, at: number): number {
   at++
-  while (at < bytes.length) {
-    const byte = bytes[at]!
-    if (byte === QUOTE) return at + 1
-    at += byte === BACKSLASH ? 2 : 1
-  }
-  return bytes.length
-}
-
-/** A member's name, ready to be looked for among names as they are spelled in JSON. */
-export interface Name {
-  readonly text: string
-  /** The name as JSON spells it without needless escapes, quotes included. */
-  readonly quoted: Uint8Array
-}
-
-export function toName(text: string): Name {
-  return { text, quoted: Buffer.from(JSON.stringify(text)) }
-}
-
-/** Whether the JSON string from `start` to `end`, quotes included, spells the name, however it is escaped. */
-export function spells(bytes: Uint8Array, start: number, end: number, { text, quoted }: Name): boolean {
-  const string = bytes.subarray(start, end)
-  if (string.includes(BACKSLASH)) return toText(string) === text
-  return Buffer.compare(string, quoted) === 0
-}
-
-/** The text of a JSON string, quotes included. Lone surrogate escapes stay what they are. */
-export function toText(string: Uint8Array): string {
-  return JSON.parse(asBuffer(string).toString()) as string
-}
-
-/** The same bytes as a Buffer, for its native searches. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1
+  return at + 1
 }

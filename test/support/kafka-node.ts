@@ -69,7 +69,7 @@ export class KafkaNode {
     )
     java.unref()
     this.#process = java
-    const guard = endWithThisProcess(java.pid)
+    const guard = endWithThisProcess(java.pid, this.#folder)
     void java.exited.then(() => guard.kill())
     void keep(java.stderr, log)
     if (!(await keep(java.stdout, log, STARTED))) throw new Error(`Kafka did not start; its log is ${log}`)
@@ -78,6 +78,12 @@ export class KafkaNode {
   get pid(): number {
     if (this.#process === undefined) throw new Error("the broker was not started")
     return this.#process.pid
+  }
+
+  /** Brings a broker back that a test left paused or killed. */
+  async restore(): Promise<void> {
+    if (this.#process?.exitCode === null && this.#process.signalCode === null) this.resume()
+    else await this.start()
   }
 
   /** Stops every thread of the broker; its connections stay open and answer nothing. */
@@ -113,21 +119,27 @@ async function openLogFile(name: string): Promise<string> {
 function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   void (async () => {
-    let seen = ""
+    let said = ""
+    let seen = false
     for await (const chunk of stream) {
       appendFileSync(file, chunk)
-      if (seen.includes(until) && seen !== "") continue
-      seen += Buffer.from(chunk).toString()
-      if (seen.includes(until)) resolve(true)
+      if (seen) continue
+      said += Buffer.from(chunk).toString()
+      seen = said.includes(until)
+      if (seen) resolve(true)
     }
     resolve(false)
   })()
   return promise
 }
 
-/** A small process that kills another one as soon as this one is gone: its standard input then ends. */
-function endWithThisProcess(pid: number): Bun.Subprocess {
-  const guard = Bun.spawn(["sh", "-c", `cat > /dev/null; kill -9 ${pid}`], {
+/**
+ * A small process that kills another one and removes its folder as soon as this one is gone, however it went: its
+ * standard input then ends.
+ */
+function endWithThisProcess(pid: number, folder: string): Bun.Subprocess {
+  const script = 'cat > /dev/null; kill -9 "$1"; rm -rf "$2"; rmdir "$(dirname "$2")"'
+  const guard = Bun.spawn(["sh", "-c", script, "guard", `${pid}`, folder], {
     stdin: "pipe",
     stderr: "ignore",
   })

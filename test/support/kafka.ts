@@ -4,6 +4,7 @@ import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Admin } from "@platformatic/kafka"
+import { reasonOf } from "../../src/brokers/kafka-failure.ts"
 import { kafkaClassPath } from "./kafka-jars.ts"
 import { freePorts, KafkaNode } from "./kafka-node.ts"
 
@@ -27,6 +28,8 @@ export interface KafkaSettings {
   readonly brokers?: number
   /** Listeners beside the plaintext one: name to security protocol. */
   readonly listeners?: { readonly [name: string]: "PLAINTEXT" | "SSL" | "SASL_PLAINTEXT" | "SASL_SSL" }
+  /** The `host:port` that a listener tells its clients, where that is not its own. */
+  readonly advertised?: { readonly [listener: string]: string }
   readonly properties?: { readonly [key: string]: string }
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
@@ -71,7 +74,6 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   const found = await classPath()
   if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
   const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   const count = settings.brokers ?? 1
   const names = ["PLAINTEXT", ...Object.keys(settings.listeners ?? {}), "CONTROLLER"]
   const ports = await freePorts(count * names.length)
@@ -88,6 +90,10 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
         ...broker(count),
         "node.id": `${node + 1}`,
         "controller.quorum.voters": all.map((n) => `${n + 1}@${address(n, "CONTROLLER")}`).join(","),
+        "advertised.listeners": names
+          .filter((name) => name !== "CONTROLLER")
+          .map((name) => `${name}://${settings.advertised?.[name] ?? address(node, name)}`)
+          .join(","),
         listeners: names.map((name) => `${name}://${address(node, name)}`).join(","),
         "listener.security.protocol.map": Object.entries({
           PLAINTEXT: "PLAINTEXT",
@@ -166,6 +172,10 @@ export async function createTopic(
       return made?.partitionsCount === partitions && made.partitions.every(({ leader }) => leader >= 0)
     }
     while (!(await ready())) await Bun.sleep(20)
+  } catch (error) {
+    // The library's error holds every attempt and fills the screen, so it is not passed on as the cause.
+    // oxlint-disable-next-line preserve-caught-error
+    throw new Error(`topic ${topic} could not be created: ${reasonOf(error)}`)
   } finally {
     await admin.close()
   }

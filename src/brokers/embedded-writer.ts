@@ -1,0 +1,164 @@
+// Hot path: `append`. Measured by `npm run bench`.
+import type { Database, Statement } from "bun:sqlite"
+import type { Record } from "../record.ts"
+import { createRecordsTable, openLogFile, recordsTable, type TopicRow } from "./embedded-file.ts"
+import { packHeaders } from "./embedded-headers.ts"
+
+/** A topic as the next commit finds it. */
+interface Topic {
+  readonly id: number
+  readonly insert: Statement
+  firstOffset: number
+  firstPosition: number
+  nextOffset: number
+  endPosition: number
+}
+
+interface Mark {
+  readonly offset: number
+  readonly end_position: number
+  readonly timestamp: number
+}
+
+/** How many bytes may gather in the WAL before they are carried over into the database. */
+const CHECKPOINT_BYTES = 4 * 1024 * 1024
+/** Records that one slice of retention deletes at most: a commit that waits for it waits for about a millisecond. */
+const SLICE_RECORDS = 500
+
+/** The writing side of the log's file. Once one of its calls failed with something else than busy, it must be closed. */
+export class LogWriter {
+  readonly #db: Database
+  readonly #begin: Statement
+  readonly #commit: Statement
+  readonly #topics = new Map<string, Topic>()
+  #uncheckpointed = 0
+
+  /** @throws HooklineError `log_io`, SQLiteError */
+  constructor(directory: string) {
+    this.#db = openLogFile(directory)
+    this.#begin = this.#db.prepare("BEGIN IMMEDIATE")
+    this.#commit = this.#db.prepare("COMMIT")
+    for (const row of this.#db.query<TopicRow, []>("SELECT * FROM topics").all()) this.#load(row)
+  }
+
+  /** Makes the topics that are not there yet. */
+  prepare(topics: readonly string[]): void {
+    const missing = topics.filter((name) => !this.#topics.has(name))
+    if (missing.length === 0) return
+    this.#begin.run()
+    for (const name of missing) this.#topic(name)
+    this.#commit.run()
+  }
+
+  /**
+   * Writes records in one transaction; when it returns they are durable. When it throws, none is there.
+   *
+   * @returns the offset of each, in their order
+   * @throws SQLiteError
+   */
+  append(records: readonly { readonly record: Record }[], timestampMs: number): number[] {
+    this.#begin.run()
+    const offsets: number[] = []
+    for (const { record } of records) {
+      const topic = this.#topic(record.topic)
+      const { key, value, headers } = record
+      const bytes = value.length + (key === undefined ? 0 : key.length)
+      topic.endPosition += bytes
+      this.#uncheckpointed += bytes
+      const packed = headers === undefined || headers.length === 0 ? null : packHeaders(headers)
+      topic.insert.run(topic.nextOffset, topic.endPosition, timestampMs, key ?? null, packed, value)
+      offsets.push(topic.nextOffset++)
+    }
+    this.#commit.run()
+    return offsets
+  }
+
+  /** Carries the WAL over into the database when much has gathered. Waits for no reader. */
+  checkpoint(): void {
+    if (this.#uncheckpointed < CHECKPOINT_BYTES) return
+    this.#uncheckpointed = 0
+    this.#db.run("PRAGMA wal_checkpoint(PASSIVE)")
+  }
+
+  /**
+   * Deletes a slice of the oldest records: those from before a time (milliseconds since 1970), and as many as make the
+   * keys and values of all topics fit into `maxBytes`. Which topic's records go first is exact to a slice.
+   *
+   * @returns whether there may be more to delete
+   */
+  trim(beforeMs: number, maxBytes: number): boolean {
+    let excess = -maxBytes
+    let oldest: { topic: Topic; marks: Mark[] } | undefined
+    for (const topic of this.#topics.values()) {
+      excess += topic.endPosition - topic.firstPosition
+      const marks = this.#oldest(topic, 1)
+      if (marks.length === 0) continue
+      if (oldest === undefined || marks[0]!.timestamp < oldest.marks[0]!.timestamp) oldest = { topic, marks }
+    }
+    if (oldest === undefined || (excess <= 0 && oldest.marks[0]!.timestamp >= beforeMs)) return false
+    const { topic } = oldest
+    let last: Mark | undefined
+    for (const mark of this.#oldest(topic, SLICE_RECORDS)) {
+      if (
+        mark.timestamp >= beforeMs &&
+        (last?.end_position ?? topic.firstPosition) - topic.firstPosition >= excess
+      )
+        break
+      last = mark
+    }
+    if (last === undefined) return false
+    this.#begin.run()
+    this.#db.query(`DELETE FROM ${recordsTable(topic.id)} WHERE offset <= ?`).run(last.offset)
+    this.#db
+      .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
+      .run(last.offset + 1, last.end_position, topic.id)
+    this.#commit.run()
+    topic.firstOffset = last.offset + 1
+    topic.firstPosition = last.end_position
+    return true
+  }
+
+  /** Carries everything over into the database, where no reader prevents it, and closes the file. */
+  close(): void {
+    // What is left of a failed batch would keep the file open.
+    if (this.#db.inTransaction) this.#db.run("ROLLBACK")
+    this.#db.close(true)
+  }
+
+  #oldest(topic: Topic, limit: number): Mark[] {
+    return this.#db
+      .query<Mark, [number, number]>(
+        `SELECT offset, end_position, timestamp FROM ${recordsTable(topic.id)}
+         WHERE offset >= ? ORDER BY offset LIMIT ?`,
+      )
+      .all(topic.firstOffset, limit)
+  }
+
+  /** Finds a topic or makes it, within a transaction. */
+  #topic(name: string): Topic {
+    const known = this.#topics.get(name)
+    if (known !== undefined) return known
+    const row = this.#db
+      .query<TopicRow, [string]>("INSERT INTO topics (name) VALUES (?) RETURNING *")
+      .get(name)!
+    createRecordsTable(this.#db, row.id)
+    return this.#load(row)
+  }
+
+  #load(row: TopicRow): Topic {
+    const table = recordsTable(row.id)
+    const last = this.#db
+      .query<Mark, []>(`SELECT offset, end_position, timestamp FROM ${table} ORDER BY offset DESC LIMIT 1`)
+      .get()
+    const topic = {
+      id: row.id,
+      insert: this.#db.prepare(`INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?)`),
+      firstOffset: row.first_offset,
+      firstPosition: row.first_position,
+      nextOffset: last === null ? row.first_offset : last.offset + 1,
+      endPosition: last === null ? row.first_position : last.end_position,
+    }
+    this.#topics.set(row.name, topic)
+    return topic
+  }
+}

@@ -1,0 +1,168 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pino } from "pino"
+import { HooklineError } from "../errors.ts"
+import type { Dropped, Event, Rejected } from "../event.ts"
+import { Validator } from "./validator.ts"
+
+const directory = mkdtempSync(join(tmpdir(), "hookline-validator-"))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+let files = 0
+function schemaFile(content: unknown): string {
+  const path = join(directory, `schema-${++files}.json`)
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
+  return path
+}
+
+const logged: string[] = []
+const log = pino({}, { write: (line) => void logged.push(line) })
+
+function validator(options: { on_invalid?: "reject" | "drop"; schema?: string } = {}) {
+  const connection = (): never => {
+    throw new HooklineError("internal", "a Validator needs no connection")
+  }
+  return Validator.create(
+    { on_invalid: options.on_invalid ?? "reject", schema: options.schema },
+    { pipeline: "test", log, connection },
+  )
+}
+
+const event = (body: string | Uint8Array): Event => ({
+  body: Buffer.from(body as string),
+  receivedAtMs: 0,
+  request: { method: "POST", path: "/", query: "", headers: new Headers(), remoteAddress: "127.0.0.1" },
+})
+
+test("a JSON object goes on, the same event with the same bytes", () => {
+  const given = event(' {"a":1e400,"a":1}\n')
+  const { body } = given
+  expect(validator()(given)).toBe(given)
+  expect(given.body).toBe(body)
+})
+
+const invalid: [body: string | Uint8Array, reason: string, detail: string][] = [
+  ["", "empty_body", "The body is empty; it must be a JSON object."],
+  [Buffer.from([0x7b, 0xff]), "invalid_utf8", "The body is not valid UTF-8 at byte 1."],
+  ['{"a":1,}', "invalid_json", "The body is not valid JSON: expected a name in quotes at byte 7."],
+  [" [1]", "not_an_object", "The body is not a JSON object: expected { at byte 1."],
+]
+
+test.each(invalid)("%p is answered 400 with the rule and the position", (body, reason, detail) => {
+  expect(validator()(event(body)) as Rejected).toMatchObject({
+    kind: "rejected",
+    status: 400,
+    reason,
+    detail,
+  })
+})
+
+test.each(invalid)("%p is dropped where on_invalid is drop", (body, reason, detail) => {
+  expect(validator({ on_invalid: "drop" })(event(body)) as Dropped).toMatchObject({
+    kind: "dropped",
+    reason,
+    detail,
+  })
+})
+
+describe("with a schema", () => {
+  const schema = schemaFile({
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    required: ["id"],
+    properties: {
+      id: { type: "string" },
+      amount: { $ref: "#/$defs/positive" },
+      items: { type: "array", prefixItems: [{ const: "secret" }], items: false },
+      when: { format: "date-time" },
+    },
+    patternProperties: { "^x": { type: "null" } },
+    $defs: { positive: { exclusiveMinimum: 0 } },
+  })
+
+  test.each(['{"id":"a"}', '\ufeff{"id":"a","amount":1,"items":["secret"],"when":"never"}'])(
+    "%s, which matches, goes on",
+    (body) => {
+      const given = event(body)
+      expect(validator({ schema })(given)).toBe(given)
+    },
+  )
+
+  test.each([
+    ["{}", "the object must have required property 'id' (required)"],
+    ['{"id":4711}', "/id must be string (type)"],
+    ['{"id":"a","amount":-4711}', "/amount must be > 0 (exclusiveMinimum)"],
+    ['{"id":"a","items":["4711"]}', "/items/0 must be equal to constant (const)"],
+    [`{"id":"a","x${"y".repeat(1000)}":4711}`, `/x${"y".repeat(198)}... must be null (type)`],
+  ])("%s is answered 400 with the place and the rule, not with the value", (body, problem) => {
+    const outcome = validator({ schema })(event(body)) as Rejected
+    expect(outcome).toMatchObject({ kind: "rejected", status: 400, reason: "schema_mismatch" })
+    expect(outcome.detail).toBe(`The body does not match the schema: ${problem}.`)
+    expect(outcome.detail).not.toContain("4711")
+  })
+
+  test("what does not match is dropped where on_invalid is drop", () => {
+    expect(validator({ schema, on_invalid: "drop" })(event("{}"))).toMatchObject({
+      kind: "dropped",
+      reason: "schema_mismatch",
+    })
+  })
+
+  test("names of JavaScript's own objects are not members", () => {
+    const schema = schemaFile({ required: ["toString"] })
+    expect(validator({ schema })(event("{}"))).toMatchObject({ reason: "schema_mismatch" })
+    expect(validator({ schema })(event('{"toString":1}'))).not.toHaveProperty("reason")
+  })
+
+  test("100,000 nested arrays are refused where the schema has to follow them", () => {
+    const schema = schemaFile({
+      properties: { a: { $ref: "#/$defs/nested" } },
+      $defs: { nested: { type: "array", items: { $ref: "#/$defs/nested" } } },
+    })
+    const nested = "[".repeat(1e5) + "]".repeat(1e5)
+    expect(validator({ schema })(event(`{"a":${nested}}`))).toMatchObject({
+      reason: "schema_mismatch",
+      detail: "The body is nested too deeply to be checked against the schema.",
+    })
+    expect(validator({ schema })(event(`{"b":${nested}}`))).not.toHaveProperty("reason")
+  })
+
+  test("a keyword that is not known is an annotation, and the log says so", () => {
+    const schema = schemaFile({ requried: ["id"] })
+    expect(validator({ schema })(event("{}"))).not.toHaveProperty("reason")
+    expect(logged.join("")).toContain("requried")
+  })
+})
+
+describe("a schema that can't be used is an error of the configuration that names the file", () => {
+  test.each([
+    ["no file", join(directory, "missing.json"), "ENOENT"],
+    ["a folder", directory, "EISDIR"],
+    ["no JSON", schemaFile('{"type":}'), "expected a value at byte 8"],
+    ["no object", schemaFile("true"), "is not a JSON object"],
+    ["an unknown type", schemaFile({ type: "text" }), "must be equal to one of the allowed values"],
+    ["a pattern that is none", schemaFile({ pattern: "(" }), "regular expression"],
+    ["another draft", schemaFile({ $schema: "http://json-schema.org/draft-07/schema#" }), "draft-07"],
+    [
+      "a reference elsewhere",
+      schemaFile({ $ref: "https://example.com/a.json" }),
+      "https://example.com/a.json",
+    ],
+    ["a reference to nothing", schemaFile({ $ref: "#/$defs/none" }), "#/$defs/none"],
+    ["an asynchronous one", schemaFile({ $async: true }), "$async"],
+  ])("%s", (_name, schema, problem) => {
+    let fault: unknown
+    try {
+      validator({ schema })
+    } catch (error) {
+      fault = error
+    }
+    expect(fault).toBeInstanceOf(HooklineError)
+    const { code, message } = fault as HooklineError
+    expect(code).toBe("config")
+    expect(message).toContain(schema)
+    expect(message).toContain(problem)
+  })
+})

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test"
+import { addressTest, parseNetwork, senderAddress } from "./addresses.ts"
+
+test.each([
+  ["192.0.2.7", "192.0.2.7", true],
+  ["192.0.2.7", "192.0.2.8", false],
+  ["10.0.0.0/8", "10.255.0.1", true],
+  ["10.0.0.0/8", "11.0.0.1", false],
+  ["10.1.2.3/8", "10.200.0.1", true],
+  ["0.0.0.0/0", "198.51.100.1", true],
+  ["0.0.0.0/0", "2001:db8::1", false],
+  ["2001:db8::/32", "2001:db8:1::1", true],
+  ["2001:db8::/32", "2001:db9::1", false],
+  ["::1", "::1", true],
+  ["10.0.0.0/8", "::ffff:10.0.0.1", true],
+  ["::ffff:10.0.0.0/104", "10.0.0.1", true],
+  ["::ffff:10.0.0.1", "10.0.0.1", true],
+  ["::/0", "10.0.0.1", false],
+  ["10.0.0.0/8", "unknown", false],
+  ["10.0.0.0/8", "", false],
+])("%s has %s: %p", (network, address, inside) => {
+  expect(addressTest([network])(address)).toBe(inside)
+})
+
+test.each([
+  "",
+  "10.0.0",
+  "10",
+  "0x0a000001",
+  "010.0.0.1",
+  "10.0.0.0/33",
+  "10.0.0.0/",
+  "10.0.0.0/-1",
+  "::/129",
+  "host",
+  "10.0.0.1:80",
+])("%p is neither address nor network", (text) => {
+  expect(parseNetwork(text)).toBeUndefined()
+})
+
+describe("the sender behind proxies", () => {
+  const trusted = addressTest(["10.0.0.0/8", "2001:db8::/32"])
+
+  test.each([
+    ["a peer that is no proxy counts itself, whatever it says", "198.51.100.1", "192.0.2.1", "198.51.100.1"],
+    ["a proxy that says nothing counts itself", "10.0.0.1", null, "10.0.0.1"],
+    ["the address that a proxy names", "10.0.0.1", "192.0.2.1", "192.0.2.1"],
+    ["what the sender wrote before it proves nothing", "10.0.0.1", "203.0.113.9, 192.0.2.1", "192.0.2.1"],
+    ["through several proxies", "10.0.0.1", "203.0.113.9,192.0.2.1, 10.0.0.3", "192.0.2.1"],
+    ["proxies alone: the first of them", "10.0.0.1", "10.0.0.4, 10.0.0.3", "10.0.0.4"],
+    ["an entry that is no address ends the search", "10.0.0.1", "192.0.2.1, unknown, 10.0.0.3", "10.0.0.3"],
+    ["an empty header", "10.0.0.1", "", "10.0.0.1"],
+    ["with a port", "10.0.0.1", "192.0.2.1:4711", "192.0.2.1"],
+    ["IPv6 with brackets and a port", "10.0.0.1", "[2001:db9::7]:4711", "2001:db9::7"],
+    ["a proxy that is seen as IPv4-mapped", "::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"],
+  ])("%s", (_name, peer, forwardedFor, sender) => {
+    expect(senderAddress(peer, forwardedFor, trusted)).toBe(sender)
+  })
+})

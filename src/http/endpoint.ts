@@ -1,0 +1,123 @@
+// Hot path: every event passes here.
+import type { Rejected, RequestInfo } from "../event.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import { problem, REFUSALS } from "./answer.ts"
+import { decodeBody, readBody } from "./body.ts"
+import { decoderFor, type Decoder } from "./content-coding.ts"
+import type { InFlight } from "./in-flight.ts"
+import { ReceivedRequest, type Target } from "./received-request.ts"
+import type { Route } from "./route.ts"
+
+/** What all endpoints share. */
+export interface EndpointDeps {
+  readonly inFlight: InFlight
+  readonly bodyTimeoutMs: number
+  /** How long a kept-alive connection may be idle. */
+  readonly idleTimeoutS: number
+  /** Whether nothing new is to be taken. */
+  readonly draining: () => boolean
+  readonly log: Logger
+  readonly metrics: (pipelineId: string) => PipelineMetrics
+}
+
+/** Answers the requests for one path. */
+export type Endpoint = (
+  request: Request,
+  server: Bun.Server<undefined>,
+  target: Target,
+) => Response | Promise<Response>
+
+/** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
+export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
+  const { pipeline, maxBodyBytes, contentTypes, allows, trustsProxy, handle } = route
+  const { inFlight, bodyTimeoutMs, idleTimeoutS, draining, log } = deps
+  const metrics = deps.metrics(pipeline)
+  // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
+  const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
+  const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs }
+  const { status, init, body: responseBody } = prepareResponse(route.response)
+
+  const refuse = (rejected: Rejected, request: RequestInfo, close = false): Response => {
+    metrics.answered(rejected.status)
+    metrics.ended("rejected", rejected.reason)
+    logRefusal(log, pipeline, rejected, request)
+    return problem(rejected, close)
+  }
+
+  const take = async (
+    request: Request,
+    server: Bun.Server<undefined>,
+    info: RequestInfo,
+    decode: Decoder | undefined,
+  ): Promise<Response> => {
+    const receivedAtMs = Date.now()
+    const share = inFlight.enter()
+    try {
+      if (slowBodies) server.timeout(request, 0)
+      let body = await readBody(request, share, limits)
+      if (slowBodies) server.timeout(request, idleTimeoutS)
+      if (typeof body !== "string" && decode !== undefined)
+        body = decodeBody(body, decode, share, maxBodyBytes)
+      if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout")
+      const outcome = await handle({ body, receivedAtMs, request: info })
+      if (outcome.kind === "rejected") {
+        metrics.answered(outcome.status)
+        return problem(outcome, false)
+      }
+      metrics.answered(status)
+      return new Response(responseBody, init)
+    } catch (error) {
+      log.error({ err: error, pipeline, path: info.path }, "an event was not taken because of a fault")
+      metrics.answered(REFUSALS.internal.status)
+      metrics.ended("rejected", REFUSALS.internal.reason)
+      return problem(REFUSALS.internal, false)
+    } finally {
+      share.release()
+    }
+  }
+
+  return (request, server, target) => {
+    const info = new ReceivedRequest(request, server, target, trustsProxy)
+    if (request.method !== "POST") return refuse(REFUSALS.method_not_allowed, info)
+    if (draining()) return refuse(REFUSALS.draining, info, true)
+    if (allows !== undefined && !allows(info.remoteAddress)) return refuse(REFUSALS.address_not_allowed, info)
+    const { headers } = request
+    if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type")))) {
+      return refuse(REFUSALS.content_type, info)
+    }
+    const decode = decoderFor(headers.get("content-encoding"))
+    if (decode === "unknown") return refuse(REFUSALS.content_encoding, info)
+    return take(request, server, info, decode)
+  }
+}
+
+/** One line a refusal. What the sender made up is left out, but for the path; a sender that left is nothing to report. */
+export function logRefusal(
+  log: Logger,
+  pipeline: string | undefined,
+  { status, reason }: Rejected,
+  { method, path, remoteAddress }: RequestInfo,
+): void {
+  const level = reason === REFUSALS.client_closed.reason ? "debug" : "info"
+  log[level]({ pipeline, status, reason, method, path, remote_address: remoteAddress }, "request refused")
+}
+
+/** The answer for what is taken, as far as it can be made ahead. */
+function prepareResponse({ status, body, contentType }: Route["response"]): {
+  readonly status: number
+  readonly body: string | null
+  readonly init: ResponseInit
+} {
+  const headers = contentType === undefined ? undefined : { "Content-Type": contentType }
+  return {
+    status,
+    body: body === "" ? null : body,
+    init: headers === undefined ? { status } : { status, headers },
+  }
+}
+
+/** The media type without its parameters, in lower case; empty when there is none. */
+function mediaType(contentType: string | null): string {
+  return (contentType ?? "").split(";", 1)[0]!.trim().toLowerCase()
+}

@@ -1,0 +1,67 @@
+// Hot path: made for every event; what isn't asked for costs nothing.
+import type { RequestInfo } from "../event.ts"
+import { senderAddress } from "./addresses.ts"
+
+/** A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped. */
+export interface Target {
+  readonly path: string
+  readonly query: string
+}
+
+const SLASH = 47
+
+/**
+ * Takes a request's URL apart: `http://host/path?query`, or `/path?query` where the Host header is missing or is no
+ * host's name.
+ */
+export function targetOf(url: string): Target {
+  const start = url.charCodeAt(0) === SLASH ? 0 : url.indexOf("/", "https://".length)
+  const mark = url.indexOf("?", start)
+  return mark === -1
+    ? { path: url.slice(start), query: "" }
+    : { path: url.slice(start, mark), query: url.slice(mark + 1) }
+}
+
+/** A request as the processors see it. */
+export class ReceivedRequest implements RequestInfo {
+  readonly path: string
+  readonly query: string
+  readonly #request: Request
+  readonly #server: Bun.Server<undefined>
+  readonly #trustsProxy: ((address: string) => boolean) | undefined
+  #remoteAddress: string | undefined
+
+  constructor(
+    request: Request,
+    server: Bun.Server<undefined>,
+    { path, query }: Target,
+    trustsProxy: ((address: string) => boolean) | undefined,
+  ) {
+    this.path = path
+    this.query = query
+    this.#request = request
+    this.#server = server
+    this.#trustsProxy = trustsProxy
+  }
+
+  get method(): string {
+    return this.#request.method
+  }
+
+  get headers(): Headers {
+    return this.#request.headers
+  }
+
+  /** `unknown` when it is first asked for after the sender has gone. */
+  get remoteAddress(): string {
+    return (this.#remoteAddress ??= this.#findAddress())
+  }
+
+  #findAddress(): string {
+    const peer = this.#server.requestIP(this.#request)?.address
+    if (peer === undefined) return "unknown"
+    return this.#trustsProxy === undefined
+      ? peer
+      : senderAddress(peer, this.headers.get("x-forwarded-for"), this.#trustsProxy)
+  }
+}

@@ -1,0 +1,43 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { HooklineError } from "../errors.ts"
+import type { Route } from "./route.ts"
+
+/**
+ * Reads what a TLS listener needs. With a client CA, connections without a certificate that it signed are refused.
+ *
+ * @throws HooklineError `config` naming the key and the file that can't be read or is not what it should be
+ */
+export function readTls({ pipeline, tls }: Route): Bun.TLSOptions | undefined {
+  if (tls === undefined) return undefined
+  const read = <T>(
+    key: string,
+    file: string,
+    parse: (pem: string) => T,
+  ): readonly [pem: string, parsed: T] => {
+    try {
+      const pem = readFileSync(file, "utf8")
+      return [pem, parse(pem)]
+    } catch (error) {
+      const reason = (error as Error).message
+      throw new HooklineError("config", `pipeline ${pipeline}: ${key} ${file}: ${reason}`, { cause: error })
+    }
+  }
+  const [cert, certificate] = read("tls_certificate", tls.certificate, parseCertificate)
+  const [key] = read("tls_key", tls.key, (pem) => checkKey(pem, certificate))
+  if (tls.clientCa === undefined) return { cert, key }
+  const [ca] = read("tls_client_ca", tls.clientCa, parseCertificate)
+  return { cert, key, ca, requestCert: true, rejectUnauthorized: true }
+}
+
+function parseCertificate(pem: string): X509Certificate {
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("there is no certificate in it (PEM)")
+  return new X509Certificate(pem)
+}
+
+function checkKey(pem: string, certificate: X509Certificate): KeyObject {
+  if (!pem.includes("PRIVATE KEY-----")) throw new Error("there is no private key in it (PEM)")
+  const key = createPrivateKey(pem)
+  if (!certificate.checkPrivateKey(key)) throw new Error("it is not the key of tls_certificate")
+  return key
+}

@@ -1,0 +1,85 @@
+// The tokens of JSON that have an inside. Each function checks one that begins at `at` and gives the position after it, or,
+// where it breaks off, `~position` of the byte that can't stand there, which is negative.
+import { BACKSLASH, MINUS, QUOTE, SOLIDUS, ZERO, byteAt } from "./bytes.ts"
+
+/** A string, from after its opening quote to after its closing one. */
+export function endOfString(bytes: Uint8Array, at: number): number {
+  for (;;) {
+    while (at < bytes.length && PLAIN[bytes[at]!] === 1) at++
+    const byte = byteAt(bytes, at)
+    if (byte === QUOTE) return at + 1
+    if (byte !== BACKSLASH) return ~at
+    at = endOfEscape(bytes, at + 1)
+    if (at < 0) return at
+  }
+}
+
+/** 1 for each byte that stands for itself in a string: all but control characters, the quote and the backslash. */
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
+)
+
+function endOfEscape(bytes: Uint8Array, at: number): number {
+  switch (byteAt(bytes, at)) {
+    case QUOTE:
+    case BACKSLASH:
+    case SOLIDUS:
+    case 0x62: // b
+    case 0x66: // f
+    case 0x6e: // n
+    case 0x72: // r
+    case 0x74: // t
+      return at + 1
+    case 0x75: // u
+      for (let digit = at + 1; digit <= at + 4; digit++) {
+        if (!isHexDigit(byteAt(bytes, digit))) return ~digit
+      }
+      return at + 5
+    default:
+      return ~at
+  }
+}
+
+export function endOfNumber(bytes: Uint8Array, at: number): number {
+  if (bytes[at] === MINUS) at++
+  if (byteAt(bytes, at) === ZERO) at++
+  else at = endOfDigits(bytes, at)
+  if (at >= 0 && byteAt(bytes, at) === 0x2e) at = endOfDigits(bytes, at + 1)
+  if (at >= 0 && (byteAt(bytes, at) | 0x20) === 0x65) {
+    at++
+    const sign = byteAt(bytes, at)
+    if (sign === 0x2b || sign === MINUS) at++
+    at = endOfDigits(bytes, at)
+  }
+  return at
+}
+
+function endOfDigits(bytes: Uint8Array, at: number): number {
+  if (!isDigit(byteAt(bytes, at))) return ~at
+  do at++
+  while (isDigit(byteAt(bytes, at)))
+  return at
+}
+
+/** true, false or null. */
+export function endOfWord(bytes: Uint8Array, at: number): number {
+  const letters = byteAt(bytes, at) === TRUE[0] ? TRUE : byteAt(bytes, at) === FALSE[0] ? FALSE : NULL
+  for (const letter of letters) {
+    if (byteAt(bytes, at) !== letter) return ~at
+    at++
+  }
+  return at
+}
+
+const TRUE = Buffer.from("true")
+const FALSE = Buffer.from("false")
+const NULL = Buffer.from("null")
+
+export function isDigit(byte: number): boolean {
+  return byte >= ZERO && byte <= 0x39
+}
+
+function isHexDigit(byte: number): boolean {
+  const lower = byte | 0x20
+  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66)
+}

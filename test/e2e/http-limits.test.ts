@@ -1,0 +1,167 @@
+import { expect, test } from "bun:test"
+import { gzipSync } from "node:zlib"
+import { Accepted } from "../../src/event.ts"
+import { inChunks, serve } from "../support/http-server.ts"
+import { openSocket, post } from "../support/http-socket.ts"
+
+const accepted = new Accepted({ partition: 0, offset: 0 })
+
+/** A handler whose events wait until they are let go. */
+function gate(): { handle: () => Promise<Accepted>; entered: Promise<void>; open: () => void } {
+  const entered = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
+  return {
+    handle: async () => {
+      entered.resolve()
+      await opened.promise
+      return accepted
+    },
+    entered: entered.promise,
+    open: opened.resolve,
+  }
+}
+
+const send = (url: string, body: string | ReadableStream): Promise<Response> =>
+  fetch(`${url}/webhook`, { method: "POST", body })
+
+test("a full in-flight budget is answered 503 with Retry-After until an answer frees it", async () => {
+  const { handle, entered, open } = gate()
+  await using it = serve({ handle }, { maxInFlightBytes: 1000 })
+  const first = send(it.url, "x".repeat(600))
+  await entered
+  expect(it.servers.inFlight()).toEqual({ requests: 1, bytes: 600 })
+  for (const body of ["x".repeat(401), inChunks(["x".repeat(401)])]) {
+    const answer = await send(it.url, body)
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"])
+  }
+  const fits = send(it.url, "x".repeat(400))
+  open()
+  expect([(await first).status, (await fits).status]).toEqual([200, 200])
+  expect((await send(it.url, "x".repeat(401))).status).toBe(200)
+  expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+  expect(it.log.map(({ reason }) => reason)).toEqual(["in_flight_full", "in_flight_full"])
+})
+
+test("what a body decodes to has to fit into the budget beside it", async () => {
+  await using it = serve({}, { maxInFlightBytes: 1000 })
+  const post = (size: number): Promise<Response> =>
+    fetch(`${it.url}/webhook`, {
+      method: "POST",
+      body: gzipSync(new Uint8Array(size)),
+      headers: { "Content-Encoding": "gzip" },
+    })
+  expect((await post(900)).status).toBe(200)
+  expect((await post(1000)).status).toBe(503)
+  expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+})
+
+test.each([
+  ["declared", post("Content-Length: 100"), "x"],
+  ["chunked", post("Transfer-Encoding: chunked"), "1\r\nx\r\n"],
+])(
+  "a %s body that drips is answered 408 after body_timeout, and the connection closed",
+  async (_, head, drop) => {
+    await using it = serve({}, { bodyTimeoutMs: 300 })
+    using socket = await openSocket(it.port)
+    const start = performance.now()
+    socket.send(head)
+    const dripping = setInterval(() => socket.send(drop), 50)
+    const answer = await socket.ended.finally(() => clearInterval(dripping))
+    expect(performance.now() - start).toBeWithin(290, 900)
+    expect(answer).toStartWith("HTTP/1.1 408 ")
+    expect(answer).toContain("Connection: close")
+    expect(answer).toContain("application/problem+json")
+    expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+    expect(it.log).toMatchObject([{ reason: "body_timeout", remote_address: "127.0.0.1" }])
+    expect(it.events).toHaveLength(0)
+  },
+)
+
+test("a body that comes late but in time is taken, and the connection serves on", async () => {
+  await using it = serve()
+  using socket = await openSocket(it.port)
+  socket.send(post("Content-Length: 4"))
+  await Bun.sleep(20)
+  socket.send("ab")
+  await Bun.sleep(20)
+  socket.send("cd")
+  await socket.until(/ 200 .*\r\n\r\n/s)
+  socket.send(post("Content-Length: 2") + "ef")
+  await socket.until(/ 200 .* 200 /s)
+  expect(it.events.map((event) => Buffer.from(event.body).toString())).toEqual(["abcd", "ef"])
+})
+
+test("a client that leaves within its body holds nothing and gives no event", async () => {
+  await using it = serve()
+  {
+    using socket = await openSocket(it.port)
+    socket.send(`${post("Content-Length: 100")}x`)
+    while (it.servers.inFlight().bytes !== 100) await Bun.sleep(1)
+  }
+  while (it.servers.inFlight().requests > 0) await Bun.sleep(1)
+  expect(it.servers.inFlight().bytes).toBe(0)
+  expect(it.events).toHaveLength(0)
+  expect(it.log).toMatchObject([{ level: 20, reason: "client_closed", status: 499 }])
+})
+
+test("a client that leaves while its event is published holds nothing after", async () => {
+  const { handle, entered, open } = gate()
+  await using it = serve({ handle })
+  {
+    using socket = await openSocket(it.port)
+    socket.send(`${post("Content-Length: 2")}{}`)
+    await entered
+  }
+  open()
+  while (it.servers.inFlight().requests > 0) await Bun.sleep(1)
+  expect(it.servers.inFlight().bytes).toBe(0)
+  expect((await send(it.url, "{}")).status).toBe(200)
+})
+
+test("draining finishes what was accepted and lets nobody in", async () => {
+  const { handle, entered, open } = gate()
+  await using it = serve({ handle })
+  using begun = await openSocket(it.port)
+  begun.send("POST /webhook HTTP/1.1\r\nHost: local")
+  using idle = await openSocket(it.port)
+  idle.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+  await idle.until(/\}$/)
+  const first = send(it.url, "{}")
+  await entered
+
+  const drained = it.servers.drain(10_000)
+  begun.send("host\r\nContent-Length: 2\r\n\r\n{}")
+  const refused = await begun.ended
+  expect(refused).toStartWith("HTTP/1.1 503 ")
+  expect(refused).toMatch(/Retry-After: 1\r\n/)
+  expect(refused).toMatch(/Connection: close\r\n/)
+  await idle.ended
+  await expect(openSocket(it.port)).rejects.toThrow("ECONNREFUSED")
+  expect(it.servers.inFlight().requests).toBe(1)
+  open()
+  expect((await first).status).toBe(200)
+  await drained
+  expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+})
+
+test("draining does not wait for a header section that never ends", async () => {
+  await using it = serve()
+  using socket = await openSocket(it.port)
+  socket.send("POST /webhook HTTP/1.1\r\nHost: local")
+  expect((await send(it.url, "{}")).status).toBe(200)
+  await it.servers.drain(10_000)
+  expect(await socket.ended).toBe("")
+})
+
+test("draining ends at its time, whatever is still going on", async () => {
+  const { handle, entered, open } = gate()
+  await using it = serve({ handle })
+  using socket = await openSocket(it.port)
+  socket.send(`${post("Content-Length: 2")}{}`)
+  await entered
+  const start = performance.now()
+  await it.servers.drain(100)
+  expect(performance.now() - start).toBeWithin(95, 600)
+  expect(await socket.ended).toBe("")
+  open()
+})

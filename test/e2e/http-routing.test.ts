@@ -1,0 +1,240 @@
+import { expect, test } from "bun:test"
+import { createServer, type AddressInfo } from "node:net"
+import type { HooklineError } from "../../src/errors.ts"
+import { Accepted, Dropped, Rejected, type Event } from "../../src/event.ts"
+import { addressTest } from "../../src/http/addresses.ts"
+import { freePort, serve } from "../support/http-server.ts"
+import { openSocket } from "../support/http-socket.ts"
+
+const send = (url: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(url, { method: "POST", body: "{}", ...init })
+
+async function problemOf(answer: Response): Promise<object> {
+  expect(answer.headers.get("content-type")).toBe("application/problem+json")
+  return (await answer.json()) as object
+}
+
+test("an event is handed on with its bytes and what is known of its request, and answered 200 with nothing", async () => {
+  let remoteAddress: string | undefined
+  const seen: Event[] = []
+  await using it = serve({
+    handle: async (event) => {
+      seen.push(event)
+      remoteAddress = event.request.remoteAddress
+      return new Accepted({ partition: 0, offset: 0 })
+    },
+  })
+  const before = Date.now()
+  const body = new Uint8Array([0, 255, 10, 13, 0xc3])
+  const answer = await send(`${it.url}/webhook?a=%20b&c`, { body, headers: { "X-Two": "é" } })
+  expect([answer.status, await answer.text(), answer.headers.get("content-type")]).toEqual([200, "", null])
+  const { request, ...event } = seen[0]!
+  expect(event.body).toEqual(body)
+  expect(event.receivedAtMs).toBeWithin(before, Date.now() + 1)
+  expect([request.method, request.path, request.query, remoteAddress]).toEqual([
+    "POST",
+    "/webhook",
+    "a=%20b&c",
+    "127.0.0.1",
+  ])
+  expect(request.headers.get("x-two")).toBe("é")
+  expect(await it.counts()).toEqual(['hookline_http_requests_total{pipeline="hooks",status="200"} 1'])
+  expect(it.log).toEqual([])
+})
+
+test("headers and address are still there after the acknowledgement", async () => {
+  let seen: unknown
+  await using it = serve({
+    handle: async ({ request }) => {
+      await Bun.sleep(1)
+      seen = [request.headers.get("x-one"), request.remoteAddress]
+      return new Dropped("unwanted")
+    },
+  })
+  await send(`${it.url}/webhook`, { headers: { "X-One": "1" } })
+  expect(seen).toEqual(["1", "127.0.0.1"])
+})
+
+test("the configured answer is given to accepted and dropped events", async () => {
+  const response = { status: 202, body: '{"ok":true}', contentType: "application/json" }
+  await using it = serve([
+    { response },
+    { response, path: "/dropped", handle: async () => new Dropped("unwanted") },
+  ])
+  for (const [i, path] of ["/webhook", "/dropped"].entries()) {
+    const answer = await send(it.servers.urls[i]! + path)
+    expect([answer.status, await answer.text(), answer.headers.get("content-type")]).toEqual([
+      202,
+      '{"ok":true}',
+      "application/json",
+    ])
+  }
+})
+
+test("a rejection is answered as a problem document with its headers; its log detail is not told", async () => {
+  const rejected = new Rejected(401, "bad_signature", "Signature missing.", {
+    logDetail: "secret 2",
+    headers: { "WWW-Authenticate": "Basic" },
+  })
+  await using it = serve({ handle: async () => rejected })
+  const answer = await send(`${it.url}/webhook`)
+  expect(answer.status).toBe(401)
+  expect(answer.headers.get("www-authenticate")).toBe("Basic")
+  expect(await problemOf(answer)).toEqual({
+    type: "about:blank",
+    title: "Unauthorized",
+    status: 401,
+    detail: "Signature missing.",
+  })
+})
+
+test("a fault is answered 500 without what it was; the log has the stack", async () => {
+  await using it = serve({ handle: () => Promise.reject(new Error("broker-7 is on fire")) })
+  const answer = await send(`${it.url}/webhook`)
+  expect(answer.status).toBe(500)
+  expect(JSON.stringify(await problemOf(answer))).not.toContain("broker-7")
+  expect(JSON.stringify(it.log)).toMatch(/broker-7 is on fire.*http-routing\.test/)
+  expect(await it.counts()).toEqual([
+    'hookline_http_requests_total{pipeline="hooks",status="500"} 1',
+    'hookline_events_total{pipeline="hooks",outcome="rejected",reason="internal"} 1',
+  ])
+  expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+})
+
+test("a path that no pipeline has is answered 404", async () => {
+  await using it = serve()
+  const answer = await send(`${it.url}/elsewhere?token=1`)
+  expect(answer.status).toBe(404)
+  expect(await problemOf(answer)).toMatchObject({ title: "Not Found", status: 404 })
+  expect(await it.counts()).toEqual(['hookline_http_requests_total{pipeline="",status="404"} 1'])
+  expect(it.log).toEqual([
+    {
+      level: 30,
+      status: 404,
+      reason: "unknown_path",
+      method: "POST",
+      path: "/elsewhere",
+      remote_address: "127.0.0.1",
+      msg: "request refused",
+    },
+  ])
+})
+
+test.each(["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])(
+  "%s on a pipeline's path is answered 405 with Allow",
+  async (method) => {
+    await using it = serve()
+    using socket = await openSocket(it.port)
+    socket.send(`${method} /webhook HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    const answer = await socket.until(method === "HEAD" ? /\r\n\r\n$/ : /\}$/)
+    expect(answer).toStartWith("HTTP/1.1 405 ")
+    expect(answer).toContain("\r\nAllow: POST\r\n")
+    expect(it.events).toHaveLength(0)
+  },
+)
+
+test("pipelines share a port by path: the exact one before the longest prefix", async () => {
+  const port = await freePort()
+  const paths = ["/*", "/hooks/*", "/hooks/deep/*", "/hooks/exact", "/webhook"]
+  const seen: string[] = []
+  await using it = serve(
+    paths.map((path) => ({
+      port,
+      path,
+      pipeline: path,
+      handle: async ({ request }) => {
+        seen.push(`${request.path} ${path}`)
+        return new Dropped("seen")
+      },
+    })),
+  )
+  for (const path of ["/webhook", "/hooks/exact", "/hooks/a", "/hooks/", "/hooks", "/hooks/deep/a/b", "/"]) {
+    expect((await send(it.url + path)).status).toBe(200)
+  }
+  expect(seen).toEqual([
+    "/webhook /webhook",
+    "/hooks/exact /hooks/exact",
+    "/hooks/a /hooks/*",
+    "/hooks/ /hooks/*",
+    "/hooks /*",
+    "/hooks/deep/a/b /hooks/deep/*",
+    "/ /*",
+  ])
+})
+
+test("routes of several ports each listen on their own", async () => {
+  await using it = serve([{}, { path: "/other" }])
+  const [first, second] = it.servers.urls
+  expect(first).not.toBe(second)
+  expect((await send(`${first}/webhook`)).status).toBe(200)
+  expect((await send(`${second}/other`)).status).toBe(200)
+  expect((await send(`${second}/webhook`)).status).toBe(404)
+})
+
+test("a port in use is told by host and port, and no other listener is left open", async () => {
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
+  const { port } = taken.address() as AddressInfo
+  const free = await freePort()
+  try {
+    serve([{ port: free }, { port }])
+    throw new Error("it listens")
+  } catch (error) {
+    expect((error as HooklineError).code).toBe("listen")
+    expect((error as HooklineError).message).toStartWith(
+      `can't listen on 127.0.0.1:${port}: the port is in use;`,
+    )
+  } finally {
+    taken.close()
+  }
+  await using again = serve({ port: free })
+  expect(again.port).toBe(free)
+})
+
+test("a host that is none of this machine's is told", () => {
+  expect(() => serve({ host: "203.0.113.9", port: 47_113 })).toThrow(
+    "can't listen on 203.0.113.9:47113: the host is not an address of this machine",
+  )
+})
+
+test("two pipelines on one port and path are refused", async () => {
+  const port = await freePort()
+  expect(() => serve([{ port }, { port }])).toThrow(
+    `several pipelines have the path /webhook on 127.0.0.1:${port}`,
+  )
+})
+
+test("an address that is not allowed is answered 403, also when it claims another one", async () => {
+  await using it = serve({ allows: addressTest(["192.0.2.0/24"]) })
+  const answer = await send(`${it.url}/webhook`, { headers: { "X-Forwarded-For": "192.0.2.1" } })
+  expect(answer.status).toBe(403)
+  expect(it.log).toMatchObject([{ reason: "address_not_allowed", remote_address: "127.0.0.1" }])
+  expect(it.events).toHaveLength(0)
+})
+
+test("behind a trusted proxy the address that it names is the sender's", async () => {
+  await using it = serve({ allows: addressTest(["192.0.2.0/24"]), trustsProxy: addressTest(["127.0.0.1"]) })
+  const from = async (forwarded: string): Promise<number> =>
+    (await send(`${it.url}/webhook`, { headers: { "X-Forwarded-For": forwarded } })).status
+  expect(await from("192.0.2.1")).toBe(200)
+  expect(await from("192.0.2.1, 198.51.100.1")).toBe(403)
+  expect(it.events.map((event) => event.request.remoteAddress)).toEqual(["192.0.2.1"])
+})
+
+test("a content type that is not listed is answered 415", async () => {
+  await using it = serve({ contentTypes: ["application/json"] })
+  const status = async (type: string): Promise<number> =>
+    (await send(`${it.url}/webhook`, { headers: { "Content-Type": type } })).status
+  expect(await status("application/json")).toBe(200)
+  expect(await status("Application/JSON; charset=utf-8")).toBe(200)
+  expect(await status("text/plain")).toBe(415)
+  expect((await fetch(`${it.url}/webhook`, { method: "POST" })).status).toBe(415)
+})
+
+test("a Host header that is no host's name changes nothing", async () => {
+  await using it = serve()
+  using socket = await openSocket(it.port)
+  socket.send("POST /webhook?q HTTP/1.1\r\nHost: a/b?c\r\nContent-Length: 2\r\n\r\n{}")
+  expect(await socket.until(/\r\n\r\n/)).toStartWith("HTTP/1.1 200 ")
+  expect(it.events[0]!.request).toMatchObject({ path: "/webhook", query: "q" })
+})

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { freePort, serve } from "../support/http-server.ts"
+import { openSocket, post } from "../support/http-socket.ts"
+import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "hookline-tls-"))
+let files: Certificates
+beforeAll(async () => {
+  files = await makeCertificates(folder)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const trusting = (tls: object = {}): object => ({
+  method: "POST",
+  body: "{}",
+  tls: { ca: Bun.file(files.ca), ...tls },
+})
+
+test("a port with a certificate speaks HTTPS, and plain HTTP there does no harm", async () => {
+  await using it = serve({ tls: { ...files.server, clientCa: undefined } })
+  expect(it.url).toStartWith("https://")
+  using plain = await openSocket(it.port)
+  plain.send(`${post("Content-Length: 2")}{}`)
+  expect(await plain.ended).not.toContain("200")
+  const answer = await fetch(`https://127.0.0.1:${it.port}/webhook`, trusting())
+  expect(answer.status).toBe(200)
+  expect(it.events).toHaveLength(1)
+})
+
+test("with a client CA a sender without its certificate, or with another's, is not let in", async () => {
+  await using it = serve({ tls: { ...files.server, clientCa: files.ca } })
+  const url = `https://127.0.0.1:${it.port}/webhook`
+  await expect(fetch(url, trusting())).rejects.toThrow()
+  const { certificate, key } = files.client
+  const other = { cert: Bun.file(files.otherCa), key: Bun.file(files.otherCa.replace(/pem$/, "key")) }
+  await expect(fetch(url, trusting(other))).rejects.toThrow()
+  const answer = await fetch(url, trusting({ cert: Bun.file(certificate), key: Bun.file(key) }))
+  expect(answer.status).toBe(200)
+  expect(it.events).toHaveLength(1)
+})
+
+test("a file that is missing or not what it should be is told by its key and name", () => {
+  const garbage = join(folder, "garbage.pem")
+  writeFileSync(garbage, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+  const { certificate, key } = files.server
+  const cases = [
+    [{ certificate: `${folder}/none`, key, clientCa: undefined }, `tls_certificate ${folder}/none: ENOENT`],
+    [{ certificate: garbage, key, clientCa: undefined }, `tls_certificate ${garbage}: `],
+    [
+      { certificate: key, key, clientCa: undefined },
+      `tls_certificate ${key}: there is no certificate in it (PEM)`,
+    ],
+    [
+      { certificate, key: certificate, clientCa: undefined },
+      `tls_key ${certificate}: there is no private key`,
+    ],
+    [{ certificate, key: files.client.key, clientCa: undefined }, "it is not the key of tls_certificate"],
+    [{ certificate, key, clientCa: key }, `tls_client_ca ${key}: there is no certificate in it (PEM)`],
+  ] as const
+  for (const [tls, message] of cases)
+    expect(() => serve({ tls })).toThrow(
+      `pipeline hooks: ${message}`.slice(message.startsWith("it ") ? 16 : 0),
+    )
+})
+
+test("routes of one port with different TLS settings are refused", async () => {
+  const port = await freePort()
+  const tls = { ...files.server, clientCa: undefined }
+  expect(() => serve([{ port }, { port, path: "/other", tls }])).toThrow("but not their TLS settings")
+})

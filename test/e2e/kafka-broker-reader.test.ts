@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import type { LogReader, ReadFrom, StoredRecord } from "../../src/brokers/broker.ts"
+import { openKafkaReader } from "../../src/brokers/kafka-reader.ts"
+import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
+import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
+
+// The first test that wants a Kafka waits for its start.
+setDefaultTimeout(60_000)
+
+const kafka = await kafkaForTests()
+const text = ({ value }: StoredRecord): string => Buffer.from(value).toString()
+
+async function publish(topic: string, values: readonly string[], keyed = false): Promise<void> {
+  await using broker = openTestBroker(kafka!, { compression_type: "lz4" })
+  for (const value of values) {
+    const key = keyed ? Buffer.from(value) : undefined
+    await broker.publish(
+      { topic, key, value: Buffer.from(value), headers: [["n", Buffer.from(value)]] },
+      Date.now() + 10_000,
+    )
+  }
+}
+
+describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
+  let reader: LogReader
+  beforeAll(() => {
+    reader = openKafkaReader(kafkaOptions(kafka!.bootstrapServers))
+  })
+  afterAll(() => reader.close())
+
+  const readAll = (topic: string, from: ReadFrom): Promise<StoredRecord[]> =>
+    Array.fromAsync(reader.read(topic, { from, follow: false, signal: new AbortController().signal }))
+
+  test("yields all of it from the beginning, with what was published, and ends", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    await publish(topic, ["a", "b", "c"], true)
+    const read = await readAll(topic, "beginning")
+    expect(read.map((record) => [record.topic, record.partition, record.offset, text(record)])).toEqual([
+      [topic, 0, 0, "a"],
+      [topic, 0, 1, "b"],
+      [topic, 0, 2, "c"],
+    ])
+    expect(read.map(({ key }) => Buffer.from(key!).toString())).toEqual(["a", "b", "c"])
+    expect(read[0]!.headers.map(([name, value]) => [name, Buffer.from(value).toString()])).toEqual([
+      ["n", "a"],
+    ])
+    expect(Math.abs(read[0]!.timestampMs - Date.now())).toBeLessThan(60_000)
+  })
+
+  test("begins at an offset, within a batch too, and yields nothing from the end", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    await using broker = openTestBroker(kafka!)
+    await Promise.all(
+      ["a", "b", "c", "d"].map((value) =>
+        broker.publish({ topic, value: Buffer.from(value) }, Date.now() + 10_000),
+      ),
+    )
+    expect(broker.batches).toEqual([4])
+    expect((await readAll(topic, 2)).map(text)).toEqual(["c", "d"])
+    expect((await readAll(topic, 99)).map(text)).toEqual([])
+    expect((await readAll(topic, "end")).map(text)).toEqual([])
+  })
+
+  test("yields every partition, by offset within each", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic, { partitions: 7 })
+    const values = Array.from({ length: 300 }, (_, at) => `${at}`)
+    await publish(topic, values, true)
+    const read = await readAll(topic, "beginning")
+    expect(read.map(text).toSorted()).toEqual(values.toSorted())
+    for (const records of Map.groupBy(read, ({ partition }) => partition).values()) {
+      expect(records.map(({ offset }) => offset)).toEqual(records.map((_, at) => at))
+    }
+  })
+
+  test("follows what is published later, until it is aborted", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic, { partitions: 2 })
+    await publish(topic, ["old"])
+    const abort = new AbortController()
+    const seen: string[] = []
+    const reading = (async () => {
+      for await (const record of reader.read(topic, { from: "end", follow: true, signal: abort.signal }))
+        seen.push(text(record))
+    })()
+    const live = openTestBroker(kafka!)
+    // Where the end lies is seen when reading begins: publish until the first record shows that it has.
+    let count = 0
+    await until("the first record", async () => {
+      await live.publish({ topic, value: Buffer.from(`new ${count++}`) }, Date.now() + 10_000)
+      return seen.length > 0
+    })
+    await live.close()
+    await until("the last record", () => seen.includes(`new ${count - 1}`))
+    const began = Date.now()
+    abort.abort()
+    await reading
+    expect(Date.now() - began).toBeLessThan(1000)
+    expect(seen).not.toContain("old")
+    expect(seen).toHaveLength(new Set(seen).size)
+  })
+
+  test("of a topic that does not exist fails, and does not create it", async () => {
+    const topic = freshTopic("nowhere")
+    await expect(readAll(topic, "beginning")).rejects.toMatchObject({
+      code: "no_topic",
+      message: expect.stringContaining(topic),
+    })
+    expect((await reader.topics()).map((one) => one.topic)).not.toContain(topic)
+  })
+
+  test("lists topics with their partitions and how many records they hold", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic, { partitions: 3 })
+    await publish(topic, ["a", "b", "c", "d"], true)
+    expect((await reader.topics()).find((one) => one.topic === topic)).toEqual({
+      topic,
+      partitions: 3,
+      records: 4,
+      bytes: undefined,
+    })
+  })
+
+  test("leaves no consumer group on the cluster", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    const admin = openAdmin(kafka!)
+    const before = [...(await admin.listGroups()).keys()]
+    await publish(topic, ["a"])
+    expect(await readAll(topic, "beginning")).toHaveLength(1)
+    expect([...(await admin.listGroups()).keys()]).toEqual(before)
+    await admin.close()
+  })
+
+  test("of brokers that are not there fails", async () => {
+    const lost = openKafkaReader(kafkaOptions(["127.0.0.1:1"]))
+    await expect(lost.topics()).rejects.toMatchObject({ code: "unavailable" })
+    await lost.close()
+  })
+})

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
+import type { KafkaOptions } from "../../src/brokers/kafka-connection.ts"
+import { openKafkaReader } from "../../src/brokers/kafka-reader.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
+import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
+import {
+  canStartKafka,
+  createTopic,
+  freshTopic,
+  openAdmin,
+  startKafka,
+  type OwnKafka,
+} from "../support/kafka.ts"
+
+setDefaultTimeout(60_000)
+
+const PASSWORD = "not-a-real-password"
+const REAUTHENTICATE_MS = 1000
+const plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+const scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to know its clients", () => {
+  let kafka: OwnKafka
+  let folder: string
+  let certificates: Certificates
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "hookline-certificates-"))
+    certificates = await makeCertificates(folder)
+    const keystore = async ({ certificate, key }: Certificates["server"]): Promise<string> => {
+      const file = `${certificate}.both`
+      await Bun.write(file, (await Bun.file(key).text()) + (await Bun.file(certificate).text()))
+      return file
+    }
+    const sasl = (listener: string): { [key: string]: string } => ({
+      [`listener.name.${listener}.sasl.enabled.mechanisms`]: "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+      [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plain} user_alice="${PASSWORD}" user_bob="${PASSWORD}";`,
+      [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: scram,
+      [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: scram,
+    })
+    kafka = await startKafka({
+      listeners: { TLS: "SSL", MUTUAL: "SSL", SASL: "SASL_PLAINTEXT", BOTH: "SASL_SSL", ELSEWHERE: "SSL" },
+      scram: ["SCRAM-SHA-256", "SCRAM-SHA-512"].map(
+        (mechanism) => `${mechanism}=[name=alice,password=${PASSWORD}]`,
+      ),
+      properties: {
+        ...sasl("sasl"),
+        ...sasl("both"),
+        "listener.name.sasl.scram-sha-512.connections.max.reauth.ms": `${REAUTHENTICATE_MS}`,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": await keystore(certificates.server),
+        "listener.name.elsewhere.ssl.keystore.type": "PEM",
+        "listener.name.elsewhere.ssl.keystore.location": await keystore(certificates.elsewhere),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": certificates.ca,
+        "listener.name.mutual.ssl.client.auth": "required",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:ANONYMOUS",
+      },
+    })
+  })
+  afterAll(async () => {
+    await kafka?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const tls = (): Partial<KafkaOptions> => ({ security_protocol: "ssl", ssl_ca_location: certificates.ca })
+  const mutual = (): Partial<KafkaOptions> => ({
+    ...tls(),
+    ssl_certificate_location: certificates.client.certificate,
+    ssl_key_location: certificates.client.key,
+  })
+  const alice = (
+    sasl_mechanism: KafkaOptions["sasl_mechanism"],
+    sasl_password = PASSWORD,
+  ): Partial<KafkaOptions> => ({
+    security_protocol: "sasl_plaintext",
+    sasl_mechanism,
+    sasl_username: "alice",
+    sasl_password,
+  })
+  const WAYS: readonly (readonly [string, string, () => Partial<KafkaOptions>])[] = [
+    ["TLS", "TLS", tls],
+    ["TLS with a client certificate", "MUTUAL", mutual],
+    ["SASL PLAIN", "SASL", () => alice("PLAIN")],
+    ["SCRAM-SHA-256", "SASL", () => alice("SCRAM-SHA-256")],
+    ["SCRAM-SHA-512", "SASL", () => alice("SCRAM-SHA-512")],
+    [
+      "SCRAM-SHA-512 over TLS",
+      "BOTH",
+      () => ({ ...alice("SCRAM-SHA-512"), ...tls(), security_protocol: "sasl_ssl" }),
+    ],
+  ]
+
+  test.each(WAYS)("is published to and read over %s", async (_, listener, options) => {
+    const bootstrapServers = kafka.listener(listener)
+    await using broker = openTestBroker({ bootstrapServers }, options())
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    await broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 10_000)
+    expect(broker.ready()).toBe(true)
+    expect(await readWithKcat(kafka, topic)).toHaveLength(1)
+    const reader = openKafkaReader(kafkaOptions(bootstrapServers, options()))
+    const { signal } = new AbortController()
+    const read = await Array.fromAsync(reader.read(topic, { from: "beginning", follow: false, signal }))
+    expect(read.map(({ value }) => Buffer.from(value).toString())).toEqual(["v"])
+    await reader.close()
+  })
+
+  const REFUSED: readonly (readonly [string, string, () => Partial<KafkaOptions>, RegExp])[] = [
+    ["a wrong PLAIN password", "SASL", () => alice("PLAIN", "wrong-one"), /: authentication failed$/],
+    ["a wrong SCRAM password", "SASL", () => alice("SCRAM-SHA-256", "wrong-one"), /: authentication failed$/],
+    [
+      "a CA that did not sign the broker's certificate",
+      "TLS",
+      () => ({ ...tls(), ssl_ca_location: certificates.otherCa }),
+      /certificate/,
+    ],
+    ["a broker's certificate for another host", "ELSEWHERE", tls, /Hostname|altname|does not match/i],
+    [
+      "no client certificate where one is wanted",
+      "MUTUAL",
+      tls,
+      /: (connection )?(closed|reset)|certificate required/i,
+    ],
+    ["plain text to a TLS listener", "TLS", () => ({}), /requires TLS/],
+  ]
+
+  test.each(REFUSED)(
+    "is not ready with %s, and the log says so once, without secrets",
+    async (_, listener, options, reason) => {
+      await using broker = openTestBroker({ bootstrapServers: kafka.listener(listener) }, options())
+      await until(
+        "a reason",
+        () => broker.ready() !== true && broker.ready() !== "Kafka is not connected yet",
+      )
+      expect(broker.ready()).toMatch(reason)
+      const refused = broker.publish({ topic: freshTopic(), value: Buffer.from("v") }, Date.now() + 1200)
+      await expect(refused).rejects.toMatchObject({ code: "deadline" })
+      expect(broker.log.map(({ level }) => level)).toEqual(["error"])
+      const said = JSON.stringify(broker.log) + String(broker.ready())
+      expect(said).not.toContain("wrong-one")
+      expect(said).not.toContain(PASSWORD)
+    },
+  )
+
+  test("is published to without a gap while the client has to prove itself again and again", async () => {
+    await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("SCRAM-SHA-512"))
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    const end = Date.now() + 4 * REAUTHENTICATE_MS
+    let count = 0
+    const publishAll = async (): Promise<void> => {
+      while (Date.now() < end) {
+        await broker.publish({ topic, value: Buffer.from(`${count++}`) }, Date.now() + 2000)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, publishAll))
+    const texts = (await readWithKcat(kafka, topic)).map(({ value }) => value.toString())
+    expect(texts).toHaveLength(count)
+    expect(new Set(texts).size).toBe(count)
+  })
+
+  test("refuses records for a topic that the client may not write to, and takes them once it may", async () => {
+    const topic = freshTopic("guarded")
+    await createTopic(kafka, topic)
+    const admin = openAdmin(kafka)
+    const allow = (name: string, operation: 4 | 8) =>
+      admin.createAcls({
+        creations: [
+          {
+            resourceType: ResourceTypes.TOPIC,
+            resourceName: topic,
+            resourcePatternType: ResourcePatternTypes.LITERAL,
+            principal: `User:${name}`,
+            host: "*",
+            operation,
+            permissionType: AclPermissionTypes.ALLOW,
+          },
+        ],
+      })
+    await allow("bob", AclOperations.WRITE)
+    await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("PLAIN"))
+    const publish = (): Promise<unknown> =>
+      broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 10_000)
+    await expect(publish()).rejects.toMatchObject({ code: "refused" })
+    const reader = openKafkaReader(kafkaOptions(kafka.listener("SASL"), alice("PLAIN")))
+    const { signal } = new AbortController()
+    const read = Array.fromAsync(reader.read(topic, { from: "beginning", follow: false, signal }))
+    await expect(read).rejects.toMatchObject({ code: "refused", message: expect.stringContaining(topic) })
+    await reader.close()
+    await allow("alice", AclOperations.DESCRIBE)
+    await until("seen", async () => {
+      return (await Promise.allSettled([publish()])).some((outcome) => outcome.status === "rejected")
+    })
+    await expect(publish()).rejects.toMatchObject({ code: "refused" })
+    await allow("alice", AclOperations.WRITE)
+    await until("taken", async () => (await Promise.allSettled([publish()]))[0].status === "fulfilled")
+    await admin.close()
+  })
+
+  test("a certificate file that is not there is said at once, with its key", () => {
+    const missing = { ...tls(), ssl_ca_location: join(folder, "missing.pem") }
+    expect(() => openTestBroker({ bootstrapServers: kafka.listener("TLS") }, missing)).toThrow(
+      /^ssl_ca_location: .*missing\.pem/,
+    )
+  })
+})

@@ -1,0 +1,196 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import {
+  Application,
+  BrokerSink,
+  defineComponent,
+  Dropped,
+  EmbeddedConnection,
+  Enricher,
+  integer,
+  KafkaConnection,
+  Pipeline,
+  Rejected,
+  Validator,
+  WebHookSource,
+  type PipelineParts,
+} from "../../src/index.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const quiet = { service: { log_level: "silent" } } as const
+
+function pipeline(id: string, parts: Partial<PipelineParts> & { path?: string } = {}): Pipeline {
+  return new Pipeline(id, {
+    source: WebHookSource({ host: "127.0.0.1", port: 0, path: parts.path ?? "/" }),
+    processors: parts.processors ?? [Validator(), Enricher()],
+    sink: parts.sink ?? BrokerSink({ topic: id }),
+  })
+}
+
+async function read(directory: string, topic: string): Promise<string[]> {
+  const reader = openEmbeddedReader(directory)
+  try {
+    const found: string[] = []
+    const signal = new AbortController().signal
+    for await (const { value } of reader.read(topic, { from: "beginning", follow: false, signal })) {
+      found.push(Buffer.from(value).toString())
+    }
+    return found
+  } finally {
+    await reader.close()
+  }
+}
+
+describe("an application composed in code", () => {
+  test("runs a component and a function of its user's own, in their order", async () => {
+    const Limit = defineComponent({
+      kind: "processor",
+      name: "Limit",
+      summary: "Refuses amounts over a limit.",
+      options: { max: integer({ min: 0, max: 1_000_000, default: "100", doc: "The largest amount." }) },
+      create:
+        ({ max }) =>
+        (event) => {
+          const { amount } = JSON.parse(Buffer.from(event.body).toString()) as { amount: number }
+          return amount > max ? new Rejected(422, "over_limit", "The amount is over the limit.") : event
+        },
+    })
+    const directory = join(folder.path, "own")
+    const app = new Application(quiet)
+    app.registerConnection("log", EmbeddedConnection({ directory }))
+    app.addPipeline(
+      pipeline("own", {
+        processors: [
+          Validator(),
+          Limit({ max: 10 }),
+          async (event) => {
+            await Promise.resolve()
+            return event.body.includes(0x21) ? new Dropped("shouted") : event
+          },
+          Enricher(),
+        ],
+      }),
+    )
+    const { listening } = await app.start()
+    const post = async (body: string): Promise<number> =>
+      (await fetch(listening[0]!.url, { method: "POST", body })).status
+    expect(await post('{"amount":10}')).toBe(200)
+    expect(await post('{"amount":11}')).toBe(422)
+    expect(await post('{"amount":1,"note":"!"}')).toBe(200)
+    expect(await post("{}x")).toBe(400)
+    await app.stop()
+
+    const published = await read(directory, "own")
+    expect(published).toHaveLength(1)
+    expect(JSON.parse(published[0]!)).toMatchObject({ amount: 10, source: "webhook" })
+  })
+
+  test("refuses to start when a pipeline's connection is not registered, and names both", async () => {
+    const app = new Application(quiet)
+    app.registerConnection("kafka", KafkaConnection({ bootstrap_servers: ["127.0.0.1:1"] }))
+    app.addPipeline(pipeline("orders", { sink: BrokerSink({ topic: "orders", connection: "kafak" }) }))
+    const failure = await app.start().catch((error: unknown) => error)
+    expect(failure).toMatchObject({ name: "HooklineError", code: "config", exitCode: 78 })
+    expect((failure as Error).message).toContain("orders")
+    expect((failure as Error).message).toContain("kafak")
+  })
+
+  test("refuses to start without any connection", async () => {
+    const failure = await new Application(quiet)
+      .addPipeline(pipeline("orders"))
+      .start()
+      .catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: "config" })
+    expect((failure as Error).message).toContain("connection")
+  })
+
+  test("tells wrong options all at once, in the words of the file", async () => {
+    const app = new Application(quiet)
+    app.registerConnection(
+      "log",
+      EmbeddedConnection({ directory: join(folder.path, "wrong"), retention: -5 }),
+    )
+    app.addPipeline(
+      new Pipeline("a", {
+        source: WebHookSource({ port: 70_000, path: "no-slash" }),
+        processors: [Validator({ on_invalid: "explode" as "drop" })],
+        sink: BrokerSink({}),
+      }),
+    )
+    const failure = (await app.start().catch((error: unknown) => error)) as Error
+    const lines = failure.message.split("\n")
+    expect(lines).toHaveLength(5)
+    for (const key of ["retention", "port", "path", "on_invalid", "topic"]) {
+      expect(lines.filter((line) => line.includes(` ${key}: `))).toHaveLength(1)
+    }
+  })
+
+  test("leaves nothing open when its start fails", async () => {
+    using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+    const directory = join(folder.path, "retried")
+    const attempt = (port: number): Application =>
+      new Application(quiet).registerConnection("log", EmbeddedConnection({ directory })).addPipeline(
+        new Pipeline("a", {
+          source: WebHookSource({ host: "127.0.0.1", port }),
+          processors: [Validator(), Enricher()],
+          sink: BrokerSink({ topic: "a" }),
+        }),
+      )
+    expect(
+      await attempt(other.port!)
+        .start()
+        .catch((error: unknown) => error),
+    ).toMatchObject({ code: "listen" })
+    const second = attempt(0)
+    await second.start()
+    await second.stop()
+    await second.stop()
+  })
+
+  test("can be started again after a stop", async () => {
+    const app = new Application(quiet)
+      .registerConnection("log", EmbeddedConnection({ directory: join(folder.path, "again") }))
+      .addPipeline(pipeline("again"))
+    for (let round = 0; round < 2; round++) {
+      const { listening } = await app.start()
+      expect((await fetch(listening[0]!.url, { method: "POST", body: "{}" })).status).toBe(200)
+      await app.stop()
+    }
+    expect(await read(join(folder.path, "again"), "again")).toHaveLength(2)
+  })
+})
+
+test("the example of the library runs, publishes, and leaves pings out", async () => {
+  const port = await freePort()
+  const directory = join(folder.path, "example")
+  const example = Bun.spawn([process.execPath, "examples/embed.ts", String(port), directory], {
+    cwd: join(import.meta.dir, "../.."),
+    stdout: "pipe",
+    stderr: "inherit",
+  })
+  let log = ""
+  for await (const chunk of example.stdout) {
+    log += Buffer.from(chunk).toString()
+    if (log.includes("listening")) break
+  }
+  const url = `http://127.0.0.1:${port}/webhook`
+  for (const body of ['{"type":"ping"}', '{"type":"order","id":1}']) {
+    expect((await fetch(url, { method: "POST", body })).status).toBe(200)
+  }
+  example.kill("SIGTERM")
+  expect(await example.exited).toBe(0)
+  const published = await read(directory, "webhooks")
+  expect(published).toHaveLength(1)
+  expect(JSON.parse(published[0]!)).toMatchObject({ type: "order", id: 1, source: "webhook" })
+})
+
+async function freePort(): Promise<number> {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+  const { port } = server
+  await server.stop(true)
+  return port!
+}

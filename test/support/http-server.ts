@@ -1,0 +1,95 @@
+import { createServer, type AddressInfo } from "node:net"
+import { Writable } from "node:stream"
+import { pino } from "pino"
+import { Accepted, type Event } from "../../src/event.ts"
+import type { Route } from "../../src/http/route.ts"
+import { openServers, type ServerOptions, type Servers } from "../../src/http/server.ts"
+import { Metrics } from "../../src/telemetry/metrics.ts"
+
+export interface Serving {
+  /** Of the first route: `http://127.0.0.1:41234`. */
+  readonly url: string
+  readonly port: number
+  readonly servers: Servers
+  /** The events that the routes' own handler was given. */
+  readonly events: readonly Event[]
+  /** The log's lines so far. */
+  readonly log: readonly { readonly [key: string]: unknown }[]
+  /** The lines of the metrics that tell about requests and events, without the timestamps. */
+  counts(): Promise<string[]>
+}
+
+/** Starts the HTTP side with a handler that keeps each event and accepts it; stopped when the block ends. */
+export function serve(
+  routes: Partial<Route> | readonly Partial<Route>[] = {},
+  options: Partial<ServerOptions> = {},
+): Serving & AsyncDisposable {
+  const events: Event[] = []
+  const log: { [key: string]: unknown }[] = []
+  const lines = new Writable({
+    write(line, _encoding, done) {
+      log.push(JSON.parse(String(line)) as { [key: string]: unknown })
+      done()
+    },
+  })
+  const metrics = new Metrics()
+  const servers = openServers(
+    [routes].flat().map((route) => ({
+      pipeline: "hooks",
+      host: "127.0.0.1",
+      port: 0,
+      path: "/webhook",
+      maxBodyBytes: 1024 * 1024,
+      contentTypes: undefined,
+      allows: undefined,
+      trustsProxy: undefined,
+      tls: undefined,
+      response: { status: 200, body: "", contentType: undefined },
+      handle: (event) => {
+        events.push(event)
+        return Promise.resolve(new Accepted({ partition: 0, offset: events.length - 1 }))
+      },
+      ...route,
+    })),
+    {
+      maxInFlightBytes: 64 * 1024 * 1024,
+      bodyTimeoutMs: 10_000,
+      log: pino({ level: "debug", base: null, timestamp: false }, lines),
+      metrics: (id) => metrics.pipeline(id),
+      ...options,
+    },
+  )
+  const url = servers.urls[0]!
+  return {
+    url,
+    port: Number(new URL(url).port),
+    servers,
+    events,
+    log,
+    counts: async () => {
+      const { text } = await metrics.expose()
+      return text.split("\n").filter((line) => /^hookline_(http_requests|events)_total/.test(line))
+    },
+    [Symbol.asyncDispose]: () => servers.drain(0),
+  }
+}
+
+/** A port that nothing listens on, for routes that are to share one. */
+export async function freePort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const server = createServer().listen(0, "127.0.0.1", resolve)
+  await promise
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+/** A body that fetch sends without a declared length. */
+export function inChunks(chunks: readonly (string | Uint8Array)[]): ReadableStream {
+  return new ReadableStream({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(Buffer.from(chunk))
+      controller.close()
+    },
+  })
+}

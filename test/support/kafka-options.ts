@@ -1,0 +1,56 @@
+import { pino } from "pino"
+import { openKafka } from "../../src/brokers/kafka.ts"
+import type { KafkaOptions } from "../../src/brokers/kafka-connection.ts"
+import type { Broker } from "../../src/brokers/broker.ts"
+import type { TestKafka } from "./kafka.ts"
+
+/** Options of a Kafka connection as the configuration leaves them when only the servers are given. */
+export function kafkaOptions(servers: readonly string[], more: Partial<KafkaOptions> = {}): KafkaOptions {
+  return {
+    bootstrap_servers: servers,
+    security_protocol: "plaintext",
+    sasl_mechanism: undefined,
+    sasl_username: undefined,
+    sasl_password: undefined,
+    ssl_ca_location: undefined,
+    ssl_certificate_location: undefined,
+    ssl_key_location: undefined,
+    compression_type: "none",
+    client_id: "hookline-test",
+    ...more,
+  }
+}
+
+/** A Kafka connection with what it logs at info and above, and the sizes of the batches that were acknowledged. */
+export interface TestBroker extends Broker, AsyncDisposable {
+  readonly log: readonly { readonly level: string; readonly msg: string; readonly [key: string]: unknown }[]
+  readonly batches: readonly number[]
+}
+
+export function openTestBroker(
+  { bootstrapServers }: TestKafka,
+  more: Partial<KafkaOptions> = {},
+): TestBroker {
+  const log: TestBroker["log"][number][] = []
+  const batches: number[] = []
+  const logger = pino(
+    { formatters: { level: (level) => ({ level }) } },
+    { write: (line) => log.push(JSON.parse(line)) },
+  )
+  const metrics = { batch: (records: number) => void batches.push(records) }
+  const broker = openKafka(kafkaOptions(bootstrapServers, more), { log: logger, metrics })
+  return { ...broker, log, batches, [Symbol.asyncDispose]: () => broker.close() }
+}
+
+/** Waits until a condition holds, looking every few milliseconds. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  withinMs = 20_000,
+): Promise<void> {
+  const end = Date.now() + withinMs
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`after ${withinMs} ms still not: ${what}`)
+    await Bun.sleep(5)
+  }
+}

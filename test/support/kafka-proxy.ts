@@ -1,0 +1,50 @@
+import { connect, createServer, type Socket } from "node:net"
+import type { AddressInfo } from "node:net"
+
+/** A network between clients and a broker that a test can harm. */
+export interface Proxy extends AsyncDisposable {
+  /** `host:port` where clients connect. */
+  readonly address: string
+  /** `host:port` of the broker; connections are refused until it is set. */
+  target: string | undefined
+  /** Requests pass; the first answer is lost and the connection with it. New ones are refused. */
+  loseAnswers(): void
+  /** Everything passes again. */
+  heal(): void
+}
+
+export async function openProxy(): Promise<Proxy> {
+  let losing = false
+  const open = new Set<Socket>()
+  const server = createServer((client) => {
+    open.add(client)
+    client.on("close", () => open.delete(client))
+    client.on("error", () => client.destroy())
+    if (proxy.target === undefined || losing) {
+      client.destroy()
+      return
+    }
+    const [host, port] = proxy.target.split(":") as [string, string]
+    const broker = connect(Number(port), host)
+    broker.on("error", () => client.destroy())
+    broker.on("close", () => client.destroy())
+    client.on("close", () => broker.destroy())
+    client.on("data", (bytes) => broker.write(bytes))
+    broker.on("data", (bytes) => {
+      if (losing) client.destroy()
+      else client.write(bytes)
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
+  const proxy: Proxy = {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    target: undefined,
+    loseAnswers: () => (losing = true),
+    heal: () => (losing = false),
+    async [Symbol.asyncDispose]() {
+      for (const socket of open) socket.destroy()
+      await new Promise((done) => server.close(done))
+    },
+  }
+  return proxy
+}

@@ -1,0 +1,22 @@
+const EVERY_MS = 5
+
+/** Watches for how long the machine, busy with others, did not let this process run: no fault of what is tested. */
+export class Starvation implements Disposable {
+  /** The longest such time so far, in milliseconds. */
+  longestMs = 0
+  readonly #timer: Timer
+
+  constructor() {
+    let [lastMs, lastCpu] = [performance.now(), process.cpuUsage()]
+    this.#timer = setInterval(() => {
+      const { user, system } = process.cpuUsage(lastCpu)
+      const goneMs = performance.now() - lastMs - EVERY_MS
+      this.longestMs = Math.max(this.longestMs, goneMs - (user + system) / 1000)
+      ;[lastMs, lastCpu] = [performance.now(), process.cpuUsage()]
+    }, EVERY_MS)
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+}

@@ -5,6 +5,8 @@ import { check } from "./commands/check.ts"
 import { run } from "./commands/run.ts"
 import { tail, TAIL_OUTPUTS, type TailOutput } from "./commands/tail.ts"
 import { topics } from "./commands/topics.ts"
+import { addVerifierFlags, repeatable, SECRETS_HELP } from "./commands/verifier-flags.ts"
+import { verify, type VerifyFlags } from "./commands/verify.ts"
 import { HooklineError } from "./errors.ts"
 
 const config = (): Option =>
@@ -73,6 +75,26 @@ program
   .addOption(config())
   .addOption(connection())
   .action((options: { config?: string; connection?: string }) => topics(options))
+
+addVerifierFlags(program.command("verify"))
+  .description(
+    "explain step by step why a captured request is verified or refused, and find the likely mistake",
+  )
+  .option("--list", "list the providers and generic kinds with what each needs, and end")
+  .option("--public-key <file>", "a file that holds a public key; repeatable", repeatable)
+  .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
+  .option("-b, --body <file>", "the request's raw body; - for standard input")
+  .option("-u, --url <url>", "the URL that the provider was given, for those that sign it")
+  .option("-X, --method <method>", "the request's method", "POST")
+  .option("--now <time>", "judge the signed time as of then: RFC 3339, or seconds since 1970")
+  .addHelpText(
+    "after",
+    `${SECRETS_HELP}
+
+Exit status: 0 for a request that is verified, 1 for one that is refused, 64 for a wrong command line, 66 for a file that
+can't be read.`,
+  )
+  .action((flags: VerifyFlags) => verify(flags))
 
 function parseFrom(text: string): ReadFrom {
   if (text === "beginning" || text === "end") return text

@@ -5,7 +5,7 @@ import { member, readJson } from "./json-body.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
 
 /** The service's hosts, by region. Amazon's own validator takes `sns.s3-us-west-2.amazonaws.com` too: a bucket of that name. */
-const HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
+export const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
 
 /** The members that are signed, in this order, those that are there. */
 const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
@@ -29,7 +29,7 @@ export function awsSns(): Family {
       const topic = textOf(settings, "topic_arn")
       return certificateVerifier(
         (request) => read(request, topic),
-        { allows: ({ hostname, pathname }) => HOST.test(hostname) && pathname.endsWith(".pem") },
+        { allows: ({ hostname, pathname }) => SNS_HOST.test(hostname) && pathname.endsWith(".pem") },
         { outside, toleranceMs: settings.tolerance ?? 0 },
       )
     },

@@ -3,6 +3,7 @@ import { version } from "../package.json" with { type: "json" }
 import type { ReadFrom } from "./brokers/broker.ts"
 import { check } from "./commands/check.ts"
 import { run } from "./commands/run.ts"
+import { send, type SendFlags } from "./commands/send.ts"
 import { tail, TAIL_OUTPUTS, type TailOutput } from "./commands/tail.ts"
 import { topics } from "./commands/topics.ts"
 import { addVerifierFlags, repeatable, SECRETS_HELP } from "./commands/verifier-flags.ts"
@@ -95,6 +96,47 @@ Exit status: 0 for a request that is verified, 1 for one that is refused, 64 for
 can't be read.`,
   )
   .action((flags: VerifyFlags) => verify(flags))
+
+addVerifierFlags(program.command("send"))
+  .description("post sample events, signed as a provider would, to try out a pipeline without the provider")
+  .argument("<url>", "where to")
+  .option("-b, --body <file>", "what to send instead of the provider's sample; - for standard input")
+  .option("-H, --header <header>", "a header to send, 'Name: value'; repeatable", repeatable)
+  .option("-n, --count <number>", "how many events, each with an id of its own", parseCount, 1)
+  .option("-r, --rate <number>", "events a second; without it as fast as answers come", parseRate)
+  .option("-c, --concurrency <number>", "requests that are out at the same time, at most", parseCount, 10)
+  .option("--public-url <url>", "the URL to sign, where a proxy makes it another than the one to post to")
+  .addOption(
+    new Option("--timeout <seconds>", "how long an answer may take")
+      .argParser(parseSeconds)
+      .default(30_000, "30"),
+  )
+  .addHelpText(
+    "after",
+    `${SECRETS_HELP}
+
+Without --provider the events are not signed. Providers that sign with a private key take one of your own as the secret.
+
+Exit status: 0 when every answer was 2xx, 1 when one was not, 64 for a wrong command line, 66 for a file that can't be
+read.`,
+  )
+  .action((url: string, flags: SendFlags) => send(url, flags))
+
+function parseCount(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError("It is a whole number from 1.")
+}
+
+function parseRate(text: string): number {
+  const rate = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0
+  if (rate > 0) return rate
+  throw new InvalidArgumentError("It is a number above 0.")
+}
+
+/** In milliseconds. */
+function parseSeconds(text: string): number {
+  return Math.ceil(parseRate(text) * 1000)
+}
 
 function parseFrom(text: string): ReadFrom {
   if (text === "beginning" || text === "end") return text

@@ -24,7 +24,8 @@ export async function exampleHeaders({
   const { method, body } = request
   const url = request.url || "https://example.com/"
   if (family?.signer === undefined) return new Headers()
-  const secret = settings.secret ?? [anyKey(family.family)]
+  const given = family.requires.flat().includes("secret") ? settings.secret : undefined
+  const secret = given ?? [anyKey(family.family)]
   const signer = makeSigner(provider, { ...settings, secret })
   const signed = await signer.sign({ method, url, headers, body, id: "example" }, nowMs)
   const own = new Headers(signed.headers)

@@ -8,7 +8,7 @@ export const REASON_WORDS: { readonly [reason in RefusedReason]: string } = {
   malformed: "it does not have the form that the scheme gives it",
   stale: "it was signed longer ago than the tolerance allows",
   future: "it is signed for a time further ahead than the tolerance allows",
-  no_match: "no secret or key gives this signature",
+  no_match: "no secret or key matches what was presented",
   wrong_claim: "it is signed, but by or for somebody else",
   keys_unavailable: "the provider's keys could not be fetched, so nothing is known of the signature",
 }

@@ -8,7 +8,7 @@ import type { Mistake } from "./diagnosis-words.ts"
 import { WrongSetting, type Outside, type VerifierSettings } from "./family.ts"
 import { PRESETS } from "./presets.ts"
 import { findFamily, makeVerifier } from "./providers.ts"
-import { Refused, Verified, type Explanation, type SignedRequest } from "./verifier.ts"
+import { Refused, Verified, type Explanation, type SignedRequest, type Verifier } from "./verifier.ts"
 
 /** A request and how it is to be judged. */
 export interface Inquiry {
@@ -34,7 +34,8 @@ export interface Diagnosis {
  */
 export async function diagnose(inquiry: Inquiry, outside?: Outside): Promise<Diagnosis> {
   const { provider, settings, request, nowMs } = inquiry
-  const explanation = await makeVerifier(provider, settings, outside).explain(request, nowMs)
+  const verifier = makeVerifier(provider, settings, outside)
+  const explanation = await verifier.explain(request, nowMs)
   const { verdict } = explanation
   if (verdict instanceof Verified || verdict.reason === "keys_unavailable")
     return { explanation, found: [], possible: [] }
@@ -43,7 +44,11 @@ export async function diagnose(inquiry: Inquiry, outside?: Outside): Promise<Dia
     ...missingHeaders(verdict, request, example),
     ...(await new Search(inquiry, outside).mistakes(explanation, example)),
   ]
-  return { explanation, found, possible: found.length > 0 ? [] : possibleMistakes(inquiry, verdict) }
+  return {
+    explanation,
+    found,
+    possible: found.length > 0 ? [] : possibleMistakes(inquiry, verdict, verifier),
+  }
 }
 
 function missingHeaders(verdict: Refused, { headers }: SignedRequest, example: Headers): Mistake[] {
@@ -170,16 +175,24 @@ class Search {
 /** Ten years: a time that is in the wrong unit is off by far more. */
 const NEAR_MS = 10 * 365 * 86_400_000
 
-function possibleMistakes({ provider, request }: Inquiry, { reason }: Refused): Mistake[] {
+function possibleMistakes(
+  { request }: Inquiry,
+  { reason }: Refused,
+  { needs, signsUrl }: Verifier,
+): Mistake[] {
   if (reason !== "no_match") return []
   const mistakes: Mistake[] = []
   const add = (kind: Mistake["kind"], detail = ""): unknown => mistakes.push({ kind, detail })
   const { body, headers, url } = request
   const text = Buffer.from(body).toString()
+  if (needs === "headers") {
+    add("secret_wrong")
+    return mistakes
+  }
   if (body.length === 0) add("body_empty")
   else if (text.includes("\uFFFD")) add("body_decoded")
   else if (headers.get("Content-Type")?.includes("json") === true && !isJson(text)) add("body_truncated")
-  if (findFamily(provider)?.signsUrl === true) add("url_unlike", url)
+  if (signsUrl) add("url_unlike", url)
   add("secret_wrong")
   if (body.length > 0) add("body_unlike")
   return mistakes

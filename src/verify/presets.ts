@@ -372,7 +372,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Asana",
     scheme: hmac({ header: "X-Hook-Signature", encoding: "hex" }),
     docs: "https://developers.asana.com/docs/webhooks-guide",
-    note: "Asana names the secret in its first request, by X-Hook-Secret.",
+    note: "Asana names the secret in its first request: set secret_file, or take it from the answer of its API.",
   },
   gocardless: {
     title: "GoCardless",
@@ -394,7 +394,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Notion",
     scheme: hmac({ header: "X-Notion-Signature", prefix: "sha256=", encoding: "hex" }),
     docs: "https://developers.notion.com/reference/webhooks",
-    note: "The secret is the verification_token of the first request.",
+    note: "The secret is the verification_token of the first request: set secret_file, and enter at Notion what it holds then.",
   },
   linear: {
     title: "Linear",
@@ -454,7 +454,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Twilio",
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
-    note: "The secret is the account's primary auth token.",
+    note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator refuses; JSON bodies are verified by their bodySHA256.",
   },
   mandrill: {
     title: "Mandrill (Mailchimp Transactional)",
@@ -605,7 +605,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       }),
     ),
     docs: "https://learn.microsoft.com/en-us/azure/event-grid/security-authentication",
-    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens.",
+    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens. Choose the CloudEvents schema: the Event Grid schema sends lists, which the Validator refuses.",
   },
 
   // ---- Tokens and passwords, which prove nothing about the body

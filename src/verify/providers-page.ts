@@ -18,8 +18,9 @@ provider = stripe
 secret = \${STRIPE_SIGNING_SECRET}
 \`\`\`
 
-A secret may be a list: any of them may match, so that secrets can be rotated without losing an event. It is written as
-the provider hands it out; where the form is a certain one, another is an error at start.
+A secret may be a list, by comma or line: any of them may match, so that secrets can be rotated without losing an event.
+It is written as the provider hands it out; where the form is a certain one, another is an error at start. One with a
+comma in it goes in double quotes; passwords go one a line, public keys also as PEM or JWK.
 
 - **needs**: the keys that have to be set beside \`provider\`.
 - **tolerance**: how far a signed time may be off, both ways, unless \`tolerance\` is set; off: it is not checked unless
@@ -38,6 +39,44 @@ For everyone else \`provider\` is one of these kinds, and the keys say where thi
   \`encoding\` hex (the default), base64 or base64url.
 - \`public_key\` is PEM, base64 of DER (SPKI) or a JWK; for Ed25519 also the 32 bytes in hex. ECDSA signatures are DER, of SHA-256.
 - \`jwt\` takes bearer tokens; \`issuer\` and \`audience\` are checked where they are set, and should be.
+`
+
+const BODIES = `## Bodies that are no JSON object
+
+What passes here goes to the Validator, which takes JSON objects alone: forms (Twilio, Mandrill) and lists (SendGrid,
+Event Grid's own schema) are verified, then refused with 400.
+
+## Handshakes
+
+Answered by themselves, with a line in the log; nothing is published. GET, HEAD and OPTIONS are taken only where a preset
+is asked with them, and are 405 elsewhere. Where \`content_types\` is set, it has to have the form's type for those marked *.
+
+| preset | asked | answered |
+|---|---|---|
+| \`adyen\` | each event | \`[accepted]\`, unless response_body is set |
+| \`asana\` | X-Hook-Secret, not signed | with the same header, once: while secret_file is not there yet |
+| \`aws-sns\` | SubscriptionConfirmation, signed | 200; the URL is visited only with \`confirm = true\`, only at Amazon's hosts |
+| \`azure-eventgrid\` | SubscriptionValidationEvent, with the secret | validationResponse |
+| \`azure-eventgrid\` | OPTIONS of eventgrid.azure.net | WebHook-Allowed-Origin |
+| \`discord\` | PING, signed | \`{"type":1}\`, or 204 for webhook events |
+| \`dropbox\` | GET with challenge | the challenge |
+| \`mandrill\`, \`trello\` | HEAD | 200 |
+| \`meta\` | GET with hub.challenge | the challenge, to whoever has \`verify_token\` |
+| \`ms-graph\` | POST with validationToken | the token |
+| \`notion\` | verification_token, not signed | 200, once: while secret_file is not there yet |
+| \`okta\` | GET with X-Okta-Verification-Challenge | the challenge |
+| \`slack\` | url_verification, signed; ssl_check* | the challenge; 200 |
+| \`twitch\` | webhook_callback_verification, signed | the challenge |
+| \`woocommerce\` | ping, not signed* | 200 |
+| \`x-twitter\` | GET with crc_token | its HMAC by the first secret; tokens that could be a body are not signed |
+| \`xero\` | intent to receive | 200, or 401 where the signature is wrong, without a body |
+| \`zoom\` | endpoint.url_validation, signed | the HMAC of plainToken by the first secret |
+
+\`secret_file\` (Asana, Notion) keeps the secret that the provider makes up, for its owner alone to read; it is never
+logged. Whoever asks first is believed: begin with an address that nobody knows, and see in the log when it was asked. To
+begin anew, remove the file and start again. A \`secret\` in its place is the safer way where it is known.
+
+With \`mode = observe\` only what was verified gets an answer of those that are signed.
 `
 
 const LEFT_OUT = `## Left out
@@ -74,6 +113,7 @@ export function renderProviders(): string {
     GENERIC_INTRODUCTION,
     ...table(["kind", "needs", "may have", "tolerance"], kinds),
     "",
+    BODIES,
     LEFT_OUT,
   ].join("\n")
 }

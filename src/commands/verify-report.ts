@@ -19,7 +19,9 @@ export async function report(inquiry: Inquiry, diagnosis: Diagnosis, conceal: Co
   ]
   const text = sections
     .filter(([, lines]) => lines.length > 0)
-    .map(([title, lines], i) => [`${i + 1}. ${title}`, ...lines.map((line) => `   ${line}`)].join("\n"))
+    .map(([title, lines], i) =>
+      [`${i + 1}. ${title}`, ...lines.map((line) => (line === "" ? "" : `   ${line}`))].join("\n"),
+    )
   return [heading(inquiry), ...text].join("\n\n")
 }
 
@@ -83,7 +85,7 @@ function signature(explanation: Explanation): string[] {
     ...received.map((it) => `received  ${it}${isExpected(it)}`),
     ...expected.map((it, i) => `expected  ${it}  (secret ${i + 1})`),
     ...(received.length > 0 && expected.length === 0
-      ? ["expected  only who has the private key can tell"]
+      ? ["expected  (the key checks it, it does not make it)"]
       : []),
   ]
 }

@@ -88,6 +88,10 @@ export const MISTAKE_WORDS = {
     says: (names) => `With this secret the request is right for another preset: ${names}.`,
     remedy: "Set provider to the one that sends.",
   },
+  signature_too: {
+    says: () => "Not only its time is wrong: the signature does not match either.",
+    remedy: "Put the signature right first; the time is signed with the rest.",
+  },
   secret_wrong: {
     says: () => "The secret may be another endpoint's, an older one, or a test secret for a live endpoint.",
     remedy: "Compare it with the provider's page of this very endpoint and mode; nothing in a request tells.",

@@ -323,6 +323,13 @@ const NAMED: [string, string, SignedCase, MistakeKind, string][] = [
     "body_decoded",
     "",
   ],
+  [
+    "an old request with a wrong secret",
+    "stripe",
+    { atMs: NOW - 412_000, settings: { secret: ["an0ther"] } },
+    "signature_too",
+    "",
+  ],
   ["a wrong secret", "github", { settings: { secret: ["an0ther"] } }, "secret_wrong", ""],
   [
     "a wrong URL",

@@ -8,7 +8,14 @@ import type { Mistake } from "./diagnosis-words.ts"
 import { WrongSetting, type Outside, type VerifierSettings } from "./family.ts"
 import { PRESETS } from "./presets.ts"
 import { findFamily, makeVerifier } from "./providers.ts"
-import { Refused, Verified, type Explanation, type SignedRequest, type Verifier } from "./verifier.ts"
+import {
+  Refused,
+  Verified,
+  type Explanation,
+  type SignedRequest,
+  type Verdict,
+  type Verifier,
+} from "./verifier.ts"
 
 /** A request and how it is to be judged. */
 export interface Inquiry {
@@ -44,11 +51,9 @@ export async function diagnose(inquiry: Inquiry, outside?: Outside): Promise<Dia
     ...missingHeaders(verdict, request, example),
     ...(await new Search(inquiry, outside).mistakes(explanation, example)),
   ]
-  return {
-    explanation,
-    found,
-    possible: found.length > 0 ? [] : possibleMistakes(inquiry, verdict, verifier),
-  }
+  if (found.length > 0) return { explanation, found, possible: [] }
+  const timeless = await makeVerifier(provider, { ...settings, tolerance: 0 }, outside).verify(request, nowMs)
+  return { explanation, found, possible: possibleMistakes(inquiry, verdict, timeless, verifier) }
 }
 
 function missingHeaders(verdict: Refused, { headers }: SignedRequest, example: Headers): Mistake[] {
@@ -175,26 +180,31 @@ class Search {
 /** Ten years: a time that is in the wrong unit is off by far more. */
 const NEAR_MS = 10 * 365 * 86_400_000
 
+/**
+ * What may be wrong where nothing was found.
+ *
+ * @param timeless the verdict with the time left out of it
+ */
 function possibleMistakes(
   { request }: Inquiry,
   { reason }: Refused,
+  timeless: Verdict,
   { needs, signsUrl }: Verifier,
 ): Mistake[] {
-  if (reason !== "no_match") return []
+  if (timeless instanceof Verified || timeless.reason !== "no_match") return []
   const mistakes: Mistake[] = []
   const add = (kind: Mistake["kind"], detail = ""): unknown => mistakes.push({ kind, detail })
   const { body, headers, url } = request
   const text = Buffer.from(body).toString()
-  if (needs === "headers") {
-    add("secret_wrong")
-    return mistakes
+  if (reason !== "no_match") add("signature_too")
+  if (needs === "body") {
+    if (body.length === 0) add("body_empty")
+    else if (text.includes("\uFFFD")) add("body_decoded")
+    else if (headers.get("Content-Type")?.includes("json") === true && !isJson(text)) add("body_truncated")
   }
-  if (body.length === 0) add("body_empty")
-  else if (text.includes("\uFFFD")) add("body_decoded")
-  else if (headers.get("Content-Type")?.includes("json") === true && !isJson(text)) add("body_truncated")
   if (signsUrl) add("url_unlike", url)
   add("secret_wrong")
-  if (body.length > 0) add("body_unlike")
+  if (needs === "body" && body.length > 0) add("body_unlike")
   return mistakes
 }
 

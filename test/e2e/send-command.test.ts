@@ -120,7 +120,15 @@ test("one answer that is not 2xx among others is enough for 1; an error that rep
     nth === 2 ? new Response(`no ${SECRET}`, { status: 503 }) : new Response(null, { status: 204 }),
   )
   const { status, stdout } = await hookline([
-    ...["send", "-p", "gitlab", "-s", SECRET, "-n", "5", "-c", "1"],
+    "send",
+    "-p",
+    "gitlab",
+    "-s",
+    SECRET,
+    "-n",
+    "5",
+    "-c",
+    "1",
     receiver.url,
   ])
   expect(status).toBe(1)

@@ -27,7 +27,12 @@ async function verify(args: readonly string[], body: string | Uint8Array = BODY,
 
 test("a verified request is explained in steps, with 0", async () => {
   const { status, stdout, stderr } = await verify([
-    ...["-p", "stripe", "-H", stripe(BODY, NOW_S - 12), "-H", "User-Agent: Stripe/1.0"],
+    "-p",
+    "stripe",
+    "-H",
+    stripe(BODY, NOW_S - 12),
+    "-H",
+    "User-Agent: Stripe/1.0",
   ])
   expect([status, stderr]).toEqual([0, ""])
   const signature = `v1=${hex(`${NOW_S - 12}.${BODY}`)}`
@@ -69,6 +74,7 @@ test("what was signed is shown with its invisible characters, and what they mean
 })
 
 const base64Header = `X-Hub-Signature-256: sha256=${createHmac("sha256", SECRET).update(BODY).digest("base64")}`
+const once = `X-Hub-Signature-256: sha256=${hex(BODY)}`
 const URL_GIVEN = "https://hooks.example.com/in"
 const square = createHmac("sha256", SECRET)
   .update(URL_GIVEN + BODY)
@@ -121,13 +127,7 @@ describe("the likely mistake of a refused request is named, with 1", () => {
     ],
     [
       "two headers",
-      [
-        "-p",
-        "github",
-        ...Array(2)
-          .fill(["-H", `X-Hub-Signature-256: sha256=${hex(BODY)}`])
-          .flat(),
-      ],
+      ["-p", "github", "-H", once, "-H", once],
       undefined,
       "malformed",
       "x-hub-signature-256 twice",
@@ -210,8 +210,17 @@ test("the body comes from standard input, the secret from a file", async () => {
   const cli = join(import.meta.dir, "../../src/cli.ts")
   const child = Bun.spawn(
     [
-      ...[process.execPath, cli, "verify", "-p", "github", "--secret-file", join(folder.path, "secret")],
-      ...["-b", "-", "-H", `X-Hub-Signature-256: sha256=${hex(BODY)}`],
+      process.execPath,
+      cli,
+      "verify",
+      "-p",
+      "github",
+      "--secret-file",
+      join(folder.path, "secret"),
+      "-b",
+      "-",
+      "-H",
+      `X-Hub-Signature-256: sha256=${hex(BODY)}`,
     ],
     { stdin: Buffer.from(BODY), stdout: "ignore", stderr: "inherit" },
   )
@@ -238,21 +247,26 @@ test("a token is not shown, right or wrong, and needs no body", async () => {
 test("neither a password nor its header is shown, nor a token in a query", async () => {
   const basic = Buffer.from(`u:${SECRET}`).toString("base64")
   const password = await hookline([
-    ...["verify", "-p", "chargebee", "--set", "username=u", "--set", `password=${SECRET}`],
-    ...["-H", `Authorization: Basic ${basic}`],
+    "verify",
+    "-p",
+    "chargebee",
+    "--set",
+    "username=u",
+    "--set",
+    `password=${SECRET}`,
+    "-H",
+    `Authorization: Basic ${basic}`,
   ])
   const query = await hookline([
-    ...[
-      "verify",
-      "-p",
-      "token",
-      "-s",
-      SECRET,
-      "--set",
-      "query=key",
-      "-u",
-      `https://h.example/in?key=${SECRET}`,
-    ],
+    "verify",
+    "-p",
+    "token",
+    "-s",
+    SECRET,
+    "--set",
+    "query=key",
+    "-u",
+    `https://h.example/in?key=${SECRET}`,
   ])
   for (const { status, stdout } of [password, query]) {
     expect(status).toBe(0)
@@ -277,7 +291,7 @@ test("public keys are read from files, settings of generic kinds from --set", as
     `X-Sig: ${signed.get("X-Sig")}`,
   ])
   expect(status).toBe(0)
-  expect(stdout).toContain("only who has the private key can tell")
+  expect(stdout).toContain("the key checks it")
 })
 
 async function keyPair(): Promise<{ privateKey: string; publicKey: string }> {

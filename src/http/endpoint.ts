@@ -108,16 +108,16 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     server: Bun.Server<undefined>,
     info: RequestInfo,
   ): Promise<Response> => {
-    let admission
     const share = inFlight.enter()
     try {
-      admission = await admit!(info)
+      const admission = await admit!(info)
+      // what reads the body has entered by the time that this share is released
+      return admission === undefined ? read(request, server, info) : tell(admission)
     } catch (error) {
       return fail(error, info)
     } finally {
       share.release()
     }
-    return admission === undefined ? read(request, server, info) : tell(admission)
   }
 
   return (request, server, target) => {

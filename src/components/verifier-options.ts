@@ -71,7 +71,7 @@ export const VERIFIER_OPTIONS = {
   provider,
   mode: oneOf(["enforce", "observe"], {
     default: "enforce",
-    doc: "observe: failures are logged and counted, and the events pass. For introducing verification on a live endpoint.",
+    doc: "With observe failures are logged and counted, and the events pass: for introducing verification on a live endpoint.",
   }),
   secret: texts("a list, by comma or line, of secrets in the provider's own form", splitSecrets, {
     optional: true,

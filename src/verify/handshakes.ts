@@ -37,7 +37,7 @@ export interface HandshakeMeans {
 }
 
 const HANDSHAKES: { readonly [provider: string]: (means: HandshakeMeans) => Handshake } = {
-  // https://docs.adyen.com/development-resources/webhooks/ ; older set-ups wait for this body
+  // https://adyen.com/knowledge-hub/webhooks-accept-2xx : older set-ups wait for this body
   adyen: () => ({ response: { body: "[accepted]", contentType: "text/plain" } }),
   asana,
   "aws-sns": sns,

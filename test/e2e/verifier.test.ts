@@ -111,6 +111,34 @@ test("mode = observe publishes what is not verified, logs and counts it, and say
   ])
 })
 
+test("a handshake is counted and logged in one line, before the body and after it", async () => {
+  using folder = temporaryFolder()
+  const verifier = "provider = meta\nsecret = example-not-a-secret\nverify_token = example-not-a-token"
+  const running = await startHookline(
+    `${LOG}${pipeline("meta", verifier)}${pipeline("xero", "provider = xero\nsecret = example-not-a-secret")}[admin]\nlisten = 127.0.0.1:0\n`,
+    { folder: folder.path },
+  )
+  const query = "?hub.mode=subscribe&hub.challenge=1&hub.verify_token=example-not-a-token"
+  expect((await fetch(running.urls["meta"]! + query)).status).toBe(200)
+  const intent = '{"events":[],"entropy":"S0m3"}'
+  const signature = { "x-xero-signature": mac(intent, "example-not-a-secret", "base64") }
+  expect((await post(running.urls["xero"]!, intent, signature)).status).toBe(200)
+  const metrics = await (await fetch(`${running.adminUrl}/metrics`)).text()
+  for (const [id, reason] of [
+    ["meta", "meta_challenge"],
+    ["xero", "xero_intent_to_receive"],
+  ])
+    expect(metrics).toContain(
+      `hookline_events_total{pipeline="${id}",outcome="answered",reason="${reason}"} 1`,
+    )
+  await running.stop()
+  expect(running.log.filter(({ msg }) => msg === "handshake answered")).toMatchObject([
+    { level: "info", pipeline: "meta", reason: "meta_challenge", method: "GET", status: 200 },
+    { level: "info", pipeline: "xero", reason: "xero_intent_to_receive", method: "POST", status: 200 },
+  ])
+  expect(running.output()).not.toContain("example-not-a")
+})
+
 test("a pipeline without verification says so at start, unless only this machine reaches it", async () => {
   using folder = temporaryFolder()
   const open = (id: string, host: string): string =>

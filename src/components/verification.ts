@@ -32,7 +32,7 @@ const NO_BODY = new Uint8Array()
  */
 export function verification(
   values: Values<typeof VERIFIER_OPTIONS>,
-  { pipeline, log, metrics }: Pick<ComponentContext, "pipeline" | "log" | "metrics">,
+  { log, metrics }: Pick<ComponentContext, "log" | "metrics">,
   { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
 ): Processor {
   const { provider, mode } = values
@@ -45,7 +45,7 @@ export function verification(
     if (file === undefined || verifier !== NO_SECRET) return false
     file.keep(secret)
     verifier = makeVerifier(provider, { ...values, secret: [secret] }, outside)
-    log.warn({ pipeline, secret_file: values.secret_file }, "the provider's first request brought its secret")
+    log.warn({ secret_file: values.secret_file }, "the provider's first request brought its secret")
     return true
   }
   const handshake = handshakeOf(provider, {
@@ -66,7 +66,7 @@ export function verification(
 
   if (mode === "observe")
     log.warn(
-      { pipeline, provider },
+      { provider },
       "VERIFICATION IS ONLY OBSERVED: events that are not verified are published; set mode = enforce",
     )
 
@@ -74,10 +74,7 @@ export function verification(
     metrics.unverified(reason, mode)
     if (mode === "observe") {
       const { method, path, remoteAddress } = request
-      log.warn(
-        { pipeline, reason, detail, method, path, remote_address: remoteAddress },
-        "not verified; passes",
-      )
+      log.warn({ reason, detail, method, path, remote_address: remoteAddress }, "not verified; passes")
       return undefined
     }
     const word = `unverified_${reason}`
@@ -113,7 +110,7 @@ export function verification(
     }
     metrics.unverified("replayed", mode)
     if (mode === "enforce") return new Dropped("replayed", "an event of this signed id was accepted before")
-    log.warn({ pipeline, reason: "replayed" }, "not verified; passes")
+    log.warn({ reason: "replayed" }, "not verified; passes")
     return event
   }
   const conclude = (event: Event, verdict: Verdict): Event | Ended | Promise<Event | Ended> =>

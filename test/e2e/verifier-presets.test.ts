@@ -21,7 +21,6 @@ beforeAll(async () => {
     const configured = Verifier({ provider, ...settings })
     if (!BY_CERTIFICATE.includes(provider)) return [provider, configured]
     const context = {
-      pipeline: provider,
       log: pino({ level: "silent" }),
       metrics: new Metrics().pipeline(provider),
     }

@@ -19,7 +19,7 @@ import type { ComponentContext } from "./component.ts"
 import { openSecretFile } from "./secret-file.ts"
 import type { VERIFIER_OPTIONS } from "./verifier-options.ts"
 
-/** Signed ids that are remembered at most, about 20 MB; beyond them the oldest are forgotten early. */
+/** Signed ids that are remembered at most, up to 64 MB of UUIDs (measured); beyond them the oldest are forgotten early. */
 const MOST_IDS = 200_000
 const NO_BODY = new Uint8Array()
 

@@ -9,6 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { makeSigner } from "../src/verify/providers.ts"
 import { canStartKafka, startKafka, type OwnKafka } from "../test/support/kafka.ts"
 import { stripeShaped } from "./body.ts"
 import { loadGenerator, post, type Load } from "./load.ts"
@@ -16,6 +17,10 @@ import { cpuMicroseconds, peakMiB } from "./process.ts"
 
 interface Target {
   name: string
+  /** What the requests have beside the content type. */
+  headers?: Headers
+  /** The target that it is compared with beside the first one. */
+  beside?: string
   start(): Promise<Started>
 }
 
@@ -48,7 +53,16 @@ const root = join(import.meta.dir, "..")
 const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"))
 
 async function main(): Promise<void> {
-  const targets: Target[] = [bare(), pipeline("embedded log", `directory = ${join(folder, "log")}`)]
+  const log = `directory = ${join(folder, "log")}`
+  const targets: Target[] = [
+    bare(),
+    pipeline("embedded log", log),
+    pipeline("embedded log, HMAC-SHA256", log, {
+      section: VERIFIER,
+      headers: await signed(),
+      beside: "embedded log",
+    }),
+  ]
   const kafka = (await canStartKafka()) ? await startKafka() : undefined
   if (kafka !== undefined) targets.push(onKafka(kafka))
 
@@ -59,16 +73,27 @@ async function main(): Promise<void> {
       runs.set(target.name, [...(runs.get(target.name) ?? []), await measure(target)])
     }
   }
-  print(runs)
+  print(runs, targets)
+}
+
+const SECRET = "example-not-a-secret"
+const VERIFIER = `[pipeline:bench:Verifier]\nprovider = github\nsecret = ${SECRET}\n`
+
+/** The headers that GitHub would send with the body, which is the same every time. */
+async function signed(): Promise<Headers> {
+  const body = Buffer.from(stripeShaped)
+  const request = { method: "POST", url: "http://127.0.0.1/", headers: new Headers(), body, id: "1" }
+  return (await makeSigner("github", { secret: [SECRET] }).sign(request, Date.now())).headers
 }
 
 async function measure(target: Target): Promise<Measured> {
   const { pid, url, stop } = await target.start()
+  const { headers = new Headers() } = target
   try {
     // Compiled code and grown buffers are what runs in production: a first load is not counted.
-    await post(url, stripeShaped, { connections, seconds: Math.max(2, Math.round(seconds / 4)) })
+    await post(url, stripeShaped, { connections, headers, seconds: Math.max(2, Math.round(seconds / 4)) })
     const before = cpuMicroseconds(pid)
-    const load: Load = await post(url, stripeShaped, { connections, seconds })
+    const load: Load = await post(url, stripeShaped, { connections, headers, seconds })
     const used = cpuMicroseconds(pid) - before
     return {
       requestsPerSecond: load.requests / load.seconds,
@@ -90,9 +115,15 @@ function bare(): Target {
 }
 
 /** The reference pipeline, everything at its default but the log level's destination, on a given connection. */
-function pipeline(name: string, connection: string): Target {
+function pipeline(
+  name: string,
+  connection: string,
+  verifier: { section: string; headers: Headers; beside?: string } = { section: "", headers: new Headers() },
+): Target {
+  const { section, ...described } = verifier
   return {
     name,
+    ...described,
     async start() {
       const file = join(folder, "pipelines.conf")
       const port = freePort()
@@ -100,12 +131,12 @@ function pipeline(name: string, connection: string): Target {
         file,
         `[connection:bench]\n${connection}\n` +
           `[pipeline:bench:WebHookSource]\nhost = 127.0.0.1\nport = ${port}\npath = /\n` +
-          `[pipeline:bench:BrokerSink]\ntopic = bench\n[admin]\nlisten = off\n`,
+          `${section}[pipeline:bench:BrokerSink]\ntopic = bench\n[admin]\nlisten = off\n`,
       )
       const started = await spawned(["src/cli.ts", "run", "-c", file], (line) =>
         line.includes("listening") ? String(port) : undefined,
       )
-      await accepting(started.url)
+      await accepting(started.url, described.headers)
       return started
     },
   }
@@ -153,9 +184,9 @@ async function spawned(args: string[], portIn: (line: string) => string | undefi
 }
 
 /** Waits until the pipeline answers 200: its broker is connected and its topic is there. */
-async function accepting(url: string): Promise<void> {
+async function accepting(url: string, headers: Headers): Promise<void> {
   for (let attempt = 0; attempt < 30; attempt++) {
-    const { status } = await fetch(url, { method: "POST", body: stripeShaped })
+    const { status } = await fetch(url, { method: "POST", body: stripeShaped, headers })
     if (status === 200) return
   }
   throw new Error(`${url} does not accept events`)
@@ -174,7 +205,7 @@ function median(values: number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-function print(runs: Map<string, Measured[]>): void {
+function print(runs: Map<string, Measured[]>, targets: readonly Target[]): void {
   const medians = [...runs].map(([name, all]) => {
     const of = (key: keyof Measured): number => median(all.map((one) => one[key]))
     return {
@@ -211,6 +242,11 @@ function print(runs: Map<string, Measured[]>): void {
     rows[0]!.map((_, column) => (column === 0 ? "---" : "---:")),
   )
   for (const row of rows) console.log(`| ${row.join(" | ")} |`)
+  for (const { name, beside } of targets) {
+    const [more, less] = [name, beside].map((it) => medians.find((row) => row.name === it))
+    if (more === undefined || less === undefined) continue
+    console.log(`\n${name}: ${(more.cpu - less.cpu).toFixed(1)} us of CPU an event beside ${less.name}`)
+  }
 }
 
 try {

@@ -12,6 +12,8 @@ export interface Load {
 
 interface Run {
   connections: number
+  /** Beside the content type. */
+  headers: Headers
   /** How long; a whole number. */
   seconds: number
 }
@@ -37,6 +39,7 @@ export const loadGenerator = Bun.which("wrk") === null ? "autocannon" : "wrk"
 const WRK_SCRIPT = `
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
+for name, value in string.gmatch(os.getenv("BENCH_HEADERS"), "([^\\n=]+)=([^\\n]+)") do wrk.headers[name] = value end
 local file = io.open(os.getenv("BENCH_BODY"), "rb")
 wrk.body = file:read("*a")
 file:close()
@@ -52,7 +55,7 @@ async function postByWrk(url: string, bodyFile: string, run: Run): Promise<Load>
   await Bun.write(script, WRK_SCRIPT)
   try {
     const printed = await $`wrk -t1 -c${run.connections} -d${run.seconds}s --latency -s ${script} ${url}`
-      .env({ ...process.env, BENCH_BODY: bodyFile })
+      .env({ ...process.env, BENCH_BODY: bodyFile, BENCH_HEADERS: toLines(run.headers) })
       .text()
     const fields = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(printed)!.slice(1).map(Number)
     const [requests, us, p50us, p99us, errors] = fields as [number, number, number, number, number]
@@ -65,8 +68,11 @@ async function postByWrk(url: string, bodyFile: string, run: Run): Promise<Load>
 
 async function postByAutocannon(url: string, bodyFile: string, run: Run): Promise<Load> {
   const program = Bun.fileURLToPath(import.meta.resolve("autocannon"))
+  const headers = toLines(run.headers)
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : ["-H", line]))
   const printed =
-    await $`node ${program} -c ${run.connections} -d ${run.seconds} -m POST -H content-type=application/json -i ${bodyFile} -j --no-progress ${url}`
+    await $`node ${program} -c ${run.connections} -d ${run.seconds} -m POST -H content-type=application/json ${headers} -i ${bodyFile} -j --no-progress ${url}`
       .quiet()
       .text()
   const found = JSON.parse(printed) as {
@@ -82,3 +88,7 @@ async function postByAutocannon(url: string, bodyFile: string, run: Run): Promis
   const { p50, p99 } = found.latency
   return { requests: found.requests.total, seconds: found.duration, p50, p99 }
 }
+
+/** A line each: `name=value`. */
+const toLines = (headers: Headers): string =>
+  [...headers].map(([name, value]) => `${name}=${value}`).join("\n")

@@ -1,12 +1,14 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import { version } from "../package.json" with { type: "json" }
 import type { ReadFrom } from "./brokers/broker.ts"
-import { check } from "./commands/check.ts"
-import { run } from "./commands/run.ts"
-import { tail, TAIL_OUTPUTS, type TailOutput } from "./commands/tail.ts"
-import { topics } from "./commands/topics.ts"
+import { send, type SendFlags } from "./commands/send.ts"
+import type { TailOutput } from "./commands/tail.ts"
+import { addVerifierFlags, repeatable, SECRETS_HELP } from "./commands/verifier-flags.ts"
+import { verify, type VerifyFlags } from "./commands/verify.ts"
 import { HooklineError } from "./errors.ts"
 
+// The commands that work on pipelines are read when they are called: with the Kafka client they take 0.3 s to load, which
+// `verify`, `send` and --help need not wait for.
 const config = (): Option =>
   new Option(
     "-c, --config <file>",
@@ -34,7 +36,7 @@ drain_timeout, and it exits 0. A second signal ends it at once.
 Exit status: 0 after an orderly stop, 64 for a wrong command line, 66 for a file that can't be read, 69 for a port in use
 or a log that another process writes to, 70 for a fault, 74 for a disk that fails, 78 for a wrong configuration.`,
   )
-  .action((options: { config?: string }) => run(options.config))
+  .action(async (options: { config?: string }) => (await import("./commands/run.ts")).run(options.config))
 
 program
   .command("check")
@@ -42,7 +44,7 @@ program
     "read the configuration file, say everything that is wrong with it, and exit 0 or 78; nothing is started",
   )
   .addOption(config())
-  .action((options: { config?: string }) => check(options.config))
+  .action(async (options: { config?: string }) => (await import("./commands/check.ts")).check(options.config))
 
 program
   .command("tail")
@@ -57,14 +59,14 @@ program
       "-o, --output <form>",
       "value: the record's value; json: its place, time, key, headers and value",
     )
-      .choices(TAIL_OUTPUTS)
+      .choices(["value", "json"] satisfies TailOutput[])
       .default("value"),
   )
   .action(
-    (
+    async (
       topic: string,
       options: { config?: string; connection?: string; from: ReadFrom; follow: boolean; output: TailOutput },
-    ) => tail(topic, options),
+    ) => (await import("./commands/tail.ts")).tail(topic, options),
   )
 
 program
@@ -72,7 +74,70 @@ program
   .description("list the topics of a connection's log: partitions, records and bytes")
   .addOption(config())
   .addOption(connection())
-  .action((options: { config?: string; connection?: string }) => topics(options))
+  .action(async (options: { config?: string; connection?: string }) =>
+    (await import("./commands/topics.ts")).topics(options),
+  )
+
+addVerifierFlags(program.command("verify"))
+  .description(
+    "explain step by step why a captured request is verified or refused, and find the likely mistake",
+  )
+  .option("--list", "list the providers and generic kinds with what each needs, and end")
+  .option("--public-key <file>", "a file that holds a public key; repeatable", repeatable)
+  .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
+  .option("-b, --body <file>", "the request's raw body; - for standard input")
+  .option("-u, --url <url>", "the URL that the provider was given, for those that sign it")
+  .option("-X, --method <method>", "the request's method", "POST")
+  .option("--now <time>", "judge the signed time as of then: RFC 3339, or seconds since 1970")
+  .addHelpText(
+    "after",
+    `${SECRETS_HELP}
+
+Exit status: 0 for a request that is verified, 1 for one that is refused, 64 for a wrong command line, 66 for a file that
+can't be read.`,
+  )
+  .action((flags: VerifyFlags) => verify(flags))
+
+addVerifierFlags(program.command("send"))
+  .description("post sample events, signed as a provider would, to try out a pipeline without the provider")
+  .argument("<url>", "where to")
+  .option("-b, --body <file>", "what to send instead of the provider's sample; - for standard input")
+  .option("-H, --header <header>", "a header to send, 'Name: value'; repeatable", repeatable)
+  .option("-n, --count <number>", "how many events, each with an id of its own", parseCount, 1)
+  .option("-r, --rate <number>", "events a second; without it as fast as answers come", parseRate)
+  .option("-c, --concurrency <number>", "requests that are out at the same time, at most", parseCount, 10)
+  .option("--public-url <url>", "the URL to sign, where a proxy makes it another than the one to post to")
+  .addOption(
+    new Option("--timeout <seconds>", "how long an answer may take")
+      .argParser(parseSeconds)
+      .default(30_000, "30"),
+  )
+  .addHelpText(
+    "after",
+    `${SECRETS_HELP}
+
+Without --provider the events are not signed. Providers that sign with a private key take one of your own as the secret.
+
+Exit status: 0 when every answer was 2xx, 1 when one was not, 64 for a wrong command line, 66 for a file that can't be
+read.`,
+  )
+  .action((url: string, flags: SendFlags) => send(url, flags))
+
+function parseCount(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError("It is a whole number from 1.")
+}
+
+function parseRate(text: string): number {
+  const rate = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0
+  if (rate > 0) return rate
+  throw new InvalidArgumentError("It is a number above 0.")
+}
+
+/** In milliseconds. */
+function parseSeconds(text: string): number {
+  return Math.ceil(parseRate(text) * 1000)
+}
 
 function parseFrom(text: string): ReadFrom {
   if (text === "beginning" || text === "end") return text

@@ -7,6 +7,8 @@ export interface RequestInfo {
   readonly path: string
   /** Query of the request target, as sent, without the `?`; empty when there is none. */
   readonly query: string
+  /** The URL that the sender sent to, as far as the configuration and trusted proxies tell, see verify/public-url.ts. */
+  readonly url: string
   readonly headers: Headers
   /** Address of the sender: the connection's, or the one that a trusted proxy names. */
   readonly remoteAddress: string
@@ -57,28 +59,75 @@ export class Rejected {
   /** What a person who reads the log should know beside the reason, never sent. */
   readonly logDetail: string | undefined
   readonly headers: { readonly [name: string]: string } | undefined
+  /** Whether the answer has no body, for senders that take none. */
+  readonly bodiless: boolean
 
   constructor(
     status: number,
     reason: string,
     detail: string,
-    more: { logDetail?: string; headers?: { readonly [name: string]: string } } = {},
+    more: {
+      logDetail?: string | undefined
+      headers?: { readonly [name: string]: string }
+      bodiless?: boolean
+    } = {},
   ) {
     this.status = status
     this.reason = reason
     this.detail = detail
     this.logDetail = more.logDetail
     this.headers = more.headers
+    this.bodiless = more.bodiless ?? false
   }
 }
 
-export type Outcome = Accepted | Dropped | Rejected
+/** The request was no event but a question of the provider's, such as a handshake; nothing is published. */
+export class Answered {
+  readonly kind = "answered"
+  /** A short fixed word for metrics and logs, such as `slack_url_verification`. */
+  readonly reason: string
+  readonly status: number
+  readonly body: string
+  readonly headers: { readonly [name: string]: string }
+
+  constructor(
+    reason: string,
+    answer: { status?: number; body?: string; headers?: { readonly [name: string]: string } } = {},
+  ) {
+    this.reason = reason
+    this.status = answer.status ?? 200
+    this.body = answer.body ?? ""
+    this.headers = answer.headers ?? {}
+  }
+}
+
+/** What ends an event's way before it is published. */
+export type Ended = Dropped | Rejected | Answered
+
+export type Outcome = Accepted | Ended
+
+/** What a request is answered with before its body is read; undefined: its body is to be read. */
+export type Admission = Rejected | Answered | undefined
 
 /**
  * One step of a pipeline: gives the event on (changed or not), or ends its way with an outcome. Expected outcomes are
  * returned; what it throws is a fault and is answered 500. A step that answers at once costs no promise.
+ *
+ * A plain function is one. A step that has a say beside its turn has the other members too (`Object.assign`).
  */
-export type Processor = (event: Event) => Event | Dropped | Rejected | Promise<Event | Dropped | Rejected>
+export interface Processor {
+  (event: Event): Event | Ended | Promise<Event | Ended>
+  /** Judges a request before a byte of its body is read. */
+  readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
+  /** Methods beside POST whose requests `admit` may answer. */
+  readonly methods?: readonly string[]
+  /** Told of each event that passed here and is published now, by the request that the step saw. */
+  readonly accepted?: ((request: RequestInfo) => void) | undefined
+  /** What accepted events are answered with where the source has no body of its own. */
+  readonly response?: { readonly body: string; readonly contentType: string } | undefined
+  /** Whether it tells the sender's requests from others'. */
+  readonly verifies?: boolean
+}
 
 /** The end of a pipeline: resolves with the outcome, Accepted only when the event is durably published. */
 export type Publisher = (event: Event) => Promise<Accepted | Rejected>

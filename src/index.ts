@@ -9,11 +9,14 @@ export {
 export { BrokerSink } from "./components/broker-sink.ts"
 export { Enricher } from "./components/enricher.ts"
 export { Validator } from "./components/validator.ts"
+export { Verifier } from "./components/verifier.ts"
 export { WebHookSource } from "./components/webhook-source.ts"
 export {
   Accepted,
+  Answered,
   Dropped,
   Rejected,
+  type Admission,
   type Event,
   type Outcome,
   type Processor,

@@ -1,11 +1,15 @@
 import {
   Accepted,
+  Answered,
   Dropped,
   Rejected,
+  type Admission,
+  type Ended,
   type Event,
   type Outcome,
   type Processor,
   type Publisher,
+  type RequestInfo,
 } from "./event.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { PipelineMetrics } from "./telemetry/metrics.ts"
@@ -19,40 +23,34 @@ export interface Parts {
   readonly log: Logger
 }
 
+/** What a pipeline does with what its source takes in. */
+export interface Way {
+  readonly handle: (event: Event) => Promise<Outcome>
+  /** Judges a request before its body is read; undefined: no processor does. */
+  readonly admit: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
+  /** Methods beside POST whose requests `admit` may answer. */
+  readonly methods: readonly string[]
+}
+
 /**
  * Composes processors and a sink into the way of an event: each processor in order, then the sink, until one of them
  * ends it. Every outcome is counted, and every one that is not accepted gives one log line with its reason, never a
  * body. A fault (what a part throws) rejects.
  */
-export function composePipeline({
-  processors,
-  publish,
-  metrics,
-  log,
-}: Parts): (event: Event) => Promise<Outcome> {
-  const end = (event: Event, outcome: Outcome): Outcome => {
-    if (outcome instanceof Accepted) {
-      metrics.ended("accepted", "")
-      metrics.acknowledged(Date.now() - event.receivedAtMs)
-      return outcome
-    }
+export function composePipeline({ processors, publish, metrics, log }: Parts): Way {
+  const admits = processors.flatMap(({ admit }) => admit ?? [])
+  const accepteds = processors.flatMap(({ accepted }) => accepted ?? [])
+
+  const end = <O extends Ended>(request: RequestInfo, outcome: O, bytes?: number): O => {
     metrics.ended(outcome.kind, outcome.reason)
-    const { method, path, remoteAddress } = event.request
-    const line = {
-      reason: outcome.reason,
-      method,
-      path,
-      remote_address: remoteAddress,
-      bytes: event.body.length,
-    }
-    if (outcome instanceof Dropped) log.info({ ...line, detail: outcome.detail }, "event dropped")
-    else {
-      const level = outcome.status >= 500 ? "warn" : "info"
-      log[level](
-        { ...line, status: outcome.status, detail: outcome.logDetail ?? outcome.detail },
-        "event rejected",
-      )
-    }
+    logEnd(log, request, outcome, bytes)
+    return outcome
+  }
+  const conclude = (event: Event, outcome: Accepted | Rejected): Outcome => {
+    if (outcome instanceof Rejected) return end(event.request, outcome, event.body.length)
+    metrics.ended("accepted", "")
+    metrics.acknowledged(Date.now() - event.receivedAtMs)
+    for (const accepted of accepteds) accepted(event.request)
     return outcome
   }
 
@@ -65,23 +63,58 @@ export function composePipeline({
     let event = first
     let result = await pending
     for (let i = next; ; i++) {
-      if (result instanceof Rejected || result instanceof Dropped) return end(event, result)
+      if (isEnd(result)) return end(event.request, result, event.body.length)
       event = result
       const processor = processors[i]
-      if (processor === undefined) return end(event, await publish(event))
+      if (processor === undefined) return conclude(event, await publish(event))
       result = await processor(event)
     }
   }
 
   // Hot path: processors that answer at once cost no promise; the one await is for the acknowledgement.
-  return async (received) => {
+  const handle = async (received: Event): Promise<Outcome> => {
     let event = received
     for (let i = 0; i < processors.length; i++) {
       const result = processors[i]!(event)
       if (result instanceof Promise) return continueFrom(event, result, i + 1)
-      if (result instanceof Rejected || result instanceof Dropped) return end(event, result)
+      if (isEnd(result)) return end(event.request, result, event.body.length)
       event = result
     }
-    return end(event, await publish(event))
+    return conclude(event, await publish(event))
+  }
+
+  const admitFrom = (request: RequestInfo, first: number): Admission | Promise<Admission> => {
+    for (let i = first; i < admits.length; i++) {
+      const admission = admits[i]!(request)
+      if (admission instanceof Promise)
+        return admission.then((it) => (it === undefined ? admitFrom(request, i + 1) : end(request, it)))
+      if (admission !== undefined) return end(request, admission)
+    }
+    return undefined
+  }
+  return {
+    handle,
+    admit: admits.length === 0 ? undefined : (request) => admitFrom(request, 0),
+    methods: [...new Set(processors.flatMap(({ methods }) => methods ?? []))],
+  }
+}
+
+const isEnd = (result: Event | Ended): result is Ended =>
+  result instanceof Rejected || result instanceof Dropped || result instanceof Answered
+
+/** @param bytes of the body; undefined: it was not read */
+function logEnd(log: Logger, request: RequestInfo, outcome: Ended, bytes: number | undefined): void {
+  const { method, path, remoteAddress } = request
+  const line = { reason: outcome.reason, method, path, remote_address: remoteAddress, bytes }
+  switch (outcome.kind) {
+    case "answered":
+      return log.info({ ...line, status: outcome.status }, "handshake answered")
+    case "dropped":
+      return log.info({ ...line, detail: outcome.detail }, "event dropped")
+    case "rejected": {
+      const detail = outcome.logDetail ?? outcome.detail
+      const level = outcome.status >= 500 ? "warn" : "info"
+      return log[level]({ ...line, status: outcome.status, detail }, "event rejected")
+    }
   }
 }

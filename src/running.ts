@@ -3,6 +3,8 @@ import type { Broker } from "./brokers/broker.ts"
 import type { ComponentContext, ComponentKind, Made } from "./components/component.ts"
 import { openBroker } from "./connection.ts"
 import { HooklineError } from "./errors.ts"
+import type { Processor } from "./event.ts"
+import { isLoopback } from "./http/addresses.ts"
 import type { Route } from "./http/route.ts"
 import { openServers } from "./http/server.ts"
 import { composePipeline } from "./pipeline.ts"
@@ -110,6 +112,7 @@ function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log }: Surro
   const context: ComponentContext = {
     pipeline: id,
     log: log.child({ pipeline: id }),
+    metrics: metrics.pipeline(id),
     connection: (named) => {
       const connectionId = named ?? [...brokers.keys()][0]
       const broker = connectionId === undefined ? undefined : brokers.get(connectionId)
@@ -121,11 +124,34 @@ function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log }: Surro
   }
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
     component.create(values, context)
-  const handle = composePipeline({
-    processors: pipeline.processors.map((it) => (typeof it === "function" ? it : make(it))),
+  const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
+  const { handle, admit, methods } = composePipeline({
+    processors,
     publish: make(pipeline.sink),
     metrics: metrics.pipeline(id),
     log: context.log,
   })
-  return make(pipeline.source)(handle)
+  const route = make(pipeline.source)(handle)
+  warnIfOpen(route, processors, context.log)
+  return { ...route, response: responseOf(route, processors), admit, methods }
 }
+
+/** Says loudly that anybody who reaches the port can publish. */
+function warnIfOpen(route: Route, processors: readonly Processor[], log: Logger): void {
+  const isVerified = processors.some(({ verifies }) => verifies === true)
+  if (isVerified || route.tls?.clientCa !== undefined || isLoopback(route.host)) return
+  log.warn(
+    { host: route.host, path: route.path },
+    "NOT VERIFIED: anybody who reaches this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",
+  )
+}
+
+/** The source's answer, or, where it has no body, what a step knows that the sender wants. */
+function responseOf({ response }: Route, processors: readonly Processor[]): Route["response"] {
+  const wanted = processors.find((it) => it.response !== undefined)?.response
+  if (wanted === undefined || response.body !== "" || BODILESS.includes(response.status)) return response
+  return { ...response, ...wanted }
+}
+
+/** RFC 9110: answers of these have none. */
+const BODILESS = [204, 205]

@@ -4,12 +4,14 @@ import type { Broker } from "../brokers/broker.ts"
 import type { Event, Outcome, Processor, Publisher } from "../event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
 
 /** What a component gets beside its options when its pipeline is built. */
 export interface ComponentContext {
   /** Id of the pipeline. */
   readonly pipeline: string
   readonly log: Logger
+  readonly metrics: PipelineMetrics
   /** The connection registered under an id, or the only one. */
   readonly connection: (id: string | undefined) => {
     readonly broker: Broker

@@ -4,18 +4,29 @@ import { HooklineError } from "../errors.ts"
 import type { Event } from "../event.ts"
 import { Enricher } from "./enricher.ts"
 import { toLocalTime } from "./local-time.ts"
+import { Metrics } from "../telemetry/metrics.ts"
 
 function enricher() {
   const connection = (): never => {
     throw new HooklineError("internal", "an Enricher needs no connection")
   }
-  return Enricher.create({}, { pipeline: "test", log: pino({ level: "silent" }), connection })
+  return Enricher.create(
+    {},
+    { pipeline: "test", log: pino({ level: "silent" }), metrics: new Metrics().pipeline("test"), connection },
+  )
 }
 
 const event = (body: string, receivedAtMs: number): Event => ({
   body: Buffer.from(body),
   receivedAtMs,
-  request: { method: "POST", path: "/", query: "", headers: new Headers(), remoteAddress: "127.0.0.1" },
+  request: {
+    method: "POST",
+    path: "/",
+    query: "",
+    url: "http://localhost/",
+    headers: new Headers(),
+    remoteAddress: "127.0.0.1",
+  },
 })
 
 const bodyOf = (outcome: unknown): string => Buffer.from((outcome as Event).body).toString()

@@ -6,6 +6,7 @@ import { pino } from "pino"
 import { HooklineError } from "../errors.ts"
 import type { Dropped, Event, Rejected } from "../event.ts"
 import { Validator } from "./validator.ts"
+import { Metrics } from "../telemetry/metrics.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "hookline-validator-"))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -26,14 +27,21 @@ function validator(options: { on_invalid?: "reject" | "drop"; schema?: string } 
   }
   return Validator.create(
     { on_invalid: options.on_invalid ?? "reject", schema: options.schema },
-    { pipeline: "test", log, connection },
+    { pipeline: "test", log, metrics: new Metrics().pipeline("test"), connection },
   )
 }
 
 const event = (body: string | Uint8Array): Event => ({
   body: Buffer.from(body as string),
   receivedAtMs: 0,
-  request: { method: "POST", path: "/", query: "", headers: new Headers(), remoteAddress: "127.0.0.1" },
+  request: {
+    method: "POST",
+    path: "/",
+    query: "",
+    url: "http://localhost/",
+    headers: new Headers(),
+    remoteAddress: "127.0.0.1",
+  },
 })
 
 test("a JSON object goes on, the same event with the same bytes", () => {

@@ -5,10 +5,12 @@ import type { Route } from "../http/route.ts"
 import { resolveSection } from "../config/resolve.ts"
 import { Problems } from "../config/problems.ts"
 import { WebHookSource } from "./webhook-source.ts"
+import { Metrics } from "../telemetry/metrics.ts"
 
 const context = {
   pipeline: "hooks",
   log: pino({ level: "silent" }),
+  metrics: new Metrics().pipeline("hooks"),
   connection: (): never => {
     throw new Error("a source has no connection")
   },

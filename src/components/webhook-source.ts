@@ -2,6 +2,7 @@ import { HooklineError } from "../errors.ts"
 import { integer, list, path, size, text } from "../config/options.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
 import type { Route } from "../http/route.ts"
+import { parsePublicUrl } from "../verify/public-url.ts"
 import { defineComponent } from "./component.ts"
 
 const network = text({
@@ -69,7 +70,13 @@ export const WebHookSource = defineComponent({
     }),
     trusted_proxies: list(network, {
       optional: true,
-      doc: "Addresses and networks of the proxies whose X-Forwarded-For counts as the sender's address.",
+      doc: "Addresses and networks of the proxies whose X-Forwarded-For counts as the sender's address, and whose X-Forwarded-Proto and X-Forwarded-Host as the URL.",
+    }),
+    public_url: text({
+      optional: true,
+      accepts: (value) => parsePublicUrl(value) !== undefined,
+      form: "a URL such as https://hooks.example.com or https://hooks.example.com/path",
+      doc: "Where senders believe to send to, for providers that sign the URL: an origin, before each request's own path and query, or with a path in place of the request's. Without it the Host header tells, and X-Forwarded-Proto and X-Forwarded-Host of `trusted_proxies`.",
     }),
     tls_certificate: path({
       optional: true,
@@ -97,6 +104,7 @@ export const WebHookSource = defineComponent({
       contentTypes: values.content_types?.map((type) => type.toLowerCase()),
       allows: values.allow && addressTest(values.allow),
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
+      publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls,
       response: { status, body, contentType },
       handle,

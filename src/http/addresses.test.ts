@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { addressTest, parseNetwork, senderAddress } from "./addresses.ts"
+import { addressTest, parseNetwork, senderAddress, isLoopback } from "./addresses.ts"
 
 test.each([
   ["192.0.2.7", "192.0.2.7", true],
@@ -56,4 +56,18 @@ describe("the sender behind proxies", () => {
   ])("%s", (_name, peer, forwardedFor, sender) => {
     expect(senderAddress(peer, forwardedFor, trusted)).toBe(sender)
   })
+})
+
+test.each([
+  ["127.0.0.1", true],
+  ["127.9.9.9", true],
+  ["::1", true],
+  ["::ffff:127.0.0.1", true],
+  ["LocalHost", true],
+  ["0.0.0.0", false],
+  ["::", false],
+  ["192.0.2.7", false],
+  ["hooks.example.com", false],
+])("whether only this machine reaches %s: %p", (host, expected) => {
+  expect(isLoopback(host)).toBe(expected)
 })

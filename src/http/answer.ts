@@ -1,11 +1,11 @@
 import type { PublishError, PublishFault } from "../errors.ts"
-import { Rejected } from "../event.ts"
+import { Rejected, type Answered } from "../event.ts"
 import { ACCEPTED_CODINGS } from "./content-coding.ts"
 
 /** What the server itself refuses requests with. Processors reject with reasons of their own. */
 const REFUSED = {
   unknown_path: [404, "No pipeline takes webhooks at this path."],
-  method_not_allowed: [405, "Webhooks are taken with POST.", { Allow: "POST" }],
+  method_not_allowed: [405, "Webhooks are taken with POST."],
   address_not_allowed: [403, "This address may not send webhooks here."],
   body_timeout: [408, "The body did not arrive in time."],
   body_too_large: [413, "The body is larger than this endpoint takes."],
@@ -77,14 +77,27 @@ const TITLES: { readonly [status: number]: string } = {
  * @param close whether the connection ends with it. A sender that is still sending its body may not read the answer then:
  *   without it, the rest is read and thrown away
  */
-export function problem({ status, detail, headers }: Rejected, close: boolean): Response {
+export function problem({ status, detail, headers, bodiless }: Rejected, close: boolean): Response {
+  const connection = close ? { Connection: "close" } : {}
+  if (bodiless) return new Response(null, { status, headers: { ...headers, ...connection } })
   const title = TITLES[status] ?? (status < 500 ? "Client Error" : "Server Error")
   return new Response(JSON.stringify({ type: "about:blank", title, status, detail }), {
     status,
     headers: {
       ...headers,
       "Content-Type": "application/problem+json",
-      ...(close ? { Connection: "close" } : {}),
+      ...connection,
     },
   })
+}
+
+/** The answer to a question of the provider's. */
+export function reply({ status, body, headers }: Answered): Response {
+  return new Response(body === "" ? null : body, { status, headers: { ...headers } })
+}
+
+/** The refusal of a method that nothing at a path takes. */
+export function methodNotAllowed(methods: readonly string[]): Rejected {
+  const { status, reason, detail } = REFUSALS.method_not_allowed
+  return new Rejected(status, reason, detail, { headers: { Allow: ["POST", ...methods].join(", ") } })
 }

@@ -1,8 +1,8 @@
 // Hot path: every event passes here.
-import type { Rejected, RequestInfo } from "../event.ts"
+import type { Answered, Rejected, RequestInfo } from "../event.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
-import { problem, REFUSALS } from "./answer.ts"
+import { methodNotAllowed, problem, REFUSALS, reply } from "./answer.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
 import type { InFlight } from "./in-flight.ts"
@@ -30,7 +30,7 @@ export type Endpoint = (
 
 /** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
-  const { pipeline, maxBodyBytes, contentTypes, allows, trustsProxy, handle } = route
+  const { pipeline, maxBodyBytes, contentTypes, allows, admit, methods = [], handle } = route
   const { inFlight, bodyTimeoutMs, idleTimeoutS, draining, log } = deps
   const metrics = deps.metrics(pipeline)
   // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
@@ -38,11 +38,26 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs }
   const { status, init, body: responseBody } = prepareResponse(route.response)
 
+  const wrongMethod = methodNotAllowed(methods)
+
   const refuse = (rejected: Rejected, request: RequestInfo, close = false): Response => {
     metrics.answered(rejected.status)
     metrics.ended("rejected", rejected.reason)
     logRefusal(log, pipeline, rejected, request)
     return problem(rejected, close)
+  }
+
+  /** For outcomes that the pipeline counted. */
+  const tell = (outcome: Rejected | Answered): Response => {
+    metrics.answered(outcome.status)
+    return outcome.kind === "answered" ? reply(outcome) : problem(outcome, draining())
+  }
+
+  const fail = (error: unknown, { path }: RequestInfo): Response => {
+    log.error({ err: error, pipeline, path }, "an event was not taken because of a fault")
+    metrics.answered(REFUSALS.internal.status)
+    metrics.ended("rejected", REFUSALS.internal.reason)
+    return problem(REFUSALS.internal, false)
   }
 
   const take = async (
@@ -61,27 +76,23 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
         body = decodeBody(body, decode, share, maxBodyBytes)
       if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout")
       const outcome = await handle({ body, receivedAtMs, request: info })
-      if (outcome.kind === "rejected") {
-        metrics.answered(outcome.status)
-        return problem(outcome, draining())
-      }
+      if (outcome.kind === "rejected" || outcome.kind === "answered") return tell(outcome)
       metrics.answered(status)
       return new Response(responseBody, init)
     } catch (error) {
-      log.error({ err: error, pipeline, path: info.path }, "an event was not taken because of a fault")
-      metrics.answered(REFUSALS.internal.status)
-      metrics.ended("rejected", REFUSALS.internal.reason)
-      return problem(REFUSALS.internal, false)
+      return fail(error, info)
     } finally {
       share.release()
     }
   }
 
-  return (request, server, target) => {
-    const info = new ReceivedRequest(request, server, target, trustsProxy)
-    if (request.method !== "POST") return refuse(REFUSALS.method_not_allowed, info)
-    if (draining()) return refuse(REFUSALS.draining, info, true)
-    if (allows !== undefined && !allows(info.remoteAddress)) return refuse(REFUSALS.address_not_allowed, info)
+  /** What stands before the body is read, behind the route's own rules. */
+  const read = (
+    request: Request,
+    server: Bun.Server<undefined>,
+    info: RequestInfo,
+  ): Response | Promise<Response> => {
+    if (request.method !== "POST") return refuse(wrongMethod, info)
     const { headers } = request
     if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type")))) {
       return refuse(REFUSALS.content_type, info)
@@ -89,6 +100,33 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     const decode = decoderFor(headers.get("content-encoding"))
     if (decode === "unknown") return refuse(REFUSALS.content_encoding, info)
     return take(request, server, info, decode)
+  }
+
+  /** Has the pipeline judge first. It counts as in flight meanwhile, so that a drain waits for it. */
+  const judge = async (
+    request: Request,
+    server: Bun.Server<undefined>,
+    info: RequestInfo,
+  ): Promise<Response> => {
+    const share = inFlight.enter()
+    try {
+      const admission = await admit!(info)
+      // what reads the body has entered by the time that this share is released
+      return admission === undefined ? read(request, server, info) : tell(admission)
+    } catch (error) {
+      return fail(error, info)
+    } finally {
+      share.release()
+    }
+  }
+
+  return (request, server, target) => {
+    const info = new ReceivedRequest(request, server, target, route)
+    const { method } = request
+    if (method !== "POST" && !methods.includes(method)) return refuse(wrongMethod, info)
+    if (draining()) return refuse(REFUSALS.draining, info, true)
+    if (allows !== undefined && !allows(info.remoteAddress)) return refuse(REFUSALS.address_not_allowed, info)
+    return admit === undefined ? read(request, server, info) : judge(request, server, info)
   }
 }
 

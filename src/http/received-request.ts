@@ -1,6 +1,8 @@
 // Hot path: made for every event; what isn't asked for costs nothing.
 import type { RequestInfo } from "../event.ts"
+import { publicUrl } from "../verify/public-url.ts"
 import { senderAddress } from "./addresses.ts"
+import type { Route } from "./route.ts"
 
 /** A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped. */
 export interface Target {
@@ -28,20 +30,20 @@ export class ReceivedRequest implements RequestInfo {
   readonly query: string
   readonly #request: Request
   readonly #server: Bun.Server<undefined>
-  readonly #trustsProxy: ((address: string) => boolean) | undefined
+  readonly #route: Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
   #remoteAddress: string | undefined
 
   constructor(
     request: Request,
     server: Bun.Server<undefined>,
     { path, query }: Target,
-    trustsProxy: ((address: string) => boolean) | undefined,
+    route: Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined,
   ) {
     this.path = path
     this.query = query
     this.#request = request
     this.#server = server
-    this.#trustsProxy = trustsProxy
+    this.#route = route
   }
 
   get method(): string {
@@ -52,16 +54,27 @@ export class ReceivedRequest implements RequestInfo {
     return this.#request.headers
   }
 
+  get url(): string {
+    const { publicUrl: configured, tls, trustsProxy } = this.#route ?? {}
+    const isFromTrustedProxy = trustsProxy !== undefined && trustsProxy(this.#peer() ?? "")
+    return publicUrl({ configured, isTls: tls !== undefined, isFromTrustedProxy }, this)
+  }
+
   /** `unknown` when it is first asked for after the sender has gone. */
   get remoteAddress(): string {
     return (this.#remoteAddress ??= this.#findAddress())
   }
 
   #findAddress(): string {
-    const peer = this.#server.requestIP(this.#request)?.address
+    const peer = this.#peer()
     if (peer === undefined) return "unknown"
-    return this.#trustsProxy === undefined
+    const trustsProxy = this.#route?.trustsProxy
+    return trustsProxy === undefined
       ? peer
-      : senderAddress(peer, this.headers.get("x-forwarded-for"), this.#trustsProxy)
+      : senderAddress(peer, this.headers.get("x-forwarded-for"), trustsProxy)
+  }
+
+  #peer(): string | undefined {
+    return this.#server.requestIP(this.#request)?.address
   }
 }

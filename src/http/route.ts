@@ -1,4 +1,5 @@
-import type { Event, Outcome } from "../event.ts"
+import type { Admission, Event, Outcome, RequestInfo } from "../event.ts"
+import type { PublicUrl } from "../verify/public-url.ts"
 
 /** Where a pipeline's webhooks come in and what the server answers for it. Lengths are in bytes. */
 export interface Route {
@@ -15,6 +16,8 @@ export interface Route {
   readonly allows: ((address: string) => boolean) | undefined
   /** Tells a proxy whose X-Forwarded-For counts by its address; undefined: none. */
   readonly trustsProxy: ((address: string) => boolean) | undefined
+  /** Where senders believe to send to; undefined: what the request and trusted proxies say. */
+  readonly publicUrl?: PublicUrl | undefined
   readonly tls:
     | { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined }
     | undefined
@@ -24,5 +27,9 @@ export interface Route {
     readonly body: string
     readonly contentType: string | undefined
   }
+  /** Judges a request before a byte of its body is read, and answers those of `methods`; it counts and logs them. */
+  readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
+  /** Methods beside POST whose requests `admit` may answer. */
+  readonly methods?: readonly string[]
   readonly handle: (event: Event) => Promise<Outcome>
 }

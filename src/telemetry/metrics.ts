@@ -7,7 +7,9 @@ export interface PipelineMetrics {
   /** A request was answered; status as sent. */
   answered(status: number): void
   /** An event's way ended. `reason` is a short fixed word, empty for accepted ones. */
-  ended(outcome: "accepted" | "dropped" | "rejected", reason: string): void
+  ended(outcome: "accepted" | "dropped" | "rejected" | "answered", reason: string): void
+  /** A request was not verified. `mode` says whether that was enforced or only observed. */
+  unverified(reason: string, mode: "enforce" | "observe"): void
   /** Milliseconds from receipt to acknowledgement. */
   acknowledged(ms: number): void
 }
@@ -41,8 +43,13 @@ export class Metrics {
   })
   readonly #events = new Tallies(this.#registry, {
     name: "hookline_events_total",
-    help: "Events by outcome (accepted, dropped, rejected) and reason.",
+    help: "Events by outcome (accepted, dropped, rejected, answered) and reason.",
     labelNames: ["pipeline", "outcome", "reason"],
+  })
+  readonly #verificationFailures = new Tallies(this.#registry, {
+    name: "hookline_verification_failures_total",
+    help: "Requests whose signature, token or time was not right, by reason; in mode observe their events passed.",
+    labelNames: ["pipeline", "reason", "mode"],
   })
   readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
@@ -74,6 +81,9 @@ export class Metrics {
         this.#requests.bind({ pipeline: id, status: String(status) }),
       ),
       ended: boundByBoth((outcome, reason) => this.#events.bind({ pipeline: id, outcome, reason })),
+      unverified: boundByBoth((reason, mode) =>
+        this.#verificationFailures.bind({ pipeline: id, reason, mode }),
+      ),
       acknowledged: (ms) => acknowledgement(ms / 1000),
     }
     this.#pipelines.set(id, made)

@@ -1,0 +1,14 @@
+import type { VerifierSettings } from "../verify/family.ts"
+
+/** Takes secrets out of a text that is to be shown. */
+export type Conceal = (text: string) => string
+
+/** Replaces the secrets and passwords of settings, as they are and as requests carry them. */
+export function concealer({ secret = [], username = "", password = [] }: VerifierSettings): Conceal {
+  const spelled = [...secret, ...password]
+    .flatMap((it) => [it, it.trim(), encodeURIComponent(it), it.replace(/^Bearer +/i, "")])
+    .concat(password.map((it) => Buffer.from(`${username}:${it}`).toString("base64")))
+    .filter((it) => it !== "")
+    .toSorted((a, b) => b.length - a.length)
+  return (text) => spelled.reduce((shown, it) => shown.replaceAll(it, "[secret]"), text)
+}

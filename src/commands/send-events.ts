@@ -1,0 +1,103 @@
+import type { Sendable } from "../verify/verifier.ts"
+
+/** How many events are posted, and how. */
+export interface Pace {
+  readonly count: number
+  /** Events a second; undefined: as fast as the answers come. */
+  readonly ratePerS?: number | undefined
+  /** Requests that are out at the same time, at most. */
+  readonly concurrency: number
+  /** Milliseconds that an answer may take. */
+  readonly timeoutMs: number
+}
+
+/** What came back. */
+export interface Tally {
+  /** How often each status came, and each network error by its code. */
+  readonly outcomes: ReadonlyMap<number | string, number>
+  /** Milliseconds from each request to the end of its answer, in ascending order. */
+  readonly latenciesMs: readonly number[]
+  readonly elapsedMs: number
+  /** The first answer that was not 2xx, or the first failure, in a line. */
+  readonly firstError: string | undefined
+}
+
+/**
+ * Posts events. Answers other than 2xx and failures are counted, not thrown; redirects are not followed.
+ *
+ * @param next makes the event of a number from 1
+ * @param signal ends it before the next event
+ */
+export async function sendEvents(
+  next: (number: number) => Promise<Sendable>,
+  { count, ratePerS, concurrency, timeoutMs }: Pace,
+  { signal, onAnswer }: { signal: AbortSignal; onAnswer: () => void },
+): Promise<Tally> {
+  const outcomes = new Map<number | string, number>()
+  const latenciesMs: number[] = []
+  let firstError: string | undefined
+  let number = 0
+  const startedMs = performance.now()
+
+  const post = async ({ method, url, headers, body }: Sendable): Promise<void> => {
+    const postedMs = performance.now()
+    let outcome: number | string
+    try {
+      const answer = await fetch(url, {
+        method,
+        headers,
+        body: new Uint8Array(body),
+        redirect: "manual",
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+      const text = await answer.text()
+      outcome = answer.status
+      if (!answer.ok) firstError ??= `${answer.status}: ${text.slice(0, MOST_SHOWN).trim() || "(no body)"}`
+    } catch (error) {
+      const { name, code, message } = error as Error & { code?: string | number }
+      outcome = typeof code === "string" ? code : name
+      firstError ??= message.startsWith(`${outcome}`) ? message : `${outcome}: ${message}`
+    }
+    latenciesMs.push(performance.now() - postedMs)
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    onAnswer()
+  }
+  const work = async (): Promise<void> => {
+    while (number < count && !signal.aborted) {
+      const mine = ++number
+      if (ratePerS !== undefined) {
+        const dueMs = startedMs + ((mine - 1) * 1000) / ratePerS
+        if (!(await waitUntil(dueMs, signal))) return
+      }
+      await post(await next(mine))
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, work))
+  latenciesMs.sort((a, b) => a - b)
+  return { outcomes, latenciesMs, elapsedMs: performance.now() - startedMs, firstError }
+}
+
+/** Characters of an error's body. */
+const MOST_SHOWN = 500
+
+/** Whether all were answered 2xx. */
+export function allAccepted({ outcomes }: Tally): boolean {
+  return [...outcomes.keys()].every((it) => typeof it === "number" && it >= 200 && it < 300)
+}
+
+/** Resolves at a time of `performance.now()`; false when it was aborted before. */
+function waitUntil(dueMs: number, signal: AbortSignal): Promise<boolean> {
+  const delayMs = dueMs - performance.now()
+  if (delayMs <= 0 || signal.aborted) return Promise.resolve(!signal.aborted)
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const abort = (): void => {
+    clearTimeout(timer)
+    resolve(false)
+  }
+  const timer = setTimeout(() => {
+    signal.removeEventListener("abort", abort)
+    resolve(true)
+  }, delayMs)
+  signal.addEventListener("abort", abort, { once: true })
+  return promise
+}

@@ -1,0 +1,146 @@
+import { SingleBar, Presets } from "cli-progress"
+import type { VerifierSettings } from "../verify/family.ts"
+import { findFamily, makeSigner } from "../verify/providers.ts"
+import { sampleRequest } from "../verify/samples.ts"
+import type { Sendable } from "../verify/verifier.ts"
+import { concealer, type Conceal } from "./conceal.ts"
+import { allAccepted, sendEvents, type Pace, type Tally } from "./send-events.ts"
+import {
+  providerOf,
+  readHeaders,
+  readInput,
+  readSettings,
+  toUsage,
+  usage,
+  type VerifierFlags,
+} from "./verifier-flags.ts"
+
+export interface SendFlags extends VerifierFlags {
+  readonly body?: string
+  readonly header?: readonly string[]
+  readonly publicUrl?: string
+  readonly count: number
+  readonly rate?: number
+  readonly concurrency: number
+  readonly timeout: number
+}
+
+/** Posts sample events, signed as a provider would; the exit status is 0 when all were answered 2xx, else 1. */
+export async function send(target: string, flags: SendFlags): Promise<void> {
+  const settings = readSettings(flags, process.env)
+  const pace: Pace = {
+    count: flags.count,
+    ratePerS: flags.rate,
+    concurrency: flags.concurrency,
+    timeoutMs: flags.timeout,
+  }
+  const next = eventMaker(parseTarget(target, "URL"), settings, flags)
+  // what is wrong with the settings of some schemes shows only when something is signed
+  await next(1).catch((error: unknown) => {
+    throw toUsage(error)
+  })
+
+  const stop = new AbortController()
+  const abort = (): void => stop.abort()
+  process.once("SIGINT", abort)
+  const bar = progressBar(pace.count)
+  try {
+    const onAnswer = (): void => bar?.increment()
+    const tally = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
+    bar?.stop()
+    console.log(summarize(tally, concealer(settings)))
+    process.exitCode = allAccepted(tally) && !stop.signal.aborted ? 0 : 1
+  } finally {
+    bar?.stop()
+    process.off("SIGINT", abort)
+  }
+}
+
+/**
+ * Makes signed events, each with an id and a number of its own.
+ *
+ * @throws HooklineError `usage`, `no_input`
+ */
+export function eventMaker(
+  target: URL,
+  settings: VerifierSettings,
+  flags: Pick<SendFlags, "provider" | "body" | "header" | "publicUrl">,
+): (number: number) => Promise<Sendable> {
+  const provider = flags.provider === undefined ? undefined : providerOf(flags)
+  const signer = provider === undefined ? undefined : signerOf(provider, settings)
+  const given = flags.body === undefined ? undefined : readInput(flags.body)
+  const own = readHeaders(flags.header ?? [])
+  const signedUrl =
+    flags.publicUrl === undefined ? target.href : parseTarget(flags.publicUrl, "--public-url").href
+  return async (number) => {
+    const event = { id: crypto.randomUUID(), number, atMs: Date.now() }
+    const sample = sampleRequest(provider, event)
+    for (const [name, value] of own) sample.headers.set(name, value)
+    const request = {
+      method: "POST",
+      url: signedUrl,
+      headers: sample.headers,
+      body: given ?? sample.body,
+      id: event.id,
+    }
+    if (signer === undefined) return { ...request, url: target.href }
+    const signed = await signer.sign(request, event.atMs)
+    return { ...signed, url: withAdded(target.href, signed.url.slice(signedUrl.length + 1)) }
+  }
+}
+
+/** A URL with parameters that a signer added to the one that it signed. */
+const withAdded = (url: string, parameters: string): string =>
+  parameters === "" ? url : `${url}${url.includes("?") ? "&" : "?"}${parameters}`
+
+function signerOf(provider: string, settings: VerifierSettings): ReturnType<typeof makeSigner> {
+  const family = findFamily(provider)!
+  if (family.signer === undefined)
+    throw usage(`${provider} can't be signed for: only the provider has the private key`)
+  const takesPrivateKey =
+    !family.requires.flat().includes("secret") && family.requires.flat().includes("public_key")
+  if (takesPrivateKey && settings.secret === undefined)
+    throw usage(
+      `${provider} signs with a private key that only it has: make a pair, give the private key here with --secret-file ` +
+        `(PEM, PKCS #8) and the public one to the pipeline as public_key`,
+    )
+  try {
+    return makeSigner(provider, settings)
+  } catch (error) {
+    throw toUsage(error)
+  }
+}
+
+function parseTarget(text: string, what: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw usage(`${what} is not one that begins with http:// or https://`)
+  url.hash = ""
+  return url
+}
+
+/** For many events on a terminal; written to standard error, so that the summary can be piped. */
+function progressBar(count: number): SingleBar | undefined {
+  if (count === 1 || !process.stderr.isTTY) return undefined
+  const bar = new SingleBar(
+    { format: "{bar} {percentage}% | {value} of {total} | {duration_formatted}, {eta_formatted} to go" },
+    Presets.shades_classic,
+  )
+  bar.start(count, 0)
+  return bar
+}
+
+function summarize({ outcomes, latenciesMs, elapsedMs, firstError }: Tally, conceal: Conceal): string {
+  const sent = latenciesMs.length
+  const statuses = [...outcomes]
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([outcome, times]) => `${times} x ${outcome}`)
+  const percentile = (p: number): string =>
+    (latenciesMs[Math.max(0, Math.ceil(sent * p) - 1)] ?? 0).toFixed(1)
+  return [
+    `${sent} sent in ${(elapsedMs / 1000).toFixed(2)} s, ${(sent / (elapsedMs / 1000)).toFixed(1)} a second`,
+    `answers: ${statuses.join(", ") || "none"}`,
+    `latency: p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms`,
+    ...(firstError === undefined ? [] : [`first error: ${conceal(firstError)}`]),
+  ].join("\n")
+}

@@ -1,0 +1,172 @@
+// Hot path: every event of a verified pipeline passes here.
+import type { Values } from "../config/options.ts"
+import {
+  Dropped,
+  Rejected,
+  type Admission,
+  type Ended,
+  type Event,
+  type Processor,
+  type RequestInfo,
+} from "../event.ts"
+import type { Outside } from "../verify/family.ts"
+import { handshakeOf } from "../verify/handshakes.ts"
+import { makeVerifier } from "../verify/providers.ts"
+import { ReplayMemory } from "../verify/replay-memory.ts"
+import { NOTHING_READ } from "../verify/signature.ts"
+import { Refused, type Verdict, type Verifier } from "../verify/verifier.ts"
+import type { ComponentContext } from "./component.ts"
+import { openSecretFile } from "./secret-file.ts"
+import type { VERIFIER_OPTIONS } from "./verifier-options.ts"
+
+/** Signed ids that are remembered at most, up to 64 MB of UUIDs (measured); beyond them the oldest are forgotten early. */
+const MOST_IDS = 200_000
+const NO_BODY = new Uint8Array()
+
+/**
+ * Makes the step that verifies requests and answers handshakes.
+ *
+ * @param surroundings what keys, certificates and confirmations are fetched with, and the clock, in milliseconds since
+ *   1970
+ * @throws HooklineError `config` for settings that are not right
+ */
+export function verification(
+  values: Values<typeof VERIFIER_OPTIONS>,
+  { log, metrics }: Pick<ComponentContext, "log" | "metrics">,
+  { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
+): Processor {
+  const { provider, mode } = values
+  const file = values.secret_file === undefined ? undefined : openSecretFile(values.secret_file)
+  let verifier =
+    file !== undefined && file.secrets.length === 0
+      ? NO_SECRET
+      : makeVerifier(provider, { ...values, secret: file?.secrets ?? values.secret }, outside)
+  const learn = (secret: string): boolean => {
+    if (file === undefined || verifier !== NO_SECRET) return false
+    file.keep(secret)
+    verifier = makeVerifier(provider, { ...values, secret: [secret] }, outside)
+    log.warn({ secret_file: values.secret_file }, "the provider's first request brought its secret")
+    return true
+  }
+  const handshake = handshakeOf(provider, {
+    secrets: values.secret ?? [],
+    verifyTokens: values.verify_token ?? values.secret ?? [],
+    confirms: values.confirm === "true",
+    learn,
+    fetch: outside?.fetch ?? ((url, init) => fetch(url, init)),
+  })
+
+  const memory =
+    verifier.toleranceMs > 0
+      ? new ReplayMemory({ toleranceMs: verifier.toleranceMs, most: MOST_IDS, now })
+      : undefined
+  /** Signed ids of events on their way. */
+  const ids = new WeakMap<RequestInfo, string>()
+  const challenge = { "WWW-Authenticate": challengeOf(values) }
+
+  if (mode === "observe")
+    log.warn(
+      { provider },
+      "VERIFICATION IS ONLY OBSERVED: events that are not verified are published; set mode = enforce",
+    )
+
+  const refuse = ({ reason, detail }: Refused, request: RequestInfo): Rejected | undefined => {
+    metrics.unverified(reason, mode)
+    if (mode === "observe") {
+      const { method, path, remoteAddress } = request
+      log.warn({ reason, detail, method, path, remote_address: remoteAddress }, "not verified; passes")
+      return undefined
+    }
+    const word = `unverified_${reason}`
+    if (reason === "keys_unavailable")
+      return new Rejected(503, word, "The event can't be verified now; send it again later.", {
+        logDetail: detail,
+        headers: { "Retry-After": "5" },
+      })
+    return new Rejected(401, word, "The request could not be verified.", {
+      logDetail: detail,
+      headers: challenge,
+      bodiless: handshake?.bodilessRefusal === true,
+    })
+  }
+
+  const verify = (request: RequestInfo, body: Uint8Array): Verdict | Promise<Verdict> => {
+    const { method, path, query, headers } = request
+    const url = verifier.signsUrl ? request.url : ""
+    return verifier.verify({ method, path, query, headers, url, body }, now())
+  }
+
+  const pass = (
+    event: Event,
+    { id }: { id?: string | undefined },
+  ): Event | Ended | Promise<Event | Ended> => {
+    const answer = handshake?.verified?.(event)
+    if (answer instanceof Promise) return answer.then((it) => it ?? event)
+    if (answer !== undefined) return answer
+    if (id === undefined || memory === undefined) return event
+    if (!memory.has(id)) {
+      ids.set(event.request, id)
+      return event
+    }
+    metrics.unverified("replayed", mode)
+    if (mode === "enforce") return new Dropped("replayed", "an event of this signed id was accepted before")
+    log.warn({ reason: "replayed" }, "not verified; passes")
+    return event
+  }
+  const conclude = (event: Event, verdict: Verdict): Event | Ended | Promise<Event | Ended> =>
+    verdict.kind === "refused" ? (refuse(verdict, event.request) ?? event) : pass(event, verdict)
+
+  /** Requests whose headers were not right, in mode observe. */
+  const unverified = new WeakSet<RequestInfo>()
+  const process = (event: Event): ReturnType<Processor> => {
+    const answer = handshake?.unsigned?.(event)
+    if (answer !== undefined) return answer
+    if (verifier.needs === "headers") return unverified.has(event.request) ? event : pass(event, {})
+    const verdict = verify(event.request, event.body)
+    return verdict instanceof Promise ? verdict.then((it) => conclude(event, it)) : conclude(event, verdict)
+  }
+
+  const judge = (verdict: Verdict, request: RequestInfo): Admission => {
+    if (verdict.kind === "verified") return undefined
+    unverified.add(request)
+    return refuse(verdict, request)
+  }
+  const admit = (request: RequestInfo): Admission | Promise<Admission> => {
+    const answer = handshake?.byHeaders?.(request)
+    if (answer !== undefined || request.method !== "POST" || verifier.needs === "body") return answer
+    const verdict = verify(request, NO_BODY)
+    return verdict instanceof Promise ? verdict.then((it) => judge(it, request)) : judge(verdict, request)
+  }
+
+  return Object.assign(process, {
+    admit: verifier.needs === "headers" || handshake?.byHeaders !== undefined ? admit : undefined,
+    methods: handshake?.methods ?? [],
+    accepted:
+      memory === undefined
+        ? undefined
+        : (request: RequestInfo) => {
+            const id = ids.get(request)
+            if (id !== undefined) memory.remember(id)
+          },
+    response: handshake?.response,
+    verifies: true,
+  })
+}
+
+const NO_SECRET_YET = new Refused("no_match", "no secret is known: the provider's first request has not come")
+
+/** Stands in until the provider has sent its secret. */
+const NO_SECRET: Verifier = {
+  needs: "body",
+  signsUrl: false,
+  toleranceMs: 0,
+  verify: () => NO_SECRET_YET,
+  explain: () => ({ ...NOTHING_READ, verdict: NO_SECRET_YET, toleranceMs: 0 }),
+}
+
+/** RFC 9110 wants a challenge in a 401. `Signature` is no registered scheme: senders know theirs. */
+function challengeOf({ provider, username, jwks_url }: Values<typeof VERIFIER_OPTIONS>): string {
+  if (username !== undefined) return 'Basic realm="webhooks", charset="UTF-8"'
+  const isBearer = jwks_url !== undefined || ["jwt", "gcp-pubsub", "alertmanager"].includes(provider)
+  return `${isBearer ? "Bearer" : "Signature"} realm="webhooks"`
+}

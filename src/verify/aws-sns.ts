@@ -1,0 +1,70 @@
+import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
+import { textOf, type Family } from "./family.ts"
+import { parseTime } from "./freshness.ts"
+import { member, readJson } from "./json-body.ts"
+import { Refused, type SignedRequest } from "./verifier.ts"
+
+/** The service's hosts, by region. Amazon's own validator takes `sns.s3-us-west-2.amazonaws.com` too: a bucket of that name. */
+export const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
+
+/** The members that are signed, in this order, those that are there. */
+const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
+const CONFIRMATION = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
+
+/**
+ * Amazon SNS: RSA over members of the body; version 1 by SHA-1, version 2 by SHA-256. Amazon signs for everybody's
+ * topics, so that the topic has to be compared too.
+ *
+ * @see https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
+ */
+export function awsSns(): Family {
+  return {
+    family: "aws-sns",
+    requires: [["topic_arn"]],
+    optional: ["tolerance"],
+    secretForm: undefined,
+    toleranceMs: 0,
+    signsUrl: false,
+    verifier(settings, outside) {
+      const topic = textOf(settings, "topic_arn")
+      return certificateVerifier(
+        (request) => read(request, topic),
+        { allows: ({ hostname, pathname }) => SNS_HOST.test(hostname) && pathname.endsWith(".pem") },
+        { outside, toleranceMs: settings.tolerance ?? 0 },
+      )
+    },
+    signer: undefined,
+  }
+}
+
+function read({ body }: SignedRequest, topic: string): CertificateClaim | Refused {
+  const message = readJson(body)
+  const type = member(message, "Type")
+  const names = type === "Notification" ? NOTIFICATION : CONFIRMATION
+  if (type !== "Notification" && type !== "SubscriptionConfirmation" && type !== "UnsubscribeConfirmation")
+    return new Refused("malformed", "the body is no message of Amazon SNS")
+  const version = member(message, "SignatureVersion")
+  if (version !== "1" && version !== "2")
+    return new Refused("malformed", "SignatureVersion is neither 1 nor 2")
+  const [signature, certificateUrl, id, time] = ["Signature", "SigningCertURL", "MessageId", "Timestamp"].map(
+    (name) => member(message, name),
+  )
+  if (typeof signature !== "string" || typeof certificateUrl !== "string" || typeof id !== "string")
+    return new Refused("malformed", "no Signature, SigningCertURL and MessageId in the body")
+  const timestampMs = typeof time === "string" ? parseTime(time, "iso") : undefined
+  if (timestampMs === undefined) return new Refused("malformed", "Timestamp is not a time")
+  if (member(message, "TopicArn") !== topic)
+    return new Refused("wrong_claim", "the message is of another topic")
+  const lines = names.flatMap((name) => {
+    const value = member(message, name)
+    return typeof value === "string" ? [name, value] : []
+  })
+  return {
+    signatures: [signature],
+    signed: [`${lines.join("\n")}\n`],
+    timestampMs,
+    id,
+    certificateUrl,
+    hash: version === "1" ? "sha1" : "sha256",
+  }
+}

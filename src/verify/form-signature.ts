@@ -1,0 +1,114 @@
+import { parse, stringify } from "node:querystring"
+import type { Family } from "./family.ts"
+import { macFamily } from "./mac-family.ts"
+import { sameText } from "./constant-time.ts"
+import { Refused, type SignedRequest } from "./verifier.ts"
+
+/**
+ * Twilio: HMAC-SHA1 of the URL, followed by each form parameter's name and value, sorted by name. A body that is not a
+ * form is signed by its SHA-256 in the URL's parameter `bodySHA256`. Twilio signs the URL at times with the port and at
+ * times without, and at times with its query spelled anew, so each is tried, as by its own library.
+ *
+ * @see https://www.twilio.com/docs/usage/security#validating-requests
+ */
+export function twilio(): Family {
+  const header = "X-Twilio-Signature"
+  return macFamily(
+    () => ({
+      signsUrl: true,
+      algorithm: "sha1",
+      encoding: "base64",
+      read(request) {
+        const signature = request.headers.get(header)
+        if (signature === null || signature === "") return new Refused("missing_header", `no ${header}`)
+        const hash = /[?&]bodySHA256=([^&#]*)/.exec(request.url)?.[1]
+        if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
+          return new Refused("no_match", "the body does not have the bodySHA256 of the URL")
+        const form = hash === undefined ? sortedForm(request, true) : ""
+        if (form === undefined)
+          return new Refused("malformed", "the body is no form, and the URL has no bodySHA256")
+        const [url, ...others] = spellings(request.url)
+        return { signatures: [signature], signed: [url! + form], orSigned: others.map((it) => [it + form]) }
+      },
+      write(request, _nowMs, expected) {
+        const isForm = mediaType(request.headers) === FORM
+        const hash = isForm ? "" : `bodySHA256=${sha256Hex(request.body)}`
+        const url = isForm ? request.url : `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
+        const headers = new Headers(request.headers)
+        headers.set(header, expected([url + (isForm ? (sortedForm(request, true) ?? "") : "")]))
+        return { method: request.method, url, headers, body: request.body }
+      },
+    }),
+    { family: "url-and-form", signsUrl: true },
+  )
+}
+
+/**
+ * Mandrill (Mailchimp Transactional): HMAC-SHA1 of the URL, followed by each form parameter's name and value, sorted by
+ * name.
+ *
+ * @see https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests
+ */
+export function mandrill(): Family {
+  const header = "X-Mandrill-Signature"
+  return macFamily(
+    () => ({
+      signsUrl: true,
+      algorithm: "sha1",
+      encoding: "base64",
+      read(request) {
+        const signature = request.headers.get(header)
+        if (signature === null || signature === "") return new Refused("missing_header", `no ${header}`)
+        const form = sortedForm(request, false)
+        return form === undefined
+          ? new Refused("malformed", "the body is no form")
+          : { signatures: [signature], signed: [request.url + form] }
+      },
+      write(request, _nowMs, expected) {
+        const headers = new Headers(request.headers)
+        headers.set("Content-Type", FORM)
+        headers.set(header, expected([request.url + (sortedForm({ ...request, headers }, false) ?? "")]))
+        return { method: request.method, url: request.url, headers, body: request.body }
+      },
+    }),
+    { family: "url-and-form", signsUrl: true },
+  )
+}
+
+const FORM = "application/x-www-form-urlencoded"
+
+const mediaType = (headers: Headers): string =>
+  (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim().toLowerCase()
+
+/**
+ * Names and values of a form, one after the other, by name, then by value; equal pairs count once where `once`.
+ * undefined for another body: taken as it is, it could be made to say what another form's parameters do.
+ */
+function sortedForm(
+  { headers, body }: Pick<SignedRequest, "headers" | "body">,
+  once: boolean,
+): string | undefined {
+  if (mediaType(headers) !== FORM) return body.length === 0 ? "" : undefined
+  const pairs = [...new URLSearchParams(Buffer.from(body).toString())]
+  pairs.sort(([a, x], [b, y]) => compare(a, b) || compare(x, y))
+  return pairs
+    .filter(([name, value], i) => !once || i === 0 || pairs[i - 1]![0] !== name || pairs[i - 1]![1] !== value)
+    .flat()
+    .join("")
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** A URL without its port and with it, each as it came, as the URL standard spells it, and with the query spelled anew. */
+function spellings(url: string): string[] {
+  const [, scheme = "", userinfo = "", host = "", port = "", rest = ""] =
+    /^(https?:\/\/)([^/?#@]*@)?([^/?#:]*|\[[^\]]*\])(:\d+)?([/?#].*)?$/.exec(url) ?? []
+  if (host === "" || !URL.canParse(url)) return [url]
+  const withPort = `${scheme}${userinfo}${host}${port || (scheme === "https://" ? ":443" : ":80")}`
+  const without = `${scheme}${userinfo}${host}`
+  const { pathname, search } = new URL(url)
+  const anew = search === "" ? pathname : `${pathname}?${stringify(parse(search.slice(1)))}`
+  return [...new Set([rest, pathname + search, anew])].flatMap((it) => [without + it, withPort + it])
+}
+
+const sha256Hex = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha256").update(bytes).digest("hex")

@@ -1,0 +1,93 @@
+import { afterAll, expect, test } from "bun:test"
+import * as fc from "fast-check"
+import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO } from "../../test/support/senders.ts"
+import { PROVIDER_NAMES, makeVerifier } from "./providers.ts"
+import type { SignedRequest } from "./verifier.ts"
+
+const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
+afterAll(() => keys.stop(true))
+const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+
+/** Texts that headers may hold, of which many look like what schemes want. */
+const value = fc.oneof(
+  fc.string({ unit: "binary-ascii", maxLength: 80 }),
+  fc.string({
+    unit: fc.integer({ min: 0x80, max: 0xff }).map((it) => String.fromCharCode(it)),
+    maxLength: 20,
+  }),
+  fc.constantFrom(
+    "v1=",
+    "t=1,v1=",
+    "sha256=",
+    "Bearer ",
+    "Bearer a.b.c",
+    "Basic ",
+    "Basic Og==",
+    "v1,",
+    "v1a,",
+    "0",
+  ),
+  fc.constantFrom("t=1790000000,v1=", "ts=1790000000;h1=", "a,b , ,", "9".repeat(400), "v1=,".repeat(500)),
+  fc.stringMatching(/^[0-9a-f]{64}$/),
+  fc.base64String({ minLength: 44, maxLength: 44 }),
+  fc.integer({ min: Math.floor(NOW / 1000) - 100, max: Math.floor(NOW / 1000) + 100 }).map(String),
+  fc.constant(new Date(NOW).toISOString()),
+)
+
+const json = fc.oneof(
+  fc.jsonValue().map((it) => JSON.stringify(it)),
+  fc.constantFrom("null", "[]", '{"value":[null]}', '{"notificationItems":[{}]}', '{"signature":{}}'),
+  fc.constantFrom('{"value":[{"clientState":{}}]}', '{"Type":"Notification","SignatureVersion":"1"}'),
+  fc.constant(
+    '{"notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":"\u0161"}}}]}',
+  ),
+)
+const body = fc.oneof(
+  fc.uint8Array({ maxLength: 200 }),
+  json.map((it) => new Uint8Array(Buffer.from(it))),
+)
+const url = fc.oneof(
+  fc.constantFrom(
+    URL_SENT_TO,
+    "",
+    "https://",
+    "http://[::1]:99/%",
+    "https://h/?bodySHA256=",
+    "https://h/\ud800?\ud800",
+  ),
+  fc.webUrl({ withQueryParameters: true }),
+  fc.string({ maxLength: 40 }),
+)
+
+const toHeaders = (pairs: readonly (readonly [string, string])[]): Headers => {
+  const headers = new Headers()
+  for (const [name, text] of pairs) {
+    // what HTTP does not let through, a sender can't send
+    const sendable = text.replace(/[\0\r\n]/g, "")
+    headers.append(name, sendable)
+  }
+  return headers
+}
+
+test.each(PROVIDER_NAMES)("%s neither throws nor accepts, whatever it is sent", async (name) => {
+  const { settings, send, body: own = BODY } = SENDERS[name]!
+  const verifier = makeVerifier(name, settings, OUTSIDE)
+  // the headers that the scheme looks at, and some that it does not
+  const names = ["X-Other", ...Object.keys((await send(own, NOW, URL_SENT_TO)).headers ?? {})]
+  const pairs = fc.array(fc.tuple(fc.constantFrom(...names), value), { maxLength: 8 })
+  await fc.assert(
+    fc.asyncProperty(pairs, body, url, fc.string({ maxLength: 20 }), async (pairs, body, url, query) => {
+      const request: SignedRequest = {
+        method: "POST",
+        url,
+        path: "/in",
+        query,
+        headers: toHeaders(pairs),
+        body,
+      }
+      expect((await verifier.verify(request, NOW)).kind).toBe("refused")
+      expect((await verifier.explain(request, NOW)).verdict.kind).toBe("refused")
+    }),
+    { numRuns: 150 },
+  )
+})

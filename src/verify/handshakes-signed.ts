@@ -1,0 +1,102 @@
+import { createHmac } from "node:crypto"
+import { Answered, type Event } from "../event.ts"
+import { echo, isSignable, json } from "./handshakes-answer.ts"
+import { isForm } from "./handshakes-unsigned.ts"
+import type { Handshake, HandshakeAnswer, HandshakeMeans } from "./handshakes.ts"
+import { member, readJson } from "./json-body.ts"
+
+/** Events are not parsed here unless they hold the word that handshakes do. */
+const holds = ({ body }: Event, word: string): boolean =>
+  Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(word)
+
+/**
+ * Slack: the challenge of the Events API, signed; and a look at the certificate of a slash command's URL, which
+ * publishes nothing whoever sends it.
+ *
+ * @see https://docs.slack.dev/reference/events/url_verification
+ * @see https://docs.slack.dev/interactivity/implementing-slash-commands
+ */
+export function slack(): Handshake {
+  return {
+    unsigned: (event) =>
+      isForm(event) && new URLSearchParams(Buffer.from(event.body).toString()).get("ssl_check") === "1"
+        ? new Answered("slack_ssl_check")
+        : undefined,
+    verified(event) {
+      if (!holds(event, "url_verification")) return undefined
+      const body = readJson(event.body)
+      const challenge = member(body, "challenge")
+      return member(body, "type") === "url_verification" && typeof challenge === "string"
+        ? echo("slack_url_verification", challenge)
+        : undefined
+    },
+  }
+}
+
+/** @see https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint */
+export function zoom({ secrets }: HandshakeMeans): Handshake {
+  return {
+    verified(event) {
+      if (!holds(event, "endpoint.url_validation")) return undefined
+      const body = readJson(event.body)
+      const plainToken = member(member(body, "payload"), "plainToken")
+      if (member(body, "event") !== "endpoint.url_validation" || !isSignable(plainToken)) return undefined
+      const encryptedToken = createHmac("sha256", secrets[0]!).update(plainToken).digest("hex")
+      return json("zoom_url_validation", { plainToken, encryptedToken })
+    },
+  }
+}
+
+/**
+ * Twitch: told by the body alone, since the header that says so is not signed.
+ *
+ * @see https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#responding-to-a-challenge-request
+ */
+export function twitch(event: Event): HandshakeAnswer {
+  if (!holds(event, '"challenge"')) return undefined
+  const body = readJson(event.body)
+  const challenge = member(body, "challenge")
+  return typeof challenge === "string" && member(body, "event") === undefined
+    ? echo("twitch_challenge", challenge)
+    : undefined
+}
+
+/**
+ * Discord: PING is type 1 of interactions, and type 0 of webhook events, whose type 1 is an event.
+ *
+ * @see https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint
+ * @see https://docs.discord.com/developers/events/webhook-events#acknowledging-ping-requests
+ */
+export function discord(event: Event): HandshakeAnswer {
+  const body = readJson(event.body)
+  const type = member(body, "type")
+  if (type === 0)
+    return new Answered("discord_ping", { status: 204, headers: { "Content-Type": "application/json" } })
+  return type === 1 && member(body, "event") === undefined ? json("discord_ping", { type: 1 }) : undefined
+}
+
+/** @see https://learn.microsoft.com/en-us/azure/event-grid/end-point-validation-event-grid-events-schema */
+export function eventGrid(event: Event): HandshakeAnswer {
+  if (event.request.headers.get("aeg-event-type") !== "SubscriptionValidation") return undefined
+  const events = readJson(event.body)
+  const [first] = Array.isArray(events) ? (events as unknown[]) : []
+  const code = member(member(first, "data"), "validationCode")
+  return member(first, "eventType") === "Microsoft.EventGrid.SubscriptionValidationEvent" &&
+    typeof code === "string"
+    ? json("eventgrid_validation", { validationResponse: code })
+    : undefined
+}
+
+/** Longer than any intent to receive: what is longer has events. */
+const XERO_INTENT_BYTES = 1024
+
+/**
+ * Xero's intent to receive: several requests without events, some of them wrongly signed.
+ *
+ * @see https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/#intent-to-receive
+ */
+export function xero(event: Event): HandshakeAnswer {
+  if (event.body.length > XERO_INTENT_BYTES) return undefined
+  const events = member(readJson(event.body), "events")
+  return Array.isArray(events) && events.length === 0 ? new Answered("xero_intent_to_receive") : undefined
+}

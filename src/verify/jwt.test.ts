@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeEach, expect, setSystemTime, test } from "bun:test"
+import { createHmac, generateKeyPairSync, sign, type KeyObject } from "node:crypto"
+import { makeVerifier } from "./providers.ts"
+import type { VerifierSettings } from "./family.ts"
+import type { Verdict } from "./verifier.ts"
+
+const NOW = 1_790_000_000_000
+const first = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const second = generateKeyPairSync("ec", { namedCurve: "P-256" })
+
+let served: Response | (() => Response)
+let fetches = 0
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch() {
+    fetches++
+    return typeof served === "function" ? served() : served
+  },
+})
+afterAll(() => server.stop(true))
+const jwks_url = `http://127.0.0.1:${server.port}/jwks.json`
+const keySet =
+  (...keys: readonly (readonly [string, KeyObject])[]) =>
+  () =>
+    Response.json({ keys: keys.map(([kid, key]) => ({ ...key.export({ format: "jwk" }), kid })) })
+
+afterEach(() => setSystemTime())
+beforeEach(() => {
+  fetches = 0
+  served = keySet(["k1", first.publicKey])
+})
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
+const make = (header: object, claims: object, key: KeyObject | string): string => {
+  const text = `${part(header)}.${part(claims)}`
+  const signature =
+    typeof key === "string"
+      ? createHmac("sha256", key).update(text).digest()
+      : sign("sha256", Buffer.from(text), { key, dsaEncoding: "ieee-p1363" })
+  return `${text}.${signature.toString("base64url")}`
+}
+const claims = { iss: "https://i.example", aud: "hookline", exp: NOW / 1000 + 60 }
+
+const judge = async (
+  settings: VerifierSettings,
+  token: string,
+  verifier = makeVerifier("jwt", settings),
+): Promise<Verdict> =>
+  verifier.verify(
+    {
+      method: "POST",
+      url: "",
+      path: "/",
+      query: "",
+      headers: new Headers({ Authorization: `Bearer ${token}` }),
+      body: new Uint8Array(),
+    },
+    NOW,
+  )
+const reasonOf = async (...args: Parameters<typeof judge>): Promise<string> => {
+  const verdict = await judge(...args)
+  return verdict.kind === "verified" ? "verified" : verdict.reason
+}
+
+test("keys are fetched once for many tokens", async () => {
+  const verifier = makeVerifier("jwt", { jwks_url })
+  const token = make({ alg: "RS256", kid: "k1" }, claims, first.privateKey)
+  for (let i = 0; i < 5; i++) expect(await reasonOf({}, token, verifier)).toBe("verified")
+  expect(fetches).toBe(1)
+})
+
+test("a new key is fetched when a token names it, but wrong ones do not cause a fetch each", async () => {
+  const verifier = makeVerifier("jwt", { jwks_url })
+  const ofSecond = make({ alg: "ES256", kid: "k2" }, claims, second.privateKey)
+  expect(await reasonOf({}, rs256({}), verifier)).toBe("verified")
+  served = keySet(["k1", first.publicKey], ["k2", second.publicKey])
+  for (let i = 0; i < 5; i++) expect(await reasonOf({}, ofSecond, verifier)).toBe("no_match")
+  expect(fetches).toBe(1)
+  setSystemTime(Date.now() + 31_000)
+  expect(await reasonOf({}, ofSecond, verifier)).toBe("verified")
+  expect(fetches).toBe(2)
+})
+
+test.each<[string, () => Response]>([
+  ["an error", () => new Response("", { status: 500 })],
+  ["no JSON", () => new Response("<html>")],
+  ["no key set", () => Response.json({ keys: 1 })],
+])("a key server that answers with %s is told from a wrong token", async (_name, response) => {
+  served = response
+  const token = make({ alg: "RS256", kid: "k1" }, claims, first.privateKey)
+  expect(await reasonOf({ jwks_url }, token)).toBe("keys_unavailable")
+})
+
+test("a key server that is not there is told from a wrong token", async () => {
+  const gone = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+  const url = `http://127.0.0.1:${gone.port}/`
+  await gone.stop(true)
+  const token = make({ alg: "RS256", kid: "k1" }, claims, first.privateKey)
+  expect(await reasonOf({ jwks_url: url }, token)).toBe("keys_unavailable")
+})
+
+const pem = first.publicKey.export({ format: "pem", type: "spki" }).toString()
+const rs256 = (more: object): string =>
+  make({ alg: "RS256", kid: "k1" }, { ...claims, ...more }, first.privateKey)
+
+test.each<[string, VerifierSettings, string, string]>([
+  ["expired within the leeway", { jwks_url }, rs256({ exp: NOW / 1000 - 59 }), "verified"],
+  ["expired", { jwks_url }, rs256({ exp: NOW / 1000 - 61 }), "stale"],
+  ["expired, without leeway", { jwks_url, tolerance: 0 }, rs256({ exp: NOW / 1000 - 1 }), "stale"],
+  ["not valid yet", { jwks_url }, rs256({ nbf: NOW / 1000 + 61 }), "future"],
+  ["of another issuer", { jwks_url, issuer: "https://other.example" }, rs256({}), "wrong_claim"],
+  ["for another audience", { jwks_url, audience: "other" }, rs256({}), "wrong_claim"],
+  ["without the audience", { jwks_url, audience: "hookline" }, rs256({ aud: undefined }), "wrong_claim"],
+  [
+    "of an account that is not verified",
+    { jwks_url, email: "a@b.example" },
+    rs256({ email: "a@b.example" }),
+    "wrong_claim",
+  ],
+  [
+    "signed with the public key's text as a secret",
+    { public_key: [pem] },
+    make({ alg: "HS256" }, claims, pem),
+    "malformed",
+  ],
+  ["not signed", { public_key: [pem] }, `${part({ alg: "none" })}.${part(claims)}.AA`, "malformed"],
+  [
+    "of another kind of key",
+    { public_key: [pem] },
+    make({ alg: "ES256" }, claims, second.privateKey),
+    "no_match",
+  ],
+  ["signed by HMAC", { secret: ["s1", "s2"] }, make({ alg: "HS256" }, claims, "s2"), "verified"],
+  [
+    "signed by HMAC with another secret",
+    { secret: ["s1"] },
+    make({ alg: "HS256" }, claims, "s2"),
+    "no_match",
+  ],
+])("a token %s", async (_name, settings, token, expected) => {
+  expect(await reasonOf(settings, token)).toBe(expected)
+})

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test"
+import { HooklineError } from "../errors.ts"
+import { WrongSetting, type VerifierSettings } from "./family.ts"
+import { makeSigner, makeVerifier } from "./providers.ts"
+
+const SECRET = "Zm9v-not-to-be-shown"
+
+const problem = (make: () => unknown): WrongSetting => {
+  try {
+    make()
+  } catch (error) {
+    if (error instanceof WrongSetting) return error
+  }
+  throw new Error("nothing was wrong")
+}
+
+test.each<[string, VerifierSettings, string, string]>([
+  ["stripe", {}, "secret", "is missing: stripe needs secret"],
+  ["stripe", { secret: [] }, "secret", "is missing"],
+  ["stripe", { secret: ["a", ""] }, "secret", "is empty"],
+  ["stripe", { secret: Array.from({ length: 17 }, String) }, "secret", "more than 16"],
+  ["stripe", { secret: ["a"], tolerance: Number.NaN }, "tolerance", "not a length of time"],
+  ["stripe", { secret: ["a"], tolerance: -1 }, "tolerance", "not a length of time"],
+  ["svix", { secret: [SECRET] }, "secret", "whsec_ and base64"],
+  ["svix", { secret: [`whsec_${SECRET}`] }, "secret", "whsec_ and base64"],
+  ["svix", { public_key: ["whpk_AAAA"] }, "public_key", "whpk_ and base64 of 32 bytes"],
+  ["adyen", { secret: [SECRET] }, "secret", "hexadecimal"],
+  ["adyen", { secret: ["ABC"] }, "secret", "hexadecimal"],
+  ["discord", { secret: ["a"] }, "public_key", "discord needs public_key"],
+  ["discord", { public_key: [SECRET] }, "public_key", "32 bytes in hex"],
+  ["sendgrid", { public_key: ["00".repeat(32)] }, "public_key", "(ec)"],
+  ["alertmanager", { username: "u" }, "password", "secret, or username and password"],
+  ["chargebee", { username: "a:b", password: ["p"] }, "username", "colon"],
+  ["gcp-pubsub", { audience: "a" }, "email", "audience and email"],
+  ["aws-sns", {}, "topic_arn", "topic_arn"],
+  ["hmac", { secret: ["a"] }, "header", "hmac needs secret and header"],
+  ["hmac", { secret: ["a"], header: "X", payload: "{timestamp}.{body}" }, "timestamp_header", "go together"],
+  ["hmac", { secret: ["a"], header: "X", timestamp_header: "T" }, "timestamp_header", "proves nothing"],
+  ["hmac", { secret: ["a"], header: "X", id_header: "I" }, "id_header", "proves nothing"],
+  ["hmac", { secret: ["a"], header: "X", payload: "{nonce}{body}" }, "payload", "{nonce} is none of"],
+  ["hmac", { secret: ["a"], header: "X", payload: "{url}" }, "payload", "no {body}"],
+  ["jwt", { jwks_url: "keys.json" }, "jwks_url", "not a URL"],
+  ["okta", { secret: ["a"], header: "H", query: "q" }, "query", "beside header"],
+  ["strpe", {}, "provider", "is it stripe?"],
+  ["constructor", {}, "provider", "none of this name"],
+])("%s with %j: %s is wrong", (name, settings, key, text) => {
+  const wrong = problem(() => makeVerifier(name, settings))
+  expect(wrong).toBeInstanceOf(HooklineError)
+  expect(wrong.code).toBe("config")
+  expect(wrong.key as string).toBe(key)
+  expect(wrong.message).toContain(text)
+  expect(wrong.message).not.toContain(SECRET)
+})
+
+test("a secret of Standard Webhooks may come without whsec_", () => {
+  expect(() => makeVerifier("svix", { secret: ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] })).not.toThrow()
+})
+
+test("who has no private key can't sign", () => {
+  expect(problem(() => makeSigner("aws-sns", { topic_arn: "arn" })).message).toContain("only it has the key")
+  expect(problem(() => makeSigner("discord", { secret: ["a"] })).message).toContain("private key in PEM")
+})

@@ -1,0 +1,245 @@
+import { expect, test } from "bun:test"
+import { createHmac, createSign, generateKeyPairSync } from "node:crypto"
+import { makeCertificate } from "../../test/support/certificate.ts"
+import type { VerifierSettings } from "./family.ts"
+import { makeVerifier } from "./providers.ts"
+
+// What a provider does beside its usual way, which presets.test.ts has.
+
+const NOW = 1_790_000_000_000
+const mac = (key: string | Buffer, text: string, encoding: "hex" | "base64"): string =>
+  createHmac("sha256", key).update(text).digest(encoding)
+
+interface Received {
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: string
+  readonly query?: string
+}
+const snsCertificate = makeCertificate("sns.amazonaws.com", { nowMs: NOW })
+const outcome = async (name: string, settings: VerifierSettings, received: Received): Promise<string> => {
+  const outside = { fetch: async () => new Response(snsCertificate.pem), rootCertificates: [] }
+  const { headers = {}, body = "{}", query = "" } = received
+  const verdict = await makeVerifier(name, settings, outside).verify(
+    {
+      method: "POST",
+      url: "https://h.example/",
+      path: "/",
+      query,
+      headers: new Headers(headers),
+      body: Buffer.from(body),
+    },
+    NOW,
+  )
+  return verdict.kind === "verified" ? "verified" : verdict.reason
+}
+
+const ADYEN_KEY = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
+const adyenItem = (more: object = {}, signature?: string): object => {
+  const item = {
+    pspReference: "7914073381342284",
+    merchantAccountCode: "TestMerchant",
+    merchantReference: "TestPayment-1407325143704",
+    amount: { value: 1130, currency: "EUR" },
+    eventCode: "AUTHORISATION",
+    success: "true",
+  }
+  const text = "7914073381342284::TestMerchant:TestPayment-1407325143704:1130:EUR:AUTHORISATION:true"
+  const hmacSignature = signature ?? mac(Buffer.from(ADYEN_KEY, "hex"), text, "base64")
+  return { NotificationRequestItem: { ...item, ...more, additionalData: { hmacSignature } } }
+}
+const adyenBody = (...items: object[]): Received => ({
+  body: JSON.stringify({ live: "false", notificationItems: items }),
+})
+
+test.each<[string, Received, string]>([
+  ["by its item", adyenBody(adyenItem()), "verified"],
+  ["with another amount", adyenBody(adyenItem({ amount: { value: 1131, currency: "EUR" } })), "no_match"],
+  ["with a change where nothing is signed", adyenBody(adyenItem({ reason: "changed" })), "verified"],
+  ["without a signature", adyenBody(adyenItem({}, "")), "malformed"],
+  ["with two items, of which one would go unverified", adyenBody(adyenItem(), adyenItem()), "missing_header"],
+  [
+    "with a signature of other characters that share low bytes",
+    adyenBody(adyenItem({}, "\u0161".repeat(44))),
+    "malformed",
+  ],
+])("Adyen: a payment %s", async (_name, received, expected) => {
+  expect(await outcome("adyen", { secret: [ADYEN_KEY] }, received)).toBe(expected)
+})
+
+test.each<[string, unknown, string]>([
+  ["of one right and one wrong state", [{ clientState: "s" }, { clientState: "t" }], "no_match"],
+  ["of one state that is missing", [{ clientState: "s" }, {}], "missing_header"],
+  ["of none", [], "malformed"],
+])("Microsoft Graph: notifications %s", async (_name, value, expected) => {
+  expect(await outcome("ms-graph", { secret: ["s"] }, { body: JSON.stringify({ value }) })).toBe(expected)
+})
+
+const entra = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const jwks = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: () => Response.json({ keys: [{ ...entra.publicKey.export({ format: "jwk" }), kid: "e" }] }),
+})
+test("Event Grid: a token of Microsoft Entra ID in place of a secret", async () => {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
+  const text = `${part({ alg: "RS256", kid: "e" })}.${part({ iss: "https://sts.example/", aud: "app", exp: NOW / 1000 + 9 })}`
+  const Authorization = `Bearer ${text}.${createSign("sha256").update(text).sign(entra.privateKey, "base64url")}`
+  const settings = {
+    jwks_url: `http://127.0.0.1:${jwks.port}/`,
+    issuer: "https://sts.example/",
+    audience: "app",
+  }
+  const verifier = makeVerifier("azure-eventgrid", settings)
+  const request = { method: "POST", url: "", path: "/", query: "", body: new Uint8Array() }
+  const verdict = await verifier.verify({ ...request, headers: new Headers({ Authorization }) }, NOW)
+  await jwks.stop(true)
+  expect(verdict).toMatchObject({ kind: "verified" })
+})
+
+const generic = { secret: ["k"], header: "X-S", payload: "{timestamp}{body}", timestamp_header: "X-T" }
+const basic = `Basic ${Buffer.from("u:p").toString("base64")}`
+test.each<[string, string, VerifierSettings, Received, string]>([
+  [
+    "Alertmanager: basic_auth",
+    "alertmanager",
+    { username: "u", password: ["p"] },
+    { headers: { Authorization: basic } },
+    "verified",
+  ],
+  [
+    "Alertmanager: the scheme in lower case",
+    "alertmanager",
+    { secret: ["t"] },
+    { headers: { Authorization: "bearer t" } },
+    "verified",
+  ],
+  [
+    "Alertmanager: another scheme",
+    "alertmanager",
+    { secret: ["t"] },
+    { headers: { Authorization: "Basic t" } },
+    "malformed",
+  ],
+  [
+    "Postmark: a custom header",
+    "postmark",
+    { secret: ["t"], header: "X-T" },
+    { headers: { "X-T": "t" } },
+    "verified",
+  ],
+  [
+    "Grafana: no time in the signature",
+    "grafana",
+    { secret: ["k"] },
+    { headers: { "X-Grafana-Alerting-Signature": mac("k", "{}", "hex") } },
+    "verified",
+  ],
+  [
+    "Grafana: a header of another name",
+    "grafana",
+    { secret: ["k"], header: "X-S" },
+    { headers: { "X-S": mac("k", "{}", "hex") } },
+    "verified",
+  ],
+  [
+    "Mollie: the signature without its prefix",
+    "mollie",
+    { secret: ["k"] },
+    { headers: { "X-Mollie-Signature": mac("k", "{}", "hex") } },
+    "verified",
+  ],
+  ["a token in the query", "token", { secret: ["t&"], query: "k" }, { query: "a=1&k=t%26" }, "verified"],
+  ["a token in the query, twice", "token", { secret: ["t"], query: "k" }, { query: "k=t&k=t" }, "malformed"],
+  ["a time in milliseconds, told by its size", "hmac", generic, timed(String(NOW - 1)), "verified"],
+  ["a time in RFC 3339, told by its form", "hmac", generic, timed(new Date(NOW).toISOString()), "verified"],
+  ["a time of another form", "hmac", generic, timed("today"), "malformed"],
+  ["seventeen signatures, the right one last", "pagerduty", { secret: ["k"] }, pagerDuty(17), "no_match"],
+  ["sixteen signatures, the right one last", "pagerduty", { secret: ["k"] }, pagerDuty(16), "verified"],
+])("%s", async (_name, provider, settings, received, expected) => {
+  expect(await outcome(provider, settings, received)).toBe(expected)
+})
+
+function timed(time: string): Received {
+  return { headers: { "X-T": time, "X-S": mac("k", `${time}{}`, "hex") } }
+}
+function pagerDuty(n: number): Received {
+  const wrong = Array.from({ length: n - 1 }, () => `v1=${"0".repeat(64)}`)
+  return { headers: { "X-PagerDuty-Signature": [...wrong, `v1=${mac("k", "{}", "hex")}`].join(",") } }
+}
+
+const twilio = (body: string, type: string): Received => ({
+  body,
+  headers: {
+    "Content-Type": type,
+    "X-Twilio-Signature": createHmac("sha1", "k").update("https://h.example/a1b2").digest("base64"),
+  },
+})
+test.each<[string, Received, string]>([
+  [
+    "the form that was signed",
+    twilio("b=2&a=1", "application/x-www-form-urlencoded; charset=UTF-8"),
+    "verified",
+  ],
+  ["the signed text of a form as a body of its own", twilio("a1b2", "text/plain"), "malformed"],
+])("Twilio: %s", async (_name, received, expected) => {
+  expect(await outcome("twilio", { secret: ["k"] }, received)).toBe(expected)
+})
+
+test("Contentful: a time that is not among the signed headers proves nothing", async () => {
+  const names = "x-contentful-signed-headers"
+  const headers = {
+    [names]: names,
+    "x-contentful-timestamp": String(NOW),
+    "x-contentful-signature": mac("k", `POST\n/\n${names}:${names}\n{}`, "hex"),
+  }
+  expect(await outcome("contentful", { secret: ["k"] }, { headers })).toBe("malformed")
+})
+
+const snsMessage = (more: { readonly [name: string]: string }, hash = "sha256"): Received => {
+  const message: { [name: string]: string } = {
+    Type: "SubscriptionConfirmation",
+    MessageId: "m",
+    Token: "t",
+    TopicArn: "arn",
+    Message: "You have chosen",
+    SubscribeURL: "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription",
+    Timestamp: "2026-09-21T14:13:20.000Z",
+    SignatureVersion: "2",
+    SigningCertURL: "https://sns.eu-west-1.amazonaws.com/S.pem",
+    ...more,
+  }
+  const names = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
+  const text = names.map((name) => `${name}\n${message[name]}\n`).join("")
+  return {
+    body: JSON.stringify({
+      Signature: createSign(hash).update(text).sign(snsCertificate.privateKey, "base64"),
+      ...message,
+      ...more,
+    }),
+  }
+}
+test.each<[string, Received, string]>([
+  ["a confirmation", snsMessage({}), "verified"],
+  ["version 1, by SHA-1", snsMessage({ SignatureVersion: "1" }, "sha1"), "verified"],
+  ["version 2, by SHA-1", snsMessage({}, "sha1"), "no_match"],
+  ["version 3", snsMessage({ SignatureVersion: "3" }), "malformed"],
+  ["another topic", snsMessage({ TopicArn: "arn2" }), "wrong_claim"],
+  [
+    "a certificate of another host",
+    snsMessage({ SigningCertURL: "https://sns.evil.example/S.pem" }),
+    "wrong_claim",
+  ],
+  [
+    "a certificate in a bucket",
+    snsMessage({ SigningCertURL: "https://sns.s3-us-west-2.amazonaws.com/S.pem" }),
+    "wrong_claim",
+  ],
+  [
+    "a certificate in China",
+    snsMessage({ SigningCertURL: "https://sns.cn-north-1.amazonaws.com.cn/S.pem" }),
+    "verified",
+  ],
+  ["another type", snsMessage({ Type: "Other" }), "malformed"],
+])("Amazon SNS: %s", async (_name, received, expected) => {
+  expect(await outcome("aws-sns", { topic_arn: "arn" }, received)).toBe(expected)
+})

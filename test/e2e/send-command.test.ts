@@ -1,0 +1,312 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { eventMaker } from "../../src/commands/send.ts"
+import { sendEvents } from "../../src/commands/send-events.ts"
+import type { VerifierSettings } from "../../src/verify/family.ts"
+import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/providers.ts"
+import { SAMPLES } from "../../src/verify/samples.ts"
+import type { Verifier } from "../../src/verify/verifier.ts"
+import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { JWKS, PRIVATE_KEYS, sendersWith } from "../support/senders.ts"
+
+const SECRET = "a-secret-of-nobody"
+
+interface Received {
+  readonly headers: Headers
+  readonly text: string
+  readonly verdict: string
+}
+
+/** A receiver that verifies as a pipeline does. */
+function receive(verifier?: Verifier, answer: (nth: number) => Response = () => new Response()) {
+  const received: Received[] = []
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { method, url, headers } = request
+      const { pathname, search } = new URL(url)
+      const body = await request.bytes()
+      const verdict = await verifier?.verify(
+        { method, url, path: pathname, query: search.slice(1), headers, body },
+        Date.now(),
+      )
+      const said = verdict === undefined ? "" : verdict.kind === "verified" ? "verified" : verdict.detail
+      received.push({ headers, text: Buffer.from(body).toString(), verdict: said })
+      return verdict?.kind === "refused" ? new Response("refused", { status: 401 }) : answer(received.length)
+    },
+  })
+  return {
+    received,
+    url: `http://127.0.0.1:${server.port}/in`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  }
+}
+
+const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
+afterAll(() => keys.stop(true))
+const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SIGNABLE = PROVIDER_NAMES.filter((name) => findFamily(name)!.signer !== undefined)
+
+describe.each(SIGNABLE)("%s", (provider) => {
+  test("two events are accepted by the provider's verifier, and are told apart", async () => {
+    const { settings } = SENDERS[provider]!
+    await using receiver = receive(makeVerifier(provider, settings))
+    const key = PRIVATE_KEYS[provider]
+    const signing: VerifierSettings = key === undefined ? settings : { ...settings, secret: [key] }
+    const next = eventMaker(new URL(`${receiver.url}?x=1`), signing, { provider })
+    const tally = await sendEvents(
+      next,
+      { count: 2, concurrency: 1, timeoutMs: 5000 },
+      { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+    )
+    expect(receiver.received.map(({ verdict }) => verdict)).toEqual(["verified", "verified"])
+    expect([...tally.outcomes]).toEqual([[200, 2]])
+    const [first, second] = receiver.received
+    expect(first!.text).not.toBe(second!.text)
+  })
+})
+
+test.each([
+  "github gitlab stripe slack shopify alertmanager grafana sentry linear pagerduty twilio discord zoom".split(
+    " ",
+  ),
+])("%s has a sample of its own", (provider) => {
+  expect(Object.keys(SAMPLES)).toContain(provider)
+})
+
+test("samples are of providers that there are, and are sent as what their Content-Type says", async () => {
+  for (const provider of Object.keys(SAMPLES)) {
+    expect(PROVIDER_NAMES).toContain(provider)
+    const next = eventMaker(new URL("http://127.0.0.1/"), signingSettings(provider), { provider })
+    const { headers, body } = await next(1)
+    const text = Buffer.from(body).toString()
+    if (headers.get("Content-Type") === "application/json") expect(typeof JSON.parse(text)).toBe("object")
+    else expect([...new URLSearchParams(text)].length).toBeGreaterThan(0)
+  }
+})
+
+function signingSettings(provider: string): VerifierSettings {
+  const { settings } = SENDERS[provider]!
+  const key = PRIVATE_KEYS[provider]
+  return key === undefined ? settings : { ...settings, secret: [key] }
+}
+
+test("the command posts signed events, says what came back, and shows no secret", async () => {
+  await using receiver = receive(makeVerifier("github", { secret: [SECRET] }))
+  const { status, stdout, stderr } = await hookline(
+    ["send", "-p", "github", "--count", "30", "--concurrency", "4", receiver.url],
+    { env: { HOOKLINE_SECRET: SECRET } },
+  )
+  expect([status, stderr]).toEqual([0, ""])
+  expect(stdout).toMatch(
+    /^30 sent in [\d.]+ s, [\d.]+ a second\nanswers: 30 x 200\nlatency: p50 [\d.]+ ms, p99 [\d.]+ ms\n$/,
+  )
+  expect(stdout).not.toContain(SECRET)
+  const deliveries = receiver.received.map(({ headers }) => headers.get("X-GitHub-Delivery"))
+  expect(new Set(deliveries).size).toBe(30)
+})
+
+test("a wrong secret: the answers are counted, the first is shown, and it exits 1", async () => {
+  await using receiver = receive(makeVerifier("github", { secret: ["another"] }))
+  const { status, stdout } = await hookline(["send", "-p", "github", "-s", SECRET, "-n", "3", receiver.url])
+  expect(status).toBe(1)
+  expect(stdout).toContain("answers: 3 x 401")
+  expect(stdout).toContain("first error: 401: refused")
+})
+
+test("one answer that is not 2xx among others is enough for 1; an error that repeats the secret is masked", async () => {
+  await using receiver = receive(undefined, (nth) =>
+    nth === 2 ? new Response(`no ${SECRET}`, { status: 503 }) : new Response(null, { status: 204 }),
+  )
+  const { status, stdout } = await hookline([
+    "send",
+    "-p",
+    "gitlab",
+    "-s",
+    SECRET,
+    "-n",
+    "5",
+    "-c",
+    "1",
+    receiver.url,
+  ])
+  expect(status).toBe(1)
+  expect(stdout).toContain("answers: 4 x 204, 1 x 503")
+  expect(stdout).toContain("first error: 503: no [secret]")
+})
+
+test("a redirect is an answer, and is not followed", async () => {
+  await using receiver = receive(
+    undefined,
+    () => new Response(null, { status: 302, headers: { Location: "/" } }),
+  )
+  const { status, stdout } = await hookline(["send", receiver.url])
+  expect([status, receiver.received.length]).toEqual([1, 1])
+  expect(stdout).toContain("1 x 302")
+})
+
+test("nobody listening is an answer of 1, not a fault", async () => {
+  const closed = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+  const url = `http://127.0.0.1:${closed.port}/`
+  await closed.stop(true)
+  const { status, stdout, stderr } = await hookline(["send", "-n", "2", url])
+  expect([status, stderr]).toEqual([1, ""])
+  expect(stdout).toMatch(/2 x ECONNREFUSED[^]*first error: ECONNREFUSED: Unable/)
+})
+
+test("an answer that takes longer than the timeout is counted as such", async () => {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Promise.withResolvers<Response>().promise,
+  })
+  const { status, stdout } = await hookline(["send", "--timeout", "0.2", `http://127.0.0.1:${server.port}/`])
+  await server.stop(true)
+  expect([status, stdout.includes("1 x TimeoutError")]).toEqual([1, true])
+})
+
+test("without a provider the general sample goes out unsigned, with the headers that were given", async () => {
+  await using receiver = receive()
+  const { status } = await hookline(["send", "-H", "X-Key: 7", receiver.url])
+  expect(status).toBe(0)
+  const [{ headers, text } = { headers: new Headers(), text: "" }] = receiver.received
+  expect(JSON.parse(text)).toMatchObject({ type: "sample.created", number: 1 })
+  expect([headers.get("X-Key"), headers.get("Content-Type")]).toEqual(["7", "application/json"])
+})
+
+test("a body of one's own is sent byte for byte, and signed", async () => {
+  using folder = temporaryFolder()
+  const body = ' {"a":\t1.0}\r\n'
+  await Bun.write(join(folder.path, "body"), body)
+  await Bun.write(join(folder.path, "secret"), `${SECRET}\n`)
+  await using receiver = receive(makeVerifier("stripe", { secret: [SECRET] }))
+  const { status } = await hookline(
+    ["send", "-p", "stripe", "--secret-file", "secret", "--body", "body", receiver.url],
+    { cwd: folder.path },
+  )
+  expect(status).toBe(0)
+  expect(receiver.received).toMatchObject([{ text: body, verdict: "verified" }])
+})
+
+test("the rate is kept: 6 events at 20 a second take a quarter of a second", async () => {
+  await using receiver = receive()
+  const next = eventMaker(new URL(receiver.url), {}, {})
+  const { elapsedMs, latenciesMs } = await sendEvents(
+    next,
+    { count: 6, ratePerS: 20, concurrency: 3, timeoutMs: 5000 },
+    { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+  )
+  expect(latenciesMs).toHaveLength(6)
+  expect(elapsedMs).toBeGreaterThanOrEqual(245)
+})
+
+test("no more requests are out than --concurrency allows", async () => {
+  let out = 0
+  let most = 0
+  let release = Promise.withResolvers<void>()
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch() {
+      most = Math.max(most, ++out)
+      if (out === 3) {
+        release.resolve()
+        release = Promise.withResolvers()
+      } else await release.promise
+      out--
+      return new Response()
+    },
+  })
+  const next = eventMaker(new URL(`http://127.0.0.1:${server.port}/`), {}, {})
+  const { outcomes } = await sendEvents(
+    next,
+    { count: 9, concurrency: 3, timeoutMs: 5000 },
+    { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+  )
+  await server.stop(true)
+  expect([[...outcomes], most]).toEqual([[[200, 9]], 3])
+})
+
+test("an interrupt ends it in order: what was sent is told, and it exits 1", async () => {
+  const first = Promise.withResolvers<void>()
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => {
+      first.resolve()
+      return new Response()
+    },
+  })
+  const cli = join(import.meta.dir, "../../src/cli.ts")
+  const child = Bun.spawn(
+    [process.execPath, cli, "send", "-n", "1000", "-r", "1", `http://127.0.0.1:${server.port}/`],
+    { stdout: "pipe", stderr: "inherit" },
+  )
+  await first.promise
+  child.kill("SIGINT")
+  expect(await new Response(child.stdout).text()).toContain("1 x 200")
+  expect(await child.exited).toBe(1)
+  await server.stop(true)
+})
+
+test("--public-url is what is signed, and parameters that are added go to where it is posted", async () => {
+  const settings = { secret: [SECRET] }
+  const publicUrl = "https://hooks.example.com/in"
+  const verdicts: string[] = []
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      const verdict = await makeVerifier("twilio", settings).verify(
+        {
+          method: request.method,
+          url: publicUrl + search,
+          path: pathname,
+          query: search.slice(1),
+          headers: request.headers,
+          body: await request.bytes(),
+        },
+        Date.now(),
+      )
+      verdicts.push(verdict.kind)
+      return new Response()
+    },
+  })
+  const common = ["send", "-p", "twilio", "--public-url", publicUrl, `http://127.0.0.1:${server.port}/inner`]
+  const env = { HOOKLINE_SECRET: SECRET }
+  await hookline(common, { env })
+  await hookline([...common, "-H", "Content-Type: application/json"], { env })
+  await server.stop(true)
+  expect(verdicts).toEqual(["verified", "verified"])
+})
+
+test.each([
+  [
+    "a provider that only itself can sign for",
+    ["-p", "aws-sns", "http://127.0.0.1/"],
+    "only the provider has",
+  ],
+  ["a provider with a private key, without one", ["-p", "discord", "http://127.0.0.1/"], "make a pair"],
+  ["a secret that is missing", ["-p", "github", "http://127.0.0.1/"], "secret: is missing"],
+  ["a username that is missing", ["-p", "chargebee", "http://127.0.0.1/"], "username: is missing"],
+  ["a secret of a wrong form", ["-p", "svix", "-s", "not/base64!", "http://127.0.0.1/"], "whsec_ and base64"],
+  ["a provider that there is none of", ["-p", "strip", "http://127.0.0.1/"], "did you mean stripe?"],
+  ["no URL", [], "missing required argument"],
+  ["something else than a URL", ["localhost:8080"], "http://"],
+  ["a count of 0", ["-n", "0", "http://127.0.0.1/"], "a whole number from 1"],
+  ["a rate of 0", ["-r", "0", "http://127.0.0.1/"], "a number above 0"],
+  ["a header without a colon", ["-H", "X-Key", "http://127.0.0.1/"], "'Name: value'"],
+])("%s is a wrong command line: 64", async (_, args, message) => {
+  const { status, stdout, stderr } = await hookline(["send", ...args], { env: { HOOKLINE_SECRET: "" } })
+  expect([status, stdout]).toEqual([64, ""])
+  expect(stderr).toContain(message)
+  expect(stderr).not.toContain("not/base64!")
+})
+
+test("a body that can't be read is 66", async () => {
+  const { status, stderr } = await hookline(["send", "-b", "/no/such/file", "http://127.0.0.1/"])
+  expect(status).toBe(66)
+  expect(stderr).toContain("/no/such/file")
+})

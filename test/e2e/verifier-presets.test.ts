@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { pino } from "pino"
+import { verification } from "../../src/components/verification.ts"
+import { Verifier } from "../../src/index.ts"
+import { Metrics } from "../../src/telemetry/metrics.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO, type Sender } from "../support/senders.ts"
+import { deliver, startVerified, type Verified } from "../support/verified.ts"
+
+const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
+const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+/** Their certificates are not at Amazon's and PayPal's hosts, and of a fixed time. */
+const BY_CERTIFICATE = ["aws-sns", "paypal"]
+/** Of these the usual body is a form. */
+const FORMS = ["twilio", "mandrill"]
+
+const folder = temporaryFolder()
+let running: Verified
+beforeAll(async () => {
+  const steps = Object.entries(SENDERS).map(([provider, { settings }]) => {
+    const configured = Verifier({ provider, ...settings })
+    if (!BY_CERTIFICATE.includes(provider)) return [provider, configured]
+    const context = {
+      log: pino({ level: "silent" }),
+      metrics: new Metrics().pipeline(provider),
+    }
+    const values = { mode: "enforce", provider, ...settings } as Parameters<typeof verification>[0]
+    return [provider, verification(values, context, { outside: OUTSIDE, now: () => NOW })]
+  })
+  running = await startVerified(folder.path, Object.fromEntries(steps), {
+    public_url: "https://hooks.example.com",
+  })
+})
+afterAll(async () => {
+  await running[Symbol.asyncDispose]()
+  await keys.stop(true)
+  folder[Symbol.dispose]()
+})
+
+describe.each(Object.entries(SENDERS))("%s", (name, sender: Sender) => {
+  const send = async () => {
+    const atMs = BY_CERTIFICATE.includes(name) ? NOW : Date.now()
+    const sent = await sender.send(sender.body ?? BODY, atMs, URL_SENT_TO)
+    return { sent, body: sent.body ?? sender.body ?? BODY }
+  }
+
+  test("what it did not sign is answered 401 and not published", async () => {
+    const { sent, body } = await send()
+    const bytes = Buffer.from(body)
+    bytes[20]! ^= 1
+    const answer =
+      sender.signs === "nothing"
+        ? await deliver(running.origin(name), URL_SENT_TO, {}, BODY)
+        : await deliver(running.origin(name), URL_SENT_TO, sent, bytes)
+    expect(answer.status).toBe(401)
+    expect(answer.headers.get("www-authenticate")).toContain('realm="webhooks"')
+    expect(await running.published(name)).toEqual([])
+  })
+
+  test("what it signed is answered 200 and published, where it is a JSON object", async () => {
+    const { sent, body } = await send()
+    const { status } = await deliver(running.origin(name), URL_SENT_TO, sent, body)
+    const isForm = FORMS.includes(name)
+    expect(status).toBe(isForm ? 400 : 200)
+    const expected = isForm ? [] : [expect.stringContaining(body.slice(0, -1))]
+    expect(await running.published(name)).toEqual(expected)
+  })
+})

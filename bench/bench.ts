@@ -5,6 +5,7 @@
  * medians. CPU is that of the target's process tree; the ratios of one run are what counts, absolute figures move
  * with the machine. `--seconds N` and `--rounds N` set the length, `--connections N` the load.
  */
+import { $ } from "bun"
 import { mkdtempSync, rmSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -87,6 +88,8 @@ async function signed(): Promise<Headers> {
 }
 
 async function measure(target: Target): Promise<Measured> {
+  // What the target before left for the kernel to write would be written during this one's fsyncs.
+  await $`sync`
   const { pid, url, stop } = await target.start()
   const { headers = new Headers() } = target
   try {

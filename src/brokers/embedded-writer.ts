@@ -21,8 +21,11 @@ interface Mark {
   readonly timestamp: number
 }
 
-/** How many bytes may gather in the WAL before they are carried over into the database. */
-const CHECKPOINT_BYTES = 4 * 1024 * 1024
+/**
+ * How many bytes may gather in the WAL before they are carried over into the database. A commit that meets it waits for
+ * it: at 64 connections the 99th percentile was 3.4 ms with 1 MiB, 6 with 4, 21 with 16, 85 with 64, for the same CPU.
+ */
+const CHECKPOINT_BYTES = 1024 * 1024
 /** Records that one slice of retention deletes at most: a commit that waits for it waits for about a millisecond. */
 const SLICE_RECORDS = 500
 

@@ -4,7 +4,7 @@ import type { ComponentContext, ComponentKind, Made } from "./components/compone
 import { openBroker } from "./connection.ts"
 import { HooklineError } from "./errors.ts"
 import type { Processor } from "./event.ts"
-import { isLoopback } from "./http/addresses.ts"
+import { isLoopback } from "./config/endpoint.ts"
 import type { Route } from "./http/route.ts"
 import { openServers } from "./http/server.ts"
 import { composePipeline } from "./pipeline.ts"

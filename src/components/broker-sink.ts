@@ -1,4 +1,4 @@
-import { custom, list, text, WrongValue } from "../config/options.ts"
+import { list, text } from "../config/options.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import { Accepted, type Event } from "../event.ts"
 import { refusalOf } from "../http/answer.ts"
@@ -26,12 +26,14 @@ export const BrokerSink = defineComponent({
       optional: true,
       doc: "Id of the connection to publish on. Needed only where there are several.",
     }),
-    key: checked(EXTRACTION_FORM, (value) => parseExtraction(value) !== undefined, {
+    key: text({
+      form: EXTRACTION_FORM,
+      accepts: (value) => parseExtraction(value) !== undefined,
       optional: true,
       doc: "Where a record's key comes from: `json:/pointer` into the body, `header:Name` or `path`. Records of one key keep their order; an event that lacks it is published without a key.",
     }),
     headers: list(
-      checked(HEADER_FORM, (value) => parseHeader(value) !== undefined, { doc: "" }),
+      text({ form: HEADER_FORM, accepts: (value) => parseHeader(value) !== undefined, doc: "" }),
       {
         optional: true,
         doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. One that an event lacks is left out.",
@@ -79,26 +81,6 @@ function headersOf(event: Event, specs: readonly HeaderSpec[]): RecordHeader[] {
     if (value !== undefined) headers.push([name, value])
   }
   return headers
-}
-
-/** A text that has to pass a test. */
-function checked<D extends { doc: string; optional?: true }>(
-  form: string,
-  fits: (value: string) => boolean,
-  declared: D,
-) {
-  const wrong = (value: string): string | undefined =>
-    typeof value === "string" && fits(value) ? undefined : `${JSON.stringify(value)} is not ${form}`
-  return custom<string, D>(
-    form,
-    declared,
-    (value) => {
-      const problem = wrong(value)
-      if (problem !== undefined) throw new WrongValue(problem)
-      return value
-    },
-    wrong,
-  )
 }
 
 function must<T>(value: T | undefined, text: string): T {

@@ -1,5 +1,4 @@
-import ipaddr from "ipaddr.js"
-import { formatEndpoint, parseEndpoint, type Endpoint } from "./endpoint.ts"
+import { formatEndpoint, isLoopback, parseEndpoint, type Endpoint } from "./endpoint.ts"
 import { custom, notA } from "./option.ts"
 import { text } from "./options.ts"
 import { defineSection } from "./section.ts"
@@ -43,10 +42,3 @@ export const ADMIN = defineSection({
     )
   },
 })
-
-function isLoopback(host: string): boolean {
-  return (
-    host.toLowerCase() === "localhost" ||
-    (ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback")
-  )
-}

@@ -1,4 +1,5 @@
 import { isIP } from "node:net"
+import ipaddr from "ipaddr.js"
 
 /** A host and a port, as in `localhost:9092`, `192.0.2.7:80` or `[::1]:9464`. */
 export interface Endpoint {
@@ -17,4 +18,10 @@ export function parseEndpoint(text: string): Endpoint | undefined {
 
 export function formatEndpoint({ host, port }: Endpoint): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Whether a host to listen on is reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === "localhost") return true
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback"
 }

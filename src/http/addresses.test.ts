@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { addressTest, parseNetwork, senderAddress, isLoopback } from "./addresses.ts"
+import { isLoopback } from "../config/endpoint.ts"
+import { addressTest, parseNetwork, senderAddress } from "./addresses.ts"
 
 test.each([
   ["192.0.2.7", "192.0.2.7", true],

@@ -56,9 +56,3 @@ export function senderAddress(
 function withoutPort(entry: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
 }
-
-/** Whether a host to listen on is reached from this machine alone. */
-export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === "localhost") return true
-  return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback"
-}

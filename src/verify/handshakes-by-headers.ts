@@ -26,9 +26,11 @@ export function meta({ verifyTokens }: HandshakeMeans): Handshake {
 }
 
 /**
- * X's challenge-response check.
+ * X's challenge-response check, not signed itself: nothing tells which of several secrets X has in mind. It wants the
+ * OAuth 2.0 client secret of apps that have one beside the older consumer secret.
  *
- * @see https://docs.x.com/x-api/webhooks/quickstart#creating-crc-response
+ * @see https://docs.x.com/x-api/webhooks/introduction#signature-headers
+ * @see https://docs.x.com/x-api/webhooks/quickstart#2-the-crc-check
  */
 export function xCrc({ secrets }: HandshakeMeans): Handshake {
   return onGet((request) => {

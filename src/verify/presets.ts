@@ -304,9 +304,13 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   "x-twitter": {
     title: "X (Twitter)",
-    scheme: hmac({ header: "x-twitter-webhooks-signature", prefix: "sha256=", encoding: "base64" }),
-    docs: "https://docs.x.com/x-api/webhooks/introduction",
-    note: "The secret is the app's consumer secret.",
+    scheme: hmac({
+      header: ["X-Twitter-Webhooks-Signature-OAuth2", "X-Twitter-Webhooks-Signature"],
+      prefix: "sha256=",
+      encoding: "base64",
+    }),
+    docs: "https://docs.x.com/x-api/webhooks/introduction#signature-headers",
+    note: "The secret is the app's OAuth 2.0 client secret, or the consumer secret of older apps; of both, the client secret goes first.",
   },
   shopify: {
     title: "Shopify",

@@ -148,6 +148,25 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     { headers: { "X-Mollie-Signature": mac("k", "{}", "hex") } },
     "verified",
   ],
+  [
+    "X: an app with an OAuth 2.0 client secret",
+    "x-twitter",
+    { secret: ["client"] },
+    { headers: { "X-Twitter-Webhooks-Signature-OAuth2": `sha256=${mac("client", "{}", "base64")}` } },
+    "verified",
+  ],
+  [
+    "X: both signatures, of which only the consumer secret is known",
+    "x-twitter",
+    { secret: ["consumer"] },
+    {
+      headers: {
+        "X-Twitter-Webhooks-Signature-OAuth2": `sha256=${mac("client", "{}", "base64")}`,
+        "X-Twitter-Webhooks-Signature": `sha256=${mac("consumer", "{}", "base64")}`,
+      },
+    },
+    "verified",
+  ],
   ["a token in the query", "token", { secret: ["t&"], query: "k" }, { query: "a=1&k=t%26" }, "verified"],
   ["a token in the query, twice", "token", { secret: ["t"], query: "k" }, { query: "k=t&k=t" }, "malformed"],
   ["a time in milliseconds, told by its size", "hmac", generic, timed(String(NOW - 1)), "verified"],

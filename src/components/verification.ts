@@ -98,9 +98,9 @@ export function verification(
 
   const pass = (
     event: Event,
-    { id }: { id?: string | undefined },
+    { id, key }: { id?: string | undefined; key: number },
   ): Event | Ended | Promise<Event | Ended> => {
-    const answer = handshake?.verified?.(event)
+    const answer = handshake?.verified?.(event, key)
     if (answer instanceof Promise) return answer.then((it) => it ?? event)
     if (answer !== undefined) return answer
     if (id === undefined || memory === undefined) return event
@@ -121,7 +121,7 @@ export function verification(
   const process = (event: Event): ReturnType<Processor> => {
     const answer = handshake?.unsigned?.(event)
     if (answer !== undefined) return answer
-    if (verifier.needs === "headers") return unverified.has(event.request) ? event : pass(event, {})
+    if (verifier.needs === "headers") return unverified.has(event.request) ? event : pass(event, { key: 0 })
     const verdict = verify(event.request, event.body)
     return verdict instanceof Promise ? verdict.then((it) => conclude(event, it)) : conclude(event, verdict)
   }

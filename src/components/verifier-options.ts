@@ -75,7 +75,7 @@ export const VERIFIER_OPTIONS = {
   }),
   secret: texts("a list, by comma or line, of secrets in the provider's own form", splitSecrets, {
     optional: true,
-    doc: "One or several; any may match, so that they can be rotated. The first one answers handshakes. One with a comma in it goes in double quotes.",
+    doc: "One or several; any may match, so that they can be rotated. The first one answers the handshake of x-twitter. One with a comma in it goes in double quotes.",
   }),
   secret_file: path({
     optional: true,

@@ -15,8 +15,8 @@ export interface Handshake {
   readonly byHeaders?: (request: RequestInfo) => HandshakeAnswer
   /** Answers what the provider does not sign, by the body. */
   readonly unsigned?: (event: Event) => HandshakeAnswer
-  /** Answers requests that were verified. */
-  readonly verified?: (event: Event) => HandshakeAnswer | Promise<HandshakeAnswer>
+  /** Answers requests that were verified, by this one of the secrets, from 0. */
+  readonly verified?: (event: Event, secret: number) => HandshakeAnswer | Promise<HandshakeAnswer>
   /** What accepted events are answered with. */
   readonly response?: { readonly body: string; readonly contentType: string }
   /** Whether an answer of 401 must have no body. */
@@ -25,7 +25,7 @@ export interface Handshake {
 
 /** What handshakes are answered with. */
 export interface HandshakeMeans {
-  /** Of the verifier; the first one answers. */
+  /** Of the verifier. */
   readonly secrets: readonly string[]
   /** What the provider may present. */
   readonly verifyTokens: readonly string[]
@@ -45,7 +45,9 @@ const HANDSHAKES: { readonly [provider: string]: (means: HandshakeMeans) => Hand
   "azure-eventgrid": () => ({ ...cloudEvents(), verified: eventGrid }),
   discord: () => ({ verified: discord }),
   dropbox,
-  // https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/
+  // https://developers.intercom.com/docs/webhooks/setting-up-webhooks#configuring-your-endpoint-url
+  intercom: () => head("intercom_head"),
+  // https://mandrill.zendesk.com/hc/en-us/articles/360038740014-Why-can-t-my-webhook-or-inbound-route-URL-be-verified
   mandrill: () => head("mandrill_head"),
   meta,
   "ms-graph": msGraph,

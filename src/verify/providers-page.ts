@@ -60,7 +60,7 @@ is asked with them, and are 405 elsewhere. Where \`content_types\` is set, it ha
 | \`azure-eventgrid\` | OPTIONS of eventgrid.azure.net | WebHook-Allowed-Origin |
 | \`discord\` | PING, signed | \`{"type":1}\`, or 204 for webhook events |
 | \`dropbox\` | GET with challenge | the challenge |
-| \`mandrill\`, \`trello\` | HEAD | 200 |
+| \`intercom\`, \`mandrill\`, \`trello\` | HEAD | 200 |
 | \`meta\` | GET with hub.challenge | the challenge, to whoever has \`verify_token\` |
 | \`ms-graph\` | POST with validationToken | the token |
 | \`notion\` | verification_token, not signed | 200, once: while secret_file is not there yet |
@@ -70,7 +70,7 @@ is asked with them, and are 405 elsewhere. Where \`content_types\` is set, it ha
 | \`woocommerce\` | ping, not signed* | 200 |
 | \`x-twitter\` | GET with crc_token | its HMAC by the first secret; tokens that could be a body are not signed |
 | \`xero\` | intent to receive | 200, or 401 where the signature is wrong, without a body |
-| \`zoom\` | endpoint.url_validation, signed | the HMAC of plainToken by the first secret |
+| \`zoom\` | endpoint.url_validation, signed | the HMAC of plainToken by the secret that signed the question |
 
 \`secret_file\` (Asana, Notion) keeps the secret that the provider makes up, for its owner alone to read; it is never
 logged. Whoever asks first is believed: begin with an address that nobody knows, and see in the log when it was asked. To

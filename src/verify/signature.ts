@@ -36,10 +36,10 @@ export interface Scheme {
   readonly spelling: { readonly test: RegExp; readonly words: string }
 }
 
-const VERIFIED = new Verified()
-
 /** A verifier that reads a claim, checks its time, then tries each key on each signature. */
 export function signatureVerifier(scheme: Scheme, keys: readonly Key[], toleranceMs: number): Verifier {
+  /** For schemes that sign neither a time nor an id, by the key. */
+  const bare = keys.map((_, i) => new Verified(undefined, undefined, i))
   const judge = (claim: Claim | Refused, nowMs: number): Verdict => {
     if (claim instanceof Refused) return claim
     const { timestampMs, id } = claim
@@ -47,9 +47,9 @@ export function signatureVerifier(scheme: Scheme, keys: readonly Key[], toleranc
       const refused = checkFreshness(timestampMs, nowMs, toleranceMs)
       if (refused !== undefined) return refused
     }
-    for (const key of keys) {
-      if (!matches(key, claim)) continue
-      return timestampMs === undefined && id === undefined ? VERIFIED : new Verified(timestampMs, id)
+    for (let i = 0; i < keys.length; i++) {
+      if (!matches(keys[i]!, claim)) continue
+      return timestampMs === undefined && id === undefined ? bare[i]! : new Verified(timestampMs, id, i)
     }
     return explainMismatch(claim)
   }

@@ -23,10 +23,13 @@ export class Verified {
   readonly timestampMs: number | undefined
   /** What the scheme signed as the request's id; to be remembered, see replay-memory.ts. */
   readonly id: string | undefined
+  /** Which of the secrets or keys matched, from 0. */
+  readonly key: number
 
-  constructor(timestampMs?: number, id?: string) {
+  constructor(timestampMs?: number, id?: string, key = 0) {
     this.timestampMs = timestampMs
     this.id = id
+    this.key = key
   }
 }
 

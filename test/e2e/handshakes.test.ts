@@ -134,7 +134,7 @@ const CASES: readonly Case[] = [
     answer: { status: 405 },
   },
   {
-    name: "Zoom's plainToken is signed",
+    name: "Zoom's plainToken is signed, by the secret that signed the request",
     provider: "zoom",
     headers: zoom,
     body: '{"payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"},"event_ts":1654503849680,"event":"endpoint.url_validation"}',
@@ -229,6 +229,7 @@ const CASES: readonly Case[] = [
   },
   { name: "Trello's HEAD gets 200", provider: "trello", method: "HEAD", answer: { status: 200 } },
   { name: "Mandrill's HEAD gets 200", provider: "mandrill", method: "HEAD", answer: { status: 200 } },
+  { name: "Intercom's HEAD gets 200", provider: "intercom", method: "HEAD", answer: { status: 200 } },
   {
     name: "WooCommerce's ping gets 200",
     provider: "woocommerce",
@@ -254,6 +255,7 @@ const CASES: readonly Case[] = [
 ]
 
 const SETTINGS: { readonly [provider: string]: object } = {
+  zoom: { secret: ["another-secret", SECRET] },
   meta: { secret: [SECRET], verify_token: ["meatyhamhock"] },
   discord: { public_key: [discordPublicKey] },
   "azure-eventgrid": { secret: [SECRET], query: "code" },
@@ -305,6 +307,7 @@ test.each([
   ["meta", "GET", "POST, GET"],
   ["trello", "GET", "POST, HEAD"],
   ["trello", "PUT", "POST, HEAD"],
+  ["intercom", "GET", "POST, HEAD"],
   ["azure-eventgrid", "OPTIONS", "POST, OPTIONS"],
   ["github", "GET", "POST"],
   ["github", "HEAD", "POST"],

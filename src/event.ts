@@ -20,6 +20,8 @@ export interface Event {
   body: Uint8Array
   /** When the request's header section had arrived, in milliseconds since 1970. */
   readonly receivedAtMs: number
+  /** When the whole request had arrived, by the steady clock: what the delivery takes counts from here. */
+  readonly arrivedMs: number
   readonly request: RequestInfo
 }
 

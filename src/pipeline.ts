@@ -11,6 +11,7 @@ import {
   type Publisher,
   type RequestInfo,
 } from "./event.ts"
+import { steadyMs } from "./steady-clock.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { PipelineMetrics } from "./telemetry/metrics.ts"
 
@@ -49,7 +50,7 @@ export function composePipeline({ processors, publish, metrics, log }: Parts): W
   const conclude = (event: Event, outcome: Accepted | Rejected): Outcome => {
     if (outcome instanceof Rejected) return end(event.request, outcome, event.body.length)
     metrics.ended("accepted", "")
-    metrics.acknowledged(Date.now() - event.receivedAtMs)
+    metrics.acknowledged(steadyMs() - event.arrivedMs)
     for (const accepted of accepteds) accepted(event.request)
     return outcome
   }

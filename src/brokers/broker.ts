@@ -5,7 +5,7 @@ export interface Broker {
   /**
    * Publishes one record; resolves only when it is durable.
    *
-   * @param deadlineMs the time (milliseconds since 1970) at which the call rejects at the latest. A record that was not
+   * @param deadlineMs the time, by the steady clock, at which the call rejects at the latest. A record that was not
    *   handed to the broker by then is taken out of the queue and never published.
    * @throws PublishError, as a rejection
    */

@@ -6,6 +6,7 @@ import { pino } from "pino"
 import type { Broker, LogReader, ReadFrom, StoredRecord } from "./broker.ts"
 import { openEmbeddedReader } from "./embedded-reader.ts"
 import { openEmbedded } from "./embedded.ts"
+import { steadyMs } from "../steady-clock.ts"
 
 let directory: string
 let broker: Broker
@@ -31,7 +32,7 @@ function open(retention_bytes = Number.POSITIVE_INFINITY): Broker {
 
 async function publish(topic: string, count: number): Promise<void> {
   const value = Buffer.from("0123456789")
-  await Promise.all(Array.from({ length: count }, () => broker.publish({ topic, value }, Date.now() + 5000)))
+  await Promise.all(Array.from({ length: count }, () => broker.publish({ topic, value }, steadyMs() + 5000)))
 }
 
 function read(topic: string, from: ReadFrom, follow = false): AsyncIterator<StoredRecord> & { stop(): void } {

@@ -7,6 +7,7 @@ import * as fc from "fast-check"
 import { pino } from "pino"
 import { PublishError } from "../errors.ts"
 import type { Receipt } from "../record.ts"
+import { steadyMs } from "../steady-clock.ts"
 import type { Broker, StoredRecord } from "./broker.ts"
 import { openEmbeddedReader } from "./embedded-reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./embedded.ts"
@@ -32,7 +33,7 @@ function open(options: Partial<EmbeddedOptions> = {}, now: () => number = Date.n
 }
 
 const publish = (broker: Broker, text: string, topic = "t"): Promise<Receipt> =>
-  broker.publish({ topic, value: Buffer.from(text) }, Date.now() + 5000)
+  broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + 5000)
 
 async function readAll(
   topic = "t",
@@ -109,7 +110,7 @@ test("what was accepted before close is published, what comes after is refused a
 test("more than a batch holds is published in several, all of it before close ends", async () => {
   const broker = open()
   const value = Buffer.alloc(3 * 1024 * 1024)
-  const published = Array.from({ length: 7 }, () => broker.publish({ topic: "t", value }, Date.now() + 5000))
+  const published = Array.from({ length: 7 }, () => broker.publish({ topic: "t", value }, steadyMs() + 5000))
   await broker.close()
   expect((await Promise.all(published)).map(({ offset }) => offset)).toEqual([0, 1, 2, 3, 4, 5, 6])
   expect(batches).toEqual([3, 3, 1])
@@ -121,11 +122,11 @@ describe("while another process holds the file", () => {
     await publish(broker, "first")
     const other = new Database(join(directory, "log.sqlite"))
     other.run("BEGIN IMMEDIATE")
-    const startedAt = Date.now()
+    const startedAt = steadyMs()
     const patient = publish(broker, "patient")
     const hasty = broker.publish({ topic: "t", value: Buffer.from("hasty") }, startedAt + 60)
     await expect(hasty).rejects.toMatchObject({ code: "deadline" })
-    expect(Date.now() - startedAt).toBeWithin(60, 160)
+    expect(steadyMs() - startedAt).toBeWithin(60, 160)
     other.run("ROLLBACK")
     other.close()
     expect(await patient).toEqual({ partition: 0, offset: 1 })
@@ -136,7 +137,7 @@ describe("while another process holds the file", () => {
     const broker = open()
     const other = new Database(join(directory, "log.sqlite"))
     other.run("BEGIN IMMEDIATE")
-    const refused = broker.publish({ topic: "t", value: Buffer.from("x") }, Date.now() + 40)
+    const refused = broker.publish({ topic: "t", value: Buffer.from("x") }, steadyMs() + 40)
     const closed = broker.close()
     await expect(refused).rejects.toMatchObject({ code: "deadline" })
     await closed
@@ -146,7 +147,7 @@ describe("while another process holds the file", () => {
 
 test("a record past its deadline when its turn comes is not published", async () => {
   const broker = open()
-  const late = broker.publish({ topic: "t", value: Buffer.from("late") }, Date.now())
+  const late = broker.publish({ topic: "t", value: Buffer.from("late") }, steadyMs())
   const inTime = publish(broker, "in time")
   await expect(late).rejects.toBeInstanceOf(PublishError)
   await inTime
@@ -157,21 +158,21 @@ describe("retention", () => {
   test("records older than retention go, offsets go on, also when none was left at a restart", async () => {
     let now = 1_000_000
     const first = open({ retention: 1000 }, () => now)
-    await Promise.all(["a", "b", "c"].map((text) => publishAt(first, text, now)))
+    await Promise.all(["a", "b", "c"].map((text) => publish(first, text)))
     now += 1001
     await emptied()
     await first.close()
     const second = open({ retention: 1000 }, () => now)
-    expect(await publishAt(second, "d", now)).toEqual({ partition: 0, offset: 3 })
+    expect(await publish(second, "d")).toEqual({ partition: 0, offset: 3 })
     expect((await readAll()).map(({ offset }) => offset)).toEqual([3])
   })
 
   test("the oldest records of all topics go until keys and values fit into retention_bytes", async () => {
     let now = 1
     const broker = open({}, () => now)
-    await Promise.all(Array.from({ length: 600 }, () => publishAt(broker, "0123456789", now, "older")))
+    await Promise.all(Array.from({ length: 600 }, () => publish(broker, "0123456789", "older")))
     now = 2
-    await Promise.all(Array.from({ length: 600 }, () => publishAt(broker, "0123456789", now, "newer")))
+    await Promise.all(Array.from({ length: 600 }, () => publish(broker, "0123456789", "newer")))
     await broker.close()
     const limited = open({ retention_bytes: 5900 })
     await until(async () => (await bytesKept()) <= 5900)
@@ -196,9 +197,6 @@ describe("retention", () => {
     await fill()
     expect(size()).toBeLessThan(grown * 1.2)
   })
-
-  const publishAt = (broker: Broker, text: string, now: number, topic = "t"): Promise<Receipt> =>
-    broker.publish({ topic, value: Buffer.from(text) }, now + 5000)
 
   async function bytesKept(): Promise<number> {
     const reader = openEmbeddedReader(directory)

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../record.ts"
+import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import type { Broker } from "./broker.ts"
@@ -38,7 +39,7 @@ export interface EmbeddedOptions {
 export interface EmbeddedDeps {
   readonly log: Logger
   readonly metrics: ConnectionMetrics
-  /** Milliseconds since 1970, for timestamps, deadlines and retention. */
+  /** Milliseconds since 1970, for timestamps and retention. */
   readonly now?: () => number
 }
 
@@ -161,7 +162,7 @@ class EmbeddedBroker implements Broker {
 
   #flush(): void {
     this.#scheduled = false
-    const batch = this.#queue.take(this.#now(), BATCH_BYTES)
+    const batch = this.#queue.take(steadyMs(), BATCH_BYTES)
     if (batch.length > 0 && !this.#publishBatch(batch)) return
     if (!this.#queue.isEmpty) this.#schedule()
     else if (this.#closing !== undefined) this.#end(this.#closing)

@@ -11,6 +11,7 @@ import {
   metadataV9,
 } from "@platformatic/kafka"
 import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
+import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { openToAny, REFUSED_RETRY_MS, type KafkaClient, type KafkaConnection } from "./kafka-connection.ts"
 import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./kafka-failure.ts"
@@ -38,7 +39,7 @@ export interface ClusterListener {
 export class Cluster {
   /** Under which the broker knows this producer; undefined until it was given one. */
   producerId: bigint | undefined
-  /** When it began to answer, in milliseconds since 1970. */
+  /** When it began to answer, by the steady clock. */
   availableSinceMs = 0
   readonly #client: KafkaClient
   readonly #log: Logger
@@ -110,7 +111,7 @@ export class Cluster {
   #askIn(ms: number): void {
     if (this.#closed) return
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#ask(), Math.max(ms, this.#notBeforeMs - Date.now()))
+    this.#timer = setTimeout(() => void this.#ask(), Math.max(ms, this.#notBeforeMs - steadyMs()))
   }
 
   async #ask(): Promise<void> {
@@ -143,12 +144,12 @@ export class Cluster {
     if (this.#closed) return 0
     if (this.#problem !== undefined) {
       this.#log.info("connected to Kafka")
-      this.availableSinceMs = Date.now()
+      this.availableSinceMs = steadyMs()
     }
     this.#problem = undefined
     this.#said.clear()
     this.#delayMs = FIRST_RETRY_MS
-    this.#notBeforeMs = Date.now() + AGAIN_MS
+    this.#notBeforeMs = steadyMs() + AGAIN_MS
     return this.#listener.told(metadata)
   }
 
@@ -184,7 +185,7 @@ export class Cluster {
     this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)
     const isRefused = code === CLUSTER_NOT_ALLOWED || reason === AUTHENTICATION_FAILED
     const nextMs = isRefused ? REFUSED_RETRY_MS : this.#delayMs
-    this.#notBeforeMs = Date.now() + nextMs
+    this.#notBeforeMs = steadyMs() + nextMs
     return nextMs
   }
 }

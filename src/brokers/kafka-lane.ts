@@ -1,4 +1,5 @@
 import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
+import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import { KafkaConnection, REFUSED_RETRY_MS, type KafkaClient } from "./kafka-connection.ts"
@@ -16,7 +17,7 @@ export interface LaneOwner {
   readonly metrics: ConnectionMetrics
   /** Undefined until the cluster has given one. */
   readonly producerId: () => bigint | undefined
-  /** When the cluster began to answer, in milliseconds since 1970. */
+  /** When the cluster began to answer, by the steady clock. */
   readonly availableSinceMs: () => number
   /** What is known of the cluster has proved wrong or old. */
   readonly stale: () => void
@@ -67,7 +68,7 @@ export class Lane {
   lead(endpoint: Endpoint | undefined, partitions: readonly Partition[]): void {
     const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
     const isDeposed = this.#out.some(({ partition }) => partition.leader !== this.#id)
-    if (hasMoved || (isDeposed && Date.now() - this.#outSinceMs > DEPOSED_MS)) this.#drop()
+    if (hasMoved || (isDeposed && steadyMs() - this.#outSinceMs > DEPOSED_MS)) this.#drop()
     this.#endpoint = endpoint ?? this.#endpoint
     this.#partitions = partitions
     this.#topics = [...new Set(partitions.map(({ topic }) => topic))]
@@ -103,7 +104,7 @@ export class Lane {
     if (this.#connection?.open !== true) return void this.#connect()
     const producerId = this.#owner.producerId()
     if (producerId === undefined) return
-    const nowMs = Date.now()
+    const nowMs = steadyMs()
     const batches = this.#gather(producerId, nowMs)
     if (batches.length === 0) return
     this.#out = batches
@@ -141,7 +142,7 @@ export class Lane {
           waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
       } else if (hasOwn && bytes < MAX_REQUEST_BYTES) {
         partition.expire(nowMs)
-        const batch = partition.batch ?? partition.form(producerId, nowMs, takesKeyless)
+        const batch = partition.batch ?? partition.form(producerId, takesKeyless)
         if (batch === undefined || batch.inFlight) continue
         bytes += batch.bytes.length
         batches.push(batch)
@@ -152,7 +153,7 @@ export class Lane {
   }
 
   #answered(batches: readonly Batch[], responses: Responses): void {
-    const nowMs = Date.now()
+    const nowMs = steadyMs()
     let trouble = false
     const topics = new Map(batches.map(({ partition: { topic } }) => [topic.name, topic]))
     for (const { name, partitionResponses } of responses) {
@@ -177,7 +178,7 @@ export class Lane {
   }
 
   #failed(batches: readonly Batch[], error: unknown): void {
-    const nowMs = Date.now()
+    const nowMs = steadyMs()
     for (const batch of batches) batch.partition.lost(batch, nowMs)
     this.#out = []
     this.#owner.log.debug(
@@ -204,7 +205,7 @@ export class Lane {
       this.schedule()
     } catch (error) {
       const reason = reasonOf(error)
-      this.#failure ??= { reason, sinceMs: Date.now(), logged: false }
+      this.#failure ??= { reason, sinceMs: steadyMs(), logged: false }
       this.#failure.reason = reason
       this.#owner.stale()
       this.#retryIn(reason === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
@@ -218,7 +219,7 @@ export class Lane {
   #tell(endpoint: Endpoint | undefined): void {
     const failure = this.#failure
     if (failure === undefined || failure.logged || endpoint === undefined || !this.leads) return
-    if (Date.now() - Math.max(failure.sinceMs, this.#owner.availableSinceMs()) < UNREACHABLE_MS) return
+    if (steadyMs() - Math.max(failure.sinceMs, this.#owner.availableSinceMs()) < UNREACHABLE_MS) return
     failure.logged = true
     const broker = formatEndpoint(endpoint)
     this.#owner.log.error({ broker, reason: failure.reason }, "a leader can't be reached; connecting goes on")

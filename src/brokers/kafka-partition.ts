@@ -50,7 +50,7 @@ export class Partition {
   }
 
   /** Makes a batch of what waits here and, when it is this partition's turn, of keyless records. */
-  form(producerId: bigint, nowMs: number, takesKeyless: boolean): Batch | undefined {
+  form(producerId: bigint, takesKeyless: boolean): Batch | undefined {
     const { batchBytes, maxMessageBytes, compression, keyless } = this.topic
     for (;;) {
       const items: Waiting[] = []
@@ -58,7 +58,7 @@ export class Partition {
       this.queue.moveTo(items, room)
       if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
-      const bytes = encodeBatch(items, this.#place(producerId), nowMs, compression)
+      const bytes = encodeBatch(items, this.#place(producerId), Date.now(), compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)
       this.#isolate(items, true)
     }

@@ -1,5 +1,6 @@
 import { PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../record.ts"
+import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import type { Broker } from "./broker.ts"
@@ -62,7 +63,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   }
 
   function told({ brokers, topics: all }: Metadata): number {
-    const nowMs = Date.now()
+    const nowMs = steadyMs()
     let nextMs = REFRESH_MS
     for (const one of all) {
       const topic = topics.get(one.name ?? "")
@@ -87,7 +88,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     return nextMs
   }
 
-  async function lookUpLimit(topic: Topic, nowMs = Date.now()): Promise<void> {
+  async function lookUpLimit(topic: Topic, nowMs = steadyMs()): Promise<void> {
     if (nowMs - (lookedUpMs.get(topic) ?? 0) < LOOK_UP_AGAIN_MS) return
     lookedUpMs.set(topic, nowMs)
     topic.maxMessageBytes = (await cluster.maxMessageBytes(topic.name)) ?? topic.maxMessageBytes
@@ -109,7 +110,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   /** Rejects what is past its deadline; goes on as long as anything waits. */
   function expire(): void {
     sweep = undefined
-    const nowMs = Date.now()
+    const nowMs = steadyMs()
     for (const topic of topics.values()) topic.expire(nowMs)
     if (backlog.size > 0) sweep = setTimeout(expire, SWEEP_MS)
   }

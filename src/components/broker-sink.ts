@@ -54,7 +54,7 @@ export const BrokerSink = defineComponent({
           value: event.body,
           headers: headerSpecs && headersOf(event, headerSpecs),
         }
-        return new Accepted(await broker.publish(record, event.receivedAtMs + deliveryTimeoutMs))
+        return new Accepted(await broker.publish(record, event.arrivedMs + deliveryTimeoutMs))
       } catch (error) {
         if (error instanceof PublishError) return refusalOf(error)
         throw error

@@ -19,6 +19,7 @@ function enricher() {
 const event = (body: string, receivedAtMs: number): Event => ({
   body: Buffer.from(body),
   receivedAtMs,
+  arrivedMs: 0,
   request: {
     method: "POST",
     path: "/",

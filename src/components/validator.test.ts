@@ -34,6 +34,7 @@ function validator(options: { on_invalid?: "reject" | "drop"; schema?: string } 
 const event = (body: string | Uint8Array): Event => ({
   body: Buffer.from(body as string),
   receivedAtMs: 0,
+  arrivedMs: 0,
   request: {
     method: "POST",
     path: "/",

@@ -5,5 +5,5 @@ export const deliveryTimeout = duration({
   minMs: 1,
   maxMs: 3_600_000,
   default: "5s",
-  doc: "How long an event may take from its receipt to the broker's acknowledgement, then the sender gets 503.",
+  doc: "How long an event may take from the arrival of its body to the broker's acknowledgement, then the sender gets 503.",
 })

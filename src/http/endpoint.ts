@@ -1,5 +1,6 @@
 // Hot path: every event passes here.
 import type { Answered, Rejected, RequestInfo } from "../event.ts"
+import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import { methodNotAllowed, problem, REFUSALS, reply } from "./answer.ts"
@@ -75,7 +76,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       if (typeof body !== "string" && decode !== undefined)
         body = decodeBody(body, decode, share, maxBodyBytes)
       if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout")
-      const outcome = await handle({ body, receivedAtMs, request: info })
+      const outcome = await handle({ body, receivedAtMs, arrivedMs: steadyMs(), request: info })
       if (outcome.kind === "rejected" || outcome.kind === "answered") return tell(outcome)
       metrics.answered(status)
       return new Response(responseBody, init)

@@ -10,7 +10,7 @@ export interface PipelineMetrics {
   ended(outcome: "accepted" | "dropped" | "rejected" | "answered", reason: string): void
   /** A request was not verified. `mode` says whether that was enforced or only observed. */
   unverified(reason: string, mode: "enforce" | "observe"): void
-  /** Milliseconds from receipt to acknowledgement. */
+  /** Milliseconds from the arrival of its body to the acknowledgement. */
   acknowledged(ms: number): void
 }
 
@@ -53,7 +53,7 @@ export class Metrics {
   })
   readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
-    help: "From the receipt of a request to the broker's acknowledgement of its record.",
+    help: "From the arrival of a request's body to the broker's acknowledgement of its record.",
     bounds: LATENCY_BUCKETS,
   })
   readonly #publish = new Distribution(this.#registry, {

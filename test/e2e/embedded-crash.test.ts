@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 
 const PUBLISHER = Bun.fileURLToPath(import.meta.resolve("./embedded-publisher.ts"))
 const KILLS = 20
@@ -63,7 +64,7 @@ test(`after each of ${KILLS} kills under load every acknowledged record is there
 test("a killed writer's place is free at once, and the next one goes on with its offsets", async () => {
   const before = await numbersInLog()
   const broker = openEmbedded({ directory }, { log: pino({ level: "silent" }), metrics: { batch() {} } })
-  const receipt = await broker.publish({ topic: "numbers", value: Buffer.from("-1") }, Date.now() + 5000)
+  const receipt = await broker.publish({ topic: "numbers", value: Buffer.from("-1") }, steadyMs() + 5000)
   expect(receipt).toEqual({ partition: 0, offset: before.length })
   await broker.close()
 })

@@ -7,6 +7,7 @@ import type { Broker } from "../../src/brokers/broker.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded.ts"
 import type { Receipt } from "../../src/record.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 
 const MEBIBYTE = 1024 * 1024
 
@@ -34,7 +35,7 @@ function open(): Broker {
 }
 
 const publish = (broker: Broker, value: Uint8Array): Promise<Receipt> =>
-  broker.publish({ topic: "t", value }, Date.now() + 10_000)
+  broker.publish({ topic: "t", value }, steadyMs() + 10_000)
 
 test.skipIf(!mounted)(
   "a full disk refuses whole batches, and the log heals when there is space again",

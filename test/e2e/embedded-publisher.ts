@@ -4,6 +4,7 @@
  */
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 
 const [directory, first] = process.argv.slice(2)
 const broker = openEmbedded(
@@ -19,7 +20,7 @@ await Promise.all(
       const number = next++
       await broker.publish(
         { topic: "numbers", value: Buffer.from(`${number} ${padding}`) },
-        Date.now() + 5000,
+        steadyMs() + 5000,
       )
       process.stdout.write(`${number}\n`)
     }

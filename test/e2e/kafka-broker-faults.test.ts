@@ -3,6 +3,7 @@ import type { Broker } from "../../src/brokers/broker.ts"
 import { PublishError } from "../../src/errors.ts"
 import type { Receipt } from "../../src/record.ts"
 import { partitionOf } from "../../src/brokers/kafka-murmur2.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { Starvation } from "../support/starvation.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
@@ -58,7 +59,7 @@ class Load {
   async #publish(broker: Broker, topic: string, allowedMs: number, keys: number): Promise<void> {
     const number = this.#count++
     const text = `${number}`
-    const deadlineMs = Date.now() + allowedMs
+    const deadlineMs = steadyMs() + allowedMs
     const key = keys > 0 ? Buffer.from(`k${number % keys}`) : undefined
     const answer = await broker
       .publish({ topic, key, value: Buffer.from(text) }, deadlineMs)
@@ -68,7 +69,7 @@ class Load {
       })
     const receipt = answer instanceof PublishError ? undefined : answer
     const code = answer instanceof PublishError ? answer.code : undefined
-    this.outcomes.push({ text, deadlineMs, answeredMs: Date.now(), receipt, code })
+    this.outcomes.push({ text, deadlineMs, answeredMs: steadyMs(), receipt, code })
   }
 }
 
@@ -100,7 +101,7 @@ async function firstTakenFromKcat(kafka: OwnKafka, topic: string): Promise<numbe
       stdin: new Blob(["probe\n"]),
       stderr: "ignore",
     })
-    if ((await kcat.exited) === 0) return Date.now()
+    if ((await kcat.exited) === 0) return steadyMs()
   }
 }
 
@@ -155,15 +156,15 @@ describe.skipIf(!available)("one Kafka broker", () => {
     const load = new Load(broker, topic, { deadlineMs: 1500 })
     await until("a thousand answers", () => load.outcomes.length > 1000)
     kafka.nodes[0]!.pause()
-    const pausedMs = Date.now()
+    const pausedMs = steadyMs()
     await until("it is noticed", () => broker.ready() !== true, 5000)
-    await Bun.sleep(8000 - (Date.now() - pausedMs))
+    await Bun.sleep(8000 - (steadyMs() - pausedMs))
     kafka.nodes[0]!.resume()
-    const resumedMs = Date.now()
+    const resumedMs = steadyMs()
     const acknowledged = (): boolean =>
       load.outcomes.some(({ receipt, answeredMs }) => receipt && answeredMs > resumedMs)
     await until("an acknowledgement", acknowledged)
-    expect(Date.now() - resumedMs).toBeLessThan(2000)
+    expect(steadyMs() - resumedMs).toBeLessThan(2000)
     await until("readiness", () => broker.ready() === true)
     const outcomes = await load.stop()
     expect(latestMs(load)).toBeLessThan(LATE_MS)
@@ -188,10 +189,10 @@ describe.skipIf(!available)("one Kafka broker", () => {
     expect(broker.ready()).toBe("Kafka is not connected yet")
     await until("a reason", () => broker.ready() === "Kafka is not available: connection refused")
     using starvation = new Starvation()
-    const began = Date.now()
+    const began = steadyMs()
     const refused = broker.publish({ topic, value: Buffer.from("early") }, began + 300)
     await expect(refused).rejects.toMatchObject({ code: "deadline" })
-    expect(Date.now() - began).toBeWithin(300, 300 + LATE_MS + starvation.longestMs)
+    expect(steadyMs() - began).toBeWithin(300, 300 + LATE_MS + starvation.longestMs)
     const patient = broker.publish({ topic, value: Buffer.from("patient") }, began + 60_000)
     await kafka.nodes[0]!.start()
     expect(await patient).toEqual({ partition: 0, offset: 0 })
@@ -202,14 +203,14 @@ describe.skipIf(!available)("one Kafka broker", () => {
     const topic = freshTopic()
     await createTopic(kafka, topic)
     const broker = openTestBroker(kafka)
-    await broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 10_000)
+    await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 10_000)
     kafka.nodes[0]!.pause()
-    const open = broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 700)
+    const open = broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 700)
     using starvation = new Starvation()
-    const began = Date.now()
+    const began = steadyMs()
     const [outcome] = await Promise.all([Promise.allSettled([open]), broker.close()])
     expect(outcome[0]).toMatchObject({ status: "rejected", reason: { code: "deadline" } })
-    expect(Date.now() - began).toBeWithin(650, 700 + LATE_MS + starvation.longestMs)
+    expect(steadyMs() - began).toBeWithin(650, 700 + LATE_MS + starvation.longestMs)
   })
 })
 
@@ -241,12 +242,12 @@ describe.skipIf(!available)("three Kafka brokers", () => {
       )
     })
     const publish = (key: Buffer | undefined): Promise<Receipt> =>
-      broker.publish({ topic, key, value: Buffer.from("v") }, Date.now() + 2000)
+      broker.publish({ topic, key, value: Buffer.from("v") }, steadyMs() + 2000)
     await Promise.all(keys.map(publish))
     const stalled = await leaderOf(topic, 1)
     kafka.nodes[stalled]!.pause()
     try {
-      const began = Date.now()
+      const began = steadyMs()
       const held = publish(keys[1])
       for (let round = 0; round < 20; round++) {
         expect((await publish(keys[0])).partition).toBe(0)
@@ -254,7 +255,7 @@ describe.skipIf(!available)("three Kafka brokers", () => {
         const spread = await Promise.all(Array.from({ length: 10 }, () => publish(undefined)))
         expect(spread.some(({ partition }) => partition === 1)).toBe(false)
       }
-      expect(Date.now() - began).toBeLessThan(1500)
+      expect(steadyMs() - began).toBeLessThan(1500)
       await expect(held).rejects.toMatchObject({ code: "deadline" })
     } finally {
       kafka.nodes[stalled]!.resume()
@@ -295,15 +296,15 @@ describe.skipIf(!available)("three Kafka brokers", () => {
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: 1, replicas: 3, configs: { "min.insync.replicas": "2" } })
     const publish = (text: string): Promise<Receipt> =>
-      broker.publish({ topic, value: Buffer.from(text) }, Date.now() + 20_000)
+      broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + 20_000)
     await publish("before")
     const stalled = await leaderOf(topic, 0)
     kafka.nodes[stalled]!.pause()
-    const began = Date.now()
+    const began = steadyMs()
     const out = publish("out")
     expect(await out).toEqual({ partition: 0, offset: 1 })
     // Sooner than the request to the old leader times out.
-    expect(Date.now() - began).toBeLessThan(9500)
+    expect(steadyMs() - began).toBeLessThan(9500)
     kafka.nodes[stalled]!.resume()
     await publish("after")
     const texts = (await readWithKcat(kafka, topic)).map(({ value }) => value.toString())
@@ -315,7 +316,7 @@ describe.skipIf(!available)("three Kafka brokers", () => {
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: 1, replicas: 3, configs: { "min.insync.replicas": "3" } })
     const publish = (text: string, allowedMs: number): Promise<Receipt> =>
-      broker.publish({ topic, value: Buffer.from(text) }, Date.now() + allowedMs)
+      broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + allowedMs)
     await publish("before", 10_000)
     const leader = await leaderOf(topic, 0)
     const other = (leader + 1) % 3

@@ -3,6 +3,7 @@ import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 
 setDefaultTimeout(30_000)
 
@@ -30,7 +31,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Ka
     const topic = freshTopic()
     await createTopic(kafka, topic)
     const publish = (text: string): Promise<unknown> =>
-      broker.publish({ topic, key: Buffer.from("k"), value: Buffer.from(text) }, Date.now() + 10_000)
+      broker.publish({ topic, key: Buffer.from("k"), value: Buffer.from(text) }, steadyMs() + 10_000)
     expect(await publish("first")).toEqual({ partition: 0, offset: 0 })
     proxy.loseAnswers()
     const lost = publish("lost")
@@ -48,7 +49,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Ka
     const topic = freshTopic()
     await createTopic(kafka, topic)
     const publish = (text: string, allowedMs = 10_000): Promise<unknown> =>
-      broker.publish({ topic, key: Buffer.from("k"), value: Buffer.from(text) }, Date.now() + allowedMs)
+      broker.publish({ topic, key: Buffer.from("k"), value: Buffer.from(text) }, steadyMs() + allowedMs)
     await publish("first")
     for (let round = 0; round < 3; round++) {
       proxy.loseAnswers()
@@ -66,7 +67,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Ka
     await createTopic(kafka, topic)
     broker.prepare([topic])
     await until("not ready", () => broker.ready() === "no leader can be reached: connection refused")
-    const refused = broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 300)
+    const refused = broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 300)
     await expect(refused).rejects.toMatchObject({ code: "deadline" })
     await until("a line", () => broker.log.length > 1)
     expect(broker.log).toMatchObject([

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import type { LogReader, ReadFrom, StoredRecord } from "../../src/brokers/broker.ts"
 import { openKafkaReader } from "../../src/brokers/kafka-reader.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
 
@@ -16,7 +17,7 @@ async function publish(topic: string, values: readonly string[], keyed = false):
     const key = keyed ? Buffer.from(value) : undefined
     await broker.publish(
       { topic, key, value: Buffer.from(value), headers: [["n", Buffer.from(value)]] },
-      Date.now() + 10_000,
+      steadyMs() + 10_000,
     )
   }
 }
@@ -54,7 +55,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     await using broker = openTestBroker(kafka!)
     await Promise.all(
       ["a", "b", "c", "d"].map((value) =>
-        broker.publish({ topic, value: Buffer.from(value) }, Date.now() + 10_000),
+        broker.publish({ topic, value: Buffer.from(value) }, steadyMs() + 10_000),
       ),
     )
     expect(broker.batches).toEqual([4])
@@ -89,15 +90,15 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     // Where the end lies is seen when reading begins: publish until the first record shows that it has.
     let count = 0
     await until("the first record", async () => {
-      await live.publish({ topic, value: Buffer.from(`new ${count++}`) }, Date.now() + 10_000)
+      await live.publish({ topic, value: Buffer.from(`new ${count++}`) }, steadyMs() + 10_000)
       return seen.length > 0
     })
     await live.close()
     await until("the last record", () => seen.includes(`new ${count - 1}`))
-    const began = Date.now()
+    const began = steadyMs()
     abort.abort()
     await reading
-    expect(Date.now() - began).toBeLessThan(1000)
+    expect(steadyMs() - began).toBeLessThan(1000)
     expect(seen).not.toContain("old")
     expect(seen).toHaveLength(new Set(seen).size)
   })

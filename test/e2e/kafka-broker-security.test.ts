@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
 import type { KafkaOptions } from "../../src/brokers/kafka-connection.ts"
 import { openKafkaReader } from "../../src/brokers/kafka-reader.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
@@ -103,7 +104,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
     await using broker = openTestBroker({ bootstrapServers }, options())
     const topic = freshTopic()
     await createTopic(kafka, topic)
-    await broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 10_000)
+    await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 10_000)
     expect(broker.ready()).toBe(true)
     expect(await readWithKcat(kafka, topic)).toHaveLength(1)
     const reader = openKafkaReader(kafkaOptions(bootstrapServers, options()))
@@ -141,7 +142,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
         () => broker.ready() !== true && broker.ready() !== "Kafka is not connected yet",
       )
       expect(broker.ready()).toMatch(reason)
-      const refused = broker.publish({ topic: freshTopic(), value: Buffer.from("v") }, Date.now() + 1200)
+      const refused = broker.publish({ topic: freshTopic(), value: Buffer.from("v") }, steadyMs() + 1200)
       await expect(refused).rejects.toMatchObject({ code: "deadline" })
       expect(broker.log.map(({ level }) => level)).toEqual(["error"])
       const said = JSON.stringify(broker.log) + String(broker.ready())
@@ -154,11 +155,11 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
     await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("SCRAM-SHA-512"))
     const topic = freshTopic()
     await createTopic(kafka, topic)
-    const end = Date.now() + 4 * REAUTHENTICATE_MS
+    const end = steadyMs() + 4 * REAUTHENTICATE_MS
     let count = 0
     const publishAll = async (): Promise<void> => {
-      while (Date.now() < end) {
-        await broker.publish({ topic, value: Buffer.from(`${count++}`) }, Date.now() + 2000)
+      while (steadyMs() < end) {
+        await broker.publish({ topic, value: Buffer.from(`${count++}`) }, steadyMs() + 2000)
       }
     }
     await Promise.all(Array.from({ length: 8 }, publishAll))
@@ -188,7 +189,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
     await allow("bob", AclOperations.WRITE)
     await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("PLAIN"))
     const publish = (): Promise<unknown> =>
-      broker.publish({ topic, value: Buffer.from("v") }, Date.now() + 10_000)
+      broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 10_000)
     await expect(publish()).rejects.toMatchObject({ code: "refused" })
     const reader = openKafkaReader(kafkaOptions(kafka.listener("SASL"), alice("PLAIN")))
     const { signal } = new AbortController()

@@ -2,6 +2,7 @@ import { pino } from "pino"
 import { openKafka } from "../../src/brokers/kafka.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka-connection.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** Options of a Kafka connection as the configuration leaves them when only the servers are given. */
@@ -48,9 +49,9 @@ export async function until(
   holds: () => boolean | Promise<boolean>,
   withinMs = 20_000,
 ): Promise<void> {
-  const end = Date.now() + withinMs
+  const end = steadyMs() + withinMs
   while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`after ${withinMs} ms still not: ${what}`)
+    if (steadyMs() > end) throw new Error(`after ${withinMs} ms still not: ${what}`)
     await Bun.sleep(5)
   }
 }

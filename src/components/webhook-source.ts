@@ -1,5 +1,6 @@
-import { HooklineError } from "../errors.ts"
 import { integer, list, path, size, text } from "../config/options.ts"
+import type { OptionSet, Values } from "../config/options.ts"
+import type { Checking } from "../config/section.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../verify/public-url.ts"
@@ -17,84 +18,82 @@ const mediaType = text({
   doc: "A media type, without parameters.",
 })
 
+const OPTIONS = {
+  port: integer({
+    min: 0,
+    max: 65_535,
+    default: "8080",
+    doc: "Where to listen; 0 lets the system choose. Several pipelines may share a port.",
+  }),
+  path: text({
+    default: "/webhook",
+    pattern: /^\/(?:[^?#*\s]*\/)?(?:[^?#*\s]*|\*)$/,
+    form: "a path that begins with / and has no query; as its last part it may have *",
+    doc: "Where webhooks are posted to. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
+  }),
+  host: text({
+    default: "0.0.0.0",
+    pattern: /^[^\s/[\]]+$/,
+    form: "a host name or an address, an IPv6 one without brackets",
+    doc: "Address of this machine to listen on; `::` is every one, IPv6 too.",
+  }),
+  max_body_bytes: size({
+    default: "1MiB",
+    min: 1,
+    max: 1024 ** 3,
+    doc: "The largest body that is taken, before and after decompression; a larger one gets 413.",
+  }),
+  response_status: integer({
+    min: 200,
+    max: 299,
+    default: "200",
+    doc: "Status of the answer when the event is published; several providers accept 200 alone.",
+  }),
+  response_body: text({ default: "", doc: "Body of that answer." }),
+  response_content_type: text({
+    optional: true,
+    pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
+    form: "a content type such as application/json",
+    doc: "Content type of that answer.",
+  }),
+  content_types: list(mediaType, {
+    optional: true,
+    doc: "Media types of the bodies that are taken; others get 415. Without it any is.",
+  }),
+  allow: list(network, {
+    optional: true,
+    doc: "Addresses and networks that may send; others get 403. Without it any may.",
+  }),
+  trusted_proxies: list(network, {
+    optional: true,
+    doc: "Addresses and networks of the proxies whose X-Forwarded-For counts as the sender's address, and whose X-Forwarded-Proto and X-Forwarded-Host as the URL.",
+  }),
+  public_url: text({
+    optional: true,
+    accepts: (value) => parsePublicUrl(value) !== undefined,
+    form: "a URL such as https://hooks.example.com or https://hooks.example.com/path",
+    doc: "Where senders believe to send to, for providers that sign the URL: an origin, before each request's own path and query, or with a path in place of the request's. Without it the Host header tells, and X-Forwarded-Proto and X-Forwarded-Host of `trusted_proxies`.",
+  }),
+  tls_certificate: path({
+    optional: true,
+    doc: "A PEM file with the certificate and its chain; with it the port speaks HTTPS.",
+  }),
+  tls_key: path({ optional: true, doc: "A PEM file with the certificate's key." }),
+  tls_client_ca: path({
+    optional: true,
+    doc: "A PEM file with the CAs of client certificates; with it every sender has to have one.",
+  }),
+} satisfies OptionSet
+
 /** Takes webhooks in over HTTP. */
 export const WebHookSource = defineComponent({
   kind: "source",
   name: "WebHookSource",
   summary: "Takes webhooks in over HTTP and answers them when they are durably published.",
-  options: {
-    port: integer({
-      min: 0,
-      max: 65_535,
-      default: "8080",
-      doc: "Where to listen; 0 lets the system choose. Several pipelines may share a port.",
-    }),
-    path: text({
-      default: "/webhook",
-      pattern: /^\/(?:[^?#*\s]*\/)?(?:[^?#*\s]*|\*)$/,
-      form: "a path that begins with / and has no query; as its last part it may have *",
-      doc: "Where webhooks are posted to. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
-    }),
-    host: text({
-      default: "0.0.0.0",
-      pattern: /^[^\s/[\]]+$/,
-      form: "a host name or an address, an IPv6 one without brackets",
-      doc: "Address of this machine to listen on; `::` is every one, IPv6 too.",
-    }),
-    max_body_bytes: size({
-      default: "1MiB",
-      min: 1,
-      max: 1024 ** 3,
-      doc: "The largest body that is taken, before and after decompression; a larger one gets 413.",
-    }),
-    response_status: integer({
-      min: 200,
-      max: 299,
-      default: "200",
-      doc: "Status of the answer when the event is published; several providers accept 200 alone.",
-    }),
-    response_body: text({ default: "", doc: "Body of that answer." }),
-    response_content_type: text({
-      optional: true,
-      pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
-      form: "a content type such as application/json",
-      doc: "Content type of that answer.",
-    }),
-    content_types: list(mediaType, {
-      optional: true,
-      doc: "Media types of the bodies that are taken; others get 415. Without it any is.",
-    }),
-    allow: list(network, {
-      optional: true,
-      doc: "Addresses and networks that may send; others get 403. Without it any may.",
-    }),
-    trusted_proxies: list(network, {
-      optional: true,
-      doc: "Addresses and networks of the proxies whose X-Forwarded-For counts as the sender's address, and whose X-Forwarded-Proto and X-Forwarded-Host as the URL.",
-    }),
-    public_url: text({
-      optional: true,
-      accepts: (value) => parsePublicUrl(value) !== undefined,
-      form: "a URL such as https://hooks.example.com or https://hooks.example.com/path",
-      doc: "Where senders believe to send to, for providers that sign the URL: an origin, before each request's own path and query, or with a path in place of the request's. Without it the Host header tells, and X-Forwarded-Proto and X-Forwarded-Host of `trusted_proxies`.",
-    }),
-    tls_certificate: path({
-      optional: true,
-      doc: "A PEM file with the certificate and its chain; with it the port speaks HTTPS.",
-    }),
-    tls_key: path({ optional: true, doc: "A PEM file with the certificate's key." }),
-    tls_client_ca: path({
-      optional: true,
-      doc: "A PEM file with the CAs of client certificates; with it every sender has to have one.",
-    }),
-  },
+  options: OPTIONS,
+  check,
   create(values, { pipeline }) {
-    const tls = tlsOf(values, pipeline)
     const { response_status: status, response_body: body, response_content_type: contentType } = values
-    if ((status === 204 || status === 205) && body !== "") {
-      const problem = `response_body: an answer of status ${status} has no body; leave it out, or set another status`
-      throw new HooklineError("config", `pipeline ${pipeline}: ${problem}`)
-    }
     return (handle) => ({
       pipeline,
       host: values.host,
@@ -105,27 +104,33 @@ export const WebHookSource = defineComponent({
       allows: values.allow && addressTest(values.allow),
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
-      tls,
+      tls: tlsOf(values),
       response: { status, body, contentType },
       handle,
     })
   },
 })
 
-interface TlsFiles {
-  readonly tls_certificate: string | undefined
-  readonly tls_key: string | undefined
-  readonly tls_client_ca: string | undefined
+/** Statuses whose answers have no body: RFC 9110, 15.3.5 and 15.3.6. */
+const BODILESS = [204, 205]
+
+function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
+  const { response_status: status, response_body: body } = values
+  if (status !== undefined && BODILESS.includes(status) && body !== undefined && body !== "")
+    wrong("response_body", `an answer of status ${status} has no body; leave it out, or set another status`)
+
+  const hasCertificate = isGiven("tls_certificate")
+  const hasKey = isGiven("tls_key")
+  if (hasCertificate && !hasKey) wrong("tls_certificate", "needs its key; add tls_key = <a PEM file>")
+  if (hasKey && !hasCertificate) wrong("tls_key", "needs its certificate; add tls_certificate = <a PEM file>")
+  if (isGiven("tls_client_ca") && !hasCertificate && !hasKey)
+    wrong(
+      "tls_client_ca",
+      "needs a certificate of this side too; add tls_certificate = <a PEM file> and tls_key = <a PEM file>",
+    )
 }
 
-function tlsOf(
-  { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa }: TlsFiles,
-  pipeline: string,
-): Route["tls"] {
-  if (certificate !== undefined && key !== undefined) return { certificate, key, clientCa }
-  if (certificate === undefined && key === undefined && clientCa === undefined) return undefined
-  const missing = [certificate === undefined && "tls_certificate", key === undefined && "tls_key"].filter(
-    Boolean,
-  )
-  throw new HooklineError("config", `pipeline ${pipeline}: ${missing.join(" and ")} missing; TLS wants both`)
+function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
+  const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values
+  return certificate === undefined || key === undefined ? undefined : { certificate, key, clientCa }
 }

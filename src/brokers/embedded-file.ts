@@ -1,9 +1,9 @@
 import { Database, SQLiteError } from "bun:sqlite"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
 
 /*
- * The log's file, `log.sqlite`, in WAL mode with synchronous=FULL:
+ * A log's file, of the embedded log `log.sqlite`, in WAL mode with synchronous=FULL:
  *
  *   topics                                       records_<topics.id>, one table a topic
  *   id  name      first_offset  first_position   offset  end_position  timestamp  key   headers  value
@@ -21,9 +21,34 @@ import { HooklineError } from "../errors.ts"
  * What a crash leaves: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the
  * WAL, so what was acknowledged is there; a batch that was committed and not yet acknowledged may be there too.
  */
-const FILE = "log.sqlite"
-/** `PRAGMA application_id`: "HKLN". */
-const APPLICATION_ID = 0x484b4c4e
+/** Where a log lies, and what it is called where a person reads of it. */
+export interface LogPlace {
+  readonly file: string
+  /** The lock of the one writer, and where that one names itself. */
+  readonly lockFile: string
+  readonly holderFile: string
+  /** `PRAGMA application_id`: four letters that tell one kind of file from another. */
+  readonly applicationId: number
+  readonly kind: "log" | "spool"
+  /** `The log in <directory>` */
+  readonly title: string
+  /** What to name instead of it: `another directory` */
+  readonly alternative: string
+}
+
+/** The embedded log of a directory. */
+export function logIn(directory: string): LogPlace {
+  return {
+    file: join(directory, "log.sqlite"),
+    lockFile: join(directory, "writer.lock"),
+    holderFile: join(directory, "writer.pid"),
+    applicationId: 0x484b4c4e, // HKLN
+    kind: "log",
+    title: `The log in ${directory}`,
+    alternative: "another directory",
+  }
+}
+
 /** `PRAGMA user_version`: raised when the tables change. */
 const LAYOUT_VERSION = 1
 /** Large pages cost less a record: fewer frames in the WAL, fewer writes. Measured from 4 to 64 KiB. */
@@ -37,7 +62,6 @@ export interface TopicRow {
   readonly first_position: number
 }
 
-export const logFile = (directory: string): string => join(directory, FILE)
 export const recordsTable = (topicId: number): string => `records_${topicId}`
 
 /**
@@ -46,12 +70,12 @@ export const recordsTable = (topicId: number): string => `records_${topicId}`
  *
  * @throws HooklineError `log_io` for a file that is no log, or SQLiteError
  */
-export function openLogFile(directory: string): Database {
-  const db = new Database(logFile(directory), { create: true, readwrite: true })
+export function openLogFile(place: LogPlace): Database {
+  const db = new Database(place.file, { create: true, readwrite: true })
   try {
     // A reader that recovers or closes the file holds it for a moment.
     db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}`)
-    checkIsLog(db, directory)
+    checkIsLog(db, place)
     db.run(`PRAGMA page_size = ${PAGE_BYTES}`)
     db.run("PRAGMA journal_mode = WAL")
     db.run("PRAGMA synchronous = FULL")
@@ -67,7 +91,7 @@ export function openLogFile(directory: string): Database {
           first_position INTEGER NOT NULL DEFAULT 0
         ) STRICT`,
       )
-      db.run(`PRAGMA application_id = ${APPLICATION_ID}`)
+      db.run(`PRAGMA application_id = ${place.applicationId}`)
       db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()
     // From now on whoever calls decides how long to wait, and does not hold the event loop meanwhile.
@@ -94,19 +118,18 @@ export function createRecordsTable(db: Database, topicId: number): void {
 }
 
 /** @throws HooklineError `log_io` when the file is something else, or of a later layout */
-export function checkIsLog(db: Database, directory: string): void {
+export function checkIsLog(db: Database, { file, applicationId, kind, alternative }: LogPlace): void {
   const pragma = (name: string): number =>
     db.query<{ [name: string]: number }, []>(`PRAGMA ${name}`).get()![name]!
   const id = pragma("application_id")
   const empty = id === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null
-  if (id !== APPLICATION_ID && !empty) {
-    throw new HooklineError("log_io", `${logFile(directory)} is not a Hookline log; name another directory`)
-  }
+  if (id !== applicationId && !empty)
+    throw new HooklineError("log_io", `${file} is not a Hookline ${kind}; name ${alternative}`)
   const version = pragma("user_version")
   if (version > LAYOUT_VERSION) {
     throw new HooklineError(
       "log_io",
-      `${logFile(directory)} was written by a later version of Hookline (layout ${version}, known up to ${LAYOUT_VERSION})`,
+      `${file} was written by a later version of Hookline (layout ${version}, known up to ${LAYOUT_VERSION})`,
     )
   }
 }
@@ -122,21 +145,20 @@ function primaryCode({ code }: SQLiteError): string {
 }
 
 /** What went wrong with a log's file, in a sentence that a person can act on. */
-export function describeFailure(error: unknown, directory: string): string {
+export function describeFailure(error: unknown, { file, kind, alternative }: LogPlace): string {
   if (!(error instanceof SQLiteError)) return error instanceof Error ? error.message : String(error)
-  const path = logFile(directory)
   switch (primaryCode(error)) {
     case "SQLITE_FULL":
-      return `the disk of ${directory} is full`
+      return `the disk of ${dirname(file)} is full`
     case "SQLITE_NOTADB":
-      return `${path} is not a Hookline log; name another directory`
+      return `${file} is not a Hookline ${kind}; name ${alternative}`
     case "SQLITE_CORRUPT":
-      return `${path} is damaged (${error.message}); move it away, or restore it`
+      return `${file} is damaged (${error.message}); move it away, or restore it`
     case "SQLITE_CANTOPEN":
     case "SQLITE_READONLY":
     case "SQLITE_PERM":
-      return `${path} can't be opened: no permission, or a read-only file system (${error.message})`
+      return `${file} can't be opened: no permission, or a read-only file system (${error.message})`
     default:
-      return `${path} can't be read or written: ${error.message} (${error.code})`
+      return `${file} can't be read or written: ${error.message} (${error.code})`
   }
 }

@@ -1,8 +1,7 @@
 import { Database } from "bun:sqlite"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { HooklineError } from "../errors.ts"
-import { describeFailure, isBusy } from "./embedded-file.ts"
+import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
 
 /** Says that this process writes to the log. */
 export interface WriterLock {
@@ -10,43 +9,51 @@ export interface WriterLock {
 }
 
 /**
- * Takes the one writer's place in a directory.
+ * Takes the one writer's place in a log.
  *
- * The lock is an exclusive transaction on the empty database `writer.lock`: an advisory lock of the system that ends
- * with the process, however it ends. `writer.pid` only names the holder in the error of the next one; whether the log is
+ * The lock is an exclusive transaction on the empty database `lockFile`: an advisory lock of the system that ends
+ * with the process, however it ends. `holderFile` only names the holder in the error of the next one; whether the log is
  * locked never depends on it.
  *
  * @throws HooklineError `log_locked`, `log_io`
  */
-export function lockForWriting(directory: string): WriterLock {
-  const pidFile = join(directory, "writer.pid")
+export function lockForWriting(place: LogPlace): WriterLock {
   let db: Database | undefined
   try {
-    db = new Database(join(directory, "writer.lock"), { create: true, readwrite: true })
+    db = new Database(place.lockFile, { create: true, readwrite: true })
     db.run("PRAGMA journal_mode = MEMORY")
     db.run("BEGIN EXCLUSIVE")
-    writeFileSync(pidFile, `${process.pid}\n`)
+    nameHolder(place.holderFile)
   } catch (error) {
     db?.close()
-    if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, directory), { cause: error })
+    if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
     throw new HooklineError(
       "log_locked",
-      `The log in ${directory} is being written to by ${holder(pidFile)}; stop that one, or name another directory`,
+      `${place.title} is being written to by ${holder(place.holderFile)}; stop that one, or name ${place.alternative}`,
       { cause: error },
     )
   }
   const held = db
   return {
     release() {
-      rmSync(pidFile, { force: true })
+      rmSync(place.holderFile, { force: true })
       held.close()
     },
   }
 }
 
-function holder(pidFile: string): string {
+function nameHolder(holderFile: string): void {
   try {
-    return `process ${Number(readFileSync(pidFile, "utf8"))}`
+    writeFileSync(holderFile, `${process.pid}\n`)
+  } catch (error) {
+    // On a full disk the lock counts all the same; it has no name then.
+    if ((error as { code?: string }).code !== "ENOSPC") throw error
+  }
+}
+
+function holder(holderFile: string): string {
+  try {
+    return `process ${Number(readFileSync(holderFile, "utf8"))}`
   } catch {
     // The holder has not written it yet, or is just leaving.
     return "another process"

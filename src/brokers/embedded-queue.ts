@@ -11,7 +11,13 @@ export interface Waiting {
 
 /** Accepted records, in the order in which they came. */
 export class PublishQueue {
+  readonly #title: string
   #waiting: Waiting[] = []
+
+  /** @param title what the records are to be written to, for errors */
+  constructor(title: string) {
+    this.#title = title
+  }
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0
@@ -28,7 +34,7 @@ export class PublishQueue {
     for (let size = 0; taken < this.#waiting.length && size < bytes; taken++) {
       const one = this.#waiting[taken]!
       if (one.deadlineMs <= nowMs) {
-        one.reject(new PublishError("deadline", "The embedded log did not take the record in time"))
+        one.reject(new PublishError("deadline", `${this.#title} did not take the record in time`))
       } else {
         size += sizeOf(one.record)
         batch.push(one)

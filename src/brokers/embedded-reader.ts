@@ -3,8 +3,15 @@ import { existsSync } from "node:fs"
 import { suggest } from "../config/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "./broker.ts"
-import { checkIsLog, describeFailure, logFile, recordsTable, type TopicRow } from "./embedded-file.ts"
-import { unpackHeaders } from "./embedded-headers.ts"
+import {
+  checkIsLog,
+  describeFailure,
+  logIn,
+  recordsTable,
+  type LogPlace,
+  type TopicRow,
+} from "./embedded-file.ts"
+import { RECORD_COLUMNS, toStored, type RecordRow } from "./embedded-row.ts"
 
 /** How often a reader that follows looks for new records: one lookup in pages that are in memory. */
 const POLL_MS = 50
@@ -13,42 +20,41 @@ const SLICE_RECORDS = 64
 /** How long a reader waits for a lock that others hold while they recover or close the file. */
 const BUSY_MS = 5000
 
-interface RecordRow {
-  readonly offset: number
-  readonly timestamp: number
-  readonly key: Uint8Array | null
-  readonly headers: Uint8Array | null
-  readonly value: Uint8Array
-}
-
 /**
  * Opens the log in a directory for reading. It may be written to meanwhile, by this process or another one.
  *
  * @throws HooklineError `no_input` when there is no log, or it can't be read
  */
 export function openEmbeddedReader(directory: string): LogReader {
-  if (!existsSync(logFile(directory))) {
-    throw new HooklineError(
-      "no_input",
-      `There is no log in ${directory}: ${logFile(directory)} does not exist`,
-    )
-  }
+  const place = logIn(directory)
+  if (!existsSync(place.file))
+    throw new HooklineError("no_input", `There is no log in ${directory}: ${place.file} does not exist`)
+  return new EmbeddedReader(openForReading(place))
+}
+
+/**
+ * Opens a log's file for reading.
+ *
+ * @throws HooklineError `no_input` when it is none or can't be read
+ */
+export function openForReading(place: LogPlace): Database {
   let db: Database | undefined
   try {
     // Not opened read-only: SQLite's readers of a WAL share its index, and recover it when the writer was killed.
-    db = new Database(logFile(directory), { readwrite: true, create: false })
+    db = new Database(place.file, { readwrite: true, create: false })
     db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
     db.run("PRAGMA query_only = ON")
-    checkIsLog(db, directory)
-    return new EmbeddedReader(db)
+    checkIsLog(db, place)
+    return db
   } catch (error) {
     db?.close()
-    const reason = error instanceof HooklineError ? error.message : describeFailure(error, directory)
+    const reason = error instanceof HooklineError ? error.message : describeFailure(error, place)
     throw new HooklineError("no_input", reason, { cause: error })
   }
 }
 
-class EmbeddedReader implements LogReader {
+/** The reading side of a log's open file, which it closes. */
+export class EmbeddedReader implements LogReader {
   readonly #db: Database
 
   constructor(db: Database) {
@@ -78,7 +84,7 @@ class EmbeddedReader implements LogReader {
     const until = follow ? Number.MAX_SAFE_INTEGER : end
     // An offset that retention has deleted stands for the first one that is left.
     const slice = this.#db.prepare<RecordRow, [number, number, number]>(
-      `SELECT offset, timestamp, key, headers, value FROM ${recordsTable(row.id)}
+      `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row.id)}
        WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
     )
     const pause = pauses(signal)
@@ -87,7 +93,7 @@ class EmbeddedReader implements LogReader {
       while (!signal.aborted) {
         const rows = slice.all(next, until, SLICE_RECORDS)
         for (const record of rows) {
-          yield stored(topic, record)
+          yield toStored(topic, record)
           if (signal.aborted) return
           next = record.offset + 1
         }
@@ -132,18 +138,6 @@ class EmbeddedReader implements LogReader {
     return last === null
       ? { offset: row.first_offset, position: row.first_position }
       : { offset: last.offset + 1, position: last.end_position }
-  }
-}
-
-function stored(topic: string, row: RecordRow): StoredRecord {
-  return {
-    topic,
-    partition: 0,
-    offset: row.offset,
-    timestampMs: row.timestamp,
-    key: row.key ?? undefined,
-    value: row.value,
-    headers: row.headers === null ? [] : unpackHeaders(row.headers),
   }
 }
 

@@ -1,13 +1,20 @@
 // Hot path: `append`. Measured by `npm run bench`.
 import type { Database, Statement } from "bun:sqlite"
 import type { Record } from "../record.ts"
-import { createRecordsTable, openLogFile, recordsTable, type TopicRow } from "./embedded-file.ts"
+import {
+  createRecordsTable,
+  openLogFile,
+  recordsTable,
+  type LogPlace,
+  type TopicRow,
+} from "./embedded-file.ts"
 import { packHeaders } from "./embedded-headers.ts"
 import { sizeOf } from "./embedded-queue.ts"
 
 /** A topic as the next commit finds it. */
 interface Topic {
   readonly id: number
+  readonly name: string
   readonly insert: Statement
   firstOffset: number
   firstPosition: number
@@ -21,6 +28,13 @@ interface Mark {
   readonly timestamp: number
 }
 
+/** What a topic holds. */
+export interface Extent {
+  readonly topic: string
+  readonly records: number
+  readonly bytes: number
+}
+
 /**
  * How many bytes may gather in the WAL before they are carried over into the database. A commit that meets it waits for
  * it: at 64 connections the 99th percentile was 3.4 ms with 1 MiB, 6 with 4, 21 with 16, 85 with 64, for the same CPU.
@@ -31,27 +45,27 @@ const SLICE_RECORDS = 500
 
 /** The writing side of the log's file. Once one of its calls failed with something else than busy, it must be closed. */
 export class LogWriter {
-  readonly #db: Database
+  protected readonly db: Database
   readonly #begin: Statement
   readonly #commit: Statement
   readonly #topics = new Map<string, Topic>()
   #uncheckpointed = 0
 
   /** @throws HooklineError `log_io`, SQLiteError */
-  constructor(directory: string) {
-    this.#db = openLogFile(directory)
-    this.#begin = this.#db.prepare("BEGIN IMMEDIATE")
-    this.#commit = this.#db.prepare("COMMIT")
-    for (const row of this.#db.query<TopicRow, []>("SELECT * FROM topics").all()) this.#load(row)
+  constructor(place: LogPlace) {
+    this.db = openLogFile(place)
+    this.#begin = this.db.prepare("BEGIN IMMEDIATE")
+    this.#commit = this.db.prepare("COMMIT")
+    for (const row of this.db.query<TopicRow, []>("SELECT * FROM topics").all()) this.#load(row)
   }
 
   /** Makes the topics that are not there yet. */
   prepare(topics: readonly string[]): void {
     const missing = topics.filter((name) => !this.#topics.has(name))
     if (missing.length === 0) return
-    this.#begin.run()
-    for (const name of missing) this.#topic(name)
-    this.#commit.run()
+    this.transact(() => {
+      for (const name of missing) this.topic(name)
+    })
   }
 
   /**
@@ -64,7 +78,7 @@ export class LogWriter {
     this.#begin.run()
     const offsets: number[] = []
     for (const { record } of records) {
-      const topic = this.#topic(record.topic)
+      const topic = this.topic(record.topic)
       const { key, value, headers } = record
       const bytes = sizeOf(record)
       topic.endPosition += bytes
@@ -81,7 +95,7 @@ export class LogWriter {
   checkpoint(): void {
     if (this.#uncheckpointed < CHECKPOINT_BYTES) return
     this.#uncheckpointed = 0
-    this.#db.run("PRAGMA wal_checkpoint(PASSIVE)")
+    this.db.run("PRAGMA wal_checkpoint(PASSIVE)")
   }
 
   /**
@@ -111,26 +125,45 @@ export class LogWriter {
       last = mark
     }
     if (last === undefined) return false
-    this.#begin.run()
-    this.#db.query(`DELETE FROM ${recordsTable(topic.id)} WHERE offset <= ?`).run(last.offset)
-    this.#db
-      .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
-      .run(last.offset + 1, last.end_position, topic.id)
-    this.#commit.run()
-    topic.firstOffset = last.offset + 1
-    topic.firstPosition = last.end_position
+    this.transact(() => this.dropThrough(topic, last.offset, last.end_position))
     return true
+  }
+
+  /** What the topics hold that hold anything. */
+  extents(): Extent[] {
+    return [...this.#topics.values()]
+      .map(({ name, firstOffset, nextOffset, firstPosition, endPosition }) => {
+        return { topic: name, records: nextOffset - firstOffset, bytes: endPosition - firstPosition }
+      })
+      .filter(({ records }) => records > 0)
   }
 
   /** Carries everything over into the database, where no reader prevents it, and closes the file. */
   close(): void {
     // What is left of a failed batch would keep the file open.
-    if (this.#db.inTransaction) this.#db.run("ROLLBACK")
-    this.#db.close(true)
+    if (this.db.inTransaction) this.db.run("ROLLBACK")
+    this.db.close(true)
+  }
+
+  /** Makes changes durable as one. */
+  protected transact(change: () => void): void {
+    this.#begin.run()
+    change()
+    this.#commit.run()
+  }
+
+  /** Deletes a topic's records up to one, within a transaction. */
+  protected dropThrough(topic: Topic, offset: number, endPosition: number): void {
+    this.db.query(`DELETE FROM ${recordsTable(topic.id)} WHERE offset <= ?`).run(offset)
+    this.db
+      .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
+      .run(offset + 1, endPosition, topic.id)
+    topic.firstOffset = offset + 1
+    topic.firstPosition = endPosition
   }
 
   #oldest(topic: Topic, limit: number): Mark[] {
-    return this.#db
+    return this.db
       .query<Mark, [number, number]>(
         `SELECT offset, end_position, timestamp FROM ${recordsTable(topic.id)}
          WHERE offset >= ? ORDER BY offset LIMIT ?`,
@@ -139,24 +172,25 @@ export class LogWriter {
   }
 
   /** Finds a topic or makes it, within a transaction. */
-  #topic(name: string): Topic {
+  protected topic(name: string): Topic {
     const known = this.#topics.get(name)
     if (known !== undefined) return known
-    const row = this.#db
+    const row = this.db
       .query<TopicRow, [string]>("INSERT INTO topics (name) VALUES (?) RETURNING *")
       .get(name)!
-    createRecordsTable(this.#db, row.id)
+    createRecordsTable(this.db, row.id)
     return this.#load(row)
   }
 
   #load(row: TopicRow): Topic {
     const table = recordsTable(row.id)
-    const last = this.#db
+    const last = this.db
       .query<Mark, []>(`SELECT offset, end_position, timestamp FROM ${table} ORDER BY offset DESC LIMIT 1`)
       .get()
     const topic = {
       id: row.id,
-      insert: this.#db.prepare(`INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?)`),
+      name: row.name,
+      insert: this.db.prepare(`INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?)`),
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
       nextOffset: last === null ? row.first_offset : last.offset + 1,

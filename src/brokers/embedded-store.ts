@@ -1,0 +1,224 @@
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+import { HooklineError, PublishError } from "../errors.ts"
+import type { Receipt, Record } from "../record.ts"
+import { steadyMs } from "../steady-clock.ts"
+import type { Logger } from "../telemetry/log.ts"
+import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
+import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
+import { PublishQueue, sizeOf, type Waiting } from "./embedded-queue.ts"
+import type { LogWriter } from "./embedded-writer.ts"
+
+/*
+ * The states of a log's file that is written to:
+ *
+ *   open    publish() queues; at the end of the event loop's turn the queue is committed as one batch, on this thread.
+ *           Meanwhile the next batch gathers in the sockets, so that batches are as large as the disk is slow, and no
+ *           record waits for others to come. A writer in a Worker frees the loop during the commit and costs about
+ *           3 us of CPU an event more (smaller batches, bytes that move to another core), a third of what a bare
+ *           server takes: not worth it, since whoever waits here waits for the disk anyway.
+ *           While another process holds the file, the batch stays queued, is tried again every few milliseconds and
+ *           loses the records whose deadlines pass.
+ *   failed  a commit failed: its batch and the queue were rejected, the file is closed. publish() rejects with the
+ *           reason. Opening the file is tried again and again; the first success leads back to open.
+ *   closing the queue is still published; publish() rejects.
+ *
+ * The lock is held from beginning to end.
+ */
+
+export interface StoreDependencies<W extends LogWriter> {
+  readonly log: Logger
+  /** Opens the file, at first and after each failure. */
+  readonly open: (place: LogPlace) => W
+  /** A commit is held to about this size, so that it holds the event loop for milliseconds only. */
+  readonly batchBytes: number
+  /** Records were committed, in so many milliseconds. */
+  readonly committed: (records: number, ms: number) => void
+  /** The file can be written again after a failure. */
+  readonly recovered: () => void
+  /** Milliseconds since 1970, for the timestamps of records that have none. */
+  readonly now: () => number
+}
+
+/** Bounded well below what SQLite stores in a row (1e9 bytes). */
+const MAX_RECORD_BYTES = 256 * 1024 * 1024
+const BUSY_RETRY_MS = 5
+const REOPEN_MS = 500
+const SLOW_COMMIT_MS = 1000
+
+/** The one writer of a log's file: commits in groups, and opens the file anew after a failure. */
+export class LogStore<W extends LogWriter> {
+  readonly #place: LogPlace
+  readonly #deps: StoreDependencies<W>
+  readonly #lock: WriterLock
+  readonly #queue: PublishQueue
+  #writer: W | undefined
+  #failure: PublishError | undefined
+  #closing: PromiseWithResolvers<void> | undefined
+  #reopening: Timer | undefined
+  /** A flush is on its way already. */
+  #scheduled = false
+
+  /**
+   * Makes the folder and the file where they are not there.
+   *
+   * @throws HooklineError `log_locked`, `log_io`
+   */
+  constructor(place: LogPlace, deps: StoreDependencies<W>) {
+    this.#place = place
+    this.#deps = deps
+    this.#queue = new PublishQueue(place.title)
+    makeFolder(place)
+    this.#lock = lockForWriting(place)
+    try {
+      this.#writer = deps.open(place)
+    } catch (error) {
+      this.#lock.release()
+      if (error instanceof HooklineError) throw error
+      throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
+    }
+  }
+
+  /** Resolves when the record is durable; as `Broker.publish`. */
+  publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    if (this.#closing !== undefined)
+      return Promise.reject(new PublishError("closing", `${this.#place.title} is closing`))
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    if (sizeOf(record) > MAX_RECORD_BYTES) {
+      const limit = `${MAX_RECORD_BYTES} bytes`
+      return Promise.reject(
+        new PublishError("record_too_large", `${this.#place.title} takes records up to ${limit}`),
+      )
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ record, deadlineMs, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Why nothing can be written now; undefined: it can. */
+  get problem(): string | undefined {
+    return this.#failure?.message
+  }
+
+  /**
+   * Does what no publisher waits for.
+   *
+   * @returns what the work gives; undefined when the file can't be written now, or another process holds it, and the same
+   *   may be tried later
+   */
+  attempt<T>(work: (writer: W) => T): T | undefined {
+    if (this.#writer === undefined) return undefined
+    try {
+      return work(this.#writer)
+    } catch (error) {
+      if (!isBusy(error)) this.#fail(error)
+      return undefined
+    }
+  }
+
+  /** Commits what is queued, as far as deadlines allow, then lets go of the file and the lock. */
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = Promise.withResolvers()
+      clearTimeout(this.#reopening)
+      this.#schedule()
+    }
+    return this.#closing.promise
+  }
+
+  /** The queue is committed at the end of this turn of the event loop, with all that comes until then. */
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#scheduled = false
+    const batch = this.#queue.take(steadyMs(), this.#deps.batchBytes)
+    if (batch.length > 0 && !this.#publishBatch(batch)) return
+    if (!this.#queue.isEmpty) this.#schedule()
+    else if (this.#closing !== undefined) this.#end(this.#closing)
+  }
+
+  /** @returns whether the queue can go on now */
+  #publishBatch(batch: Waiting[]): boolean {
+    const startedAtMs = performance.now()
+    let offsets: number[]
+    try {
+      offsets = this.#writer!.append(batch, this.#deps.now())
+    } catch (error) {
+      this.#queue.putBack(batch)
+      if (!isBusy(error)) {
+        this.#fail(error)
+        return true
+      }
+      this.#scheduled = true
+      setTimeout(() => this.#flush(), BUSY_RETRY_MS)
+      return false
+    }
+    const tookMs = performance.now() - startedAtMs
+    this.#deps.committed(batch.length, tookMs)
+    for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
+    if (tookMs > SLOW_COMMIT_MS) {
+      this.#deps.log.warn({ file: this.#place.file, ms: Math.round(tookMs) }, "The log's disk is slow")
+    }
+    // After the answers that the acknowledgements set off have been written.
+    setImmediate(() => this.attempt((writer) => writer.checkpoint()))
+    return true
+  }
+
+  #fail(cause: unknown): void {
+    const { place, log } = { place: this.#place, log: this.#deps.log }
+    const reason = describeFailure(cause, place)
+    this.#failure = new PublishError("unavailable", reason, { cause })
+    log.error({ file: place.file, err: cause }, `${place.title} can't be written: ${reason}`)
+    this.#queue.rejectAll(this.#failure)
+    this.#closeWriter()
+    if (this.#closing === undefined) this.#reopenLater()
+  }
+
+  #reopenLater(): void {
+    this.#reopening = setTimeout(() => {
+      const place = this.#place
+      try {
+        this.#writer = this.#deps.open(place)
+      } catch (error) {
+        this.#failure = new PublishError("unavailable", describeFailure(error, place), { cause: error })
+        this.#reopenLater()
+        return
+      }
+      this.#failure = undefined
+      this.#deps.log.info({ file: place.file }, `${place.title} can be written again`)
+      this.#deps.recovered()
+    }, REOPEN_MS)
+  }
+
+  #closeWriter(): void {
+    const writer = this.#writer
+    this.#writer = undefined
+    try {
+      writer?.close()
+    } catch (error) {
+      // What was acknowledged is in the WAL, wherever it lies; a file that failed may fail here again.
+      this.#deps.log.warn({ file: this.#place.file, err: error }, `${this.#place.title} can't be closed`)
+    }
+  }
+
+  #end(closing: PromiseWithResolvers<void>): void {
+    this.#closeWriter()
+    this.#lock.release()
+    closing.resolve()
+  }
+}
+
+function makeFolder({ file, title }: LogPlace): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+  } catch (error) {
+    throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}

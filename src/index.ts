@@ -31,6 +31,7 @@ export {
   duration,
   integer,
   list,
+  number,
   oneOf,
   path,
   size,

@@ -12,16 +12,17 @@ import {
   type RequestInfo,
 } from "./event.ts"
 import { steadyMs } from "./steady-clock.ts"
-import type { Logger } from "./telemetry/log.ts"
 import type { PipelineMetrics } from "./telemetry/metrics.ts"
+import type { RequestLog } from "./telemetry/request-log.ts"
 
 /** The parts of a pipeline behind its source, built and ready. */
 export interface Parts {
+  /** The pipeline's id, for the log. */
+  readonly pipeline: string
   readonly processors: readonly Processor[]
   readonly publish: Publisher
   readonly metrics: PipelineMetrics
-  /** Bound to the pipeline's id. */
-  readonly log: Logger
+  readonly log: RequestLog
 }
 
 /** What a pipeline does with what its source takes in. */
@@ -35,16 +36,15 @@ export interface Way {
 
 /**
  * Composes processors and a sink into the way of an event: each processor in order, then the sink, until one of them
- * ends it. Every outcome is counted, and every one that is not accepted gives one log line with its reason, never a
- * body. A fault (what a part throws) rejects.
+ * ends it. Every outcome is counted, and every one that is not accepted is logged with its reason, never a body. A fault (what a part throws) rejects.
  */
-export function composePipeline({ processors, publish, metrics, log }: Parts): Way {
+export function composePipeline({ pipeline, processors, publish, metrics, log }: Parts): Way {
   const admits = processors.flatMap(({ admit }) => admit ?? [])
   const accepteds = processors.flatMap(({ accepted }) => accepted ?? [])
 
   const end = <O extends Ended>(request: RequestInfo, outcome: O, bytes?: number): O => {
     metrics.ended(outcome.kind, outcome.reason)
-    logEnd(log, request, outcome, bytes)
+    logEnd(log, pipeline, request, outcome, bytes)
     return outcome
   }
   const conclude = (event: Event, outcome: Accepted | Rejected): Outcome => {
@@ -104,18 +104,24 @@ const isEnd = (result: Event | Ended): result is Ended =>
   result instanceof Rejected || result instanceof Dropped || result instanceof Answered
 
 /** @param bytes of the body; undefined: it was not read */
-function logEnd(log: Logger, request: RequestInfo, outcome: Ended, bytes: number | undefined): void {
+function logEnd(
+  log: RequestLog,
+  pipeline: string,
+  request: RequestInfo,
+  outcome: Ended,
+  bytes: number | undefined,
+): void {
   const { method, path, remoteAddress } = request
-  const line = { reason: outcome.reason, method, path, remote_address: remoteAddress, bytes }
+  const line = { pipeline, reason: outcome.reason, method, path, remote_address: remoteAddress, bytes }
   switch (outcome.kind) {
     case "answered":
-      return log.info({ ...line, status: outcome.status }, "handshake answered")
+      return log.write("info", { ...line, status: outcome.status }, "handshake answered")
     case "dropped":
-      return log.info({ ...line, detail: outcome.detail }, "event dropped")
+      return log.write("info", { ...line, detail: outcome.detail }, "event dropped")
     case "rejected": {
       const detail = outcome.logDetail ?? outcome.detail
       const level = outcome.status >= 500 ? "warn" : "info"
-      return log[level]({ ...line, status: outcome.status, detail }, "event rejected")
+      return log.write(level, { ...line, status: outcome.status, detail }, "event rejected")
     }
   }
 }

@@ -11,6 +11,7 @@ import { composePipeline } from "./pipeline.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
 import { openLog, type Logger } from "./telemetry/log.ts"
 import { Metrics } from "./telemetry/metrics.ts"
+import { RequestLog } from "./telemetry/request-log.ts"
 
 /** Where a pipeline takes webhooks in. */
 export interface Listening {
@@ -36,6 +37,7 @@ export interface Running {
 export async function runPlan(plan: Plan): Promise<Running> {
   const { service } = plan
   const log = openLog({ level: service.log_level, format: service.log_format })
+  const requestLog = new RequestLog(log)
   const metrics = new Metrics()
   const brokers = new Map<string, Broker>()
   const closeBrokers = async (): Promise<void> => {
@@ -47,11 +49,13 @@ export async function runPlan(plan: Plan): Promise<Running> {
       const deps = { log: log.child({ connection: id }), metrics: metrics.connection(id) }
       brokers.set(id, openBroker(connection, deps))
     }
-    const routes = plan.pipelines.map((pipeline) => build(pipeline, { plan, brokers, metrics, log }))
+    const routes = plan.pipelines.map((pipeline) =>
+      build(pipeline, { plan, brokers, metrics, log, requestLog }),
+    )
     const servers = openServers(routes, {
       maxInFlightBytes: service.max_in_flight_bytes,
       bodyTimeoutMs: service.body_timeout,
-      log,
+      log: requestLog,
       metrics: (id) => metrics.pipeline(id),
     })
 
@@ -90,6 +94,7 @@ export async function runPlan(plan: Plan): Promise<Running> {
           await servers.drain(service.drain_timeout)
           await closeBrokers()
           await admin?.close()
+          requestLog.flush()
           log.info("stopped")
         })()),
     }
@@ -104,10 +109,11 @@ interface Surroundings {
   readonly brokers: ReadonlyMap<string, Broker>
   readonly metrics: Metrics
   readonly log: Logger
+  readonly requestLog: RequestLog
 }
 
 /** Makes a pipeline's components and joins them; the route is where its events come in. */
-function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log }: Surroundings): Route {
+function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log, requestLog }: Surroundings): Route {
   const { id } = pipeline
   const context: ComponentContext = {
     pipeline: id,
@@ -126,10 +132,11 @@ function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log }: Surro
     component.create(values, context)
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
   const { handle, admit, methods } = composePipeline({
+    pipeline: id,
     processors,
     publish: make(pipeline.sink),
     metrics: metrics.pipeline(id),
-    log: context.log,
+    log: requestLog,
   })
   const route = make(pipeline.source)(handle)
   warnIfOpen(route, processors, context.log)

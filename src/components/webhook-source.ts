@@ -1,7 +1,8 @@
-import { integer, list, path, size, text } from "../config/options.ts"
+import { integer, list, number, path, size, text } from "../config/options.ts"
 import type { OptionSet, Values } from "../config/options.ts"
 import type { Checking } from "../config/section.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
+import { RateLimit } from "../http/rate-limit.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../verify/public-url.ts"
 import { defineComponent } from "./component.ts"
@@ -60,6 +61,18 @@ const OPTIONS = {
     optional: true,
     doc: "Media types of the bodies that are taken; others get 415. Without it any is.",
   }),
+  rate_limit: number({
+    min: 0.001,
+    max: 1_000_000,
+    optional: true,
+    doc: "How many events a second the pipeline takes, 0.5 for one in two seconds; what is beyond them gets 429 with Retry-After. Requests that are refused before their body is read, for their address or a token, do not count. Without it there is no limit.",
+  }),
+  rate_burst: integer({
+    min: 1,
+    max: 1_000_000,
+    optional: true,
+    doc: "How many events may come at once after a pause. Without it as many as `rate_limit` lets in within a second, at least 1.",
+  }),
   allow: list(network, {
     optional: true,
     doc: "Addresses and networks that may send; others get 403. Without it any may.",
@@ -105,6 +118,7 @@ export const WebHookSource = defineComponent({
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls: tlsOf(values),
+      rateLimit: rateLimitOf(values),
       response: { status, body, contentType },
       handle,
     })
@@ -128,9 +142,19 @@ function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
       "tls_client_ca",
       "needs a certificate of this side too; add tls_certificate = <a PEM file> and tls_key = <a PEM file>",
     )
+
+  if (isGiven("rate_burst") && !isGiven("rate_limit"))
+    wrong("rate_burst", "is set without rate_limit; set both, or neither")
 }
 
 function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values
   return certificate === undefined || key === undefined ? undefined : { certificate, key, clientCa }
+}
+
+function rateLimitOf(values: Values<typeof OPTIONS>): RateLimit | undefined {
+  const { rate_limit: perSecond, rate_burst: burst } = values
+  return perSecond === undefined
+    ? undefined
+    : new RateLimit({ perSecond, burst: burst ?? Math.ceil(perSecond) })
 }

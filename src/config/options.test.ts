@@ -1,5 +1,16 @@
 import { describe, expect, test } from "bun:test"
-import { duration, integer, list, oneOf, path, size, text, WrongValue, type OptionSet } from "./options.ts"
+import {
+  duration,
+  integer,
+  list,
+  number,
+  oneOf,
+  path,
+  size,
+  text,
+  WrongValue,
+  type OptionSet,
+} from "./options.ts"
 
 const context = { baseDir: "/etc/hookline" }
 const doc = ""
@@ -10,6 +21,7 @@ const forms = {
   topic: text({ doc, pattern: /^[a-z]+$/, form: "a topic" }),
   even: text({ doc, accepts: (value) => value.length % 2 === 0, form: "of even length" }),
   integer: integer({ doc, min: 0, max: 65_535 }),
+  number: number({ doc, min: 0.001, max: 1000 }),
   word: oneOf(["PLAIN", "SCRAM-SHA-256"], { doc }),
   words: oneOf(["a", "b", "c"], { doc }),
   duration: duration({ doc, minMs: 10, maxMs: 3_600_000 }),
@@ -31,6 +43,8 @@ describe("texts of the file", () => {
     ["integer", "0", 0],
     ["integer", "65535", 65_535],
     ["integer", "+007", 7],
+    ["number", "0.5", 0.5],
+    ["number", "1000", 1000],
     ["word", "plain", "PLAIN"],
     ["word", "Scram-Sha-256", "SCRAM-SHA-256"],
     ["duration", "10ms", 10],
@@ -59,6 +73,9 @@ describe("texts of the file", () => {
     ["integer", "-1", '"-1" is not a whole number from 0 to 65535'],
     ["integer", "1e3", '"1e3" is not a whole number from 0 to 65535'],
     ["integer", "80 80", '"80 80" is not a whole number from 0 to 65535'],
+    ["number", "0", '"0" is not a number from 0.001 to 1000'],
+    ["number", "1e2", '"1e2" is not a number from 0.001 to 1000'],
+    ["number", ".5", '".5" is not a number from 0.001 to 1000'],
     ["word", "PLAN", '"PLAN" is not PLAIN or SCRAM-SHA-256'],
     ["words", "d", '"d" is not one of a, b, c'],
     ["duration", "5", `"5" ${DURATION}`],
@@ -115,6 +132,8 @@ describe("values given in code", () => {
     ["integer", Number.NaN, "NaN is not a whole number from 0 to 65535"],
     ["integer", 10n, "10 is not a whole number from 0 to 65535"],
     ["integer", {}, "a value of type object is not a whole number from 0 to 65535"],
+    ["number", "1", '"1" is not a number from 0.001 to 1000'],
+    ["number", Number.NaN, "NaN is not a number from 0.001 to 1000"],
     ["word", "plain", '"plain" is not PLAIN or SCRAM-SHA-256'],
     ["duration", "5s", '"5s" is not a number of milliseconds'],
     ["duration", Number.NaN, "NaN is not a number of milliseconds"],

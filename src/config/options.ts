@@ -40,6 +40,22 @@ export function integer<D extends Declared & { min: number; max: number }>(decla
   )
 }
 
+/** A number within bounds, with or without decimals. */
+export function number<D extends Declared & { min: number; max: number }>(declared: D): Parsed<number, D> {
+  const form = `a number from ${declared.min} to ${declared.max}`
+  const fits = (value: number): boolean => value >= declared.min && value <= declared.max
+  return custom(
+    form,
+    declared,
+    (value) => {
+      const number = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN
+      if (!fits(number)) throw notA(form, value)
+      return number
+    },
+    guard(form, (value) => typeof value === "number" && fits(value)),
+  )
+}
+
 /** One of a few words; the file may spell them in any case. */
 export function oneOf<const W extends string, D extends Declared>(
   words: readonly W[],

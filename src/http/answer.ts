@@ -16,6 +16,7 @@ const REFUSED = {
     { "Accept-Encoding": ACCEPTED_CODINGS },
   ],
   invalid_encoding: [400, "The body is not what its content encoding says, or is cut short."],
+  rate_limited: [429, "This endpoint takes no more events at the moment; send it again."],
   in_flight_full: [503, "Too many events are being taken at once; send it again.", { "Retry-After": "1" }],
   draining: [503, "The service is shutting down; send the event again.", { "Retry-After": "1" }],
   // never sent: nobody is there to read it
@@ -94,6 +95,12 @@ export function problem({ status, detail, headers, bodiless }: Rejected, close: 
 /** The answer to a question of the provider's. */
 export function reply({ status, body, headers }: Answered): Response {
   return new Response(body === "" ? null : body, { status, headers: { ...headers } })
+}
+
+/** The refusal of an event beyond the rate limit. */
+export function rateLimited(retryAfterS: number): Rejected {
+  const { status, reason, detail } = REFUSALS.rate_limited
+  return new Rejected(status, reason, detail, { headers: { "Retry-After": String(retryAfterS) } })
 }
 
 /** The refusal of a method that nothing at a path takes. */

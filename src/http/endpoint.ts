@@ -1,9 +1,9 @@
 // Hot path: every event passes here.
 import type { Answered, Rejected, RequestInfo } from "../event.ts"
 import { steadyMs } from "../steady-clock.ts"
-import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
-import { methodNotAllowed, problem, REFUSALS, reply } from "./answer.ts"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import { methodNotAllowed, problem, rateLimited, REFUSALS, reply } from "./answer.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
 import type { InFlight } from "./in-flight.ts"
@@ -18,7 +18,7 @@ export interface EndpointDeps {
   readonly idleTimeoutS: number
   /** Whether nothing new is to be taken. */
   readonly draining: () => boolean
-  readonly log: Logger
+  readonly log: RequestLog
   readonly metrics: (pipelineId: string) => PipelineMetrics
 }
 
@@ -31,7 +31,7 @@ export type Endpoint = (
 
 /** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
-  const { pipeline, maxBodyBytes, contentTypes, allows, admit, methods = [], handle } = route
+  const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, admit, methods = [], handle } = route
   const { inFlight, bodyTimeoutMs, idleTimeoutS, draining, log } = deps
   const metrics = deps.metrics(pipeline)
   // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
@@ -55,9 +55,10 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 
   const fail = (error: unknown, { path }: RequestInfo): Response => {
-    log.error({ err: error, pipeline, path }, "an event was not taken because of a fault")
-    metrics.answered(REFUSALS.internal.status)
-    metrics.ended("rejected", REFUSALS.internal.reason)
+    const { status, reason } = REFUSALS.internal
+    log.write("error", { err: error, pipeline, reason, path }, "an event was not taken because of a fault")
+    metrics.answered(status)
+    metrics.ended("rejected", reason)
     return problem(REFUSALS.internal, false)
   }
 
@@ -100,6 +101,8 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     }
     const decode = decoderFor(headers.get("content-encoding"))
     if (decode === "unknown") return refuse(REFUSALS.content_encoding, info)
+    const waitS = rateLimit === undefined ? 0 : rateLimit.take()
+    if (waitS > 0) return refuse(rateLimited(waitS), info)
     return take(request, server, info, decode)
   }
 
@@ -131,15 +134,19 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 }
 
-/** One line a refusal. What the sender made up is left out, but for the path; a sender that left is nothing to report. */
+/** Tells of a refusal. What the sender made up is left out, but for the path; a sender that left is nothing to report. */
 export function logRefusal(
-  log: Logger,
+  log: RequestLog,
   pipeline: string | undefined,
   { status, reason }: Rejected,
   { method, path, remoteAddress }: RequestInfo,
 ): void {
   const level = reason === REFUSALS.client_closed.reason ? "debug" : "info"
-  log[level]({ pipeline, status, reason, method, path, remote_address: remoteAddress }, "request refused")
+  log.write(
+    level,
+    { pipeline, status, reason, method, path, remote_address: remoteAddress },
+    "request refused",
+  )
 }
 
 /** The answer for what is taken, as far as it can be made ahead. */

@@ -1,5 +1,6 @@
 import type { Admission, Event, Outcome, RequestInfo } from "../event.ts"
 import type { PublicUrl } from "../verify/public-url.ts"
+import type { RateLimit } from "./rate-limit.ts"
 
 /** Where a pipeline's webhooks come in and what the server answers for it. Lengths are in bytes. */
 export interface Route {
@@ -21,6 +22,8 @@ export interface Route {
   readonly tls:
     | { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined }
     | undefined
+  /** Of the requests whose bodies are about to be read; undefined: there is none. */
+  readonly rateLimit?: RateLimit | undefined
   /** The answer for an accepted, dropped or duplicate event. */
   readonly response: {
     readonly status: number

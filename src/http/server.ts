@@ -111,7 +111,8 @@ function listen(routes: readonly Route[], deps: EndpointDeps): Bun.Server<undefi
         return (endpoints.find(target.path) ?? elsewhere)(request, server, target)
       },
       error(error) {
-        deps.log.error({ err: error }, "a request was not answered because of a fault")
+        const line = { err: error, pipeline: undefined, reason: REFUSALS.internal.reason }
+        deps.log.write("error", line, "a request was not answered because of a fault")
         return problem(REFUSALS.internal, false)
       },
     })

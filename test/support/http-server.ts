@@ -5,6 +5,7 @@ import { Accepted, type Event } from "../../src/event.ts"
 import type { Route } from "../../src/http/route.ts"
 import { openServers, type ServerOptions, type Servers } from "../../src/http/server.ts"
 import { Metrics } from "../../src/telemetry/metrics.ts"
+import { RequestLog } from "../../src/telemetry/request-log.ts"
 
 export interface Serving {
   /** Of the first route: `http://127.0.0.1:41234`. */
@@ -54,7 +55,7 @@ export function serve(
     {
       maxInFlightBytes: 64 * 1024 * 1024,
       bodyTimeoutMs: 10_000,
-      log: pino({ level: "debug", base: null, timestamp: false }, lines),
+      log: new RequestLog(pino({ level: "debug", base: null, timestamp: false }, lines)),
       metrics: (id) => metrics.pipeline(id),
       ...options,
     },

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test"
+import { Writable } from "node:stream"
+import { pino } from "pino"
+import { RequestLog } from "./request-log.ts"
+
+function open(): { log: RequestLog; lines: { [key: string]: unknown }[] } {
+  const lines: { [key: string]: unknown }[] = []
+  const stream = new Writable({
+    write(line, _encoding, done) {
+      lines.push(JSON.parse(String(line)) as { [key: string]: unknown })
+      done()
+    },
+  })
+  return { log: new RequestLog(pino({ base: null, timestamp: false }, stream)), lines }
+}
+
+test("a flood of one kind is ten lines and their number, and hides nothing of another kind", () => {
+  const { log, lines } = open()
+  for (let n = 0; n < 1000; n++) {
+    log.write(
+      "info",
+      { pipeline: "a", reason: "rate_limited", status: 429, path: `/${n}` },
+      "request refused",
+    )
+  }
+  log.write("warn", { pipeline: "a", reason: "unavailable", status: 503 }, "event rejected")
+  log.write("info", { pipeline: "b", reason: "rate_limited", status: 429 }, "request refused")
+  expect(lines.map(({ pipeline, path }) => [pipeline, path])).toEqual([
+    ...Array.from({ length: 10 }, (_, n) => ["a", `/${n}`]),
+    ["a", undefined],
+    ["b", undefined],
+  ])
+  log.flush()
+  expect(lines.slice(12)).toEqual([
+    {
+      level: 30,
+      pipeline: "a",
+      status: 429,
+      reason: "rate_limited",
+      more: 990,
+      msg: "request refused: more of them within a second",
+    },
+  ])
+})
+
+test("a new second has ten lines of its own", () => {
+  const { log, lines } = open()
+  for (let second = 0; second < 3; second++) {
+    for (let n = 0; n < 11; n++) log.write("info", { pipeline: undefined, reason: "unknown_path" }, "refused")
+    log.flush()
+  }
+  expect(lines.map(({ more }) => more ?? 0)).toEqual(
+    Array.from({ length: 33 }, (_, n) => (n % 11 === 10 ? 1 : 0)),
+  )
+})
+
+test("the second ends by itself", async () => {
+  const { log, lines } = open()
+  for (let n = 0; n < 11; n++) log.write("info", { pipeline: undefined, reason: "unknown_path" }, "refused")
+  while (lines.length < 11) await new Promise(setImmediate)
+  expect(lines[10]).toMatchObject({ more: 1 })
+})

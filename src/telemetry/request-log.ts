@@ -1,0 +1,57 @@
+import type { Logger } from "./log.ts"
+
+/** How many lines of one kind are written before the rest is only counted. */
+const LINES_A_SECOND = 10
+
+/** What is told of a request. Lines of one pipeline, message and reason are of one kind. */
+export interface RequestLine {
+  readonly pipeline: string | undefined
+  /** A short fixed word. */
+  readonly reason: string
+  readonly status?: number | undefined
+  readonly [key: string]: unknown
+}
+
+type Level = "debug" | "info" | "warn" | "error"
+
+interface Kind {
+  readonly level: Level
+  readonly line: RequestLine
+  readonly message: string
+  lines: number
+}
+
+/**
+ * The log of single requests that were not taken as events, of which anybody may send as many as the machine bears. The
+ * first ten lines of a kind in a second are written as they come; how many more there were is one line at its end.
+ */
+export class RequestLog {
+  readonly #log: Logger
+  readonly #kinds = new Map<string, Kind>()
+  #secondEnds: Timer | undefined
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  write(level: Level, line: RequestLine, message: string): void {
+    const name = `${line.pipeline} ${line.reason} ${message}`
+    let kind = this.#kinds.get(name)
+    if (kind === undefined) this.#kinds.set(name, (kind = { level, line, message, lines: 0 }))
+    if (++kind.lines <= LINES_A_SECOND) this.#log[level](line, message)
+    this.#secondEnds ??= setTimeout(() => this.flush(), 1000).unref()
+  }
+
+  /** Tells now what was left out, and begins a new second. */
+  flush(): void {
+    clearTimeout(this.#secondEnds)
+    this.#secondEnds = undefined
+    for (const { level, line, message, lines } of this.#kinds.values()) {
+      if (lines <= LINES_A_SECOND) continue
+      const { pipeline, reason, status } = line
+      const more = lines - LINES_A_SECOND
+      this.#log[level]({ pipeline, status, reason, more }, `${message}: more of them within a second`)
+    }
+    this.#kinds.clear()
+  }
+}

@@ -1,0 +1,120 @@
+import { expect, test } from "bun:test"
+import { RateLimit } from "../../src/http/rate-limit.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { serve } from "../support/http-server.ts"
+import { openSocket, post } from "../support/http-socket.ts"
+
+/** Lets one event in at a time, and the next one when the clock is put on by a second. */
+function oneASecond(): { rateLimit: RateLimit; goOn: () => void } {
+  let nowMs = 0
+  return {
+    rateLimit: new RateLimit({ perSecond: 1, burst: 1, now: () => nowMs }),
+    goOn: () => (nowMs += 1000),
+  }
+}
+
+const send = (url: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${url}/webhook`, { method: "POST", body: "{}", ...init })
+
+test("beyond the limit is 429 with Retry-After and a problem document, and the limit is told when it is over", async () => {
+  const { rateLimit, goOn } = oneASecond()
+  await using it = serve({ rateLimit })
+  expect((await send(it.url)).status).toBe(200)
+  const answer = await send(it.url)
+  expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("content-type")]).toEqual([
+    429,
+    "1",
+    "application/problem+json",
+  ])
+  expect(await answer.json()).toEqual({
+    type: "about:blank",
+    title: "Too Many Requests",
+    status: 429,
+    detail: "This endpoint takes no more events at the moment; send it again.",
+  })
+  goOn()
+  expect((await send(it.url)).status).toBe(200)
+  expect(it.events).toHaveLength(2)
+  expect(it.log).toMatchObject([{ pipeline: "hooks", reason: "rate_limited", status: 429 }])
+  expect(await it.counts()).toContain(
+    'hookline_events_total{pipeline="hooks",outcome="rejected",reason="rate_limited"} 1',
+  )
+})
+
+test("it is decided before a byte of the body is there", async () => {
+  const { rateLimit } = oneASecond()
+  rateLimit.take()
+  await using it = serve({ rateLimit })
+  using socket = await openSocket(it.port)
+  socket.send(post("Content-Length: 1000"))
+  expect(await socket.until(/\}$/)).toStartWith("HTTP/1.1 429 ")
+  expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+})
+
+test("what is refused for its method, path, address, content type or coding uses up nothing", async () => {
+  const { rateLimit } = oneASecond()
+  await using it = serve({
+    rateLimit,
+    contentTypes: ["application/json"],
+    allows: (address) => address !== "192.0.2.1",
+    trustsProxy: () => true,
+  })
+  const json = { "Content-Type": "application/json" }
+  const statuses = [
+    await send(it.url, { method: "PUT" }),
+    await fetch(`${it.url}/elsewhere`, { method: "POST" }),
+    await send(it.url, { headers: { ...json, "X-Forwarded-For": "192.0.2.1" } }),
+    await send(it.url, { headers: { "Content-Type": "text/plain" } }),
+    await send(it.url, { headers: { ...json, "Content-Encoding": "rot13" } }),
+    await send(it.url, { headers: json }),
+    await send(it.url, { headers: json }),
+  ].map(({ status }) => status)
+  expect(statuses).toEqual([405, 404, 403, 415, 415, 200, 429])
+})
+
+test("each pipeline has a limit of its own, and a flood is a few log lines and a number", async () => {
+  using folder = temporaryFolder()
+  const pipeline = (id: string, more: string): string => `
+[pipeline:${id}:WebHookSource]
+host = 127.0.0.1
+port = 0
+${more}
+[pipeline:${id}:BrokerSink]
+topic = ${id}
+`
+  const running = await startHookline(
+    `[connection:log]\ndirectory = data\n[admin]\nlisten = off\n${pipeline("slow", "rate_limit = 0.01\nrate_burst = 3")}${pipeline("free", "")}`,
+    { folder: folder.path },
+  )
+  const statuses: number[] = []
+  for (let n = 0; n < 200; n++) {
+    const answer = await fetch(running.urls["slow"]!, { method: "POST", body: "{}" })
+    statuses.push(answer.status)
+    if (answer.status === 429) expect(Number(answer.headers.get("retry-after"))).toBeWithin(90, 101)
+  }
+  expect(statuses).toEqual([...Array<number>(3).fill(200), ...Array<number>(197).fill(429)])
+  expect((await fetch(running.urls["free"]!, { method: "POST", body: "{}" })).status).toBe(200)
+  await running.stop()
+
+  const refused = running.log.filter(({ reason }) => reason === "rate_limited")
+  const single = refused.filter(({ more }) => more === undefined)
+  expect(single.length).toBeLessThan(100)
+  expect(single.length + refused.reduce((sum, { more }) => sum + Number(more ?? 0), 0)).toBe(197)
+})
+
+test("check tells what is wrong with a limit", async () => {
+  using folder = temporaryFolder()
+  const file = `${folder.path}/pipelines.conf`
+  const wrong = async (more: string): Promise<string> => {
+    await Bun.write(
+      file,
+      `[connection:log]\ndirectory = data\n[pipeline:a:WebHookSource]\n${more}\n[pipeline:a:BrokerSink]\ntopic = a\n`,
+    )
+    return (await hookline(["check", "-c", file])).stderr
+  }
+  expect(await wrong("rate_limit = 0")).toContain('rate_limit: "0" is not a number from 0.001 to 1000000')
+  expect(await wrong("rate_limit = 10/s")).toContain("rate_limit:")
+  expect(await wrong("rate_limit = 1\nrate_burst = 0.5")).toContain("rate_burst:")
+  expect(await wrong("rate_burst = 5")).toContain("rate_burst: is set without rate_limit")
+  expect(await wrong("rate_limit = 1.5\nrate_burst = 5")).toBe("")
+})

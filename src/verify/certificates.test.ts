@@ -104,6 +104,7 @@ test.each([
   "https://user@certs.provider.example/1.pem",
   "https://evil.example/certs.provider.example/1.pem",
   "file:///etc/passwd",
+  "https://certs.provider.example/1.pem, https://certs.provider.example/1.pem",
   "1.pem",
   "",
 ])("nothing is fetched from %j", async (url) => {

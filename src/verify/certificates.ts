@@ -34,7 +34,8 @@ export class Certificates {
 
   /** The key of the certificate at a URL, if it may be believed now. */
   async keyAt(text: string, nowMs: number): Promise<KeyObject | Refused> {
-    const url = URL.canParse(text) ? new URL(text) : undefined
+    // two headers are joined by a comma and a space, which a parser would take as part of the path
+    const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined
     const isPlain =
       url?.protocol === "https:" && url.port === "" && url.username === "" && url.password === ""
     if (url === undefined || !isPlain || !this.#rules.allows(url))

@@ -1,13 +1,19 @@
-import { errors } from "jose"
+import { errors, type JWTPayload } from "jose"
 import { Refused } from "./verifier.ts"
 
-/** What jose throws for tokens, as verdicts; where keys are fetched, what is none of these is that they could not be. */
-export function toRefused(error: unknown, isFetched: boolean): Refused {
+/**
+ * What jose throws for tokens, as verdicts; where keys are fetched, what is none of these is that they could not be.
+ *
+ * @param nowMs when the token was judged, in milliseconds since 1970
+ */
+export function toRefused(error: unknown, isFetched: boolean, nowMs: number): Refused {
   if (error instanceof errors.JWTExpired)
-    return new Refused(error.reason === "check_failed" ? "stale" : "malformed", error.message)
+    return error.reason === "check_failed"
+      ? new Refused("stale", offTime(error, nowMs))
+      : new Refused("malformed", error.message)
   if (error instanceof errors.JWTClaimValidationFailed) {
     const isTime = (error.claim === "nbf" || error.claim === "iat") && error.reason === "check_failed"
-    return new Refused(isTime ? "future" : "wrong_claim", error.message)
+    return isTime ? new Refused("future", offTime(error, nowMs)) : new Refused("wrong_claim", error.message)
   }
   if (error instanceof errors.JWSSignatureVerificationFailed)
     return new Refused("no_match", "the key does not match")
@@ -19,6 +25,14 @@ export function toRefused(error: unknown, isFetched: boolean): Refused {
   if (isFetched) return unavailable(error as Error)
   // a key that is of another kind than the token's algorithm wants
   return new Refused("no_match", "the key does not fit the token's algorithm")
+}
+
+/** How far the time of a claim is off, in the words of other schemes. */
+function offTime({ claim, payload }: { claim: string; payload: JWTPayload }, nowMs: number): string {
+  const seconds = Math.round(Number(payload[claim]) - nowMs / 1000)
+  if (claim === "exp") return `the token expired ${-seconds} s ago`
+  if (claim === "nbf") return `the token is good in ${seconds} s only`
+  return seconds < 0 ? `timestamp ${-seconds} s old` : `timestamp ${seconds} s ahead`
 }
 
 const unavailable = (error: Error): Refused =>

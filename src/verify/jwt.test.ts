@@ -104,6 +104,33 @@ const pem = first.publicKey.export({ format: "pem", type: "spki" }).toString()
 const rs256 = (more: object): string =>
   make({ alg: "RS256", kid: "k1" }, { ...claims, ...more }, first.privateKey)
 
+test.each([
+  ["the token expired 412 s ago", rs256({ exp: NOW / 1000 - 412 })],
+  ["the token is good in 412 s only", rs256({ nbf: NOW / 1000 + 412 })],
+])("the log says how far its time is off: %s", async (detail, token) => {
+  expect(await judge({ jwks_url }, token)).toMatchObject({ detail })
+})
+
+test.each([
+  ["timestamp 412 s old", NOW / 1000 - 412],
+  ["timestamp 412 s ahead", NOW / 1000 + 412],
+])("the log says how far the time that a token was issued at is off: %s", async (detail, iat) => {
+  const jwk = JSON.stringify(second.publicKey.export({ format: "jwk" }))
+  const token = make({ alg: "ES256" }, { iat, request_body_sha256: "" }, second.privateKey)
+  const verdict = await makeVerifier("plaid", { public_key: [jwk] }).verify(
+    {
+      method: "POST",
+      url: "",
+      path: "/",
+      query: "",
+      headers: new Headers({ "Plaid-Verification": token }),
+      body: new Uint8Array(),
+    },
+    NOW,
+  )
+  expect(verdict).toMatchObject({ kind: "refused", detail })
+})
+
 test.each<[string, VerifierSettings, string, string]>([
   ["expired within the leeway", { jwks_url }, rs256({ exp: NOW / 1000 - 59 }), "verified"],
   ["expired", { jwks_url }, rs256({ exp: NOW / 1000 - 61 }), "stale"],

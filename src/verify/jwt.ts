@@ -179,7 +179,7 @@ async function check(
       "set" in key ? await jwtVerify(token, key.set, options) : await jwtVerify(token, key.one, options)
     return verified.payload
   } catch (error) {
-    return toRefused(error, "set" in key)
+    return toRefused(error, "set" in key, options.currentDate!.getTime())
   }
 }
 

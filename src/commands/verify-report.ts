@@ -111,8 +111,9 @@ function verdict(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, 
   const note = PRESETS[inquiry.provider]?.note
   const described = (mistakes: readonly Mistake[]): string[] =>
     mistakes.flatMap((mistake) => {
-      const { says, remedy } = describeMistake(mistake)
-      return [`- ${conceal(says)}`, `  ${remedy}`]
+      // the fixed words are left alone: a gap in them would tell a secret that is one of them
+      const { says, remedy } = describeMistake({ ...mistake, detail: conceal(mistake.detail) })
+      return [`- ${says}`, `  ${remedy}`]
     })
   return [
     `refused (${verdict.reason}): ${conceal(verdict.detail)}`,

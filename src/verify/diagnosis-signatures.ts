@@ -16,7 +16,8 @@ const SIZES = [20, 32, 64]
 export function digestsIn(text: string): Digest[] {
   const digests: Digest[] = []
   for (const { 0: token, index } of text.matchAll(/[A-Za-z0-9+/_-]{27,}={0,2}/g)) {
-    const isHex = /^(?:[0-9a-f]{2})+$/i.test(token) && SIZES.includes(token.length / 2)
+    const isHex =
+      /^(?:[0-9a-f]{2})+$/i.test(token) && (SIZES.includes(token.length / 2) || token.startsWith("30"))
     const bytes = Buffer.from(token, isHex ? "hex" : "base64")
     if (!SIZES.includes(bytes.length) && bytes[0] !== 0x30) continue
     // each of the sizes has padding in base64
@@ -45,7 +46,7 @@ export function* otherHeaders(received: Headers, example: Headers): Iterable<Oth
     return headers
   }
   const repeated = [...received].filter(([, value]) => isRepeated(value))
-  if (repeated.length > 1) {
+  if (repeated.length > 0) {
     const headers = new Headers(received)
     for (const [name, value] of repeated) headers.set(name, halfOf(value))
     yield { mistake: { kind: "header_twice", detail: repeated.map(([name]) => name).join(", ") }, headers }
@@ -59,16 +60,24 @@ export function* otherHeaders(received: Headers, example: Headers): Iterable<Oth
     const model = digestsIn(signed).at(-1)
     if (model === undefined) continue
     const prefix = prefixBefore(signed, model)
-    for (const [other, value] of received) {
-      for (const digest of digestsIn(value)) {
-        for (const [spelling, respelled] of respell(value, digest, model.encoding, prefix)) {
-          if (other === name && respelled === value) continue
-          const mistake: Mistake =
-            other === name
-              ? { kind: "signature_spelling", detail: spelling }
-              : { kind: "header_other", detail: `${other} for ${name}` }
-          yield { mistake, headers: withHeader(name, respelled) }
-        }
+    const others = [...received].flatMap(([other, value]) =>
+      digestsIn(value)
+        .flatMap((digest) => respell(value, digest, model.encoding, prefix))
+        .map(([spelling, respelled]) => ({ other, value, spelling, respelled })),
+    )
+    // where the scheme reads several headers, the example has one of them
+    for (const { other, value, spelling, respelled } of others) {
+      if (respelled === value) continue
+      yield {
+        mistake: { kind: "signature_spelling", detail: spelling },
+        headers: withHeader(other, respelled),
+      }
+    }
+    for (const { other, respelled } of others) {
+      if (other === name) continue
+      yield {
+        mistake: { kind: "header_other", detail: `${other} for ${name}` },
+        headers: withHeader(name, respelled),
       }
     }
   }

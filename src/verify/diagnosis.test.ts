@@ -1,13 +1,24 @@
-import { describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, test } from "bun:test"
 import { createHmac, generateKeyPairSync } from "node:crypto"
-import { BODY, NOW, OUTSIDE, sendersWith, URL_SENT_TO, type Sent } from "../../test/support/senders.ts"
+import {
+  BODY,
+  JWKS,
+  NOW,
+  OUTSIDE,
+  reencodeHeaders,
+  sendersWith,
+  URL_SENT_TO,
+  type Sent,
+} from "../../test/support/senders.ts"
 import { describeMistake, MISTAKE_WORDS, type MistakeKind } from "./diagnosis-words.ts"
 import { diagnose, type Diagnosis } from "./diagnosis.ts"
 import type { VerifierSettings } from "./family.ts"
-import { makeSigner } from "./providers.ts"
+import { findFamily, makeSigner } from "./providers.ts"
 import type { SignedRequest } from "./verifier.ts"
 
-const SENDERS = sendersWith("http://127.0.0.1:9/keys")
+const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
+afterAll(() => keys.stop(true))
+const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
 const KEY = "It's a Secret ✓"
 
 /** A request as the provider sends it, and then as it arrives. */
@@ -396,7 +407,6 @@ describe("the likely mistake is named", () => {
 })
 
 describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
-  if (sender.settings.jwks_url !== undefined) return
   const toRequest = (sent: Sent): SignedRequest => {
     const { pathname, search } = new URL(sent.url ?? URL_SENT_TO)
     return {
@@ -428,6 +438,64 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
     const isClaim = explanation.verdict.kind === "refused" && explanation.verdict.reason === "wrong_claim"
     expect(possible.some(({ kind }) => kind === "secret_wrong")).toBe(!isClaim)
   })
+
+  const { signs = "body", signsUrl, toleranceS } = sender
+  const unless = findFamily(provider)!.toleranceMs === 0 ? { tolerance: (toleranceS ?? 0) * 1000 } : {}
+  const sendAt = async (ms: number): Promise<SignedRequest> =>
+    toRequest(await sender.send(sender.body ?? BODY, ms, URL_SENT_TO))
+  /** The mistakes that are named when the request arrives with a change. */
+  const namedOf = async (
+    change: (right: SignedRequest) => Partial<SignedRequest>,
+    atMs = NOW,
+  ): Promise<string[]> => {
+    const right = await sendAt(atMs)
+    const settings = { ...sender.settings, ...unless }
+    const request = { ...right, ...change(right) }
+    return mistakes(await diagnose({ provider, settings, request, nowMs: NOW }, OUTSIDE))
+  }
+  const ownHeaders = async (): Promise<string[]> =>
+    [...(await sendAt(NOW)).headers.keys()].filter((name) => name !== "content-type")
+
+  test("an empty header is named, and one that is there twice, whichever it is", async () => {
+    for (const name of await ownHeaders()) {
+      expect([name, await namedOf((it) => header(it, name, ""))]).toEqual([name, ["header_empty"]])
+      const twice = await namedOf((it) =>
+        header(it, name, `${it.headers.get(name)}, ${it.headers.get(name)}`),
+      )
+      expect([name, twice]).toEqual([name, ["header_twice"]])
+    }
+  })
+
+  if (toleranceS !== undefined)
+    test("a time that is off is named, either way", async () => {
+      for (const offS of [-toleranceS - 60, toleranceS + 60])
+        expect(await namedOf(() => ({}), NOW + offS * 1000)).toEqual(["time_off"])
+    })
+
+  if (signsUrl === true)
+    test("a request to another URL asks for the right one", async () => {
+      const named = await namedOf((it) => ({ url: it.url.replace("x=1", "x=2") }))
+      expect(named).toContain("url_unlike")
+    })
+
+  if (signs === "body") {
+    test("one flipped bit of the body is named", async () => {
+      const named = await namedOf(({ body }) => {
+        const flipped = Buffer.from(body)
+        flipped[flipped.length >> 1]! ^= 1
+        return { body: flipped }
+      })
+      expect(named).toEqual(["body_bit"])
+    })
+
+    // tokens have one encoding, and of whom nobody else can sign as there is no example
+    if (findFamily(provider)!.family !== "jwt" && findFamily(provider)!.signer !== undefined)
+      test("a signature in another encoding is named", async () => {
+        expect(await namedOf(({ headers }) => ({ headers: reencodeHeaders(headers) }))).toEqual([
+          "signature_spelling",
+        ])
+      })
+  }
 
   test("a request without anything lacks something", async () => {
     const request = { ...toRequest({}), url: URL_SENT_TO, headers: new Headers() }

@@ -59,18 +59,12 @@ export async function diagnose(inquiry: Inquiry, outside?: Outside): Promise<Dia
 function missingHeaders(verdict: Refused, { headers }: SignedRequest, example: Headers): Mistake[] {
   if (verdict.reason !== "missing_header") return []
   const { detail } = verdict
-  const named = [...example.keys()].flatMap((name) => {
-    const at = detail.toLowerCase().indexOf(name)
-    return at === -1 ? [] : [detail.slice(at, at + name.length)]
-  })
+  const words = detail.match(/[\w-]+/g) ?? []
+  const empty = words.filter((word) => headers.get(word) === "")
+  if (empty.length > 0) return [{ kind: "header_empty", detail: empty.join(", ") }]
   // where any of several headers would do, the example has the first
-  const names = named.length > 0 ? named : [detail.replace(/^no /, "")]
-  return names.flatMap((name): Mistake[] => {
-    if (!/^[\w-]+$/.test(name)) return [{ kind: "header_missing", detail: name }]
-    const value = headers.get(name)
-    if (value === null) return [{ kind: "header_missing", detail: name }]
-    return value === "" ? [{ kind: "header_empty", detail: name }] : []
-  })
+  const named = words.find((word) => example.has(word)) ?? detail.replace(/^no /, "")
+  return [{ kind: "header_missing", detail: named }]
 }
 
 /** Tries one change at a time, with the time left out of it. */

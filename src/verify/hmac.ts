@@ -94,7 +94,9 @@ export function hmacScheme(form: HmacForm): MacScheme {
     }
     if (signatures.length === 0) return new Refused("missing_header", `no ${headers.join(" or ")}`)
     for (const [header, value] of fixed) {
-      if (request.headers.get(header) !== value) return new Refused("malformed", `${header} is not ${value}`)
+      const found = request.headers.get(header)
+      if (found === null || found === "") return new Refused("missing_header", `no ${header}`)
+      if (found !== value) return new Refused("malformed", `${header} is not ${value}`)
     }
     let timestampMs: number | undefined
     if (time !== undefined) {

@@ -66,5 +66,5 @@ function readStates({ body }: SignedRequest): readonly string[] | Refused {
   const states = notifications.map((notification) => member(notification, "clientState"))
   return states.every((state): state is string => typeof state === "string" && state !== "")
     ? states
-    : new Refused("missing_header", "a notification has no clientState")
+    : new Refused("missing_header", "no clientState in a notification")
 }

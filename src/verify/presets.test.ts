@@ -5,6 +5,8 @@ import {
   NOW,
   OUTSIDE,
   PRIVATE_KEYS,
+  reencode,
+  reencodeHeaders,
   sendersWith,
   URL_SENT_TO,
   type Sent,
@@ -42,14 +44,6 @@ const toRequest = (sent: Sent, body: string, url = URL_SENT_TO): SignedRequest =
     body: Buffer.from(sent.body ?? body),
   }
 }
-
-const REENCODED = /[0-9a-f]{40,}|[A-Za-z0-9+/_-]{27,}={0,2}(?=$|,|;|")/g
-const reencode = (value: string): string =>
-  value.replace(REENCODED, (it) =>
-    /^[0-9a-f]+$/.test(it)
-      ? Buffer.from(it, "hex").toString("base64")
-      : Buffer.from(it, "base64").toString("hex"),
-  )
 
 describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
   const { settings, wrong, toleranceS, signs = "body" } = sender
@@ -154,18 +148,14 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
 
     test("a signature in another encoding is refused", async () => {
       const request = await sendAt(NOW)
-      const reencoded = withHeader(request, (headers) => {
-        for (const [header, value] of request.headers)
-          if (header !== "paypal-cert-url") headers.set(header, reencode(value))
+      const reencoded =
+        name === "aws-sns"
+          ? { ...request, body: Buffer.from(reencode(Buffer.from(request.body).toString())) }
+          : { ...request, headers: reencodeHeaders(request.headers) }
+      expect(await judge(reencoded)).toMatchObject({
+        kind: "refused",
+        detail: expect.stringMatching(/^the signature is not |\bkeys? /),
       })
-      const isInBody = name === "aws-sns"
-      expect(
-        (
-          await judge(
-            isInBody ? { ...request, body: Buffer.from(reencode(request.body.toString())) } : reencoded,
-          )
-        ).kind,
-      ).toBe("refused")
     })
   }
 

@@ -244,6 +244,12 @@ test("a token is not shown, right or wrong, and needs no body", async () => {
   }
 })
 
+test("the words of the diagnosis have no gap that tells a secret", async () => {
+  const { stdout } = await verify(["-p", "github", "-H", once], BODY, "another")
+  expect(stdout).toContain("The secret may be another endpoint's")
+  expect(stdout).not.toContain("[secret]")
+})
+
 test("neither a password nor its header is shown, nor a token in a query", async () => {
   const basic = Buffer.from(`u:${SECRET}`).toString("base64")
   const password = await hookline([

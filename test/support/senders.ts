@@ -45,6 +45,21 @@ export const URL_SENT_TO = "https://hooks.example.com/in?x=1&y=a%2Cb"
 /** When these senders send, unless told, in milliseconds since 1970. */
 export const NOW = 1_790_000_000_400
 
+/** Digests and signatures, told by their length. */
+const DIGEST = /[0-9a-f]{40,}|[A-Za-z0-9+/_-]{27,}={0,2}(?=$|,|;|")/g
+/** A text with each signature in it written in hexadecimal where it is base64, and the other way round. */
+export const reencode = (text: string): string =>
+  text.replace(DIGEST, (it) =>
+    /^[0-9a-f]+$/.test(it)
+      ? Buffer.from(it, "hex").toString("base64")
+      : Buffer.from(it, "base64").toString("hex"),
+  )
+/** Headers that are long, and no signature. */
+const NO_SIGNATURES = ["content-type", "x-contentful-signed-headers", "paypal-cert-url"]
+/** Headers with the signatures in another encoding. */
+export const reencodeHeaders = (headers: Headers): Headers =>
+  new Headers([...headers].map(([name, it]) => [name, NO_SIGNATURES.includes(name) ? it : reencode(it)]))
+
 const mac = (
   hash: string,
   key: string | Buffer,

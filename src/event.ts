@@ -123,8 +123,11 @@ export interface Processor {
   readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
   /** Methods beside POST whose requests `admit` may answer. */
   readonly methods?: readonly string[]
-  /** Told of each event that passed here and is published now, by the request that the step saw. */
-  readonly accepted?: ((request: RequestInfo) => void) | undefined
+  /**
+   * Told, by its request, of each event whose way has ended: published, or in any other way, faults too. It may be one
+   * that ended before this step. The sender is answered when what this returns has resolved; what it throws is logged.
+   */
+  readonly settled?: ((request: RequestInfo, published: boolean) => void | Promise<void>) | undefined
   /** What accepted events are answered with where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
   /** Whether it tells the sender's requests from others'. */

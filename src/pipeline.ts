@@ -40,7 +40,7 @@ export interface Way {
  */
 export function composePipeline({ pipeline, processors, publish, metrics, log }: Parts): Way {
   const admits = processors.flatMap(({ admit }) => admit ?? [])
-  const accepteds = processors.flatMap(({ accepted }) => accepted ?? [])
+  const settles = processors.flatMap(({ settled }) => settled ?? [])
 
   const end = <O extends Ended>(request: RequestInfo, outcome: O, bytes?: number): O => {
     metrics.ended(outcome.kind, outcome.reason)
@@ -51,7 +51,6 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
     if (outcome instanceof Rejected) return end(event.request, outcome, event.body.length)
     metrics.ended("accepted", "")
     metrics.acknowledged(steadyMs() - event.arrivedMs)
-    for (const accepted of accepteds) accepted(event.request)
     return outcome
   }
 
@@ -84,6 +83,30 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
     return conclude(event, await publish(event))
   }
 
+  // A fault of one is no reason to tell a sender, or the others, anything else than what became of the event.
+  const tellAll = async (request: RequestInfo, published: boolean): Promise<void> => {
+    for (const settled of settles) {
+      try {
+        const pending = settled(request, published)
+        if (pending !== undefined) await pending
+      } catch (err) {
+        log.write("error", { pipeline, reason: "internal", err }, "a processor failed behind an event's end")
+      }
+    }
+  }
+
+  // For pipelines with a processor that wants to know how it ended.
+  const handleAndTell = async (event: Event): Promise<Outcome> => {
+    let published = false
+    try {
+      const outcome = await handle(event)
+      published = outcome.kind === "accepted"
+      return outcome
+    } finally {
+      await tellAll(event.request, published)
+    }
+  }
+
   const admitFrom = (request: RequestInfo, first: number): Admission | Promise<Admission> => {
     for (let i = first; i < admits.length; i++) {
       const admission = admits[i]!(request)
@@ -94,7 +117,7 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
     return undefined
   }
   return {
-    handle,
+    handle: settles.length === 0 ? handle : handleAndTell,
     admit: admits.length === 0 ? undefined : (request) => admitFrom(request, 0),
     methods: [...new Set(processors.flatMap(({ methods }) => methods ?? []))],
   }

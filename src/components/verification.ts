@@ -9,10 +9,10 @@ import {
   type Processor,
   type RequestInfo,
 } from "../event.ts"
+import { RecentIds } from "../dedupe/recent-ids.ts"
 import type { Outside } from "../verify/family.ts"
 import { handshakeOf } from "../verify/handshakes.ts"
 import { makeVerifier } from "../verify/providers.ts"
-import { ReplayMemory } from "../verify/replay-memory.ts"
 import { NOTHING_READ } from "../verify/signature.ts"
 import { Refused, type Verdict, type Verifier } from "../verify/verifier.ts"
 import type { ComponentContext } from "./component.ts"
@@ -56,10 +56,11 @@ export function verification(
     fetch: outside?.fetch ?? ((url, init) => fetch(url, init)),
   })
 
-  const memory =
-    verifier.toleranceMs > 0
-      ? new ReplayMemory({ toleranceMs: verifier.toleranceMs, most: MOST_IDS, now })
-      : undefined
+  // In two steps, so that a provider's retry of what was answered 5xx comes through: asked before the event is published,
+  // told when it was. Two deliveries of one id at the same moment may both pass.
+  const memory = verifier.toleranceMs > 0 ? new RecentIds({ most: MOST_IDS, now }) : undefined
+  // a signed time may be off either way: one that is stamped as far ahead as may be is good for twice as long
+  const keepMs = 2 * verifier.toleranceMs
   /** Signed ids of events on their way. */
   const ids = new WeakMap<RequestInfo, string>()
   const challenge = { "WWW-Authenticate": challengeOf(values) }
@@ -141,12 +142,12 @@ export function verification(
   return Object.assign(process, {
     admit: verifier.needs === "headers" || handshake?.byHeaders !== undefined ? admit : undefined,
     methods: handshake?.methods ?? [],
-    accepted:
+    settled:
       memory === undefined
         ? undefined
-        : (request: RequestInfo) => {
-            const id = ids.get(request)
-            if (id !== undefined) memory.remember(id)
+        : (request: RequestInfo, published: boolean) => {
+            const id = published ? ids.get(request) : undefined
+            if (id !== undefined) memory.remember(id, now() + keepMs)
           },
     response: handshake?.response,
     verifies: true,

@@ -21,7 +21,7 @@ export class Verified {
   readonly kind = "verified"
   /** What the scheme signed as the time of the request, in milliseconds since 1970. */
   readonly timestampMs: number | undefined
-  /** What the scheme signed as the request's id; to be remembered, see replay-memory.ts. */
+  /** What the scheme signed as the request's id; to be remembered, so that a replay is told. */
   readonly id: string | undefined
   /** Which of the secrets or keys matched, from 0. */
   readonly key: number

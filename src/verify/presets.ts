@@ -470,7 +470,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "HubSpot",
     scheme: hubspot(),
     docs: "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
-    note: "Versions 1 to 3; the older two carry no time, so that a captured request can be sent again.",
+    note: "Versions 1 to 3; the older two carry no time, so that a captured request can be sent again. Subscriptions send JSON lists, which the Validator refuses; workflows send objects.",
   },
   contentful: {
     title: "Contentful",

@@ -44,7 +44,7 @@ For everyone else \`provider\` is one of these kinds, and the keys say where thi
 const BODIES = `## Bodies that are no JSON object
 
 What passes here goes to the Validator, which takes JSON objects alone: forms (Twilio, Mandrill) and lists (SendGrid,
-Event Grid's own schema) are verified, then refused with 400.
+HubSpot, Event Grid's own schema) are verified, then refused with 400.
 
 ## Handshakes
 

@@ -122,16 +122,16 @@ export const OPERATIONS: Samples = {
   },
   "azure-eventgrid": {
     headers: () => ({ "aeg-event-type": "Notification" }),
-    body: (event) => [
-      {
-        id: event.id,
-        eventType: "Sample.Created",
-        subject: `/samples/${event.number}`,
-        eventTime: iso(event),
-        data: { number: event.number },
-        dataVersion: "1.0",
-      },
-    ],
+    // of the CloudEvents schema: lists, as the Event Grid schema sends them, are refused
+    body: (event) => ({
+      specversion: "1.0",
+      id: event.id,
+      type: "Sample.Created",
+      source: "/samples",
+      subject: `/samples/${event.number}`,
+      time: iso(event),
+      data: { number: event.number },
+    }),
   },
   plaid: {
     body: (event) => ({

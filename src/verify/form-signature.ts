@@ -2,7 +2,9 @@ import { parse, stringify } from "node:querystring"
 import type { Family } from "./family.ts"
 import { macFamily } from "./mac-family.ts"
 import { sameText } from "./constant-time.ts"
-import { Refused, type SignedRequest } from "./verifier.ts"
+import type { Signed } from "./payload.ts"
+import type { Claim } from "./signature.ts"
+import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "./verifier.ts"
 
 /**
  * Twilio: HMAC-SHA1 of the URL, followed by each form parameter's name and value, sorted by name. A body that is not a
@@ -12,35 +14,25 @@ import { Refused, type SignedRequest } from "./verifier.ts"
  * @see https://www.twilio.com/docs/usage/security#validating-requests
  */
 export function twilio(): Family {
-  const header = "X-Twilio-Signature"
-  return macFamily(
-    () => ({
-      signsUrl: true,
-      algorithm: "sha1",
-      encoding: "base64",
-      read(request) {
-        const signature = request.headers.get(header)
-        if (signature === null || signature === "") return new Refused("missing_header", `no ${header}`)
-        const hash = /[?&]bodySHA256=([^&#]*)/.exec(request.url)?.[1]
-        if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
-          return new Refused("no_match", "the body does not have the bodySHA256 of the URL")
-        const form = hash === undefined ? sortedForm(request, true) : ""
-        if (form === undefined)
-          return new Refused("malformed", "the body is no form, and the URL has no bodySHA256")
-        const [url, ...others] = spellings(request.url)
-        return { signatures: [signature], signed: [url! + form], orSigned: others.map((it) => [it + form]) }
-      },
-      write(request, _nowMs, expected) {
-        const isForm = mediaType(request.headers) === FORM
-        const hash = isForm ? "" : `bodySHA256=${sha256Hex(request.body)}`
-        const url = isForm ? request.url : `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
-        const headers = new Headers(request.headers)
-        headers.set(header, expected([url + (isForm ? (sortedForm(request, true) ?? "") : "")]))
-        return { method: request.method, url, headers, body: request.body }
-      },
-    }),
-    { family: "url-and-form", signsUrl: true },
-  )
+  return urlAndForm("X-Twilio-Signature", {
+    read(request) {
+      const hash = /[?&]bodySHA256=([^&#]*)/.exec(request.url)?.[1]
+      if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
+        return new Refused("no_match", "the body does not have the bodySHA256 of the URL")
+      const form = hash === undefined ? sortedForm(request, true) : ""
+      if (form === undefined)
+        return new Refused("malformed", "the body is no form, and the URL has no bodySHA256")
+      const [url, ...others] = spellings(request.url)
+      return { signed: [url! + form], orSigned: others.map((it) => [it + form]) }
+    },
+    prepare(request) {
+      if (mediaType(request.headers) === FORM)
+        return { request, signed: [request.url + (sortedForm(request, true) ?? "")] }
+      const hash = `bodySHA256=${sha256Hex(request.body)}`
+      const url = `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
+      return { request: { ...request, url }, signed: [url] }
+    },
+  })
 }
 
 /**
@@ -50,7 +42,31 @@ export function twilio(): Family {
  * @see https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests
  */
 export function mandrill(): Family {
-  const header = "X-Mandrill-Signature"
+  return urlAndForm("X-Mandrill-Signature", {
+    read(request) {
+      const form = sortedForm(request, false)
+      return form === undefined
+        ? new Refused("malformed", "the body is no form")
+        : { signed: [request.url + form] }
+    },
+    prepare(request) {
+      const headers = new Headers(request.headers)
+      headers.set("Content-Type", FORM)
+      const form = sortedForm({ ...request, headers }, false) ?? ""
+      return { request: { ...request, headers }, signed: [request.url + form] }
+    },
+  })
+}
+
+interface UrlAndForm {
+  /** What of a request was signed. */
+  read(request: SignedRequest): Pick<Claim, "signed" | "orSigned"> | Refused
+  /** The request as it will be sent, apart from its signature, and what of it is to be signed. */
+  prepare(request: UnsignedRequest): { readonly request: Sendable; readonly signed: Signed }
+}
+
+/** The family of an HMAC-SHA1 in base64 in a header of its own. */
+function urlAndForm(header: string, { read, prepare }: UrlAndForm): Family {
   return macFamily(
     () => ({
       signsUrl: true,
@@ -59,16 +75,15 @@ export function mandrill(): Family {
       read(request) {
         const signature = request.headers.get(header)
         if (signature === null || signature === "") return new Refused("missing_header", `no ${header}`)
-        const form = sortedForm(request, false)
-        return form === undefined
-          ? new Refused("malformed", "the body is no form")
-          : { signatures: [signature], signed: [request.url + form] }
+        const signed = read(request)
+        return signed instanceof Refused ? signed : { signatures: [signature], ...signed }
       },
-      write(request, _nowMs, expected) {
+      write(given, _nowMs, expected) {
+        const { request, signed } = prepare(given)
+        const { method, url, body } = request
         const headers = new Headers(request.headers)
-        headers.set("Content-Type", FORM)
-        headers.set(header, expected([request.url + (sortedForm({ ...request, headers }, false) ?? "")]))
-        return { method: request.method, url: request.url, headers, body: request.body }
+        headers.set(header, expected(signed))
+        return { method, url, headers, body }
       },
     }),
     { family: "url-and-form", signsUrl: true },

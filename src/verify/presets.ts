@@ -314,9 +314,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   shopify: {
     title: "Shopify",
-    scheme: hmac({ header: "X-Shopify-Hmac-Sha256", encoding: "base64" }),
+    scheme: hmac({ header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" }),
     docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
-    note: "The secret is the app's client secret; webhooks made in the admin have one of their own.",
+    note: "The secret is the app's client secret; webhooks made in the admin have one of their own. Its newer Events have another header, which is read too.",
   },
   line: {
     title: "LINE",

@@ -149,6 +149,13 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     "verified",
   ],
   [
+    "Shopify: Events, which have a header of their own",
+    "shopify",
+    { secret: ["k"] },
+    { headers: { "Shopify-Hmac-Sha256": mac("k", "{}", "base64") } },
+    "verified",
+  ],
+  [
     "X: an app with an OAuth 2.0 client secret",
     "x-twitter",
     { secret: ["client"] },
@@ -219,7 +226,7 @@ const snsMessage = (more: { readonly [name: string]: string }, hash = "sha256"):
     Type: "SubscriptionConfirmation",
     MessageId: "m",
     Token: "t",
-    TopicArn: "arn",
+    TopicArn: "arn:aws:sns:eu-west-1:1:t",
     Message: "You have chosen",
     SubscribeURL: "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription",
     Timestamp: "2026-09-21T14:13:20.000Z",
@@ -242,7 +249,7 @@ test.each<[string, Received, string]>([
   ["version 1, by SHA-1", snsMessage({ SignatureVersion: "1" }, "sha1"), "verified"],
   ["version 2, by SHA-1", snsMessage({}, "sha1"), "no_match"],
   ["version 3", snsMessage({ SignatureVersion: "3" }), "malformed"],
-  ["another topic", snsMessage({ TopicArn: "arn2" }), "wrong_claim"],
+  ["another topic", snsMessage({ TopicArn: "arn:aws:sns:eu-west-1:2:t" }), "wrong_claim"],
   [
     "a certificate of another host",
     snsMessage({ SigningCertURL: "https://sns.evil.example/S.pem" }),
@@ -260,5 +267,5 @@ test.each<[string, Received, string]>([
   ],
   ["another type", snsMessage({ Type: "Other" }), "malformed"],
 ])("Amazon SNS: %s", async (_name, received, expected) => {
-  expect(await outcome("aws-sns", { topic_arn: "arn" }, received)).toBe(expected)
+  expect(await outcome("aws-sns", { topic_arn: "arn:aws:sns:eu-west-1:1:t" }, received)).toBe(expected)
 })

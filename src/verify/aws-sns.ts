@@ -1,11 +1,13 @@
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
-import { textOf, type Family } from "./family.ts"
+import { textOf, WrongSetting, type Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"
 import { member, readJson } from "./json-body.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
 
 /** The service's hosts, by region. Amazon's own validator takes `sns.s3-us-west-2.amazonaws.com` too: a bucket of that name. */
 export const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
+
+const TOPIC_ARN = /^arn:aws(?:-[a-z]+)*:sns:[a-z\d-]+:\d+:[\w-]+(?:\.fifo)?$/
 
 /** The members that are signed, in this order, those that are there. */
 const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
@@ -27,6 +29,8 @@ export function awsSns(): Family {
     signsUrl: false,
     verifier(settings, outside) {
       const topic = textOf(settings, "topic_arn")
+      if (!TOPIC_ARN.test(topic))
+        throw new WrongSetting("topic_arn", "is not of the form arn:aws:sns:eu-west-1:123456789012:orders")
       return certificateVerifier(
         (request) => read(request, topic),
         { allows: ({ hostname, pathname }) => SNS_HOST.test(hostname) && pathname.endsWith(".pem") },

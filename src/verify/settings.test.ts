@@ -33,6 +33,7 @@ test.each<[string, VerifierSettings, string, string]>([
   ["chargebee", { username: "a:b", password: ["p"] }, "username", "colon"],
   ["gcp-pubsub", { audience: "a" }, "email", "audience and email"],
   ["aws-sns", {}, "topic_arn", "topic_arn"],
+  ["aws-sns", { topic_arn: "orders" }, "topic_arn", "arn:aws:sns:eu-west-1:123456789012:orders"],
   ["hmac", { secret: ["a"] }, "header", "hmac needs secret and header"],
   ["hmac", { secret: ["a"], header: "X", payload: "{timestamp}.{body}" }, "timestamp_header", "go together"],
   ["hmac", { secret: ["a"], header: "X", timestamp_header: "T" }, "timestamp_header", "proves nothing"],

@@ -36,7 +36,8 @@ export interface JwtForm {
   readonly bodyHash?: { readonly claim: string; readonly encoding: "hex" | "base64" }
   /** Whether the tolerance is the age that the token may have by `iat`, and not only leeway for `exp` and `nbf`. */
   readonly limitsAge?: boolean
-  readonly toleranceMs: number
+  /** Milliseconds; undefined: the tokens carry no time. */
+  readonly toleranceMs?: number
   readonly requires: readonly (readonly SettingKey[])[]
   readonly optional?: readonly SettingKey[]
 }
@@ -68,7 +69,7 @@ export function jwt(form: JwtForm): Family {
   return {
     family: "jwt",
     requires: form.requires,
-    optional: ["tolerance", ...(form.optional ?? [])],
+    optional: [...(form.toleranceMs === undefined ? [] : (["tolerance"] as const)), ...(form.optional ?? [])],
     secretForm: form.requires.some((keys) => keys.includes("secret"))
       ? "the shared secret, as text"
       : undefined,
@@ -76,7 +77,7 @@ export function jwt(form: JwtForm): Family {
     signsUrl: false,
     verifier(settings, outside) {
       const keys = keysOf(form, settings, outside)
-      const toleranceMs = settings.tolerance ?? form.toleranceMs
+      const toleranceMs = settings.tolerance ?? form.toleranceMs ?? 0
       const judge = async (token: string | Refused, body: Uint8Array, nowMs: number): Promise<Verdict> => {
         if (token instanceof Refused) return token
         const options = optionsOf(form, settings, toleranceMs, nowMs)

@@ -23,6 +23,8 @@ export interface Preset {
   readonly docs: string
   /** What goes wrong easily. One sentence. */
   readonly note?: string
+  /** Whether the tolerance is Hookline's own choice: a time is signed, and the provider names no figure. */
+  readonly toleranceIsOurs?: true
 }
 
 const MINUTES = 60_000
@@ -47,6 +49,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Svix",
     scheme: standardWebhooks("svix-"),
     docs: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    note: "Where the sender's headers begin with webhook-, the preset is standard-webhooks.",
   },
   openai: {
     title: "OpenAI",
@@ -61,7 +64,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   clerk: {
     title: "Clerk",
     scheme: standardWebhooks("svix-"),
-    docs: "https://clerk.com/docs/webhooks/sync-data",
+    docs: "https://clerk.com/docs/guides/development/webhooks/syncing",
   },
   resend: {
     title: "Resend",
@@ -201,6 +204,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     ),
     docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
     note: "The secret is the app's secret token; the verification token is another, older thing.",
+    toleranceIsOurs: true,
   },
   grafana: {
     title: "Grafana Alerting",
@@ -219,6 +223,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     ),
     docs: "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
     note: "Set timestamp_header where the contact point has one: the time is signed then.",
+    toleranceIsOurs: true,
   },
   webflow: {
     title: "Webflow",
@@ -246,6 +251,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       { toleranceMs: 5 * MINUTES },
     ),
     docs: "https://developer.zendesk.com/documentation/webhooks/verifying/",
+    toleranceIsOurs: true,
   },
   twitch: {
     title: "Twitch EventSub",
@@ -288,7 +294,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   bitbucket: {
     title: "Bitbucket",
     scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=", encoding: "hex" }),
-    docs: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/",
+    docs: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/#Secure-webhooks",
   },
   jira: {
     title: "Jira",
@@ -435,6 +441,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Vercel",
     scheme: hmac({ header: "x-vercel-signature", algorithm: "sha1", encoding: "hex" }),
     docs: "https://vercel.com/docs/webhooks/webhooks-api#securing-webhooks",
+    note: "The secret is the webhook's own; webhooks of an integration are signed with its client secret.",
   },
 
   // ---- The URL too: public_url has to be set behind a proxy
@@ -513,6 +520,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     ),
     docs: "https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint",
     note: "public_key is the application's, in hexadecimal. Discord tests the endpoint with wrong signatures.",
+    toleranceIsOurs: true,
   },
   sendgrid: {
     title: "SendGrid",
@@ -561,7 +569,6 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       header: "X-FusionAuth-Signature-JWT",
       algorithms: [...SYMMETRIC, ...ASYMMETRIC],
       bodyHash: { claim: "request_body_sha256", encoding: "base64" },
-      toleranceMs: MINUTES,
       requires: [["secret"], ["jwks_url"], ["public_key"]],
     }),
     docs: "https://fusionauth.io/docs/extend/events-and-webhooks/signing",
@@ -574,10 +581,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       issuer: "netlify",
       algorithms: ["HS256"],
       bodyHash: { claim: "sha256", encoding: "hex" },
-      toleranceMs: MINUTES,
       requires: [["secret"]],
     }),
-    docs: "https://docs.netlify.com/site-deploys/notifications/#payload-signature",
+    docs: "https://docs.netlify.com/site-deploys/deploy-notifications/#payload-signature",
     note: "The secret is the notification's JWS secret token.",
   },
   "gcp-pubsub": {
@@ -592,6 +598,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     }),
     docs: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
     note: "Anybody can have Google sign for an audience: email says which service account is taken.",
+    toleranceIsOurs: true,
   },
   "azure-eventgrid": {
     title: "Azure Event Grid",
@@ -610,6 +617,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     ),
     docs: "https://learn.microsoft.com/en-us/azure/event-grid/security-authentication",
     note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens. Choose the CloudEvents schema: the Event Grid schema sends lists, which the Validator refuses.",
+    toleranceIsOurs: true,
   },
 
   // ---- Tokens and passwords, which prove nothing about the body

@@ -10,7 +10,7 @@ export const PROVIDERS_PAGE = fileURLToPath(new URL("../../docs/providers.md", i
 
 const INTRODUCTION = `# Providers
 
-Generated from src/verify/presets.ts by \`bin/bun src/verify/providers-page.ts\`; do not edit.
+Generated from src/verify/presets.ts by \`npm run docs\`; do not edit.
 
 \`\`\`ini
 [pipeline:payments:Verifier]
@@ -24,7 +24,9 @@ comma in it goes in double quotes; passwords go one a line, public keys also as 
 
 - **needs**: the keys that have to be set beside \`provider\`.
 - **tolerance**: how far a signed time may be off, both ways, unless \`tolerance\` is set; off: it is not checked unless
-  it is set; empty: the provider signs no time. 0 turns the check off.
+  it is set; empty: the provider signs no time. 0 turns the check off. The figure is the provider's, or its library's;
+  *ours*: the provider names none, and it is our choice. Of JSON Web Tokens it is the leeway for \`exp\` and \`nbf\`; of
+  Plaid's, their age.
 - **URL**: the provider signs the URL that it sends to. Behind a proxy set \`public_url\`, or \`trusted_proxies\` whose
   X-Forwarded-Proto and X-Forwarded-Host are right.
 `
@@ -91,12 +93,12 @@ No provider that was asked for is left out. What a preset does not cover:
 
 /** Writes docs/providers.md: a table of the presets, one of the generic kinds. */
 export function renderProviders(): string {
-  const presets = Object.entries(PRESETS).map(([name, { title, scheme, docs, note }]) => [
+  const presets = Object.entries(PRESETS).map(([name, { title, scheme, docs, note, toleranceIsOurs }]) => [
     `\`${name}\``,
     `[${title}](${docs})`,
     scheme.family,
     keys(describeRequired(scheme)) + optional(scheme) + secretForm(scheme),
-    tolerance(scheme),
+    tolerance(scheme) + (toleranceIsOurs === true ? ", *ours*" : ""),
     scheme.signsUrl ? "yes" : "",
     note ?? "",
   ])

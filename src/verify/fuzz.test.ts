@@ -1,6 +1,8 @@
 import { afterAll, expect, test } from "bun:test"
 import * as fc from "fast-check"
 import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO } from "../../test/support/senders.ts"
+import type { Event } from "../event.ts"
+import { handshakeOf, type HandshakeMeans } from "./handshakes.ts"
 import { PROVIDER_NAMES, makeVerifier } from "./providers.ts"
 import type { SignedRequest } from "./verifier.ts"
 
@@ -69,6 +71,14 @@ const toHeaders = (pairs: readonly (readonly [string, string])[]): Headers => {
   return headers
 }
 
+const NO_MEANS: HandshakeMeans = {
+  secrets: ["example"],
+  verifyTokens: ["example"],
+  confirms: true,
+  learn: () => true,
+  fetch: () => Promise.reject(new Error("nothing is visited")),
+}
+
 test.each(PROVIDER_NAMES)("%s neither throws nor accepts, whatever it is sent", async (name) => {
   const { settings, send, body: own = BODY } = SENDERS[name]!
   const verifier = makeVerifier(name, settings, OUTSIDE)
@@ -91,3 +101,75 @@ test.each(PROVIDER_NAMES)("%s neither throws nor accepts, whatever it is sent", 
     { numRuns: 150 },
   )
 })
+
+/** What handshakes look for, with anything in it. */
+const question = fc.oneof(
+  body,
+  fc
+    .record(
+      {
+        type: fc.oneof(fc.jsonValue(), fc.constantFrom("url_verification", 0, 1)),
+        event: fc.oneof(fc.jsonValue(), fc.constant("endpoint.url_validation")),
+        events: fc.oneof(fc.jsonValue(), fc.constant([])),
+        challenge: fc.oneof(fc.jsonValue(), fc.string()),
+        payload: fc.oneof(fc.jsonValue(), fc.record({ plainToken: fc.string() })),
+        verification_token: fc.oneof(fc.jsonValue(), fc.string({ minLength: 16 })),
+        Type: fc.constantFrom("SubscriptionConfirmation", "UnsubscribeConfirmation"),
+        SubscribeURL: fc.oneof(fc.jsonValue(), fc.webUrl()),
+      },
+      { requiredKeys: [] },
+    )
+    .map((it) => Buffer.from(JSON.stringify(it))),
+  fc.constantFrom("[null]", '[{"data":null}]', "ssl_check=1", "webhook_id=1").map((it) => Buffer.from(it)),
+)
+const query = fc.tuple(
+  fc.constantFrom("hub.mode=subscribe&hub.challenge", "crc_token", "challenge", "validationToken", "x"),
+  fc.oneof(fc.string({ maxLength: 40 }), fc.webQueryParameters()),
+)
+const asked = fc.array(
+  fc.tuple(
+    fc.constantFrom(
+      "X-Hook-Secret",
+      "x-okta-verification-challenge",
+      "WebHook-Request-Origin",
+      "aeg-event-type",
+    ),
+    fc.oneof(value, fc.constantFrom("SubscriptionValidation", "eventgrid.azure.net")),
+  ),
+  { maxLength: 3 },
+)
+
+test.each(PROVIDER_NAMES.filter((name) => handshakeOf(name, NO_MEANS) !== undefined))(
+  "%s answers whatever it is asked with what HTTP can carry, or not at all",
+  async (name) => {
+    const handshake = handshakeOf(name, NO_MEANS)!
+    const method = fc.constantFrom("GET", "HEAD", "OPTIONS", "POST")
+    await fc.assert(
+      fc.asyncProperty(method, asked, query, question, async (method, pairs, [parameter, text], bytes) => {
+        const headers = toHeaders([["Content-Type", "application/x-www-form-urlencoded"], ...pairs])
+        const request = {
+          method,
+          headers,
+          path: "/in",
+          query: `${parameter}=${text}`,
+          url: "",
+          remoteAddress: "",
+        }
+        const event: Event = { body: new Uint8Array(bytes), receivedAtMs: NOW, arrivedMs: 0, request }
+        const answers = [
+          handshake.byHeaders?.(request),
+          handshake.unsigned?.(event),
+          await handshake.verified?.(event, 0),
+        ]
+        for (const answer of answers) {
+          if (answer === undefined) continue
+          const text = answer.kind === "answered" && answer.status !== 204 ? answer.body : null
+          expect(
+            () => new Response(text, { status: answer.status, headers: { ...answer.headers } }),
+          ).not.toThrow()
+        }
+      }),
+      { numRuns: 300 },
+    )
+  },
+)

@@ -174,6 +174,17 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     },
     "verified",
   ],
+  [
+    "Mailgun: the signature in base64",
+    "mailgun",
+    { secret: ["k"] },
+    {
+      body: JSON.stringify({
+        signature: { timestamp: "1", token: "t", signature: mac("k", "1t", "base64") },
+      }),
+    },
+    "malformed",
+  ],
   ["a token in the query", "token", { secret: ["t&"], query: "k" }, { query: "a=1&k=t%26" }, "verified"],
   ["a token in the query, twice", "token", { secret: ["t"], query: "k" }, { query: "k=t&k=t" }, "malformed"],
   ["a time in milliseconds, told by its size", "hmac", generic, timed(String(NOW - 1)), "verified"],

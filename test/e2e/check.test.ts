@@ -20,6 +20,58 @@ test.each(files)("%s is right, and check exits 0", async (file) => {
   expect(stdout).toContain("The configuration is right.")
 })
 
+const VERIFICATION = `[connection:log]
+directory = data
+
+[pipeline:payments:WebHookSource]
+path = /payments
+[pipeline:payments:Verifier]
+provider = stripe
+secret = obviously-fake-1, obviously-fake-2
+[pipeline:payments:BrokerSink]
+topic = payments
+
+[pipeline:alerts:WebHookSource]
+path = /alerts
+[pipeline:alerts:Verifier]
+provider = basic
+mode = observe
+username = prometheus
+password = obviously-fake-3
+[pipeline:alerts:BrokerSink]
+topic = alerts
+
+[pipeline:partners:WebHookSource]
+port = 8443
+tls_certificate = node.pem
+tls_key = node.key
+tls_client_ca = partners.pem
+[pipeline:partners:BrokerSink]
+topic = partners
+
+[pipeline:open:WebHookSource]
+path = /open
+[pipeline:open:BrokerSink]
+topic = open
+`
+
+test("says of each pipeline whether and how it is verified, and no secret", async () => {
+  const files = { "verification.conf": VERIFICATION, "node.pem": "", "node.key": "", "partners.pem": "" }
+  for (const [name, text] of Object.entries(files)) await Bun.write(join(folder.path, name), text)
+  const { status, stdout, stderr } = await hookline(["check", "-c", "verification.conf"], {
+    cwd: folder.path,
+  })
+  expect([status, stderr]).toEqual([0, ""])
+  expect(stdout).not.toContain("obviously-fake")
+  expect(stdout.trimEnd().split("\n")).toEqual([
+    "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe (hmac), mode enforce",
+    "alerts: 0.0.0.0:8080/alerts -> topic alerts; verification: basic, mode observe",
+    "partners: 0.0.0.0:8443/webhook -> topic partners; verification: client certificates",
+    "open: 0.0.0.0:8080/open -> topic open; verification: none",
+    "The configuration is right.",
+  ])
+})
+
 const BROKEN = `[connection:kafka]
 bootstrap_servers = localhost:9092
 directory = data

@@ -14,6 +14,7 @@ import type { Outside } from "../verify/family.ts"
 import { handshakeOf } from "../verify/handshakes.ts"
 import { makeVerifier } from "../verify/providers.ts"
 import { NOTHING_READ } from "../verify/signature.ts"
+import { RequestLog } from "../telemetry/request-log.ts"
 import { Refused, type Verdict, type Verifier } from "../verify/verifier.ts"
 import type { ComponentContext } from "./component.ts"
 import { openSecretFile } from "./secret-file.ts"
@@ -71,11 +72,14 @@ export function verification(
       "VERIFICATION IS ONLY OBSERVED: events that are not verified are published; set mode = enforce",
     )
 
+  // every event may be one of these: as many lines as of refusals
+  const observed = new RequestLog(log)
   const refuse = ({ reason, detail }: Refused, request: RequestInfo): Rejected | undefined => {
     metrics.unverified(reason, mode)
     if (mode === "observe") {
       const { method, path, remoteAddress } = request
-      log.warn({ reason, detail, method, path, remote_address: remoteAddress }, "not verified; passes")
+      const line = { pipeline: undefined, reason, detail, method, path, remote_address: remoteAddress }
+      observed.write("warn", line, "not verified; passes")
       return undefined
     }
     const word = `unverified_${reason}`
@@ -111,7 +115,7 @@ export function verification(
     }
     metrics.unverified("replayed", mode)
     if (mode === "enforce") return new Dropped("replayed", "an event of this signed id was accepted before")
-    log.warn({ reason: "replayed" }, "not verified; passes")
+    observed.write("warn", { pipeline: undefined, reason: "replayed" }, "not verified; passes")
     return event
   }
   const conclude = (event: Event, verdict: Verdict): Event | Ended | Promise<Event | Ended> =>

@@ -5,6 +5,7 @@ const LINES_A_SECOND = 10
 
 /** What is told of a request. Lines of one pipeline, message and reason are of one kind. */
 export interface RequestLine {
+  /** undefined: none, or the logger's own. */
   readonly pipeline: string | undefined
   /** A short fixed word. */
   readonly reason: string

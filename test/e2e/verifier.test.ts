@@ -111,6 +111,22 @@ test("mode = observe publishes what is not verified, logs and counts it, and say
   ])
 })
 
+test("mode = observe: a flood of what is not verified is few lines and their number", async () => {
+  using folder = temporaryFolder()
+  const verifier = "provider = github\nmode = observe\nsecret = example-not-a-secret"
+  const running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
+    folder: folder.path,
+  })
+  const answers = await Promise.all(Array.from({ length: 200 }, () => post(running.urls["repo"]!, "{}")))
+  expect(answers.every(({ status }) => status === 200)).toBe(true)
+  const more = await running.logged(({ msg }) => msg.startsWith("not verified; passes: more of them"))
+  expect(more).toMatchObject({ level: "warn", pipeline: "repo", reason: "missing_header" })
+  const lines = running.log.filter(({ msg }) => msg === "not verified; passes")
+  expect(lines[0]).toMatchObject({ pipeline: "repo", detail: "no X-Hub-Signature-256", method: "POST" })
+  expect(lines.length).toBeLessThan(200)
+  await running.stop()
+})
+
 test("a handshake is counted and logged in one line, before the body and after it", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = meta\nsecret = example-not-a-secret\nverify_token = example-not-a-token"

@@ -42,10 +42,13 @@ export class Dropped {
   readonly reason: string
   /** What a person should know beside the reason; goes to the log only. */
   readonly detail: string | undefined
+  /** Whether the body was not what it should be, so that it is a dead letter where those are kept. */
+  readonly isInvalid: boolean
 
-  constructor(reason: string, detail?: string) {
+  constructor(reason: string, detail?: string, more: { isInvalid?: boolean } = {}) {
     this.reason = reason
     this.detail = detail
+    this.isInvalid = more.isInvalid ?? false
   }
 }
 
@@ -130,9 +133,18 @@ export interface Processor {
   readonly settled?: ((request: RequestInfo, published: boolean) => void | Promise<void>) | undefined
   /** What accepted events are answered with where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
-  /** Whether it tells the sender's requests from others'. */
+  /** Whether it lets requests of verified senders alone pass. A component's steps have it from their component. */
   readonly verifies?: boolean
 }
 
 /** The end of a pipeline: resolves with the outcome, Accepted only when the event is durably published. */
-export type Publisher = (event: Event) => Promise<Accepted | Rejected>
+export interface Publisher {
+  (event: Event): Promise<Accepted | Rejected>
+  /**
+   * Publishes an event that ended otherwise as a dead letter, with the outcome's reason; undefined: dead letters are not
+   * kept. Given those of verified senders alone, with the body as it was received.
+   */
+  readonly deadLetter?:
+    | ((event: Event, outcome: Rejected | Dropped) => Promise<Accepted | Rejected>)
+    | undefined
+}

@@ -1,3 +1,4 @@
+import { deadLettersOf } from "./dead-letters.ts"
 import {
   Accepted,
   Answered,
@@ -11,6 +12,7 @@ import {
   type Publisher,
   type RequestInfo,
 } from "./event.ts"
+import { logEnd } from "./outcome-log.ts"
 import { steadyMs } from "./steady-clock.ts"
 import type { PipelineMetrics } from "./telemetry/metrics.ts"
 import type { RequestLog } from "./telemetry/request-log.ts"
@@ -21,6 +23,8 @@ export interface Parts {
   readonly pipeline: string
   readonly processors: readonly Processor[]
   readonly publish: Publisher
+  /** Index of the first processor that only events of verified senders reach; undefined: senders are not verified. */
+  readonly verifiedFrom: number | undefined
   readonly metrics: PipelineMetrics
   readonly log: RequestLog
 }
@@ -36,9 +40,12 @@ export interface Way {
 
 /**
  * Composes processors and a sink into the way of an event: each processor in order, then the sink, until one of them
- * ends it. Every outcome is counted, and every one that is not accepted is logged with its reason, never a body. A fault (what a part throws) rejects.
+ * ends it. Every outcome is counted, and every one that is not accepted is logged with its reason, never a body. A
+ * fault (what a part throws) rejects.
  */
-export function composePipeline({ pipeline, processors, publish, metrics, log }: Parts): Way {
+export function composePipeline(parts: Parts): Way {
+  const { pipeline, processors, publish, metrics, log } = parts
+  const keep = deadLettersOf(parts)
   const admits = processors.flatMap(({ admit }) => admit ?? [])
   const settles = processors.flatMap(({ settled }) => settled ?? [])
 
@@ -46,6 +53,13 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
     metrics.ended(outcome.kind, outcome.reason)
     logEnd(log, pipeline, request, outcome, bytes)
     return outcome
+  }
+  const endAt = (step: number, event: Event, body: Uint8Array, outcome: Ended): Ended | Promise<Ended> => {
+    const kept = keep?.(step, event, body, outcome)
+    const bytes = event.body.length
+    return kept === undefined
+      ? end(event.request, outcome, bytes)
+      : kept.then((it) => end(event.request, it, bytes))
   }
   const conclude = (event: Event, outcome: Accepted | Rejected): Outcome => {
     if (outcome instanceof Rejected) return end(event.request, outcome, event.body.length)
@@ -57,13 +71,14 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
   // The rest of the way, for pipelines with a processor that answers later.
   const continueFrom = async (
     first: Event,
+    body: Uint8Array,
     pending: ReturnType<Processor>,
     next: number,
   ): Promise<Outcome> => {
     let event = first
     let result = await pending
     for (let i = next; ; i++) {
-      if (isEnd(result)) return end(event.request, result, event.body.length)
+      if (isEnd(result)) return endAt(i - 1, event, body, result)
       event = result
       const processor = processors[i]
       if (processor === undefined) return conclude(event, await publish(event))
@@ -74,10 +89,11 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
   // Hot path: processors that answer at once cost no promise; the one await is for the acknowledgement.
   const handle = async (received: Event): Promise<Outcome> => {
     let event = received
+    const { body } = received
     for (let i = 0; i < processors.length; i++) {
       const result = processors[i]!(event)
-      if (result instanceof Promise) return continueFrom(event, result, i + 1)
-      if (isEnd(result)) return end(event.request, result, event.body.length)
+      if (result instanceof Promise) return continueFrom(event, body, result, i + 1)
+      if (isEnd(result)) return endAt(i, event, body, result)
       event = result
     }
     return conclude(event, await publish(event))
@@ -125,26 +141,3 @@ export function composePipeline({ pipeline, processors, publish, metrics, log }:
 
 const isEnd = (result: Event | Ended): result is Ended =>
   result instanceof Rejected || result instanceof Dropped || result instanceof Answered
-
-/** @param bytes of the body; undefined: it was not read */
-function logEnd(
-  log: RequestLog,
-  pipeline: string,
-  request: RequestInfo,
-  outcome: Ended,
-  bytes: number | undefined,
-): void {
-  const { method, path, remoteAddress } = request
-  const line = { pipeline, reason: outcome.reason, method, path, remote_address: remoteAddress, bytes }
-  switch (outcome.kind) {
-    case "answered":
-      return log.write("info", { ...line, status: outcome.status }, "handshake answered")
-    case "dropped":
-      return log.write("info", { ...line, detail: outcome.detail }, "event dropped")
-    case "rejected": {
-      const detail = outcome.logDetail ?? outcome.detail
-      const level = outcome.status >= 500 ? "warn" : "info"
-      return log.write(level, { ...line, status: outcome.status, detail }, "event rejected")
-    }
-  }
-}

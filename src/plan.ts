@@ -8,7 +8,7 @@ import type { Seed, SeedSection } from "./config/seed.ts"
 import { SERVICE } from "./config/service.ts"
 import type { Processor } from "./event.ts"
 import { resolvePipelines, type ComposedPipeline } from "./plan/composition.ts"
-import { checkConnections, checkDirectories, checkListeners } from "./plan/cross-checks.ts"
+import { checkConnections, checkDeadLetters, checkDirectories, checkListeners } from "./plan/cross-checks.ts"
 
 export type { ComposedPipeline }
 
@@ -75,6 +75,7 @@ export function makePlan(draft: Draft): Plan {
 
   checkConnections(pipelines, connections, seed?.lacksSections === true, problems)
   checkDirectories(connections, problems)
+  checkDeadLetters(pipelines, problems)
   checkListeners(pipelines, admin, service, problems)
   problems.throwIfAny()
 

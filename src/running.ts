@@ -9,6 +9,7 @@ import type { Route } from "./http/route.ts"
 import { openServers } from "./http/server.ts"
 import { composePipeline } from "./pipeline.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
+import { verifiedFrom } from "./plan/verified.ts"
 import { openLog, type Logger } from "./telemetry/log.ts"
 import { Metrics } from "./telemetry/metrics.ts"
 import { RequestLog } from "./telemetry/request-log.ts"
@@ -135,18 +136,20 @@ function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log, request
     pipeline: id,
     processors,
     publish: make(pipeline.sink),
+    verifiedFrom: verifiedFrom(pipeline),
     metrics: metrics.pipeline(id),
     log: requestLog,
   })
   const route = make(pipeline.source)(handle)
-  warnIfOpen(route, processors, context.log)
+  warnIfOpen(pipeline, route, context.log)
   return { ...route, response: responseOf(route, processors), admit, methods }
 }
 
 /** Says loudly that anybody who reaches the port can publish. */
-function warnIfOpen(route: Route, processors: readonly Processor[], log: Logger): void {
-  const isVerified = processors.some(({ verifies }) => verifies === true)
-  if (isVerified || route.tls?.clientCa !== undefined || isLoopback(route.host)) return
+function warnIfOpen(pipeline: PlannedPipeline, route: Route, log: Logger): void {
+  // a Verifier that only observes says so itself
+  const hasVerifier = pipeline.processors.some((it) => typeof it !== "function" && it.component.verifies)
+  if (hasVerifier || verifiedFrom(pipeline) !== undefined || isLoopback(route.host)) return
   log.warn(
     { host: route.host, path: route.path },
     "NOT VERIFIED: anybody who reaches this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",

@@ -36,6 +36,8 @@ export interface Component<
 > extends Section<O> {
   (given?: Partial<Values<O>>): Configured<K>
   readonly kind: K
+  /** Whether, with these options, it lets requests of verified senders alone pass; absent: it judges no senders. */
+  readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
 }
 
@@ -49,7 +51,8 @@ export interface Configured<K extends ComponentKind = ComponentKind> {
  * Declares a component: its options are its parser, its types, its pages in the reference.
  *
  * @param declared `name` is the name in `[pipeline:<id>:<name>]`; `create` is called once for each pipeline, before it
- *   runs, with all options resolved; `check` tells of keys that do not fit each other
+ *   runs, with all options resolved; `check` tells of keys that do not fit each other; `verifies` says whether, with
+ *   these options, requests of verified senders alone pass
  */
 export function defineComponent<K extends ComponentKind, O extends OptionSet>(declared: {
   kind: K
@@ -58,6 +61,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
   summary: string
   options: O
   check?: (checking: Checking<O>) => void
+  verifies?: (values: Partial<Values<O>>) => boolean
   create: (values: Values<O>, context: ComponentContext) => Made[K]
 }): Component<K, O> {
   const component = (given: Partial<Values<O>> = {}): Configured<K> => ({
@@ -71,6 +75,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
     summary: declared.summary,
     options: declared.options,
     check: declared.check,
+    verifies: declared.verifies,
     create: declared.create,
   }) as unknown as Component<K, O>
   return made

@@ -26,7 +26,9 @@ export const Validator = defineComponent({
 
     const invalid = (reason: string, problem: string): Dropped | Rejected => {
       const detail = `The body ${problem}.`
-      return on_invalid === "drop" ? new Dropped(reason, detail) : new Rejected(400, reason, detail)
+      return on_invalid === "drop"
+        ? new Dropped(reason, detail, { isInvalid: true })
+        : new Rejected(400, reason, detail)
     }
 
     return (event) => {

@@ -154,7 +154,6 @@ export function verification(
             if (id !== undefined) memory.remember(id, now() + keepMs)
           },
     response: handshake?.response,
-    verifies: true,
   })
 }
 

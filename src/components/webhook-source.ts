@@ -105,6 +105,7 @@ export const WebHookSource = defineComponent({
   summary: "Takes webhooks in over HTTP and answers them when they are durably published.",
   options: OPTIONS,
   check,
+  verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
   create(values, { pipeline }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     return (handle) => ({

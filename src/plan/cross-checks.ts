@@ -6,6 +6,7 @@ import type { Problems } from "../config/problems.ts"
 import type { Resolved } from "../config/resolve.ts"
 import type { SERVICE } from "../config/service.ts"
 import type { ResolvedPipeline } from "./composition.ts"
+import { verifiedFrom } from "./verified.ts"
 
 type Connections = ReadonlyMap<string, ResolvedConnection>
 
@@ -63,6 +64,25 @@ export function checkDirectories(connections: Connections, problems: Problems): 
         `is the folder of another connection too (${where}); give each its own`,
       )
     }
+  }
+}
+
+/** Sees that dead letters are of verified senders alone, and lie in no topic of accepted events. */
+export function checkDeadLetters(pipelines: readonly ResolvedPipeline[], problems: Problems): void {
+  for (const { source, processors, sink } of pipelines) {
+    const letters: unknown = sink?.values.dead_letter_topic
+    if (sink === undefined || typeof letters !== "string") continue
+    const place = sink.where("dead_letter_topic")
+    if (source !== undefined && verifiedFrom({ source, processors }) === undefined) {
+      problems.add(
+        place,
+        "keeps what verified senders sent, and nothing verifies them here; add a Verifier in mode enforce, or tls_client_ca to the source",
+      )
+    }
+    const other = pipelines.find((it) => it.sink !== sink && it.sink?.values.topic === letters)
+    if (other?.sink === undefined || other.sink.values.connection !== sink.values.connection) continue
+    const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.sink.where("topic"))})`
+    problems.add(place, `is the topic of ${where}, where nothing that was refused may be; choose another`)
   }
 }
 

@@ -10,6 +10,8 @@ export interface PipelineMetrics {
   ended(outcome: "accepted" | "dropped" | "rejected" | "answered", reason: string): void
   /** A request was not verified. `mode` says whether that was enforced or only observed. */
   unverified(reason: string, mode: "enforce" | "observe"): void
+  /** The body of an event that ended so is durably in the dead letter topic. */
+  deadLetter(reason: string): void
   /** Milliseconds from the arrival of its body to the acknowledgement. */
   acknowledged(ms: number): void
 }
@@ -51,6 +53,11 @@ export class Metrics {
     help: "Requests whose signature, token or time was not right, by reason; in mode observe their events passed.",
     labelNames: ["pipeline", "reason", "mode"],
   })
+  readonly #deadLetters = new Tallies(this.#registry, {
+    name: "hookline_dead_letters_total",
+    help: "Bodies of refused events published to the dead letter topic, by the reason of the refusal.",
+    labelNames: ["pipeline", "reason"],
+  })
   readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
     help: "From the arrival of a request's body to the broker's acknowledgement of its record.",
@@ -84,6 +91,7 @@ export class Metrics {
       unverified: boundByBoth((reason, mode) =>
         this.#verificationFailures.bind({ pipeline: id, reason, mode }),
       ),
+      deadLetter: boundByFirst((reason: string) => this.#deadLetters.bind({ pipeline: id, reason })),
       acknowledged: (ms) => acknowledgement(ms / 1000),
     }
     this.#pipelines.set(id, made)

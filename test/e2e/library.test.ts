@@ -13,6 +13,7 @@ import {
   Rejected,
   Validator,
   WebHookSource,
+  type Event,
   type PipelineParts,
 } from "../../src/index.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
@@ -127,6 +128,40 @@ describe("an application composed in code", () => {
     for (const key of ["retention", "port", "path", "on_invalid", "topic"]) {
       expect(lines.filter((line) => line.includes(` ${key}: `))).toHaveLength(1)
     }
+  })
+
+  test("keeps what steps behind one that verifies refuse, as it came, and nothing else", async () => {
+    const directory = join(folder.path, "letters")
+    const verifies = Object.assign(
+      (event: Event) => (event.request.query === "mine" ? event : new Rejected(401, "not_mine", "Not mine.")),
+      { verifies: true },
+    )
+    const choose = async (event: Event): Promise<Event | Rejected | Dropped> => {
+      const { want } = JSON.parse(Buffer.from(event.body).toString()) as { want: string }
+      if (want === "ping") return new Dropped("ping")
+      const status = Number(want)
+      return status === 200 ? event : new Rejected(status, `wants_${want}`, "As it wants.")
+    }
+    const app = new Application(quiet)
+      .registerConnection("log", EmbeddedConnection({ directory }))
+      .addPipeline(
+        pipeline("chosen", {
+          processors: [verifies, Validator(), Enricher(), choose],
+          sink: BrokerSink({ topic: "chosen", dead_letter_topic: "chosen.dead" }),
+        }),
+      )
+    const { listening } = await app.start()
+    const send = async (query: string, body: string): Promise<number> =>
+      (await fetch(`${listening[0]!.url}?${query}`, { method: "POST", body })).status
+    for (const want of ["422", "429", "413", "401", "503", "200"]) {
+      expect(await send("mine", `{"want":"${want}"}`)).toBe(Number(want))
+    }
+    expect(await send("mine", '{"want":"ping"}')).toBe(200)
+    expect(await send("mine", "{")).toBe(400)
+    expect(await send("", "{")).toBe(401)
+    await app.stop()
+    expect(await read(directory, "chosen.dead")).toEqual(['{"want":"422"}', "{"])
+    expect(await read(directory, "chosen")).toHaveLength(1)
   })
 
   test("leaves nothing open when its start fails", async () => {

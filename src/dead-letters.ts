@@ -41,7 +41,7 @@ export function deadLettersOf({
 }: {
   readonly pipeline: string
   readonly publish: Publisher
-  readonly verifiedFrom: number | undefined
+  readonly verifiedFrom?: number | undefined
   readonly metrics: PipelineMetrics
   readonly log: RequestLog
 }): KeepDeadLetter | undefined {

@@ -24,7 +24,7 @@ export interface Parts {
   readonly processors: readonly Processor[]
   readonly publish: Publisher
   /** Index of the first processor that only events of verified senders reach; undefined: senders are not verified. */
-  readonly verifiedFrom: number | undefined
+  readonly verifiedFrom?: number | undefined
   readonly metrics: PipelineMetrics
   readonly log: RequestLog
 }

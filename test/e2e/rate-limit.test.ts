@@ -102,19 +102,20 @@ topic = ${id}
   expect(single.length + refused.reduce((sum, { more }) => sum + Number(more ?? 0), 0)).toBe(197)
 })
 
-test("check tells what is wrong with a limit", async () => {
+test.each([
+  ["rate_limit = 0", 'rate_limit: "0" is not a number from 0.001 to 1000000'],
+  ["rate_limit = 10/s", 'rate_limit: "10/s" is not a number'],
+  ["rate_limit = 1\nrate_burst = 0.5", 'rate_burst: "0.5" is not a whole number'],
+  ["rate_burst = 5", "rate_burst: is set without rate_limit"],
+  ["rate_limit = 1.5\nrate_burst = 5", ""],
+])("check says of %j: %j", async (lines, told) => {
   using folder = temporaryFolder()
   const file = `${folder.path}/pipelines.conf`
-  const wrong = async (more: string): Promise<string> => {
-    await Bun.write(
-      file,
-      `[connection:log]\ndirectory = data\n[pipeline:a:WebHookSource]\n${more}\n[pipeline:a:BrokerSink]\ntopic = a\n`,
-    )
-    return (await hookline(["check", "-c", file])).stderr
-  }
-  expect(await wrong("rate_limit = 0")).toContain('rate_limit: "0" is not a number from 0.001 to 1000000')
-  expect(await wrong("rate_limit = 10/s")).toContain("rate_limit:")
-  expect(await wrong("rate_limit = 1\nrate_burst = 0.5")).toContain("rate_burst:")
-  expect(await wrong("rate_burst = 5")).toContain("rate_burst: is set without rate_limit")
-  expect(await wrong("rate_limit = 1.5\nrate_burst = 5")).toBe("")
+  await Bun.write(
+    file,
+    `[connection:log]\ndirectory = data\n[pipeline:a:WebHookSource]\n${lines}\n[pipeline:a:BrokerSink]\ntopic = a\n`,
+  )
+  const { stderr } = await hookline(["check", "-c", file])
+  expect(stderr.trim().split("\n")).toHaveLength(1)
+  expect(stderr).toContain(told)
 })

@@ -368,9 +368,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     note: "The secret is the webhook's own, not the API key's.",
   },
   onfido: {
-    title: "Onfido",
+    title: "Onfido (Entrust)",
     scheme: hmac({ header: "X-SHA2-Signature", encoding: "hex" }),
-    docs: "https://documentation.onfido.com/api/latest/#verifying-webhook-signatures",
+    docs: "https://documentation.identity.entrust.com/api/manual-webhook-signature-verification/",
   },
   dropbox: {
     title: "Dropbox",

@@ -149,6 +149,18 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     "verified",
   ],
   [
+    "Bitbucket: the example of its documentation",
+    "bitbucket",
+    { secret: ["It's a Secret to Everybody"] },
+    {
+      headers: {
+        "X-Hub-Signature": "sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9",
+      },
+      body: "Hello World!",
+    },
+    "verified",
+  ],
+  [
     "Shopify: Events, which have a header of their own",
     "shopify",
     { secret: ["k"] },

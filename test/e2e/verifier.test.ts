@@ -169,6 +169,19 @@ test("a pipeline without verification says so at start, unless only this machine
   await running.stop()
 })
 
+test("what is offered at start to try out is a pipeline that takes it", async () => {
+  using folder = temporaryFolder()
+  const open = (id: string): string =>
+    `[pipeline:${id}:WebHookSource]\nhost = 127.0.0.1\nport = 0\n[pipeline:${id}:BrokerSink]\ntopic = ${id}\n`
+  const running = await startHookline(
+    `${LOG}${pipeline("keys", "provider = gitlab\nsecret = x")}${open("all")}[admin]\nlisten = off\n`,
+    { folder: folder.path },
+  )
+  const hint = running.log.filter(({ msg }) => msg.startsWith("try it: "))
+  expect(hint.map(({ msg }) => msg.slice(msg.lastIndexOf(" ") + 1))).toEqual([running.urls["all"]!])
+  await running.stop()
+})
+
 test("any of several secrets matches, so that they can be rotated", async () => {
   using folder = temporaryFolder()
   const verifier = 'provider = github\nsecret =\n  old-example, new-example\n  "with,comma"'

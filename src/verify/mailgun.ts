@@ -29,6 +29,8 @@ export function mailgun(): Family {
 
 function read({ body }: SignedRequest): Claim | Refused {
   const parts = member(readJson(body), "signature")
+  if (typeof parts !== "object" || parts === null)
+    return new Refused("missing_header", "no signature in the body")
   const [timestamp, token, signature] = ["timestamp", "token", "signature"].map((name) => member(parts, name))
   const isTime = typeof timestamp === "string" || typeof timestamp === "number"
   if (
@@ -38,7 +40,7 @@ function read({ body }: SignedRequest): Claim | Refused {
     token === "" ||
     signature === ""
   )
-    return new Refused("malformed", "no signature with timestamp, token and signature in the body")
+    return new Refused("malformed", "signature has not timestamp, token and signature")
   const timestampMs = parseTime(String(timestamp), "s")
   if (timestampMs === undefined) return new Refused("malformed", "signature.timestamp is not a time")
   return { signatures: [signature], signed: [`${timestamp}${token}`], timestampMs, id: token }

@@ -57,12 +57,10 @@ export function msGraph(): Family {
 
 function readStates({ body }: SignedRequest): readonly string[] | Refused {
   const notifications = member(readJson(body), "value")
-  if (
-    !Array.isArray(notifications) ||
-    notifications.length === 0 ||
-    notifications.length > MOST_NOTIFICATIONS
-  )
-    return new Refused("malformed", "no list of notifications in value")
+  if (!Array.isArray(notifications) || notifications.length === 0)
+    return new Refused("missing_header", "no list of notifications in value")
+  if (notifications.length > MOST_NOTIFICATIONS)
+    return new Refused("malformed", `value has more than ${MOST_NOTIFICATIONS} notifications`)
   const states = notifications.map((notification) => member(notification, "clientState"))
   return states.every((state): state is string => typeof state === "string" && state !== "")
     ? states

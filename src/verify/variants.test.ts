@@ -69,7 +69,8 @@ test.each<[string, Received, string]>([
 test.each<[string, unknown, string]>([
   ["of one right and one wrong state", [{ clientState: "s" }, { clientState: "t" }], "no_match"],
   ["of one state that is missing", [{ clientState: "s" }, {}], "missing_header"],
-  ["of none", [], "malformed"],
+  ["of none", [], "missing_header"],
+  ["of too many", Array.from({ length: 10_001 }, () => ({ clientState: "s" })), "malformed"],
 ])("Microsoft Graph: notifications %s", async (_name, value, expected) => {
   expect(await outcome("ms-graph", { secret: ["s"] }, { body: JSON.stringify({ value }) })).toBe(expected)
 })
@@ -185,6 +186,14 @@ test.each<[string, string, VerifierSettings, Received, string]>([
       },
     },
     "verified",
+  ],
+  ["Mailgun: no signature", "mailgun", { secret: ["k"] }, { body: '{"event-data":{}}' }, "missing_header"],
+  [
+    "Mailgun: a signature without its token",
+    "mailgun",
+    { secret: ["k"] },
+    { body: '{"signature":{"timestamp":"1","signature":"s"}}' },
+    "malformed",
   ],
   [
     "Mailgun: the signature in base64",

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 
 /** Clock ticks a second in /proc: USER_HZ, 100 on every Linux that Bun runs on. */
 const TICKS_PER_SECOND = 100
@@ -21,6 +21,17 @@ export function peakMiB(pid: number): number {
     kib += Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${one}/status`, "latin1"))?.[1] ?? 0)
   }
   return kib / 1024
+}
+
+/** The memory that a process has resident now, in MiB: /proc/PID/status, proc(5). */
+export function residentMiB(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "latin1")
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024
+}
+
+/** Forgets the peaks so far: proc(5), clear_refs. */
+export function forgetPeak(pid: number): void {
+  for (const one of tree(pid)) writeFileSync(`/proc/${one}/clear_refs`, "5")
 }
 
 function tree(pid: number): number[] {

@@ -14,6 +14,9 @@ export interface BodyLimits {
  * Reads a body whole, within its limits. What is read is held in the request's share, before it is read where its length
  * is declared, else as it arrives. What is decided without reading is decided before the call returns.
  *
+ * While less than half of the budget is free, all but small bodies are held as they arrive, though that costs a fifth more
+ * CPU: else 64 senders that declare 1 MiB each and send next to nothing would keep everybody out.
+ *
  * @returns the bytes, or why there are none. Of a body that is refused the rest is not kept.
  */
 export function readBody(
@@ -23,21 +26,33 @@ export function readBody(
 ): Promise<Uint8Array | RefusalReason> | RefusalReason {
   const declared = request.headers.get("content-length")
   // equal repetitions, which the parser lets through, come as a list; such a body is measured as it arrives
-  if (declared === null || declared.includes(",")) return readMeasured(request, share, limits)
+  if (declared === null || declared.includes(",")) return readChunked(request, share, limits)
   const length = Number(declared)
   if (length > limits.maxBytes) return "body_too_large"
-  if (!share.hold(length)) return "in_flight_full"
+  if (length > share.freeBytes) return "in_flight_full"
+  if (length > FIRST_BYTES && length > share.amplyFreeBytes)
+    return readMeasured(request, share, { ...limits, maxBytes: length })
+  share.hold(length)
   return within(limits.timeoutMs, request.bytes())
 }
 
-/** Reads a body of unknown length. */
-async function readMeasured(
+/** Reads a body as it arrives. */
+function readMeasured(
   request: Request,
   share: Share,
   { maxBytes, timeoutMs }: BodyLimits,
 ): Promise<Uint8Array | RefusalReason> {
-  if (request.body === null) return new Uint8Array()
-  const body = await within(timeoutMs, collect(request.body.getReader(), share, maxBytes))
+  if (request.body === null) return Promise.resolve(new Uint8Array())
+  return within(timeoutMs, collect(request.body.getReader(), share, maxBytes))
+}
+
+/** Reads a body of unknown length. */
+async function readChunked(
+  request: Request,
+  share: Share,
+  limits: BodyLimits,
+): Promise<Uint8Array | RefusalReason> {
+  const body = await readMeasured(request, share, limits)
   // the parser takes trailers for a bad request, which it answers itself and closes; by the next turn it shows
   await new Promise(setImmediate)
   return request.signal.aborted ? "client_closed" : body

@@ -22,6 +22,11 @@ export class InFlight {
     return this.#maxBytes - this.#bytes
   }
 
+  /** Bytes that may be held until less than half of all is free; negative when it is less. */
+  get amplyFreeBytes(): number {
+    return this.freeBytes - this.#maxBytes / 2
+  }
+
   /** Counts a request in, until its share is released. */
   enter(): Share {
     this.#requests++
@@ -61,6 +66,10 @@ export class Share {
 
   get freeBytes(): number {
     return this.#of.freeBytes
+  }
+
+  get amplyFreeBytes(): number {
+    return this.#of.amplyFreeBytes
   }
 
   /** Makes it hold that many bytes in all. More than are free are refused, and it holds what it did; once released it holds nothing. */

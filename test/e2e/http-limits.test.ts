@@ -42,6 +42,19 @@ test("a full in-flight budget is answered 503 with Retry-After until an answer f
   expect(it.log.map(({ reason }) => reason)).toEqual(["in_flight_full", "in_flight_full"])
 })
 
+test("senders that declare much and send little do not use the budget up", async () => {
+  await using it = serve()
+  const sockets = await Promise.all(Array.from({ length: 200 }, () => openSocket(it.port)))
+  for (const socket of sockets) socket.send(`${post("Content-Length: 1048576")}x`)
+  while (it.servers.inFlight().requests < 200) await Bun.sleep(1)
+  expect(it.servers.inFlight().bytes).toBeLessThan(40 * 1024 * 1024)
+  expect((await send(it.url, "x".repeat(1024 * 1024))).status).toBe(200)
+  expect(Buffer.from(it.events[0]!.body).toString()).toBe("x".repeat(1024 * 1024))
+  for (const socket of sockets) socket[Symbol.dispose]()
+  while (it.servers.inFlight().requests > 0) await Bun.sleep(1)
+  expect(it.servers.inFlight().bytes).toBe(0)
+})
+
 test("what a body decodes to has to fit into the budget beside it", async () => {
   await using it = serve({}, { maxInFlightBytes: 1000 })
   const post = (size: number): Promise<Response> =>

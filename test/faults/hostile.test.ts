@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { randomBytes } from "node:crypto"
+import { readdirSync } from "node:fs"
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
+import { forgetPeak, peakMiB, residentMiB } from "../../bench/process.ts"
+import { flood } from "../support/flood.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { openSocket, post, type RawSocket } from "../support/http-socket.ts"
+
+/** What one hostile sender may make the resident memory peak by. Brotli's window alone is 16 MiB. */
+const PEAK_MIB = 64
+const CHUNKED = "Transfer-Encoding: chunked"
+const FLOOD_BYTES = process.env.HOOKLINE_FAULTS === "full" ? 500_000_000 : 50_000_000
+
+const folder = temporaryFolder()
+let running: RunningHookline
+let port: number
+let published = 0
+
+beforeAll(async () => {
+  running = await startHookline(
+    `[connection:log]
+directory = log
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[admin]
+listen = 127.0.0.1:0`,
+    { folder: folder.path },
+  )
+  port = Number(new URL(running.urls["webhooks"]!).port)
+  for (let n = 0; n < 500; n++) await expectHealthy()
+})
+afterAll(async () => {
+  await running.stop()
+  const { stdout } = await hookline(["topics", "-c", `${folder.path}/pipelines.conf`])
+  folder[Symbol.dispose]()
+  // nothing but what was answered 200 is there
+  expect(stdout).toMatch(new RegExp(`^webhooks +\\d+ +${published}\\b`, "m"))
+  expect(running.log.filter(({ level }) => level === "error" || level === "fatal")).toEqual([])
+})
+
+async function send(body: string | Uint8Array<ArrayBuffer>, coding?: string): Promise<number> {
+  const headers = coding === undefined ? {} : { "Content-Encoding": coding }
+  const { status } = await fetch(running.urls["webhooks"]!, { method: "POST", body, headers })
+  if (status === 200) published++
+  return status
+}
+
+const expectHealthy = async (): Promise<void> => expect(await send("{}")).toBe(200)
+
+/** Runs an attack; what it makes the memory peak by is bounded and printed, and everybody else is served after it. */
+async function withstands<T>(name: string, attack: () => Promise<T>): Promise<T> {
+  const before = residentMiB(running.pid)
+  forgetPeak(running.pid)
+  const result = await attack()
+  const grownMiB = peakMiB(running.pid) - before
+  process.stdout.write(`hostile: ${name}: resident memory peaked ${grownMiB.toFixed(0)} MiB higher\n`)
+  expect(grownMiB).toBeLessThan(PEAK_MIB)
+  await expectHealthy()
+  return result
+}
+
+const endless = (head: string, unit: string | Uint8Array) => ({ head, unit: Buffer.from(unit) })
+const begun = (...lines: string[]): string => post(...lines).slice(0, -2)
+
+test.each([
+  ["100 KB in one header", endless(begun(), `X-Long: ${"a".repeat(100_000)}\r\n`), 431],
+  ["10,000 headers and more", endless(begun(), "a: b\r\n".repeat(10_000)), 431],
+  ["a request target without an end", endless("POST /", "a".repeat(10_000)), 431],
+  ["a chunk extension without an end", endless(`${post(CHUNKED)}1;`, "a".repeat(10_000)), 413],
+  ["chunks of one byte without an end", endless(post(CHUNKED), "1\r\nx\r\n".repeat(1000)), 413],
+  ["a declared body of a terabyte", endless(post("Content-Length: 1099511627776"), "x".repeat(65_536)), 413],
+  [
+    "a body without an end for nobody",
+    endless(post(CHUNKED).replace("webhook", "x"), `1000\r\n${"x".repeat(4096)}\r\n`),
+    404,
+  ],
+  [
+    "a body without an end in an unknown coding",
+    endless(post(CHUNKED, "Content-Encoding: x"), `1000\r\n${"x".repeat(4096)}\r\n`),
+    415,
+  ],
+  ["TLS", endless("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", randomBytes(10_000)), 400],
+  ["random bytes", endless("", randomBytes(10_000)), 400],
+])(
+  "%s: answered, and not kept",
+  async (name, { head, unit }, status) => {
+    const { takenBytes, answer } = await withstands(name, () =>
+      flood({ port, head, unit, mostBytes: FLOOD_BYTES }),
+    )
+    // a reset may overtake the answer of a connection that the server ends
+    if (answer === "") expect(takenBytes).toBeLessThan(FLOOD_BYTES)
+    else expect(answer).toStartWith(`HTTP/1.1 ${status} `)
+  },
+  60_000,
+)
+
+test("answers that are never read are not heaped up", async () => {
+  const unit = Buffer.from("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000))
+  const { takenBytes } = await withstands("answers that are never read", () =>
+    flood({ port, head: "", unit, mostBytes: FLOOD_BYTES, reads: false }),
+  )
+  expect(takenBytes).toBeLessThan(FLOOD_BYTES)
+}, 60_000)
+
+const zeros = Buffer.alloc(64 * 1024 * 1024)
+test.each([
+  ["gzip", gzipSync(zeros)],
+  ["deflate", deflateSync(zeros)],
+  ["br", brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 3 } })],
+  ["zstd", zstdCompressSync(zeros)],
+])("64 bombs of %s at once are answered 413", async (coding, bomb) => {
+  const statuses = await withstands(`64 bombs of ${coding}, ${bomb.length} bytes each`, () =>
+    Promise.all(Array.from({ length: 64 }, () => send(bomb, coding))),
+  )
+  expect([...new Set(statuses)]).toEqual([413])
+})
+
+const DEEP = 500_000
+test.each([
+  ["lists", `{"a":${"[".repeat(DEEP)}${"]".repeat(DEEP)}}`, 200],
+  ["objects", `${'{"":'.repeat(100_000)}1${"}".repeat(100_000)}`, 200],
+  ["lists that do not end", `{"a":${"[".repeat(DEEP)}`, 400],
+  ["commas and brackets", `{"a":[${"[],".repeat(300_000)}1]}`, 200],
+  ["names that are all the same", `{${'"source":1,'.repeat(80_000)}"a":1}`, 200],
+  ["escaped names", `{${'"\\u0073ource":1,'.repeat(60_000)}"a":1}`, 200],
+])("a body of half a million %s costs neither stack nor memory", async (name, body, status) => {
+  expect(await withstands(name, () => send(body))).toBe(status)
+})
+
+test("2,000 connections with half a header section, half a body or nothing leave no trace", async () => {
+  const descriptors = (): number => readdirSync(`/proc/${running.pid}/fd`).length
+  const before = descriptors()
+  await withstands("2,000 connections that say nothing more", async () => {
+    const open: RawSocket[] = []
+    for (let n = 0; n < 2000; n++) open.push(await openSocket(port))
+    for (const [at, socket] of open.entries()) {
+      const part = [begun(), `${post("Content-Length: 1000")}{`, ""][at % 3]!
+      socket.send(part)
+    }
+    await expectHealthy()
+    // all of them are there at once, as far as Bun has not ended them for want of a header section
+    while (descriptors() < before + 1900) await Bun.sleep(10)
+    for (const socket of open) socket[Symbol.dispose]()
+  })
+  // what the connections of the healthy requests take may vary
+  while (descriptors() > before + 10) await Bun.sleep(10)
+  const metrics = async (): Promise<string> => (await fetch(`${running.adminUrl}/metrics`)).text()
+  while (!(await metrics()).includes("\nhookline_in_flight_bytes 0\n"));
+}, 60_000)

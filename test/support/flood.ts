@@ -1,0 +1,51 @@
+import { connect } from "node:net"
+import { once } from "node:events"
+
+export interface Flood {
+  readonly port: number
+  /** Sent once, first. */
+  readonly head: string
+  /** Sent again and again after it. */
+  readonly unit: Uint8Array
+  readonly mostBytes: number
+  /** Whether what the other side answers is taken. */
+  readonly reads?: boolean
+}
+
+/**
+ * Sends as much as the other side takes, until it ends the connection, takes nothing for two seconds or has taken it all.
+ *
+ * @returns how much it took, and the beginning of what it answered, a character a byte
+ */
+export async function flood({ port, head, unit, mostBytes, reads = true }: Flood): Promise<{
+  takenBytes: number
+  answer: string
+}> {
+  const socket = connect(port, "127.0.0.1")
+  let answer = ""
+  let over = false
+  const end = Promise.withResolvers<void>()
+  const finish = (): void => {
+    over = true
+    end.resolve()
+  }
+  socket.on("error", finish).on("close", finish)
+  await Promise.race([once(socket, "connect"), end.promise])
+  if (reads) socket.on("data", (data) => (answer = (answer + data.toString("latin1")).slice(0, 1000)))
+  else socket.pause()
+  socket.write(head)
+  let takenBytes = 0
+  while (!over && takenBytes < mostBytes) {
+    if (!socket.write(unit)) {
+      const { promise: stuck, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, 2000)
+      const drained = new Promise<boolean>((done) => socket.once("drain", () => done(true)))
+      const goesOn = await Promise.race([drained, end.promise.then(() => false), stuck.then(() => false)])
+      clearTimeout(timer)
+      if (!goesOn) break
+    }
+    takenBytes += unit.length
+  }
+  socket.destroy()
+  return { takenBytes, answer }
+}

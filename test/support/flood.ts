@@ -23,19 +23,15 @@ export async function flood({ port, head, unit, mostBytes, reads = true }: Flood
 }> {
   const socket = connect(port, "127.0.0.1")
   let answer = ""
-  let over = false
   const end = Promise.withResolvers<void>()
-  const finish = (): void => {
-    over = true
-    end.resolve()
-  }
-  socket.on("error", finish).on("close", finish)
+  // a reset is an end as well
+  socket.on("error", () => end.resolve()).on("close", () => end.resolve())
   await Promise.race([once(socket, "connect"), end.promise])
   if (reads) socket.on("data", (data) => (answer = (answer + data.toString("latin1")).slice(0, 1000)))
   else socket.pause()
   socket.write(head)
   let takenBytes = 0
-  while (!over && takenBytes < mostBytes) {
+  while (!socket.destroyed && takenBytes < mostBytes) {
     if (!socket.write(unit)) {
       const { promise: stuck, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, 2000)

@@ -7,6 +7,7 @@ export {
   type Configured,
 } from "./components/component.ts"
 export { BrokerSink } from "./components/broker-sink.ts"
+export { Deduplicator } from "./components/deduplicator.ts"
 export { Enricher } from "./components/enricher.ts"
 export { Validator } from "./components/validator.ts"
 export { Verifier } from "./components/verifier.ts"

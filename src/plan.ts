@@ -32,6 +32,8 @@ export interface Draft {
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
+  /** Absolute path that relative paths start from. */
+  readonly baseDir: string
   readonly admin: Values<(typeof ADMIN)["options"]>
   readonly service: Values<(typeof SERVICE)["options"]>
 }
@@ -56,12 +58,13 @@ export interface Planned<K extends ComponentKind = ComponentKind> {
  */
 export function makePlan(draft: Draft): Plan {
   const { seed } = draft
+  const baseDir = seed?.baseDir ?? draft.cwd
   const problems = new Problems(seed?.file, seed?.problems)
   const find = (address: string, section: SeedSection | undefined, given: Given | undefined): Found => ({
     address,
     seed: section,
     given,
-    baseDir: seed?.baseDir ?? draft.cwd,
+    baseDir,
   })
 
   const connections = new Map<string, ResolvedConnection>()
@@ -80,7 +83,7 @@ export function makePlan(draft: Draft): Plan {
   problems.throwIfAny()
 
   // There was no problem, so all values are there.
-  const sound = { pipelines, admin: admin.values, service: service.values } as unknown as Omit<
+  const sound = { baseDir, pipelines, admin: admin.values, service: service.values } as unknown as Omit<
     Plan,
     "connections"
   >

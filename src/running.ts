@@ -1,7 +1,11 @@
 import { openAdmin } from "./admin/server.ts"
 import type { Broker } from "./brokers/broker.ts"
 import type { ComponentContext, ComponentKind, Made } from "./components/component.ts"
+import type { Connection } from "./config/connection.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "./config/delivery-timeout.ts"
 import { openBroker } from "./connection.ts"
+import { locate } from "./dedupe/location.ts"
+import { MarkStores } from "./dedupe/mark-stores.ts"
 import { HooklineError } from "./errors.ts"
 import type { Processor } from "./event.ts"
 import { isLoopback } from "./config/endpoint.ts"
@@ -41,8 +45,11 @@ export async function runPlan(plan: Plan): Promise<Running> {
   const requestLog = new RequestLog(log)
   const metrics = new Metrics()
   const brokers = new Map<string, Broker>()
-  const closeBrokers = async (): Promise<void> => {
+  const stores = new MarkStores(log)
+  // What the brokers still publish is still to be marked.
+  const closeAll = async (): Promise<void> => {
     await Promise.all([...brokers.values()].map((broker) => broker.close()))
+    await stores.close()
   }
 
   try {
@@ -51,7 +58,7 @@ export async function runPlan(plan: Plan): Promise<Running> {
       brokers.set(id, openBroker(connection, deps))
     }
     const routes = plan.pipelines.map((pipeline) =>
-      build(pipeline, { plan, brokers, metrics, log, requestLog }),
+      build(pipeline, { plan, brokers, stores, metrics, log, requestLog }),
     )
     const servers = openServers(routes, {
       maxInFlightBytes: service.max_in_flight_bytes,
@@ -66,14 +73,17 @@ export async function runPlan(plan: Plan): Promise<Running> {
         const ready = broker.ready()
         return [id, ready === true ? undefined : ready] as const
       })
+    const storeProblems = (): Iterable<readonly [string, string | undefined]> => stores.problems()
     metrics.observe({
       inFlight: () => servers.inFlight(),
       connections: () => [...problems()].map(([id, problem]) => [id, problem === undefined] as const),
+      stores: () => [...storeProblems()].map(([name, problem]) => [name, problem === undefined] as const),
     })
     let admin
     try {
       const status = {
         connections: problems,
+        stores: storeProblems,
         draining: () => stopped !== undefined,
         metrics: () => metrics.expose(),
       }
@@ -93,14 +103,14 @@ export async function runPlan(plan: Plan): Promise<Running> {
         (stopped ??= (async () => {
           log.info({ drain_timeout_ms: service.drain_timeout, ...servers.inFlight() }, "stopping")
           await servers.drain(service.drain_timeout)
-          await closeBrokers()
+          await closeAll()
           await admin?.close()
           requestLog.flush()
           log.info("stopped")
         })()),
     }
   } catch (error) {
-    await closeBrokers()
+    await closeAll()
     throw error
   }
 }
@@ -108,14 +118,17 @@ export async function runPlan(plan: Plan): Promise<Running> {
 interface Surroundings {
   readonly plan: Plan
   readonly brokers: ReadonlyMap<string, Broker>
+  readonly stores: MarkStores
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
 }
 
 /** Makes a pipeline's components and joins them; the route is where its events come in. */
-function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log, requestLog }: Surroundings): Route {
+function build(pipeline: PlannedPipeline, surroundings: Surroundings): Route {
+  const { plan, brokers, stores, metrics, log, requestLog } = surroundings
   const { id } = pipeline
+  const destination = destinationOf(pipeline, plan)
   const context: ComponentContext = {
     pipeline: id,
     log: log.child({ pipeline: id }),
@@ -127,6 +140,11 @@ function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log, request
         throw new HooklineError("internal", `pipeline ${id} names the connection ${named}, which is not open`)
       }
       return { broker, deliveryTimeoutMs: plan.connections.get(connectionId)!.values.delivery_timeout }
+    },
+    deliveryTimeoutMs: destination?.values.delivery_timeout ?? DEFAULT_DELIVERY_TIMEOUT_MS,
+    marks: (store) => {
+      const logDirectory = destination?.kind === "embedded" ? destination.values.directory : undefined
+      return stores.at(locate(store, { pipeline: id, logDirectory, baseDir: plan.baseDir }))
     },
   }
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
@@ -143,6 +161,13 @@ function build(pipeline: PlannedPipeline, { plan, brokers, metrics, log, request
   const route = make(pipeline.source)(handle)
   warnIfOpen(pipeline, route, context.log)
   return { ...route, response: responseOf(route, processors), admit, methods }
+}
+
+/** The connection that a pipeline publishes on; undefined: its sink has none. */
+function destinationOf({ sink }: PlannedPipeline, { connections }: Plan): Connection | undefined {
+  if (!("connection" in sink.component.options)) return undefined
+  const named = sink.values["connection"] as string | undefined
+  return connections.get(named ?? [...connections.keys()][0] ?? "")
 }
 
 /** Says loudly that anybody who reaches the port can publish. */

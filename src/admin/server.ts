@@ -5,6 +5,8 @@ import { HooklineError } from "../errors.ts"
 export interface Status {
   /** Why a pipeline can't take events now, by connection id; undefined for one that can. */
   connections(): Iterable<readonly [id: string, problem: string | undefined]>
+  /** The same of the Deduplicators' stores, by their names. */
+  stores(): Iterable<readonly [name: string, problem: string | undefined]>
   draining(): boolean
   metrics(): Promise<{ text: string; contentType: string }>
 }
@@ -15,7 +17,7 @@ export interface AdminServer {
 }
 
 /**
- * Listens for operators and their probes: `/healthz` (the process lives), `/readyz` (every connection takes records),
+ * Listens for operators and their probes: `/healthz` (the process lives), `/readyz` (events can be taken),
  * `/metrics` (Prometheus). With a token, metrics and the reasons in `/readyz` want it as `Authorization: Bearer`; the
  * two probes answer their status without it, since load balancers and kubelets send none.
  *
@@ -60,17 +62,22 @@ export function openAdmin(
 }
 
 function readiness(status: Status, withReasons: boolean): Response {
-  const connections: { [id: string]: string } = {}
-  let ready = !status.draining()
-  for (const [id, problem] of status.connections()) {
-    connections[id] = problem ?? "ready"
-    if (problem !== undefined) ready = false
-  }
+  const connections = new Map(status.connections())
+  const stores = new Map(status.stores())
+  const problems = [...connections.values(), ...stores.values()].filter((problem) => problem !== undefined)
+  const ready = !status.draining() && problems.length === 0
   const state = status.draining() ? "draining" : ready ? "ready" : "not ready"
-  return Response.json(withReasons ? { status: state, connections } : { status: state }, {
+  const told = {
+    connections: tell(connections),
+    ...(stores.size === 0 ? {} : { deduplicator_stores: tell(stores) }),
+  }
+  return Response.json(withReasons ? { status: state, ...told } : { status: state }, {
     status: ready ? 200 : 503,
   })
 }
+
+const tell = (parts: ReadonlyMap<string, string | undefined>): { [name: string]: string } =>
+  Object.fromEntries([...parts].map(([name, problem]) => [name, problem ?? "ready"]))
 
 /** Compares digests in constant time, so that neither the token's length nor its beginning can be timed. */
 function tokenTest(token: string | undefined): (request: Request) => boolean {

@@ -29,7 +29,7 @@ export interface LogPlace {
   readonly holderFile: string
   /** `PRAGMA application_id`: four letters that tell one kind of file from another. */
   readonly applicationId: number
-  readonly kind: "log" | "spool"
+  readonly kind: "log" | "spool" | "memory of marks"
   /** `The log in <directory>` */
   readonly title: string
   /** What to name instead of it: `another directory` */
@@ -71,26 +71,43 @@ export const recordsTable = (topicId: number): string => `records_${topicId}`
  * @throws HooklineError `log_io` for a file that is no log, or SQLiteError
  */
 export function openLogFile(place: LogPlace): Database {
+  return openDurably(place, PAGE_BYTES, (db) =>
+    db.run(
+      `CREATE TABLE IF NOT EXISTS topics (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        first_offset INTEGER NOT NULL DEFAULT 0,
+        first_position INTEGER NOT NULL DEFAULT 0
+      ) STRICT`,
+    ),
+  )
+}
+
+/**
+ * Opens a file whose commits are durable when they return, and makes it when it is not there.
+ *
+ * @param pageBytes of a file that is made now
+ * @param createTables makes the tables that are not there yet, within a transaction
+ * @throws HooklineError `log_io` for a file of another kind, or SQLiteError
+ */
+export function openDurably(
+  place: LogPlace,
+  pageBytes: number,
+  createTables: (db: Database) => void,
+): Database {
   const db = new Database(place.file, { create: true, readwrite: true })
   try {
     // A reader that recovers or closes the file holds it for a moment.
     db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}`)
     checkIsLog(db, place)
-    db.run(`PRAGMA page_size = ${PAGE_BYTES}`)
+    db.run(`PRAGMA page_size = ${pageBytes}`)
     db.run("PRAGMA journal_mode = WAL")
     db.run("PRAGMA synchronous = FULL")
     // The writer checkpoints after it has acknowledged, not within a commit that someone waits for.
     db.run("PRAGMA wal_autocheckpoint = 0")
     db.run("PRAGMA journal_size_limit = 16777216")
     db.transaction(() => {
-      db.run(
-        `CREATE TABLE IF NOT EXISTS topics (
-          id INTEGER PRIMARY KEY,
-          name TEXT NOT NULL UNIQUE,
-          first_offset INTEGER NOT NULL DEFAULT 0,
-          first_position INTEGER NOT NULL DEFAULT 0
-        ) STRICT`,
-      )
+      createTables(db)
       db.run(`PRAGMA application_id = ${place.applicationId}`)
       db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()

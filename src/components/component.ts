@@ -1,6 +1,7 @@
 import type { OptionSet, Values } from "../config/options.ts"
 import type { Checking, Section } from "../config/section.ts"
 import type { Broker } from "../brokers/broker.ts"
+import type { Marks } from "../dedupe/marks.ts"
 import type { Event, Outcome, Processor, Publisher } from "../event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -17,6 +18,10 @@ export interface ComponentContext {
     readonly broker: Broker
     readonly deliveryTimeoutMs: number
   }
+  /** How long the pipeline's events may take from the arrival of their bodies to the acknowledgement. */
+  readonly deliveryTimeoutMs: number
+  /** The keys that the store of a text of this form knows, see dedupe/location.ts. */
+  readonly marks: (store: string) => Marks
 }
 
 /** What each kind of component makes. */

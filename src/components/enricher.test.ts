@@ -1,20 +1,10 @@
 import { expect, test } from "bun:test"
-import { pino } from "pino"
-import { HooklineError } from "../errors.ts"
 import type { Event } from "../event.ts"
 import { Enricher } from "./enricher.ts"
 import { toLocalTime } from "./local-time.ts"
-import { Metrics } from "../telemetry/metrics.ts"
+import { componentContext } from "../../test/support/component-context.ts"
 
-function enricher() {
-  const connection = (): never => {
-    throw new HooklineError("internal", "an Enricher needs no connection")
-  }
-  return Enricher.create(
-    {},
-    { pipeline: "test", log: pino({ level: "silent" }), metrics: new Metrics().pipeline("test"), connection },
-  )
-}
+const enricher = () => Enricher.create({}, componentContext())
 
 const event = (body: string, receivedAtMs: number): Event => ({
   body: Buffer.from(body),

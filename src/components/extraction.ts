@@ -7,8 +7,8 @@ export type Extract = (event: Event) => Uint8Array | undefined
 /** What `parseExtraction` reads, for messages and the reference. */
 export const EXTRACTION_FORM = "json:/pointer (RFC 6901), header:Name or path"
 
-/** A header's name as HTTP has it: RFC 9110, 5.6.2, token. */
-const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** Whether it is a header's name as HTTP has it: RFC 9110, 5.6.2, token. */
+export const isFieldName = (text: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)
 
 const encoder = new TextEncoder()
 
@@ -17,7 +17,7 @@ export function parseExtraction(text: string): Extract | undefined {
   if (text === "path") return (event) => encoder.encode(event.request.path)
   if (text.startsWith("header:")) {
     const name = text.slice("header:".length)
-    if (!FIELD_NAME.test(name)) return undefined
+    if (!isFieldName(name)) return undefined
     return (event) => {
       const value = event.request.headers.get(name)
       return value === null ? undefined : encoder.encode(value)

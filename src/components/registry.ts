@@ -1,5 +1,6 @@
 import { BrokerSink } from "./broker-sink.ts"
 import type { Component } from "./component.ts"
+import { Deduplicator } from "./deduplicator.ts"
 import { Enricher } from "./enricher.ts"
 import { Validator } from "./validator.ts"
 import { Verifier } from "./verifier.ts"
@@ -10,6 +11,7 @@ export const components: readonly Component[] = [
   WebHookSource,
   Verifier,
   Validator,
+  Deduplicator,
   Enricher,
   BrokerSink,
 ] as readonly Component[]

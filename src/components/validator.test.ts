@@ -6,7 +6,7 @@ import { pino } from "pino"
 import { HooklineError } from "../errors.ts"
 import type { Dropped, Event, Rejected } from "../event.ts"
 import { Validator } from "./validator.ts"
-import { Metrics } from "../telemetry/metrics.ts"
+import { componentContext } from "../../test/support/component-context.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "hookline-validator-"))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -22,12 +22,9 @@ const logged: string[] = []
 const log = pino({}, { write: (line) => void logged.push(line) })
 
 function validator(options: { on_invalid?: "reject" | "drop"; schema?: string } = {}) {
-  const connection = (): never => {
-    throw new HooklineError("internal", "a Validator needs no connection")
-  }
   return Validator.create(
     { on_invalid: options.on_invalid ?? "reject", schema: options.schema },
-    { pipeline: "test", log, metrics: new Metrics().pipeline("test"), connection },
+    componentContext({ log }),
   )
 }
 

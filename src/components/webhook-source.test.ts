@@ -1,20 +1,12 @@
 import { expect, test } from "bun:test"
-import { pino } from "pino"
 import { Dropped } from "../event.ts"
 import type { Route } from "../http/route.ts"
 import { resolveSection } from "../config/resolve.ts"
 import { Problems } from "../config/problems.ts"
 import { WebHookSource } from "./webhook-source.ts"
-import { Metrics } from "../telemetry/metrics.ts"
+import { componentContext } from "../../test/support/component-context.ts"
 
-const context = {
-  pipeline: "hooks",
-  log: pino({ level: "silent" }),
-  metrics: new Metrics().pipeline("hooks"),
-  connection: (): never => {
-    throw new Error("a source has no connection")
-  },
-}
+const context = componentContext({ pipeline: "hooks" })
 
 /** The route for options given in code; throws what is wrong with them. */
 function routeOf(given: { [option: string]: unknown }): Route {

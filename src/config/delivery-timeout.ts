@@ -1,5 +1,8 @@
 import { duration } from "./options.ts"
 
+/** Where there is no connection that says it, in milliseconds. */
+export const DEFAULT_DELIVERY_TIMEOUT_MS = 5000
+
 /** An option of every kind of connection. */
 export const deliveryTimeout = duration({
   minMs: 1,

@@ -17,6 +17,15 @@ export type FindBytes = (json: Uint8Array) => Uint8Array | undefined
  * @returns undefined when the text is not a JSON pointer
  */
 export function parsePointer(pointer: string): FindBytes | undefined {
+  const find = parseRawPointer(pointer)
+  return find && ((json) => toBytes(find(json)))
+}
+
+/**
+ * As `parsePointer`, for what tells values apart: gives each value as it is spelled, strings in their quotes, and null,
+ * too.
+ */
+export function parseRawPointer(pointer: string): FindBytes | undefined {
   if (!/^(\/([^~/]|~[01])*)*$/.test(pointer)) return undefined
   const steps = pointer.split("/").slice(1).map(toStep)
   return (json) => {
@@ -25,7 +34,7 @@ export function parsePointer(pointer: string): FindBytes | undefined {
       start = follow(json, start, step)
       if (start < 0) return undefined
     }
-    return toBytes(json, start)
+    return json.subarray(start, endOfValue(json, start))
   }
 }
 
@@ -56,8 +65,9 @@ function follow(json: Uint8Array, start: number, { name, index }: Step): number 
   return found
 }
 
-function toBytes(json: Uint8Array, start: number): Uint8Array | undefined {
-  const raw = new Uint8Array(json.subarray(start, endOfValue(json, start)))
+function toBytes(found: Uint8Array | undefined): Uint8Array | undefined {
+  if (found === undefined) return undefined
+  const raw = new Uint8Array(found)
   if (raw[0] === QUOTE) return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
   return raw[0] === 0x6e ? undefined : raw
 }

@@ -56,13 +56,20 @@ test("a connection's batches count by records and by seconds", async () => {
 test("gauges are read at each scrape", async () => {
   const metrics = new Metrics()
   let ready = false
-  metrics.observe({ inFlight: () => ({ requests: 2, bytes: 300 }), connections: () => [["log", ready]] })
+  metrics.observe({
+    inFlight: () => ({ requests: 2, bytes: 300 }),
+    connections: () => [["log", ready]],
+    stores: () => [["data", ready]],
+  })
   expect(await linesOf(metrics, "hookline_in_flight")).toEqual([
     "hookline_in_flight_requests 2",
     "hookline_in_flight_bytes 300",
   ])
   expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([
     'hookline_connection_ready{connection="log"} 0',
+  ])
+  expect(await linesOf(metrics, "hookline_deduplicator_store_ready")).toEqual([
+    'hookline_deduplicator_store_ready{store="data"} 0',
   ])
   ready = true
   expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([

@@ -12,6 +12,8 @@ export interface PipelineMetrics {
   unverified(reason: string, mode: "enforce" | "observe"): void
   /** The body of an event that ended so is durably in the dead letter topic. */
   deadLetter(reason: string): void
+  /** An event was published without a key to know it by, or without a mark that its duplicates are known by. */
+  undeduplicated(reason: "no_key" | "unmarked"): void
   /** Milliseconds from the arrival of its body to the acknowledgement. */
   acknowledged(ms: number): void
 }
@@ -28,6 +30,8 @@ export interface Observed {
   inFlight(): { requests: number; bytes: number }
   /** Each connection's id and whether records can be published to it now. */
   connections(): Iterable<readonly [id: string, ready: boolean]>
+  /** Each Deduplicator store's name and whether it can be used now. */
+  stores(): Iterable<readonly [name: string, ready: boolean]>
 }
 
 /** Seconds. The low end is the embedded log's commit, the high end the usual delivery timeout and beyond it. */
@@ -56,6 +60,11 @@ export class Metrics {
   readonly #deadLetters = new Tallies(this.#registry, {
     name: "hookline_dead_letters_total",
     help: "Bodies of refused events published to the dead letter topic, by the reason of the refusal.",
+    labelNames: ["pipeline", "reason"],
+  })
+  readonly #undeduplicated = new Tallies(this.#registry, {
+    name: "hookline_undeduplicated_events_total",
+    help: "Events that passed a Deduplicator unchecked (no_key), and published ones whose mark could not be kept (unmarked).",
     labelNames: ["pipeline", "reason"],
   })
   readonly #acknowledgement = new Distribution(this.#registry, {
@@ -92,6 +101,7 @@ export class Metrics {
         this.#verificationFailures.bind({ pipeline: id, reason, mode }),
       ),
       deadLetter: boundByFirst((reason: string) => this.#deadLetters.bind({ pipeline: id, reason })),
+      undeduplicated: boundByFirst((reason) => this.#undeduplicated.bind({ pipeline: id, reason })),
       acknowledged: (ms) => acknowledgement(ms / 1000),
     }
     this.#pipelines.set(id, made)
@@ -140,6 +150,14 @@ export class Metrics {
       ["connection"],
       (it) => {
         for (const [id, ready] of observed.connections()) it.labels(id).set(ready ? 1 : 0)
+      },
+    )
+    gauge(
+      "hookline_deduplicator_store_ready",
+      "1 while the Deduplicator's store can be used, else 0.",
+      ["store"],
+      (it) => {
+        for (const [name, ready] of observed.stores()) it.labels(name).set(ready ? 1 : 0)
       },
     )
   }

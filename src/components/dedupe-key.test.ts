@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test"
+import type { Event } from "../event.ts"
+import { parseDedupeKey } from "./dedupe-key.ts"
+
+const event = (body: string, headers: { [name: string]: string } = {}): Event => ({
+  body: Buffer.from(body),
+  receivedAtMs: 0,
+  arrivedMs: 0,
+  request: {
+    method: "POST",
+    path: "/",
+    query: "",
+    url: "http://localhost/",
+    headers: new Headers(headers),
+    remoteAddress: "127.0.0.1",
+  },
+})
+
+const keyOf = (text: string, of: Event, pipeline = "p"): string | undefined =>
+  parseDedupeKey(text, pipeline)!(of)
+const idOf = (json: string): string | undefined => keyOf("json:/id", event(`{"id":${json}}`))
+
+test.each([
+  ["a text", '"evt_1"'],
+  ["a number", "42"],
+  ["a number below zero", "-1.5e3"],
+  ["zero", "0"],
+  ["a number that no double holds", "12345678901234567890"],
+  ["a text of a megabyte", `"${"x".repeat(1024 * 1024)}"`],
+])("%s is a key, of a fixed length", (_what, json) => {
+  expect(idOf(json)).toMatch(/^[\w-]{22}$/)
+})
+
+test("values that are spelled differently are different, however alike they are", () => {
+  const spellings = [
+    "1",
+    '"1"',
+    "1.0",
+    "10e-1",
+    "-1",
+    "9007199254740993",
+    "9007199254740992",
+    '"a"',
+    '"A"',
+    '"a "',
+    String.raw`"\u0061"`,
+    String.raw`"\ud800"`,
+    String.raw`"\udfff"`,
+    '"\ufffd"',
+  ]
+  expect(new Set(spellings.map(idOf)).size).toBe(spellings.length)
+})
+
+test.each(["null", "true", "false", '""', "[]", "{}", '["evt_1"]'])("%s tells no events apart", (json) => {
+  expect(idOf(json)).toBeUndefined()
+})
+
+test("an event without the member, or without the header, has no key", () => {
+  expect(keyOf("json:/data/id", event('{"data":[],"id":1}'))).toBeUndefined()
+  expect(keyOf("header:X-Delivery", event("{}"))).toBeUndefined()
+  expect(keyOf("header:X-Delivery", event("{}", { "X-Delivery": "" }))).toBeUndefined()
+})
+
+test("the same value is the same key, wherever white space and other members are", () => {
+  expect(keyOf("json:/id", event('\ufeff { "n":1, "id" : "evt_1" }'))).toBe(idOf('"evt_1"')!)
+  expect(keyOf("header:x-delivery", event("{}", { "X-Delivery": "d" }))).toBeDefined()
+})
+
+test("pipelines, and places of the key, have nothing to do with each other", () => {
+  const sent = event('{"id":"d","other":"d"}', { "X-Delivery": "d", "X-Other": "d" })
+  const keys = ["json:/id", "json:/other", "header:X-Delivery", "header:X-Other"].flatMap((text) => [
+    keyOf(text, sent, "p"),
+    keyOf(text, sent, "q"),
+  ])
+  expect(new Set(keys).size).toBe(8)
+})
+
+test.each(["", "path", "id", "json:id", "json:/a~2", "header:", "header:a b"])(
+  "%p is no place of a key",
+  (text) => {
+    expect(parseDedupeKey(text, "p")).toBeUndefined()
+  },
+)

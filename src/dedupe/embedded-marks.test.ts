@@ -1,0 +1,153 @@
+import { Database } from "bun:sqlite"
+import { afterEach, beforeEach, expect, test } from "bun:test"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pino } from "pino"
+import { openEmbedded } from "../brokers/embedded.ts"
+import { steadyMs } from "../steady-clock.ts"
+import { openEmbeddedMarks } from "./embedded-marks.ts"
+import type { MarkStore } from "./mark-store.ts"
+
+let folder: string
+let stores: MarkStore[]
+let clock: { ms: number }
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hookline-marks-"))
+  stores = []
+  clock = { ms: 1_800_000_000_000 }
+})
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()))
+  rmSync(folder, { recursive: true })
+})
+
+const soon = (): number => steadyMs() + 5000
+const open = (directory = folder): MarkStore => {
+  const store = openEmbeddedMarks(directory, { log: pino({ level: "silent" }), now: () => clock.ms })
+  stores.push(store)
+  return store
+}
+const mark = (store: MarkStore, key: string, forMs = 1000) => store.mark(key, clock.ms + forMs, soon())
+const count = (): number => {
+  const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
+  try {
+    return db.query<{ n: number }, []>("SELECT count(*) AS n FROM marks").get()!.n
+  } finally {
+    db.close()
+  }
+}
+
+test("a mark holds until its time has passed, also for a store that is opened later", async () => {
+  const store = open()
+  expect(store.claim("a", soon())).toBe("first")
+  expect(await mark(store, "a")).toBe(true)
+  expect(store.claim("a", soon())).toBe("duplicate")
+  await store.close()
+
+  const again = open()
+  clock.ms += 1000
+  expect(again.claim("a", soon())).toBe("duplicate")
+  clock.ms += 1
+  expect(again.claim("a", soon())).toBe("first")
+  expect(await mark(again, "a")).toBe(true)
+  expect(again.claim("a", soon())).toBe("duplicate")
+})
+
+test("a mark counts while it is on its way into the file", async () => {
+  const store = open()
+  const marked = mark(store, "a")
+  expect(store.claim("a", soon())).toBe("duplicate")
+  expect(await marked).toBe(true)
+})
+
+test("marks of one turn of the event loop are one transaction", async () => {
+  const store = open()
+  const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
+  const version = () => db.query<{ data_version: number }, []>("PRAGMA data_version").get()!.data_version
+  const seen = new Set([version()])
+  const marked = Array.from({ length: 100 }, (_, n) => mark(store, `key ${n}`))
+  for (const one of marked) {
+    expect(await one).toBe(true)
+    seen.add(version())
+  }
+  expect(seen.size).toBe(2)
+  db.close()
+})
+
+test("what ran out is deleted, slice by slice, and what did not stays", async () => {
+  const store = open()
+  const marked = Array.from({ length: 1800 }, (_, n) => mark(store, `short ${n}`))
+  await Promise.all([...marked, mark(store, "long", 100_000)])
+  expect(count()).toBe(1801)
+  clock.ms += 1001
+  while (count() > 1) await Bun.sleep(5)
+  expect([store.claim("long", soon()), store.claim("short 7", soon())]).toEqual(["duplicate", "first"])
+})
+
+test("a second store in the folder is told who has it; a log may lie there, too", async () => {
+  open()
+  expect(() => open()).toThrow(
+    expect.objectContaining({
+      code: "log_locked",
+      message: expect.stringContaining(`store in ${folder} is being written to by process ${process.pid}; `),
+    }),
+  )
+  const deps = { log: pino({ level: "silent" }), metrics: { batch() {} } }
+  await openEmbedded({ directory: folder }, deps).close()
+})
+
+test("a file that is something else is not touched", () => {
+  writeFileSync(join(folder, "marks.sqlite"), "these are notes, and no marks at all")
+  expect(() => open()).toThrow(expect.objectContaining({ code: "log_io" }))
+  expect(existsSync(join(folder, "marks.pid"))).toBe(false)
+})
+
+test("while another process holds the file a mark waits for its deadline, and is written afterwards", async () => {
+  const store = open()
+  const other = new Database(join(folder, "marks.sqlite"))
+  other.run("BEGIN IMMEDIATE")
+  expect(await store.mark("a", clock.ms + 1000, steadyMs() + 30)).toBe(false)
+  const patient = mark(store, "b")
+  expect([store.claim("a", soon()), store.ready()]).toEqual(["duplicate", true])
+  other.run("ROLLBACK")
+  other.close()
+  expect(await patient).toBe(true)
+  expect(count()).toBe(2)
+})
+
+test("a store that fails claims nothing, and keeps what it could not write for when it is back", async () => {
+  const directory = join(folder, "store")
+  const store = open(directory)
+  await mark(store, "before")
+  const db = new Database(join(directory, "marks.sqlite"))
+  db.run("ALTER TABLE marks RENAME TO gone")
+
+  expect(await mark(store, "meanwhile")).toBe(false)
+  expect(store.ready()).toContain("marks.sqlite")
+  expect(() => store.claim("new", soon())).toThrow(expect.objectContaining({ code: "unavailable" }))
+  expect(await mark(store, "while it is down")).toBe(false)
+
+  db.run("DROP TABLE IF EXISTS marks")
+  db.run("ALTER TABLE gone RENAME TO marks")
+  db.close()
+  while (store.ready() !== true) await Bun.sleep(10)
+  await store.close()
+  const again = open(directory)
+  expect(["before", "meanwhile", "while it is down", "new"].map((key) => again.claim(key, soon()))).toEqual([
+    "duplicate",
+    "duplicate",
+    "duplicate",
+    "first",
+  ])
+})
+
+test("a folder that can't be made is told by its name", () => {
+  writeFileSync(join(folder, "file"), "")
+  expect(() => open(join(folder, "file", "store"))).toThrow(
+    expect.objectContaining({
+      code: "log_io",
+      message: expect.stringContaining(join(folder, "file", "store")),
+    }),
+  )
+})

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test"
+import { isStore, locate, nameOf } from "./location.ts"
+
+const home = { pipeline: "p", logDirectory: undefined, baseDir: "/etc/hookline" }
+
+test.each([
+  ["embedded", "/etc/hookline/hookline-data"],
+  ["/var/lib/dedupe", "/var/lib/dedupe"],
+  ["/var/lib/../lib/dedupe/", "/var/lib/dedupe"],
+  ["memory", "memory of p"],
+  ["redis://cache.example.net", "redis://cache.example.net"],
+  ["redis://user:obviously-fake@cache.example.net:6380/3", "redis://cache.example.net:6380/3"],
+  ["rediss://:obviously-fake@[2001:db8::1]:6380/", "rediss://[2001:db8::1]:6380"],
+])("%s is %s", (text, name) => {
+  expect(isStore(text)).toBe(true)
+  expect(nameOf(locate(text, home))).toBe(name)
+})
+
+test("a pipeline that publishes to an embedded log has its marks beside it", () => {
+  expect(nameOf(locate("embedded", { ...home, logDirectory: "/var/lib/log" }))).toBe("/var/lib/log")
+})
+
+test.each([
+  "",
+  "redis://",
+  "redi://cache.example.net",
+  "http://cache.example.net",
+  "redis://cache.example.net/name",
+  "redis://cache.example.net:port",
+  "redis://cache.example.net?db=1",
+])("%p is no store", (text) => {
+  expect(isStore(text)).toBe(false)
+})

@@ -1,0 +1,141 @@
+import { RedisClient } from "bun"
+import { HooklineError } from "../errors.ts"
+import type { Logger } from "../telemetry/log.ts"
+
+/*
+ * The states of a connection to Redis (or Valkey):
+ *
+ *   down    at first, and after a failure: send() rejects at once. Every RETRY_MS a new client connects, writes a key that
+ *           is soon over, and has the link's owner do what it could not do meanwhile; when all that went well the link is
+ *           up. A server that is loading, read-only or out of memory does not take the write, so it counts as down.
+ *   up      send() sends. A closed connection, an error reply and a probe that is not answered in time lead back to down,
+ *           and with the client all commands end that wait for a reply.
+ *   closed  for good.
+ *
+ * Bun's client could reconnect by itself; it gives up after some attempts, and does not notice a server that is silent.
+ */
+
+const RETRY_MS = 250
+const CONNECT_MS = 1000
+const PROBE_EVERY_MS = 500
+/** A server that does not answer for so long is down. */
+const SILENT_MS = 1500
+const PROBE = "hookline:probe"
+const WRITE = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)"
+
+export interface LinkDependencies {
+  readonly log: Logger
+  /** The server as people may read it: without user and password. */
+  readonly name: string
+  /** Called before the link counts as up, with what sends meanwhile. Rejects when it is not to be up yet. */
+  readonly connected: (send: RedisLink["send"]) => Promise<void>
+}
+
+/** A connection to one Redis server that comes back by itself. */
+export class RedisLink {
+  readonly #url: string
+  readonly #deps: LinkDependencies
+  #client: RedisClient | undefined
+  #problem: string | undefined
+  #closed = false
+  #timer: Timer | undefined
+
+  /** Begins to connect. */
+  constructor(url: string, deps: LinkDependencies) {
+    this.#url = url
+    this.#deps = deps
+    this.#problem = `${deps.name} is not connected yet`
+    void this.#connect()
+  }
+
+  /**
+   * Sends a command.
+   *
+   * @returns its reply, as Bun's client gives it
+   * @throws HooklineError `unavailable`, as a rejection; the command may have been done all the same
+   */
+  async send(command: string, args: string[]): Promise<unknown> {
+    if (this.#problem !== undefined || this.#client === undefined)
+      throw new HooklineError("unavailable", this.#problem ?? `${this.#deps.name} is not connected`)
+    return this.#sendOn(this.#client, command, args)
+  }
+
+  /** Whether commands can be sent; if not, why. */
+  ready(): true | string {
+    return this.#problem ?? true
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#problem = `the connection to ${this.#deps.name} is closed`
+    clearTimeout(this.#timer)
+    this.#client?.close()
+  }
+
+  async #sendOn(client: RedisClient, command: string, args: string[]): Promise<unknown> {
+    try {
+      return await client.send(command, args)
+    } catch (cause) {
+      const problem = `${this.#deps.name} can't be used: ${(cause as Error).message}`
+      this.#fail(client, problem)
+      throw new HooklineError("unavailable", problem, { cause })
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const client = new RedisClient(this.#url, {
+      autoReconnect: false,
+      enableOfflineQueue: false,
+      connectionTimeout: CONNECT_MS,
+    })
+    this.#client = client
+    // it is no EventTarget
+    // oxlint-disable-next-line prefer-add-event-listener
+    client.onclose = (error) => this.#fail(client, `${this.#deps.name} can't be reached: ${error.message}`)
+    const silent = this.#failWhenSilent(client)
+    try {
+      await client.connect()
+      const send: RedisLink["send"] = (command, args) => this.#sendOn(client, command, args)
+      await send("EVAL", [WRITE, "1", PROBE, "1"])
+      await this.#deps.connected(send)
+    } catch (error) {
+      this.#fail(client, `${this.#deps.name} can't be reached: ${(error as Error).message}`)
+    } finally {
+      clearTimeout(silent)
+    }
+    if (this.#client !== client || this.#closed) return
+    this.#problem = undefined
+    this.#deps.log.info({ store: this.#deps.name }, "the Deduplicator's store is connected")
+    this.#probeLater(client)
+  }
+
+  #probeLater(client: RedisClient): void {
+    this.#timer = setTimeout(async () => {
+      const silent = this.#failWhenSilent(client)
+      try {
+        await this.#sendOn(client, "PING", [])
+        this.#probeLater(client)
+      } catch {
+        // the link is down, which was told
+      } finally {
+        clearTimeout(silent)
+      }
+    }, PROBE_EVERY_MS)
+  }
+
+  #failWhenSilent(client: RedisClient): Timer {
+    return setTimeout(() => this.#fail(client, `${this.#deps.name} does not answer`), SILENT_MS)
+  }
+
+  /** Lets go of a client, unless another one is there already. */
+  #fail(client: RedisClient, problem: string): void {
+    if (this.#client !== client || this.#closed) return
+    this.#client = undefined
+    if (this.#problem !== problem)
+      this.#deps.log.error({ store: this.#deps.name }, `the Deduplicator's store is down: ${problem}`)
+    this.#problem = problem
+    client.close()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#connect(), RETRY_MS)
+  }
+}

@@ -1,0 +1,20 @@
+import { pino } from "pino"
+import type { ComponentContext } from "../../src/components/component.ts"
+import { HooklineError } from "../../src/errors.ts"
+import { Metrics } from "../../src/telemetry/metrics.ts"
+
+/** The context of a component that is made by itself; what is not given and can't be made up fails when it is asked for. */
+export function componentContext(given: Partial<ComponentContext> = {}): ComponentContext {
+  const none = (): never => {
+    throw new HooklineError("internal", "this component is not expected to need a connection or a store")
+  }
+  return {
+    pipeline: "test",
+    log: pino({ level: "silent" }),
+    metrics: new Metrics().pipeline("test"),
+    connection: none,
+    deliveryTimeoutMs: 5000,
+    marks: none,
+    ...given,
+  }
+}

@@ -20,12 +20,15 @@ const CONNECT_MS = 1000
 const PROBE_EVERY_MS = 500
 /** A server that does not answer for so long is down. */
 const SILENT_MS = 1500
+const SECOND_LOOK_MS = 50
+/** Bun's client does not tell a refused password from a closed port. */
+const UNREACHABLE = "can't be reached, or refuses the user or password"
 const PROBE = "hookline:probe"
 const WRITE = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)"
 
 export interface LinkDependencies {
   readonly log: Logger
-  /** The server as people may read it: without user and password. */
+  /** The server as people may read it: without user and password. It is in the lines of the log already. */
   readonly name: string
   /** Called before the link counts as up, with what sends meanwhile. Rejects when it is not to be up yet. */
   readonly connected: (send: RedisLink["send"]) => Promise<void>
@@ -83,6 +86,7 @@ export class RedisLink {
   }
 
   async #connect(): Promise<void> {
+    const { name, log, connected } = this.#deps
     const client = new RedisClient(this.#url, {
       autoReconnect: false,
       enableOfflineQueue: false,
@@ -91,48 +95,53 @@ export class RedisLink {
     this.#client = client
     // it is no EventTarget
     // oxlint-disable-next-line prefer-add-event-listener
-    client.onclose = (error) => this.#fail(client, `${this.#deps.name} can't be reached: ${error.message}`)
-    const silent = this.#failWhenSilent(client)
+    client.onclose = () =>
+      this.#fail(client, `${name} ${this.#problem === undefined ? "closed the connection" : UNREACHABLE}`)
+    const answered = this.#failWhenSilent(client)
     try {
       await client.connect()
       const send: RedisLink["send"] = (command, args) => this.#sendOn(client, command, args)
       await send("EVAL", [WRITE, "1", PROBE, "1"])
-      await this.#deps.connected(send)
-    } catch (error) {
-      this.#fail(client, `${this.#deps.name} can't be reached: ${(error as Error).message}`)
+      await connected(send)
+    } catch {
+      // why a command failed was told before this
+      this.#fail(client, `${name} ${UNREACHABLE}`)
     } finally {
-      clearTimeout(silent)
+      answered()
     }
     if (this.#client !== client || this.#closed) return
     this.#problem = undefined
-    this.#deps.log.info({ store: this.#deps.name }, "the Deduplicator's store is connected")
+    log.info("the Deduplicator's store is connected")
     this.#probeLater(client)
   }
 
   #probeLater(client: RedisClient): void {
     this.#timer = setTimeout(async () => {
-      const silent = this.#failWhenSilent(client)
+      const answered = this.#failWhenSilent(client)
       try {
         await this.#sendOn(client, "PING", [])
         this.#probeLater(client)
       } catch {
         // the link is down, which was told
       } finally {
-        clearTimeout(silent)
+        answered()
       }
     }, PROBE_EVERY_MS)
   }
 
-  #failWhenSilent(client: RedisClient): Timer {
-    return setTimeout(() => this.#fail(client, `${this.#deps.name} does not answer`), SILENT_MS)
+  /** @returns what is to be called when it has answered */
+  #failWhenSilent(client: RedisClient): () => void {
+    const fail = (): void => this.#fail(client, `${this.#deps.name} does not answer`)
+    // an answer that came while this process did not run is read in between
+    let timer = setTimeout(() => (timer = setTimeout(fail, SECOND_LOOK_MS)), SILENT_MS)
+    return () => clearTimeout(timer)
   }
 
   /** Lets go of a client, unless another one is there already. */
   #fail(client: RedisClient, problem: string): void {
     if (this.#client !== client || this.#closed) return
     this.#client = undefined
-    if (this.#problem !== problem)
-      this.#deps.log.error({ store: this.#deps.name }, `the Deduplicator's store is down: ${problem}`)
+    if (this.#problem !== problem) this.#deps.log.error(`the Deduplicator's store is down: ${problem}`)
     this.#problem = problem
     client.close()
     clearTimeout(this.#timer)

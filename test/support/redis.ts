@@ -1,0 +1,80 @@
+import { RedisClient } from "bun"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { freePort } from "./http-server.ts"
+
+/** A Redis or Valkey that a test started and may break. It writes what it is told to disk, so that a start finds it. */
+export interface OwnRedis extends AsyncDisposable {
+  /** With the password, if any: `redis://:password@127.0.0.1:41234`. */
+  readonly url: string
+  /** Sends a command on a connection of its own. */
+  send(command: string, ...args: string[]): Promise<unknown>
+  kill(): Promise<void>
+  start(): Promise<void>
+  pause(): void
+  resume(): void
+}
+
+const SERVERS = ["redis-server", "valkey-server"]
+
+/** Whether `startRedis` can work here; if not, that is said loudly, or is an error with CI set. */
+export function hasRedis(): boolean {
+  if (SERVERS.some((name) => Bun.which(name) !== null)) return true
+  if (process.env.CI) throw new Error("with CI set the Redis tests may not be skipped; install redis-server")
+  process.stderr.write(`\n*** THE TESTS THAT NEED REDIS ARE SKIPPED: no ${SERVERS.join(" or ")} ***\n\n`)
+  return false
+}
+
+/** Starts a server of its own on a free port of 127.0.0.1. */
+export async function startRedis({ password }: { password?: string } = {}): Promise<OwnRedis> {
+  const folder = await mkdtemp(join(tmpdir(), "hookline-redis-"))
+  const port = await freePort()
+  const login = password === undefined ? "" : `:${encodeURIComponent(password)}@`
+  const url = `redis://${login}127.0.0.1:${port}`
+  const program = SERVERS.map((name) => Bun.which(name)).find((it) => it !== null)!
+  const durable = "--appendonly yes --appendfsync always --save"
+  const command = [
+    program,
+    ...`--port ${port} --bind 127.0.0.1 --dir ${folder} ${durable}`.split(" "),
+    "",
+    ...(password === undefined ? [] : ["--requirepass", password]),
+  ]
+  let server: Bun.Subprocess
+
+  const send = async (command: string, ...args: string[]): Promise<unknown> => {
+    const client = new RedisClient(url, { autoReconnect: false, enableOfflineQueue: false })
+    try {
+      await client.connect()
+      return (await client.send(command, args)) as unknown
+    } finally {
+      client.close()
+    }
+  }
+  const start = async (): Promise<void> => {
+    server = Bun.spawn(command, { stdout: "ignore", stderr: "inherit" })
+    for (;;) {
+      if (server.exitCode !== null) throw new Error(`${program} ended with ${server.exitCode}`)
+      const answer = await send("PING").catch(() => undefined)
+      if (answer === "PONG") return
+      await Bun.sleep(10)
+    }
+  }
+  const kill = async (): Promise<void> => {
+    server.kill("SIGKILL")
+    await server.exited
+  }
+  await start()
+  return {
+    url,
+    send,
+    kill,
+    start,
+    pause: () => server.kill("SIGSTOP"),
+    resume: () => server.kill("SIGCONT"),
+    async [Symbol.asyncDispose]() {
+      await kill()
+      await rm(folder, { recursive: true })
+    },
+  }
+}

@@ -12,7 +12,10 @@ const onGet = (answer: (request: RequestInfo) => HandshakeAnswer): Handshake => 
   byHeaders: (request) => (request.method === "GET" ? answer(request) : undefined),
 })
 
-/** @see https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests */
+/**
+ * @see https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests
+ * @see https://github.com/fbsamples/original-coast-clothing/blob/main/app.js for the 403
+ */
 export function meta({ verifyTokens }: HandshakeMeans): Handshake {
   const tests = verifyTokens.map(secretTest)
   return onGet((request) => {

@@ -15,6 +15,7 @@ const holds = ({ body }: Event, word: string): boolean =>
  *
  * @see https://docs.slack.dev/reference/events/url_verification
  * @see https://docs.slack.dev/interactivity/implementing-slash-commands
+ * @see https://github.com/slackapi/bolt-js/blob/main/src/receivers/HTTPModuleFunctions.ts for what is not signed
  */
 export function slack(): Handshake {
   return {
@@ -57,6 +58,7 @@ export function zoom({ secrets }: HandshakeMeans): Handshake {
  * Twitch: told by the body alone, since the header that says so is not signed.
  *
  * @see https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#responding-to-a-challenge-request
+ * @see https://github.com/twitchdev/twitch-cli/blob/main/internal/events/verify/subscription_verify.go
  */
 export function twitch(event: Event): HandshakeAnswer {
   if (!holds(event, '"challenge"')) return undefined

@@ -2,7 +2,7 @@ import { PublishError } from "../errors.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
 import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
-import { TOO_LARGE, verdictOf } from "./kafka-verdict.ts"
+import { MESSAGE_TOO_LARGE, verdictOf } from "./kafka-verdict.ts"
 
 /** A batch as it is sent, and sent again. Its bytes never change, so that the broker knows it by its sequence. */
 export interface Batch {
@@ -60,7 +60,7 @@ export class Partition {
       if (items.length === 0) return undefined
       const bytes = encodeBatch(items, this.#place(producerId), Date.now(), compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)
-      this.#isolate(items, true)
+      this.#isolate(items, MESSAGE_TOO_LARGE)
     }
   }
 
@@ -94,7 +94,7 @@ export class Partition {
       case "refused":
         if (batch.unsure) return this.giveUp()
         this.batch = undefined
-        if (verdict === "unfit") return this.#isolate(batch.items, TOO_LARGE.includes(errorCode))
+        if (verdict === "unfit") return this.#isolate(batch.items, errorCode)
         for (const waiting of batch.items) waiting.refuse(this.topic.refusal(errorCode))
     }
   }
@@ -131,9 +131,9 @@ export class Partition {
   }
 
   /** Finds the record that is to blame: alone it is refused; otherwise the next batch has half as many records. */
-  #isolate(items: readonly Waiting[], tooLarge: boolean): void {
+  #isolate(items: readonly Waiting[], errorCode: number): void {
     if (items.length === 1) {
-      items[0]!.refuse(tooLarge ? this.topic.tooLarge() : this.topic.unfit())
+      items[0]!.refuse(this.topic.unfit(errorCode))
       return
     }
     this.#maxRecords = Math.ceil(items.length / 2)

@@ -5,7 +5,15 @@ import { partitionOf } from "./kafka-murmur2.ts"
 import { Partition } from "./kafka-partition.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
 import { BATCH_HEADER_BYTES, type Compression } from "./kafka-records.ts"
-import { CLUSTER_NOT_ALLOWED, INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./kafka-verdict.ts"
+import {
+  CLUSTER_NOT_ALLOWED,
+  INVALID_TIMESTAMP,
+  INVALID_TOPIC,
+  MESSAGE_TOO_LARGE,
+  RECORD_LIST_TOO_LARGE,
+  TOPIC_NOT_ALLOWED,
+  UNKNOWN_TOPIC,
+} from "./kafka-verdict.ts"
 
 /** What a topic asks of the broker that it belongs to. */
 export interface TopicOwner {
@@ -142,8 +150,12 @@ export class Topic {
     return new PublishError("record_too_large", `the record is larger than topic ${this.name} takes`)
   }
 
-  unfit(): PublishError {
-    return new PublishError("refused", `topic ${this.name} does not take such a record`)
+  /** Why a single record is not taken. */
+  unfit(errorCode: number): PublishError {
+    if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE) return this.tooLarge()
+    const why =
+      errorCode === INVALID_TIMESTAMP ? "this machine's clock is too far from its own" : `error ${errorCode}`
+    return new PublishError("refused", `Kafka does not take the record into topic ${this.name}: ${why}`)
   }
 
   renewProducer(): void {

@@ -42,8 +42,10 @@ export function verdictOf(errorCode: number): Verdict {
 }
 
 /** Error codes that are acted on by name. */
-export const TOO_LARGE: readonly number[] = [10, 18]
 export const UNKNOWN_TOPIC = 3
+export const MESSAGE_TOO_LARGE = 10
 export const INVALID_TOPIC = 17
+export const RECORD_LIST_TOO_LARGE = 18
 export const TOPIC_NOT_ALLOWED = 29
 export const CLUSTER_NOT_ALLOWED = 31
+export const INVALID_TIMESTAMP = 32

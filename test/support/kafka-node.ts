@@ -104,6 +104,12 @@ export class KafkaNode {
     await this.#process?.exited
   }
 
+  /** SIGTERM: hands its partitions over, and waits until it is gone. */
+  async shutDown(): Promise<void> {
+    this.#process?.kill("SIGTERM")
+    await this.#process?.exited
+  }
+
   #file(name: string): string {
     return join(this.#folder, name)
   }

@@ -9,12 +9,15 @@ export interface Proxy extends AsyncDisposable {
   target: string | undefined
   /** Requests pass; the first answer is lost and the connection with it. New ones are refused. */
   loseAnswers(): void
+  /** Half of the next produce request passes, then both sides are reset; resolves when that has happened. */
+  cutProduce(): Promise<void>
   /** Everything passes again. */
   heal(): void
 }
 
 export async function openProxy(): Promise<Proxy> {
   let losing = false
+  let cutting: PromiseWithResolvers<void> | undefined
   const open = new Set<Socket>()
   const server = createServer((client) => {
     open.add(client)
@@ -29,7 +32,13 @@ export async function openProxy(): Promise<Proxy> {
     broker.on("error", () => client.destroy())
     broker.on("close", () => client.destroy())
     client.on("close", () => broker.destroy())
-    client.on("data", (bytes) => broker.write(bytes))
+    client.on("data", (bytes: Buffer) => {
+      if (cutting === undefined || !isProduce(bytes)) return void broker.write(bytes)
+      broker.write(bytes.subarray(0, bytes.length / 2), () => broker.resetAndDestroy())
+      client.resetAndDestroy()
+      cutting.resolve()
+      cutting = undefined
+    })
     broker.on("data", (bytes) => {
       if (losing) client.destroy()
       else client.write(bytes)
@@ -40,6 +49,7 @@ export async function openProxy(): Promise<Proxy> {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     target: undefined,
     loseAnswers: () => (losing = true),
+    cutProduce: () => (cutting ??= Promise.withResolvers()).promise,
     heal: () => (losing = false),
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()
@@ -48,3 +58,6 @@ export async function openProxy(): Promise<Proxy> {
   }
   return proxy
 }
+
+/** Whether what came begins with a produce request: length int32, API key int16 = 0. */
+const isProduce = (bytes: Buffer): boolean => bytes.length > 6 && bytes.readInt16BE(4) === 0

@@ -181,6 +181,17 @@ export async function createTopic(
   }
 }
 
+/** Where the partitions of a topic are: ids of the leader (-1: none) and of the replicas in sync. Node 0 has id 1. */
+export async function partitionsOf(
+  kafka: TestKafka,
+  topic: string,
+): Promise<readonly { readonly leader: number; readonly isr: readonly number[] }[]> {
+  const admin = openAdmin(kafka)
+  const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
+  await admin.close()
+  return topics.get(topic)!.partitions
+}
+
 /** The client library's own way to administer a cluster. To be closed. */
 export function openAdmin(kafka: TestKafka): Admin {
   return new Admin({

@@ -1,3 +1,4 @@
+import { steadyMs } from "../../src/steady-clock.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** A record as kcat, an independent client, reads it. */
@@ -36,6 +37,19 @@ export async function readWithKcat(kafka: TestKafka, topic: string): Promise<Kca
   const [bytes, complaint] = await Promise.all([kcat.stdout.bytes(), kcat.stderr.text()])
   if ((await kcat.exited) !== 0) throw new Error(`kcat could not read ${topic}: ${complaint}`)
   return [...parse(Buffer.from(bytes))].toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
+}
+
+/** Publishes a record again and again until it is taken, and resolves with the time of that, by the steady clock. */
+export async function takenFromKcat(kafka: TestKafka, topic: string, partition = 0): Promise<number> {
+  const settings = ["-X", "message.timeout.ms=1000", "-X", "socket.timeout.ms=1000", "-X", "topic.acks=all"]
+  const servers = kafka.bootstrapServers.join(",")
+  for (;;) {
+    const kcat = Bun.spawn(["kcat", "-P", "-b", servers, "-t", topic, "-p", `${partition}`, ...settings], {
+      stdin: new Blob(["probe\n"]),
+      stderr: "ignore",
+    })
+    if ((await kcat.exited) === 0) return steadyMs()
+  }
 }
 
 function* parse(bytes: Buffer): Generator<KcatRecord> {

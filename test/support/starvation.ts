@@ -1,4 +1,19 @@
+import { readFileSync } from "node:fs"
+
 const EVERY_MS = 5
+
+/**
+ * For how long, in milliseconds since its start, the machine let a process's main thread wait although it could have
+ * run; 0 where the system does not tell. The second number of /proc/<pid>/schedstat, in nanoseconds
+ * (https://docs.kernel.org/scheduler/sched-stats.html).
+ */
+export function withheldMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1").split(" ")[1]) / 1e6
+  } catch {
+    return 0
+  }
+}
 
 /** Watches for how long the machine, busy with others, did not let this process run: no fault of what is tested. */
 export class Starvation implements Disposable {

@@ -1,0 +1,57 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { steadyMs } from "../../src/steady-clock.ts"
+import { report } from "../support/fault-table.ts"
+import { compare, expectKept } from "../support/findings.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
+import { mountSmallDisk } from "../support/small-disk.ts"
+import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
+
+const DELIVERY_TIMEOUT_MS = 2000
+/** What is left of the disk when it is filled up from outside. */
+const LEFT_BYTES = 256 * 1024
+const BACK_WITHIN_MS = 2000
+
+const folder = temporaryFolder()
+const disk = mountSmallDisk(join(folder.path, "disk"))
+afterAll(() => {
+  disk?.[Symbol.dispose]()
+  folder[Symbol.dispose]()
+})
+
+describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
+  test("full, then with space again: nothing is lost or doubled, and it is written again within two seconds", async () => {
+    const directory = join(disk!.path, "log")
+    const topic = "webhooks"
+    const running = await startService({
+      folder: folder.path,
+      connection: `directory = ${directory}`,
+      topic,
+      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+    })
+    const senders = new NumberedSenders(serving(running))
+    await senders.many(300)
+    disk!.fill(LEFT_BYTES)
+    const full = await senders.first(({ answer }) => answer === 503)
+    await senders.first((it) => it.startedMs > full.answeredMs && it.answer === 503)
+    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(503)
+    const line = await running.logged(
+      ({ level, msg }) => level === "error" && msg.includes("can't be written"),
+    )
+    expect(line.msg).toEndWith(`the disk of ${directory} is full`)
+    disk!.free()
+    const freedMs = steadyMs()
+    const back = await senders.first((it) => isAcknowledged(it) && it.answeredMs > freedMs)
+    await senders.many(300)
+    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
+    await senders.stop()
+    await running.stop()
+
+    const findings = compare(senders.posted, await eventsInLog(directory, topic))
+    report("disk of the embedded log full", findings, back.answeredMs - freedMs)
+    expectKept(findings, DELIVERY_TIMEOUT_MS)
+    expect(findings.found).toBe(findings.acknowledged)
+    expect(back.answeredMs - freedMs).toBeLessThan(BACK_WITHIN_MS)
+  }, 60_000)
+})

@@ -1,0 +1,35 @@
+/**
+ * `npm run test:faults`: every fault scenario at its full length, then the table of what each of them did.
+ * `npm run test:faults -- --write` puts the table into docs/reliability.md as well.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { cpus } from "node:os"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { formatTable, type Row } from "../support/fault-table.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+
+const PAGE = join(import.meta.dir, "../../docs/reliability.md")
+const BEGIN = "<!-- the table: npm run test:faults -- --write -->\n"
+const END = "<!-- end of the table -->\n"
+
+const { values: flags } = parseArgs({ options: { write: { type: "boolean", default: false } } })
+using folder = temporaryFolder()
+const rowsFile = join(folder.path, "rows")
+const tests = Bun.spawn([process.execPath, "test", import.meta.dir], {
+  env: { ...process.env, HOOKLINE_FAULTS: "full", HOOKLINE_FAULTS_ROWS: rowsFile },
+  stdout: "inherit",
+  stderr: "inherit",
+})
+process.exitCode = await tests.exited
+
+const lines = existsSync(rowsFile) ? readFileSync(rowsFile, "utf8").trimEnd().split("\n") : []
+const table = formatTable(lines.map((line) => JSON.parse(line) as Row))
+process.stdout.write(`\n${table}\n`)
+if (flags.write && process.exitCode === 0) {
+  const page = readFileSync(PAGE, "utf8")
+  const [before, after] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)]
+  const [cpu] = cpus()
+  const machine = `Bun ${Bun.version}, ${cpus().length} cores of ${cpu?.model.trim()}, senders and brokers on the same cores:`
+  writeFileSync(PAGE, `${page.slice(0, before)}\n${machine}\n\n${table}\n${page.slice(after)}`)
+}

@@ -1,0 +1,53 @@
+import { appendFileSync } from "node:fs"
+import type { Findings } from "./findings.ts"
+
+/** Whether the scenarios have their full length (`npm run test:faults`) or a shortened one. */
+export const isFull = process.env.HOOKLINE_FAULTS === "full"
+
+/** A line of the table of `npm run test:faults`. */
+export interface Row extends Findings {
+  readonly scenario: string
+  /** From the broker taking requests again to the first acknowledgement; undefined: it was never gone. */
+  readonly backAfterMs: number | undefined
+}
+
+/** Prints a scenario's row, and keeps it for the table where one is made. */
+export function report(scenario: string, findings: Findings, backAfterMs?: number): void {
+  const row: Row = { scenario, ...findings, backAfterMs }
+  const words = COLUMNS.slice(1).map(({ title, cell }) => `${title} ${cell(row)}`)
+  process.stdout.write(`${scenario}: ${words.join(", ")}\n`)
+  const file = process.env.HOOKLINE_FAULTS_ROWS
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(row)}\n`)
+}
+
+interface Column {
+  readonly title: string
+  readonly cell: (row: Row) => string
+}
+
+const ms = (value: number): string => `${Math.round(value)}`
+
+const COLUMNS: readonly Column[] = [
+  { title: "scenario", cell: ({ scenario }) => scenario },
+  { title: "sent", cell: ({ sent }) => `${sent}` },
+  { title: "acknowledged", cell: ({ acknowledged }) => `${acknowledged}` },
+  { title: "found", cell: ({ found }) => `${found}` },
+  { title: "lost", cell: ({ lost }) => `${lost}` },
+  { title: "doubled", cell: ({ doubled }) => `${doubled}` },
+  { title: "longest wait ms", cell: ({ longestWaitMs }) => ms(longestWaitMs) },
+  { title: "back after ms", cell: ({ backAfterMs }) => (backAfterMs === undefined ? "" : ms(backAfterMs)) },
+]
+
+/** The rows as an aligned Markdown table. */
+export function formatTable(rows: readonly Row[]): string {
+  const lines = [
+    COLUMNS.map(({ title }) => title),
+    ...rows.map((row) => COLUMNS.map(({ cell }) => cell(row))),
+  ]
+  const widths = COLUMNS.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const rule = widths.map((width, column) => (column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`))
+  const [head, ...body] = lines.map((line) =>
+    line.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))),
+  )
+  return [head!, rule, ...body].map((line) => `| ${line.join(" | ")} |\n`).join("")
+}

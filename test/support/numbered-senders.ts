@@ -1,0 +1,118 @@
+import { steadyMs } from "../../src/steady-clock.ts"
+import { KeptConnection, type Answer } from "./kept-connection.ts"
+import { withheldMs } from "./starvation.ts"
+
+/** After which a sender tries again where nobody listens. */
+const REFUSED_PAUSE_MS = 20
+
+/** A numbered event and what became of it; times by the steady clock. */
+export interface Posted {
+  readonly number: number
+  /** Undefined: it has none. */
+  readonly key: string | undefined
+  readonly startedMs: number
+  readonly answeredMs: number
+  readonly answer: Answer
+  /** For how much of the wait the machine let neither the sender nor Hookline run. */
+  readonly withheldMs: number
+}
+
+/** Where events are posted, and the process that answers, if it stays the same. */
+export interface Target {
+  readonly url: string
+  readonly pid?: number
+}
+
+export interface Sending {
+  /** How many senders post events of a key of their own: k0, k1, …; 32 unless given. */
+  readonly keys?: number
+  /** How many post events without a key. */
+  readonly keyless?: number
+  /** Between an answer and the next event of a sender. */
+  readonly pauseMs?: number
+}
+
+/**
+ * Senders that post numbered events, `{"n":1,"k":"k0"}`, until stopped, each one after the other, and remember every
+ * answer. No number is posted twice: what is refused is not sent again. What could not be sent, since nobody listened, does
+ * not count.
+ */
+export class NumberedSenders {
+  readonly posted: Posted[] = []
+  readonly keys: readonly string[]
+  readonly #url: string
+  readonly #pid: number | undefined
+  readonly #pauseMs: number
+  readonly #working: readonly Promise<void>[]
+  #waiting: (() => void)[] = []
+  #next = 0
+  #stopped = false
+
+  constructor({ url, pid }: Target, { keys = 32, keyless = 0, pauseMs = 10 }: Sending = {}) {
+    this.#url = url
+    this.#pid = pid
+    this.#pauseMs = pauseMs
+    this.keys = Array.from({ length: keys }, (_, n) => `k${n}`)
+    const each = [...this.keys, ...Array.from({ length: keyless }, () => undefined)]
+    this.#working = each.map((key) => this.#work(key))
+  }
+
+  /** Resolves with the first event, answered already or later, that passes. */
+  async first(passes: (posted: Posted) => boolean): Promise<Posted> {
+    for (let seen = 0; ;) {
+      for (; seen < this.posted.length; seen++) if (passes(this.posted[seen]!)) return this.posted[seen]!
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+  }
+
+  /** Resolves with the first event that is posted from now on and acknowledged. */
+  acknowledged(passes: (posted: Posted) => boolean = () => true): Promise<Posted> {
+    const nowMs = steadyMs()
+    return this.first((it) => it.startedMs >= nowMs && isAcknowledged(it) && passes(it))
+  }
+
+  /** Resolves when so many more were acknowledged. */
+  async many(count: number): Promise<void> {
+    const fromMs = steadyMs()
+    let left = count
+    await this.first((it) => it.answeredMs >= fromMs && isAcknowledged(it) && --left === 0)
+  }
+
+  /** Posts one event, and remembers what became of it if it was sent. */
+  async post(
+    connection: KeptConnection,
+    { number, key }: Pick<Posted, "number" | "key">,
+    body: string,
+  ): Promise<Answer> {
+    const startedMs = steadyMs()
+    const withheldBeforeMs = this.#withheldMs()
+    const answer = await connection.post(body)
+    if (answer === "refused") return answer
+    const withheldMs = this.#withheldMs() - withheldBeforeMs
+    this.posted.push({ number, key, startedMs, answeredMs: steadyMs(), answer, withheldMs })
+    for (const wake of this.#waiting.splice(0)) wake()
+    return answer
+  }
+
+  /** Ends the load, and waits for every answer. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#working)
+  }
+
+  #withheldMs(): number {
+    return withheldMs(process.pid) + (this.#pid === undefined ? 0 : withheldMs(this.#pid))
+  }
+
+  async #work(key: string | undefined): Promise<void> {
+    using connection = new KeptConnection(this.#url)
+    while (!this.#stopped) {
+      const number = this.#next++
+      const answer = await this.post(connection, { number, key }, JSON.stringify({ n: number, k: key }))
+      await Bun.sleep(answer === "refused" ? REFUSED_PAUSE_MS : this.#pauseMs)
+    }
+  }
+}
+
+export const isAcknowledged = ({ answer }: Posted): boolean =>
+  typeof answer === "number" && answer >= 200 && answer < 300

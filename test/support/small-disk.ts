@@ -1,0 +1,35 @@
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+/** A file system of a few MiB that a test can fill. */
+export interface SmallDisk extends Disposable {
+  readonly path: string
+  /** Takes all space but so many bytes. */
+  fill(leftBytes: number): void
+  /** Gives the space back. */
+  free(): void
+  makeReadOnly(): void
+}
+
+/** Mounts a tmpfs on a folder, which is made. Undefined where that is not permitted, which is said loudly. */
+export function mountSmallDisk(path: string, mebibytes = 8): SmallDisk | undefined {
+  mkdirSync(path)
+  const mount = ["mount", "-t", "tmpfs", "-o", `size=${mebibytes}m`, "hookline-test", path]
+  if (process.platform !== "linux" || !Bun.spawnSync(mount, { stderr: "ignore" }).success) {
+    process.stderr.write(
+      "\n*** THE TESTS OF A FULL DISK ARE SKIPPED: mounting a tmpfs is not permitted ***\n\n",
+    )
+    return undefined
+  }
+  const ballast = join(path, "ballast")
+  return {
+    path,
+    fill(leftBytes) {
+      const { bavail, bsize } = statfsSync(path)
+      writeFileSync(ballast, Buffer.alloc(bavail * bsize - leftBytes))
+    },
+    free: () => rmSync(ballast),
+    makeReadOnly: () => void Bun.spawnSync(["mount", "-o", "remount,ro", path]),
+    [Symbol.dispose]: () => void Bun.spawnSync(["umount", "-l", path]),
+  }
+}

@@ -26,4 +26,4 @@ listen = off`,
   } finally {
     await running.stop()
   }
-})
+}, 30_000)

@@ -26,6 +26,8 @@ export interface Draft {
   readonly registry: readonly Component[]
   /** Absolute path that relative paths start from where there is no file. */
   readonly cwd: string
+  /** Told of each file that an option names to be read, as an absolute path. */
+  readonly reads?: ((file: string) => void) | undefined
 }
 
 /** What is to run. As far as the configuration tells, nothing in it is wrong. */
@@ -65,6 +67,7 @@ export function makePlan(draft: Draft): Plan {
     seed: section,
     given,
     baseDir,
+    reads: draft.reads,
   })
 
   const connections = new Map<string, ResolvedConnection>()

@@ -1,5 +1,5 @@
 // Hot path: every event passes here.
-import { oneOf, path } from "../config/options.ts"
+import { file, oneOf } from "../config/options.ts"
 import { Dropped, Rejected } from "../event.ts"
 import { findFlaw } from "../json/check.ts"
 import { loadSchema } from "../json/schema.ts"
@@ -15,7 +15,7 @@ export const Validator = defineComponent({
       default: "reject",
       doc: "What becomes of an invalid body: reject answers 400, drop answers as if it were accepted and publishes nothing.",
     }),
-    schema: path({
+    schema: file({
       optional: true,
       doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing.",
     }),

@@ -1,5 +1,5 @@
 import { suggest } from "../config/nearest.ts"
-import { custom, duration, oneOf, path, text, WrongValue } from "../config/options.ts"
+import { WrongValue, custom, duration, file, oneOf, text } from "../config/options.ts"
 import { PROVIDER_NAMES } from "../verify/providers.ts"
 
 const PROVIDER_FORM = "a provider or kind of docs/providers.md, such as stripe, github or hmac"
@@ -77,7 +77,7 @@ export const VERIFIER_OPTIONS = {
     optional: true,
     doc: "One or several; any may match, so that they can be rotated. The first one answers the handshake of x-twitter. One with a comma in it goes in double quotes.",
   }),
-  secret_file: path({
+  secret_file: file({
     optional: true,
     doc: "For asana and notion, which send the secret in their first request: a file that it is kept in. While the file is not there, the first such request makes it (anybody's: see that it is the provider's), and events are refused.",
   }),

@@ -6,6 +6,8 @@ export interface Surroundings {
   readonly env: { readonly [name: string]: string | undefined }
   /** Absolute path of the folder that relative paths start from: the configuration file's. */
   readonly baseDir: string
+  /** Told of each file that a value is taken from, as an absolute path, whether it can be read or not. */
+  readonly reads?: ((file: string) => void) | undefined
 }
 
 export interface Interpolated {
@@ -58,8 +60,8 @@ export function interpolate(
   return failed ? undefined : { text: result + rest, substituted }
 }
 
-function substitute(reference: string, { env, baseDir }: Surroundings): string | { wrong: string } {
-  if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), baseDir)
+function substitute(reference: string, { env, baseDir, reads }: Surroundings): string | { wrong: string } {
+  if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), { baseDir, reads })
   const [, name, otherwise] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(reference) ?? []
   if (name === undefined)
     return { wrong: `a \${ does not hold one of ${FORMS}; write $\${ for a literal \${` }
@@ -69,12 +71,15 @@ function substitute(reference: string, { env, baseDir }: Surroundings): string |
   return value ?? { wrong: `the environment has no ${name}; set it, or give a default: \${${name}:-default}` }
 }
 
-function fileText(path: string, baseDir: string): string | { wrong: string } {
+function fileText(
+  path: string,
+  { baseDir, reads }: Pick<Surroundings, "baseDir" | "reads">,
+): string | { wrong: string } {
   if (path === "") return { wrong: "${file:} misses a path; write ${file:/run/secrets/name}" }
+  const file = resolve(baseDir, path)
+  reads?.(file)
   try {
-    return new TextDecoder("utf-8", { fatal: true })
-      .decode(readFileSync(resolve(baseDir, path)))
-      .replace(/\r?\n$/, "")
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, "")
   } catch (error) {
     return { wrong: `the file ${path} ${whyUnreadable(error)}` }
   }

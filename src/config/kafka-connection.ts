@@ -1,6 +1,6 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { parseEndpoint } from "./endpoint.ts"
-import { list, oneOf, path, text } from "./options.ts"
+import { file, list, oneOf, text } from "./options.ts"
 import { defineSection, type Checking } from "./section.ts"
 
 /** A connection to Apache Kafka. Keys are named as librdkafka names them. */
@@ -24,15 +24,15 @@ export const KAFKA = defineSection({
     }),
     sasl_username: text({ optional: true, doc: "Required with a sasl protocol." }),
     sasl_password: text({ optional: true, secret: true, doc: "Required with a sasl protocol." }),
-    ssl_ca_location: path({
+    ssl_ca_location: file({
       optional: true,
       doc: "PEM file with the CAs that brokers' certificates are checked against, instead of the public ones.",
     }),
-    ssl_certificate_location: path({
+    ssl_certificate_location: file({
       optional: true,
       doc: "PEM file with the client's certificate, with `ssl_key_location`.",
     }),
-    ssl_key_location: path({
+    ssl_key_location: file({
       optional: true,
       doc: "PEM file with the client's private key, with `ssl_certificate_location`.",
     }),

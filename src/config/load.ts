@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { HooklineError } from "../errors.ts"
-import { whyUnreadable } from "./interpolate.ts"
+import { whyUnreadable, type Surroundings } from "./interpolate.ts"
 import { readSeed, type Seed } from "./seed.ts"
 
 /** The file that is read when none is named. */
@@ -12,17 +12,19 @@ const DEFAULT_FILE = "pipelines.conf"
  * is in the result.
  *
  * @param file as `-c` gives it
- * @param cwd absolute path of the folder that it is looked for from
+ * @param surroundings `cwd`: absolute path of the folder that it is looked for from; `reads`: told of each file that is
+ *   read, as an absolute path, whether it can be read or not
  * @throws HooklineError `no_input` when it can't be read, saying what to do
  */
 export function loadSeed(
   file: string | undefined,
-  { env, cwd }: { env: { readonly [name: string]: string | undefined }; cwd: string },
+  { env, cwd, reads }: Pick<Surroundings, "env" | "reads"> & { cwd: string },
 ): Seed {
   // An empty variable is as good as none, as in a shell's ${HOOKLINE_CONFIG:-}.
   const fromEnv = env.HOOKLINE_CONFIG === "" ? undefined : env.HOOKLINE_CONFIG
   const chosen = file ?? fromEnv ?? DEFAULT_FILE
   const path = resolve(cwd, chosen)
+  reads?.(path)
   let bytes
   try {
     bytes = readFileSync(path)
@@ -39,5 +41,5 @@ export function loadSeed(
       { cause: error },
     )
   }
-  return readSeed(bytes, chosen, { env, baseDir: dirname(path) })
+  return readSeed(bytes, chosen, { env, baseDir: dirname(path), reads })
 }

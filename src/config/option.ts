@@ -15,6 +15,8 @@ export interface Option<T> {
   readonly doc: string
   /** Never printed. */
   readonly secret: boolean
+  /** Whether the value is the path of a file whose content counts like an option. */
+  readonly isInput: boolean
 }
 
 export interface ParseContext {
@@ -44,6 +46,7 @@ export type Values<O extends OptionSet> = {
 interface Described {
   doc: string
   secret?: boolean
+  isInput?: boolean
 }
 interface WithDefault extends Described {
   /** As the file would spell it. */
@@ -73,6 +76,7 @@ export function custom<T, D extends Declared>(
     form,
     doc: declared.doc,
     secret: declared.secret ?? false,
+    isInput: declared.isInput ?? false,
   }
   return made as unknown as Parsed<T, D>
 }

@@ -197,3 +197,8 @@ export function path<D extends Declared>(declared: D): Parsed<string, D> {
     guard(form, fits),
   )
 }
+
+/** A path of a file that is read at start, and again at each reload. */
+export function file<D extends Declared>(declared: D): Parsed<string, D & { isInput: true }> {
+  return path({ ...declared, isInput: true })
+}

@@ -1,3 +1,4 @@
+import { resolve } from "node:path"
 import { enumerate, suggest } from "./nearest.ts"
 import { quote, WrongValue, type Option, type OptionSet, type Values } from "./option.ts"
 import type { Place, Problems } from "./problems.ts"
@@ -18,6 +19,8 @@ export interface Found {
   readonly given: Given | undefined
   /** Absolute path that relative paths of the file start from. */
   readonly baseDir: string
+  /** Told of each file that an option names to be read. */
+  readonly reads?: ((file: string) => void) | undefined
 }
 
 export interface Resolved<O extends OptionSet> {
@@ -79,6 +82,8 @@ export function resolveSection<O extends OptionSet>(
     }
   }
 
+  for (const file of inputsOf(section, values)) found.reads?.(file)
+
   const resolved = values as Partial<Values<O>>
   const isGiven = (key: string): boolean => given.has(key) || seed?.texts.has(key) === true
   section.check?.({ values: resolved, isGiven, wrong })
@@ -90,6 +95,12 @@ export function resolveSection<O extends OptionSet>(
     where,
     show: (key) => (isQuotable(key) ? quote(values[key]) : undefined),
   }
+}
+
+/** The files that a section's options name to be read, as absolute paths. */
+export function inputsOf(section: Section, values: { readonly [key: string]: unknown }): string[] {
+  const named = Object.entries(section.options).flatMap(([key, { isInput }]) => (isInput ? values[key] : []))
+  return named.flatMap((file) => (typeof file === "string" ? resolve(file) : []))
 }
 
 /** Reads a text of the file. A problem's message is free of what must not be printed; undefined: told before. */

@@ -6,7 +6,7 @@ import type { RequestLog } from "../telemetry/request-log.ts"
 import { methodNotAllowed, problem, rateLimited, REFUSALS, reply } from "./answer.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
-import type { InFlight } from "./in-flight.ts"
+import type { InFlight, Share } from "./in-flight.ts"
 import { ReceivedRequest, type Target } from "./received-request.ts"
 import type { Route } from "./route.ts"
 
@@ -67,9 +67,10 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     server: Bun.Server<undefined>,
     info: RequestInfo,
     decode: Decoder | undefined,
+    judged: Share | undefined,
   ): Promise<Response> => {
     const receivedAtMs = Date.now()
-    const share = inFlight.enter()
+    const share = inFlight.enter(judged)
     try {
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, share, limits)
@@ -93,6 +94,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     request: Request,
     server: Bun.Server<undefined>,
     info: RequestInfo,
+    judged?: Share,
   ): Response | Promise<Response> => {
     if (request.method !== "POST") return refuse(wrongMethod, info)
     const { headers } = request
@@ -103,7 +105,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     if (decode === "unknown") return refuse(REFUSALS.content_encoding, info)
     const waitS = rateLimit === undefined ? 0 : rateLimit.take()
     if (waitS > 0) return refuse(rateLimited(waitS), info)
-    return take(request, server, info, decode)
+    return take(request, server, info, decode, judged)
   }
 
   /** Has the pipeline judge first. It counts as in flight meanwhile, so that a drain waits for it. */
@@ -116,7 +118,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     try {
       const admission = await admit!(info)
       // what reads the body has entered by the time that this share is released
-      return admission === undefined ? read(request, server, info) : tell(admission)
+      return admission === undefined ? read(request, server, info, share) : tell(admission)
     } catch (error) {
       return fail(error, info)
     } finally {

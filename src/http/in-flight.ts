@@ -1,12 +1,15 @@
 /** What is being taken at the moment, over all routes: how many requests, and how many bytes are held of their bodies. */
 export class InFlight {
-  readonly #maxBytes: number
+  /** May be changed; below what is held, nothing is let in until enough of it is released. */
+  maxBytes: number
   #requests = 0
   #bytes = 0
   #whenNone: (() => void)[] = []
+  #era = new Era()
+  #earlier = Promise.resolve()
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
   }
 
   get requests(): number {
@@ -19,18 +22,32 @@ export class InFlight {
 
   /** Bytes that may still be held. */
   get freeBytes(): number {
-    return this.#maxBytes - this.#bytes
+    return this.maxBytes - this.#bytes
   }
 
   /** Bytes that may be held until less than half of all is free; negative when it is less. */
   get amplyFreeBytes(): number {
-    return this.freeBytes - this.#maxBytes / 2
+    return this.freeBytes - this.maxBytes / 2
   }
 
-  /** Counts a request in, until its share is released. */
-  enter(): Share {
+  /**
+   * Counts a request in, until its share is released.
+   *
+   * @param like the share that the same request has already
+   */
+  enter(like?: Share): Share {
+    const era = like?.era ?? this.#era
     this.#requests++
-    return new Share(this)
+    era.requests++
+    return new Share(this, era)
+  }
+
+  /** Begins a new era; resolves when all requests that entered before have left. */
+  turn(): Promise<void> {
+    const over = this.#era
+    this.#era = new Era()
+    this.#earlier = bothOf(this.#earlier, over.end())
+    return this.#earlier
   }
 
   /** Resolves as soon as there is no request. */
@@ -47,21 +64,43 @@ export class InFlight {
   }
 
   /** For Share. */
-  leave(bytes: number): void {
+  leave(bytes: number, era: Era): void {
     this.#bytes -= bytes
+    era.leave()
     if (--this.#requests > 0) return
     for (const resolve of this.#whenNone.splice(0)) resolve()
   }
 }
 
+/** The time between two changes of what requests are answered by. */
+class Era {
+  requests = 0
+  #ended: (() => void) | undefined
+
+  /** Resolves when its last request has left. No other may enter, but on behalf of one that is there. */
+  end(): Promise<void> {
+    if (this.requests === 0) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#ended = resolve
+    return promise
+  }
+
+  leave(): void {
+    if (--this.requests === 0) this.#ended?.()
+  }
+}
+
 /** What one request holds. */
 export class Share {
+  /** When the request came. */
+  readonly era: Era
   readonly #of: InFlight
   #bytes = 0
   #released = false
 
-  constructor(of: InFlight) {
+  constructor(of: InFlight, era: Era) {
     this.#of = of
+    this.era = era
   }
 
   get freeBytes(): number {
@@ -84,6 +123,11 @@ export class Share {
   /** The request is answered and nothing is held for it any more. To be called once. */
   release(): void {
     this.#released = true
-    this.#of.leave(this.#bytes)
+    this.#of.leave(this.#bytes, this.era)
   }
+}
+
+async function bothOf(a: Promise<void>, b: Promise<void>): Promise<void> {
+  await a
+  await b
 }

@@ -2,22 +2,35 @@ import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
 import { InFlight } from "./in-flight.ts"
+import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering } from "./listener.ts"
 import { PathTable } from "./path-table.ts"
-import { ReceivedRequest, targetOf } from "./received-request.ts"
+import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import { readTls } from "./tls.ts"
 
-export interface ServerOptions extends Pick<EndpointDeps, "log" | "metrics"> {
-  /** Bytes of bodies that may be held at once, over all routes. */
+/** What holds for all routes. */
+export interface Limits {
+  /** Bytes of bodies that may be held at once. */
   readonly maxInFlightBytes: number
   /** How long a body may take after its header section. */
   readonly bodyTimeoutMs: number
 }
 
+export type ServerOptions = Limits & Pick<EndpointDeps, "log" | "metrics">
+
 /** The listeners of all routes. */
 export interface Servers {
   /** Where each route listens, with the port that is bound: `http://127.0.0.1:8080`, in the order of the routes. */
   readonly urls: readonly string[]
+  /**
+   * Takes other routes and limits. Listeners that are wanted again stay as they are, new ones are opened first. Requests
+   * that are under way end on the route that they began on; requests that come later, on open connections too, are
+   * answered by the new routes.
+   *
+   * @returns resolves when all requests that began before have ended
+   * @throws HooklineError as `openServers`; nothing is changed then
+   */
+  change(routes: readonly Route[], limits: Limits): Promise<void>
   /**
    * Stops accepting, finishes what was accepted, closes everything, what is not finished after the time given too.
    * Meanwhile new requests on open connections are answered 503.
@@ -28,41 +41,79 @@ export interface Servers {
 }
 
 /**
- * How long a kept-alive connection may be idle: longer than the usual minute of load balancers, so that they are the
- * ones that close. Bun counts in steps of 4 s.
- *
- * The time for a header section is Bun's own: 8 to 12 s after a connection's first byte whatever is set and however the
- * bytes drip; on a kept-alive connection this idle time, counted from the answer before. Bun closes without an answer.
- */
-const IDLE_TIMEOUT_S = 75
-
-/**
  * Listens for webhooks. Routes of one host and port share a listener; each with port 0 has its own.
  *
  * @throws HooklineError `listen` naming host and port when one can't be listened on, `config` for TLS files that are
  *   not right or routes that can't share a listener; no listener is left open then
  */
-export function openServers(routes: readonly Route[], options: ServerOptions): Servers {
-  const inFlight = new InFlight(options.maxInFlightBytes)
+export function openServers(first: readonly Route[], { log, metrics, ...limits }: ServerOptions): Servers {
+  const inFlight = new InFlight(limits.maxInFlightBytes)
   let draining = false
-  const deps = { ...options, inFlight, idleTimeoutS: IDLE_TIMEOUT_S, draining: () => draining }
+  let routes: readonly Route[] = []
+  let listeners: ReadonlyMap<string, Listener> = new Map()
+  /** Without a route any more; they finish what they have. */
+  const ending = new Set<Listener>()
 
-  const servers = new Map<Route, Bun.Server<undefined>>()
+  const stop = async (listener: Listener, now: boolean): Promise<void> => {
+    ending.add(listener)
+    await listener.stop(now)
+    ending.delete(listener)
+  }
   const stopAll = async (now: boolean): Promise<void> => {
-    await Promise.all([...new Set(servers.values())].map((server) => server.stop(now)))
+    await Promise.all([...listeners.values(), ...ending].map((listener) => stop(listener, now)))
   }
-  try {
-    for (const group of groupByListener(routes)) {
-      const server = listen(group, deps)
-      for (const route of group) servers.set(route, server)
+
+  const change: Servers["change"] = (next, { maxInFlightBytes, bodyTimeoutMs }) => {
+    const deps = {
+      log,
+      metrics,
+      inFlight,
+      bodyTimeoutMs,
+      idleTimeoutS: IDLE_TIMEOUT_S,
+      draining: () => draining,
     }
-  } catch (error) {
-    void stopAll(true)
-    throw error
+    const open = new Map<string, Listener>()
+    const undo: (() => void)[] = []
+    const redo: (() => void)[] = []
+    try {
+      for (const [key, group] of Map.groupBy(next, keyOf)) {
+        const tls = readTls(group[0]!)
+        const answering = answeringOf(group, deps)
+        const known = listeners.get(key)
+        if (known === undefined) {
+          const isShared = [...listeners.values()].some(({ port }) => port === group[0]!.port)
+          const listener = new Listener(group[0]!, tls, answering, isShared)
+          undo.push(() => void listener.stop(true))
+          open.set(key, listener)
+        } else {
+          const { takeOver, giveUp } = known.prepare(tls)
+          undo.push(giveUp)
+          redo.push(takeOver, () => known.answer(answering))
+          open.set(key, known)
+        }
+      }
+    } catch (error) {
+      for (const step of undo) step()
+      throw error
+    }
+    for (const step of redo) step()
+    for (const [key, listener] of listeners) {
+      if (open.has(key)) continue
+      listener.answer(answeringOf([], deps))
+      void stop(listener, false)
+    }
+    inFlight.maxBytes = maxInFlightBytes
+    listeners = open
+    routes = next
+    return inFlight.turn()
   }
+  void change(first, limits)
 
   return {
-    urls: routes.map((route) => servers.get(route)!.url.origin),
+    get urls() {
+      return routes.map((route) => listeners.get(keyOf(route))!.url)
+    },
+    change,
     async drain(timeoutMs) {
       draining = true
       const closed = stopAll(false)
@@ -78,48 +129,27 @@ export function openServers(routes: readonly Route[], options: ServerOptions): S
   }
 }
 
-function groupByListener(routes: readonly Route[]): Iterable<readonly Route[]> {
-  return Map.groupBy(routes, (route) => (route.port === 0 ? route : nameOf(route))).values()
-}
+/** What tells listeners apart. */
+const keyOf = (route: Route): string =>
+  route.port === 0 ? `${route.pipeline} on ${route.host}` : nameOf(route)
 
-const nameOf = ({ host, port }: Route): string =>
-  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
-
-function listen(routes: readonly Route[], deps: EndpointDeps): Bun.Server<undefined> {
-  const first = routes[0]!
+function answeringOf(routes: readonly Route[], deps: EndpointDeps): Answering {
   const endpoints = new PathTable<Endpoint>()
   for (const route of routes) {
+    const first = routes[0]!
     const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${nameOf(route)}`
     if (!Bun.deepEquals(route.tls, first.tls))
       throw new HooklineError("config", `${at}, but not their TLS settings`)
     if (!endpoints.add(route.path, makeEndpoint(route, deps)))
       throw new HooklineError("config", `several pipelines have the path ${route.path} on ${nameOf(route)}`)
   }
-  const tls = readTls(first)
-  const elsewhere = refuseUnknownPaths(deps)
-  try {
-    return Bun.serve({
-      hostname: first.host,
-      port: first.port,
-      ...(tls === undefined ? {} : { tls }),
-      idleTimeout: IDLE_TIMEOUT_S,
-      // the limits are the endpoints' own; Bun would answer 413 without a problem document
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      development: false,
-      fetch(request, server) {
-        const target = targetOf(request.url)
-        return (endpoints.find(target.path) ?? elsewhere)(request, server, target)
-      },
-      error(error) {
-        const line = { err: error, pipeline: undefined, reason: REFUSALS.internal.reason }
-        deps.log.write("error", line, "a request was not answered because of a fault")
-        return problem(REFUSALS.internal, false)
-      },
-    })
-  } catch (error) {
-    throw new HooklineError("listen", `can't listen on ${nameOf(first)}: ${reasonOf(error)}`, {
-      cause: error,
-    })
+  return {
+    endpoints,
+    elsewhere: refuseUnknownPaths(deps),
+    failed(error) {
+      const line = { err: error, pipeline: undefined, reason: REFUSALS.internal.reason }
+      deps.log.write("error", line, "a request was not answered because of a fault")
+    },
   }
 }
 
@@ -131,15 +161,4 @@ function refuseUnknownPaths({ metrics, log }: EndpointDeps): Endpoint {
     logRefusal(log, undefined, REFUSALS.unknown_path, info)
     return problem(REFUSALS.unknown_path, false)
   }
-}
-
-const LISTEN_FAILURES: { readonly [code: string]: string } = {
-  EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
-  EACCES: "no permission; ports below 1024 want root or CAP_NET_BIND_SERVICE",
-  EADDRNOTAVAIL: "the host is not an address of this machine",
-}
-
-function reasonOf(error: unknown): string {
-  const { code = "", message } = error as NodeJS.ErrnoException
-  return LISTEN_FAILURES[code] ?? message
 }

@@ -163,7 +163,7 @@ test("pipelines share a port by path: the exact one before the longest prefix", 
 })
 
 test("routes of several ports each listen on their own", async () => {
-  await using it = serve([{}, { path: "/other" }])
+  await using it = serve([{}, { pipeline: "others", path: "/other" }])
   const [first, second] = it.servers.urls
   expect(first).not.toBe(second)
   expect((await send(`${first}/webhook`)).status).toBe(200)

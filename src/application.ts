@@ -1,6 +1,8 @@
+import type { Changes } from "./changes.ts"
 import type { Configured } from "./components/component.ts"
 import { components } from "./components/registry.ts"
 import type { ADMIN } from "./config/admin.ts"
+import { stampOf } from "./config/file-stamp.ts"
 import { loadSeed } from "./config/load.ts"
 import type { Values } from "./config/options.ts"
 import type { Seed } from "./config/seed.ts"
@@ -9,7 +11,7 @@ import type { ConnectionSpec } from "./connection.ts"
 import { HooklineError } from "./errors.ts"
 import type { Processor } from "./event.ts"
 import { makePlan, type ComposedPipeline, type Plan } from "./plan.ts"
-import { runPlan, type Running } from "./running.ts"
+import { PlanRunner, type Running } from "./running.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`; durations in milliseconds, sizes in bytes. */
@@ -42,17 +44,26 @@ export class Pipeline implements ComposedPipeline {
   }
 }
 
+/** Reads the configuration file. `reads` is told of each file that is read on the way, as an absolute path. */
+type ReadSeed = (reads: (file: string) => void) => Seed
+
 /** Registers connections and pipelines, and runs them: the same calls that the command line makes. */
 export class Application {
   readonly #options: ApplicationOptions
-  readonly #seed: Seed | undefined
+  readonly #readSeed: ReadSeed | undefined
+  #seed: Seed | undefined
+  readonly #inputs = new Map<string, string>()
   readonly #connections = new Map<string, ConnectionSpec["given"]>()
   readonly #pipelines: ComposedPipeline[] = []
-  #running: Running | undefined
+  #running: PlanRunner | undefined
+  #reloading: Promise<void> | undefined
+  #nextReload: Promise<Changes> | undefined
 
-  constructor(options: ApplicationOptions = {}, seed?: Seed) {
+  /** @param readSeed reads the configuration file; undefined: there is none */
+  constructor(options: ApplicationOptions = {}, readSeed?: ReadSeed) {
     this.#options = options
-    this.#seed = seed
+    this.#readSeed = readSeed
+    this.#seed = readSeed?.(recordIn(this.#inputs))
   }
 
   /**
@@ -62,11 +73,12 @@ export class Application {
    * @throws HooklineError `no_input` when it can't be read; what is wrong in it is told by `plan` and `start`
    */
   static fromFile(file?: string, options: ApplicationOptions = {}): Application {
-    return new Application(options, loadSeed(file, { env: process.env, cwd: process.cwd() }))
+    const cwd = process.cwd()
+    return new Application(options, (reads) => loadSeed(file, { env: process.env, cwd, reads }))
   }
 
   /**
-   * Registers a connection under the id that sinks name it by. It is opened at `start`.
+   * Registers a connection under the id that sinks name it by. It is opened at `start`, or by the next `reload`.
    *
    * @throws HooklineError `config` when the id is taken
    */
@@ -77,7 +89,7 @@ export class Application {
     return this
   }
 
-  /** Adds a pipeline, to run at `start`. */
+  /** Adds a pipeline, to run at `start`, or from the next `reload` on. */
   addPipeline(pipeline: Pipeline): this {
     this.#pipelines.push(pipeline)
     return this
@@ -89,15 +101,15 @@ export class Application {
    * @throws HooklineError `config` with everything that is wrong, a line each
    */
   plan(): Plan {
-    return makePlan({
-      seed: this.#seed,
-      connections: this.#connections,
-      pipelines: this.#pipelines,
-      admin: this.#options.admin ?? (this.#seed === undefined ? { listen: "off" } : undefined),
-      service: this.#options.service,
-      registry: components,
-      cwd: process.cwd(),
-    })
+    return this.#plan(this.#seed, recordIn(this.#inputs))
+  }
+
+  /**
+   * The files that the configuration was read from, and those that it names to be read, as absolute paths, each with a
+   * stamp of when it was read, see file-stamp.ts.
+   */
+  get inputs(): ReadonlyMap<string, string> {
+    return this.#inputs
   }
 
   /**
@@ -108,8 +120,30 @@ export class Application {
    */
   async start(): Promise<Running> {
     if (this.#running !== undefined) throw new HooklineError("usage", "the application is started already")
-    this.#running = await runPlan(this.plan())
+    this.#running = await PlanRunner.start(this.plan())
     return this.#running
+  }
+
+  /**
+   * Reads the configuration file again, with all that it names, checks it whole, and changes to it without a request that
+   * is refused or lost. What is registered and added by now is taken too. What is equal stays open as it is.
+   *
+   * One reload at a time: a call during one has its turn after it, and further ones join that.
+   *
+   * @returns what has changed, by name
+   * @throws HooklineError `config`, `no_input`, `listen`, `log_locked`, `log_io`: the log says what is wrong, and nothing
+   *   has changed. `usage`: it is not started. `closing`: it is stopping.
+   */
+  reload(): Promise<Changes> {
+    const running = this.#running
+    if (running === undefined)
+      return Promise.reject(new HooklineError("usage", "the application is not started"))
+    if (this.#nextReload !== undefined) return this.#nextReload
+    if (this.#reloading === undefined) return this.#reload(running)
+    return (this.#nextReload = this.#reloading.then(() => {
+      this.#nextReload = undefined
+      return this.#reload(running)
+    }))
   }
 
   /**
@@ -120,4 +154,43 @@ export class Application {
     await this.#running?.stop()
     this.#running = undefined
   }
+
+  async #reload(running: PlanRunner): Promise<Changes> {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    this.#reloading = ended
+    const inputs = new Map<string, string>()
+    const reads = recordIn(inputs)
+    let seed = this.#seed
+    try {
+      const changes = await running.reload(() => this.#plan((seed = this.#readSeed?.(reads)), reads))
+      this.#seed = seed
+      this.#inputs.clear()
+      return changes
+    } finally {
+      // of one that failed, the files that may put it right count as well
+      for (const [file, stamp] of inputs) this.#inputs.set(file, stamp)
+      this.#reloading = undefined
+      end()
+    }
+  }
+
+  #plan(seed: Seed | undefined, reads: (file: string) => void): Plan {
+    return makePlan({
+      seed,
+      connections: this.#connections,
+      pipelines: this.#pipelines,
+      admin: this.#options.admin ?? (seed === undefined ? { listen: "off" } : undefined),
+      service: this.#options.service,
+      registry: components,
+      cwd: process.cwd(),
+      reads,
+    })
+  }
 }
+
+/** Makes what is told of each file before it is read; the first time counts. */
+const recordIn =
+  (inputs: Map<string, string>) =>
+  (file: string): void => {
+    if (!inputs.has(file)) inputs.set(file, stampOf(file))
+  }

@@ -27,16 +27,22 @@ program
   .command("run", { isDefault: true })
   .description("run the pipelines of the configuration file until SIGTERM or SIGINT (also without a command)")
   .addOption(config())
+  .option("-w, --watch", "reload when the configuration file changes, or a file that it names", false)
   .addHelpText(
     "after",
     `
+SIGHUP reloads: the file is read again, with the secrets, certificates and schemas that it names, checked whole, and
+takes over without a request that is refused or lost. When anything is wrong the log says what, and nothing changes.
+
 SIGTERM and SIGINT stop it in order: nothing new is accepted, what was accepted is answered and published within
 drain_timeout, and it exits 0. A second signal ends it at once.
 
 Exit status: 0 after an orderly stop, 64 for a wrong command line, 66 for a file that can't be read, 69 for a port in use
 or a log that another process writes to, 70 for a fault, 74 for a disk that fails, 78 for a wrong configuration.`,
   )
-  .action(async (options: { config?: string }) => (await import("./commands/run.ts")).run(options.config))
+  .action(async (options: { config?: string; watch: boolean }) =>
+    (await import("./commands/run.ts")).run(options.config, { watches: options.watch }),
+  )
 
 program
   .command("check")

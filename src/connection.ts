@@ -5,8 +5,10 @@ import { openKafkaReader } from "./brokers/kafka-reader.ts"
 import { openKafka } from "./brokers/kafka.ts"
 import type { Connection } from "./config/connection.ts"
 import type { EMBEDDED } from "./config/embedded-connection.ts"
-import type { KAFKA } from "./config/kafka-connection.ts"
+import { fingerprints } from "./config/fingerprint.ts"
+import { KAFKA } from "./config/kafka-connection.ts"
 import type { Values } from "./config/options.ts"
+import { inputsOf } from "./config/resolve.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { ConnectionMetrics } from "./telemetry/metrics.ts"
 
@@ -25,14 +27,37 @@ export function EmbeddedConnection(given: Partial<Values<(typeof EMBEDDED)["opti
   return { given }
 }
 
-/** Opens the broker that a connection names, to publish to. Does not wait for it to be reachable. */
-export function openBroker(
+/** A connection that is open, to publish to. */
+export interface OpenConnection {
+  readonly broker: Broker
+  /** Takes those options that an open connection can take. */
+  readonly adjust: (connection: Connection) => void
+}
+
+/** Opens a connection, to publish to. Does not wait for its broker to be reachable. */
+export function openConnection(
   connection: Connection,
   deps: { log: Logger; metrics: ConnectionMetrics },
-): Broker {
-  return connection.kind === "kafka"
-    ? openKafka(connection.values, deps)
-    : openEmbedded(connection.values, deps)
+): OpenConnection {
+  if (connection.kind === "kafka") return { broker: openKafka(connection.values, deps), adjust() {} }
+  const broker = openEmbedded(connection.values, deps)
+  return {
+    broker,
+    adjust({ kind, values }) {
+      if (kind === "embedded") broker.retain(values)
+    },
+  }
+}
+
+/**
+ * What makes a connection another one, which has to be opened anew: its name and what it is made for. An embedded log has
+ * one writer, whatever the id under which it is registered.
+ */
+export function identityOf(id: string, connection: Connection): { name: string; wants: unknown } {
+  if (connection.kind === "embedded")
+    return { name: `embedded log ${connection.values.directory}`, wants: undefined }
+  const { delivery_timeout: _, ...values } = connection.values
+  return { name: `connection ${id}`, wants: [values, fingerprints(inputsOf(KAFKA, values))] }
 }
 
 /** Opens the log that a connection names, to read from. */

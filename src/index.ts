@@ -24,6 +24,7 @@ export {
   type Publisher,
   type RequestInfo,
 } from "./event.ts"
+export type { Changes } from "./changes.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
 export type { Receipt, Record, RecordHeader } from "./record.ts"
 export type { Listening, Running } from "./running.ts"

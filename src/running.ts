@@ -1,20 +1,12 @@
 import { openAdmin } from "./admin/server.ts"
-import type { Broker } from "./brokers/broker.ts"
-import type { ComponentContext, ComponentKind, Made } from "./components/component.ts"
-import type { Connection } from "./config/connection.ts"
-import { DEFAULT_DELIVERY_TIMEOUT_MS } from "./config/delivery-timeout.ts"
-import { openBroker } from "./connection.ts"
-import { locate } from "./dedupe/location.ts"
-import { MarkStores } from "./dedupe/mark-stores.ts"
+import { holdPipeline, type Built, type Usable } from "./build.ts"
+import { changesOf, describeChanges, type Changes, type Snapshot } from "./changes.ts"
+import { identityOf, openConnection, type OpenConnection } from "./connection.ts"
 import { HooklineError } from "./errors.ts"
-import type { Processor } from "./event.ts"
-import { isLoopback } from "./config/endpoint.ts"
-import type { Route } from "./http/route.ts"
-import { openServers } from "./http/server.ts"
-import { composePipeline } from "./pipeline.ts"
-import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
-import { verifiedFrom } from "./plan/verified.ts"
-import { openLog, type Logger } from "./telemetry/log.ts"
+import { Holdings, type Changeover } from "./holdings.ts"
+import { openServers, type Limits, type Servers } from "./http/server.ts"
+import type { Plan } from "./plan.ts"
+import { openLog, type Logger, type OpenLog } from "./telemetry/log.ts"
 import { Metrics } from "./telemetry/metrics.ts"
 import { RequestLog } from "./telemetry/request-log.ts"
 
@@ -33,160 +25,233 @@ export interface Running {
   stop(): Promise<void>
 }
 
+/** What a plan has open. */
+interface Generation extends Snapshot {
+  readonly connections: ReadonlyMap<string, OpenConnection>
+  readonly pipelines: ReadonlyMap<string, Built>
+}
+
 /**
- * Opens everything that a plan names: connections, pipelines, listeners, in this order, so that nobody is let in before
- * there is somewhere to go.
+ * Runs one plan after another.
  *
- * @throws HooklineError when a part can't be opened; those before it are closed again
+ * A change of plans is one turn of the event loop: all that is new is opened first, then everything takes over at once,
+ * so that each request is taken by the one plan or the other, whole. What fails on the way is closed again, and the plan
+ * before goes on. Afterwards what is not wanted any more is closed, when the events that began before have ended.
  */
-export async function runPlan(plan: Plan): Promise<Running> {
-  const { service } = plan
-  const log = openLog({ level: service.log_level, format: service.log_format })
-  const requestLog = new RequestLog(log)
-  const metrics = new Metrics()
-  const brokers = new Map<string, Broker>()
-  const stores = new MarkStores(log)
-  // What the brokers still publish is still to be marked.
-  const closeAll = async (): Promise<void> => {
-    await Promise.all([...brokers.values()].map((broker) => broker.close()))
-    await stores.close()
+export class PlanRunner implements Running {
+  readonly log: Logger
+  readonly #setLevel: OpenLog["setLevel"]
+  readonly #requestLog: RequestLog
+  readonly #metrics = new Metrics()
+  readonly #holdings: Holdings
+  #servers: Servers | undefined
+  #generation: Generation | undefined
+  #stopped: Promise<void> | undefined
+
+  private constructor({ service }: Plan) {
+    const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
+    this.log = log
+    this.#setLevel = setLevel
+    this.#requestLog = new RequestLog(log)
+    this.#holdings = new Holdings((name, error) => log.error({ err: error }, `${name} could not be closed`))
   }
 
-  try {
-    for (const [id, connection] of plan.connections) {
-      const deps = { log: log.child({ connection: id }), metrics: metrics.connection(id) }
-      brokers.set(id, openBroker(connection, deps))
-    }
-    const routes = plan.pipelines.map((pipeline) =>
-      build(pipeline, { plan, brokers, stores, metrics, log, requestLog }),
-    )
-    const servers = openServers(routes, {
-      maxInFlightBytes: service.max_in_flight_bytes,
-      bodyTimeoutMs: service.body_timeout,
-      log: requestLog,
-      metrics: (id) => metrics.pipeline(id),
+  /**
+   * Opens everything that a plan names.
+   *
+   * @throws HooklineError when a part can't be opened; those before it are closed again
+   */
+  static async start(plan: Plan): Promise<PlanRunner> {
+    const runner = new PlanRunner(plan)
+    await runner.#take(plan)
+    runner.#metrics.configuration.started()
+    runner.#metrics.observe({
+      inFlight: () => runner.#servers!.inFlight(),
+      connections: () => readiness(runner.#problems()),
+      stores: () => readiness(runner.#storeProblems()),
     })
+    return runner
+  }
 
-    let stopped: Promise<void> | undefined
-    const problems = (): Iterable<readonly [string, string | undefined]> =>
-      [...brokers].map(([id, broker]) => {
-        const ready = broker.ready()
-        return [id, ready === true ? undefined : ready] as const
-      })
-    const storeProblems = (): Iterable<readonly [string, string | undefined]> => stores.problems()
-    metrics.observe({
-      inFlight: () => servers.inFlight(),
-      connections: () => [...problems()].map(([id, problem]) => [id, problem === undefined] as const),
-      stores: () => [...storeProblems()].map(([name, problem]) => [name, problem === undefined] as const),
-    })
-    let admin
+  get listening(): readonly Listening[] {
+    return listeningOf(this.#generation, this.#servers)
+  }
+
+  /**
+   * Changes to another plan, and tells the log and the metrics what became of it.
+   *
+   * @param read gives the plan
+   * @throws HooklineError what is wrong with the plan or can't be opened; nothing is changed then
+   */
+  async reload(read: () => Plan): Promise<Changes> {
+    // what is being closed may be wanted back, and one alone can have it open
+    await this.#holdings.settled()
+    if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
+    const startedMs = performance.now()
+    const before = this.#generation!
+    const { listening } = this
     try {
-      const status = {
-        connections: problems,
-        stores: storeProblems,
-        draining: () => stopped !== undefined,
-        metrics: () => metrics.expose(),
-      }
-      admin = plan.admin.listen === "off" ? undefined : openAdmin(plan.admin.listen, plan.admin.token, status)
+      await this.#take(read())
     } catch (error) {
-      await servers.drain(0)
+      this.#metrics.configuration.failed()
+      this.#tellProblems(error)
+      this.log.error("not reloaded: nothing has changed")
       throw error
     }
+    this.#metrics.configuration.took()
+    const changes = changesOf(before, this.#generation!)
+    this.#tellListening(listening)
+    const { log_format: format } = before.plan.service
+    if (changes.service.includes("log_format"))
+      this.log.warn({ log_format: format }, "[service] log_format takes effect with a restart")
+    const durationMs = Math.round(performance.now() - startedMs)
+    this.log.info({ ...describeChanges(changes), duration_ms: durationMs }, "reloaded")
+    return changes
+  }
 
-    const listening = routes.map(({ pipeline, path }, i) => ({ pipeline, url: servers.urls[i]! + path }))
-    for (const it of listening) log.info(it, "listening")
-    if (admin !== undefined) log.info({ url: admin.url }, "admin listening")
-    return {
-      log,
-      listening,
-      stop: () =>
-        (stopped ??= (async () => {
-          log.info({ drain_timeout_ms: service.drain_timeout, ...servers.inFlight() }, "stopping")
-          await servers.drain(service.drain_timeout)
-          await closeAll()
-          await admin?.close()
-          requestLog.flush()
-          log.info("stopped")
-        })()),
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
+    const { drain_timeout: drainTimeoutMs } = this.#generation!.plan.service
+    this.log.info({ drain_timeout_ms: drainTimeoutMs, ...this.#servers!.inFlight() }, "stopping")
+    await this.#servers!.drain(drainTimeoutMs)
+    await this.#holdings.close()
+    this.#requestLog.flush()
+    this.log.info("stopped")
+  }
+
+  /** Does it all in one turn of the event loop, unless it fails. */
+  async #take(plan: Plan): Promise<void> {
+    const changeover = this.#holdings.begin()
+    const steps: (() => void)[] = []
+    try {
+      const connections = this.#holdConnections(plan, changeover)
+      const pipelines = this.#holdPipelines(plan, connections, changeover, (step) => void steps.push(step))
+      const adopt = this.#holdAdmin(plan, changeover)
+      const unused = this.#listen(plan, pipelines)
+      // from here on nothing fails
+      changeover.commit(unused)
+      for (const [id, connection] of plan.connections) connections.get(id)!.adjust(connection)
+      for (const step of steps) step()
+      this.#setLevel(plan.service.log_level)
+      const isFirst = this.#generation === undefined
+      this.#generation = { plan, connections, pipelines }
+      if (isFirst) this.#tellListening([])
+      adopt()
+    } catch (error) {
+      await changeover.abort()
+      throw error
     }
-  } catch (error) {
-    await closeAll()
-    throw error
+  }
+
+  #holdConnections({ connections }: Plan, changeover: Changeover): Map<string, OpenConnection> {
+    const open = [...connections].map(([id, connection]) => {
+      const deps = { log: this.log.child({ connection: id }), metrics: this.#metrics.connection(id) }
+      const held = changeover.hold({
+        ...identityOf(id, connection),
+        open: () => openConnection(connection, deps),
+        close: ({ broker }) => broker.close(),
+      })
+      return [id, held] as const
+    })
+    return new Map(open)
+  }
+
+  #holdPipelines(
+    plan: Plan,
+    open: ReadonlyMap<string, OpenConnection>,
+    changeover: Changeover,
+    later: (step: () => void) => void,
+  ): Map<string, Built> {
+    const usable = ([id, { broker }]: readonly [string, OpenConnection]): readonly [string, Usable] => [
+      id,
+      { broker, deliveryTimeoutMs: plan.connections.get(id)!.values.delivery_timeout },
+    ]
+    const surroundings = {
+      plan,
+      changeover,
+      connections: new Map([...open].map(usable)),
+      later,
+      metrics: this.#metrics,
+      log: this.log,
+      requestLog: this.#requestLog,
+    }
+    return new Map(plan.pipelines.map((pipeline) => [pipeline.id, holdPipeline(pipeline, surroundings)]))
+  }
+
+  /** @returns to be called when the change is sure */
+  #holdAdmin({ admin: { listen, token } }: Plan, changeover: Changeover): () => void {
+    if (listen === "off") return () => {}
+    let isNew = false
+    const admin = changeover.hold({
+      name: "admin listener",
+      wants: listen,
+      open: () => {
+        isNew = true
+        return openAdmin(listen, token, {
+          connections: () => this.#problems(),
+          stores: () => this.#storeProblems(),
+          draining: () => this.#stopped !== undefined,
+          metrics: () => this.#metrics.expose(),
+        })
+      },
+      close: (it) => it.close(),
+    })
+    return () => {
+      admin.setToken(token)
+      if (isNew) this.log.info({ url: admin.url }, "admin listening")
+    }
+  }
+
+  /** @returns resolves when the requests that began before have ended */
+  #listen({ service }: Plan, pipelines: ReadonlyMap<string, Built>): Promise<void> {
+    const routes = [...pipelines.values()].map(({ route }) => route)
+    const limits: Limits = {
+      maxInFlightBytes: service.max_in_flight_bytes,
+      bodyTimeoutMs: service.body_timeout,
+    }
+    if (this.#servers !== undefined) return this.#servers.change(routes, limits)
+    const log = this.#requestLog
+    this.#servers = openServers(routes, { ...limits, log, metrics: (id) => this.#metrics.pipeline(id) })
+    return Promise.resolve()
+  }
+
+  #tellListening(before: readonly Listening[]): void {
+    const isNew = (it: Listening): boolean => !before.some((other) => Bun.deepEquals(other, it))
+    for (const it of this.listening.filter(isNew)) this.log.info(it, "listening")
+  }
+
+  #tellProblems(error: unknown): void {
+    if (error instanceof HooklineError)
+      for (const problem of error.message.split("\n")) this.log.error(problem)
+    else this.log.error({ err: error }, "a fault in the reload")
+  }
+
+  /** Why each connection can't take records now; undefined for one that can. */
+  #problems(): Problem[] {
+    return [...(this.#generation?.connections ?? [])].map(([id, { broker }]) => problemOf(id, broker))
+  }
+
+  /** Why each Deduplicator's store can't be used now; undefined for one that can. */
+  #storeProblems(): Problem[] {
+    const stores = [...(this.#generation?.pipelines.values() ?? [])].flatMap((it) => [...it.stores])
+    return [...new Map(stores)].map(([name, marks]) => problemOf(name, marks))
   }
 }
 
-interface Surroundings {
-  readonly plan: Plan
-  readonly brokers: ReadonlyMap<string, Broker>
-  readonly stores: MarkStores
-  readonly metrics: Metrics
-  readonly log: Logger
-  readonly requestLog: RequestLog
+type Problem = readonly [name: string, problem: string | undefined]
+
+function problemOf(name: string, of: { ready(): true | string }): Problem {
+  const ready = of.ready()
+  return [name, ready === true ? undefined : ready]
 }
 
-/** Makes a pipeline's components and joins them; the route is where its events come in. */
-function build(pipeline: PlannedPipeline, surroundings: Surroundings): Route {
-  const { plan, brokers, stores, metrics, log, requestLog } = surroundings
-  const { id } = pipeline
-  const destination = destinationOf(pipeline, plan)
-  const context: ComponentContext = {
-    pipeline: id,
-    log: log.child({ pipeline: id }),
-    metrics: metrics.pipeline(id),
-    connection: (named) => {
-      const connectionId = named ?? [...brokers.keys()][0]
-      const broker = connectionId === undefined ? undefined : brokers.get(connectionId)
-      if (connectionId === undefined || broker === undefined) {
-        throw new HooklineError("internal", `pipeline ${id} names the connection ${named}, which is not open`)
-      }
-      return { broker, deliveryTimeoutMs: plan.connections.get(connectionId)!.values.delivery_timeout }
-    },
-    deliveryTimeoutMs: destination?.values.delivery_timeout ?? DEFAULT_DELIVERY_TIMEOUT_MS,
-    marks: (store) => {
-      const logDirectory = destination?.kind === "embedded" ? destination.values.directory : undefined
-      return stores.at(locate(store, { pipeline: id, logDirectory, baseDir: plan.baseDir }))
-    },
-  }
-  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
-    component.create(values, context)
-  const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
-  const { handle, admit, methods } = composePipeline({
-    pipeline: id,
-    processors,
-    publish: make(pipeline.sink),
-    verifiedFrom: verifiedFrom(pipeline),
-    metrics: metrics.pipeline(id),
-    log: requestLog,
-  })
-  const route = make(pipeline.source)(handle)
-  warnIfOpen(pipeline, route, context.log)
-  return { ...route, response: responseOf(route, processors), admit, methods }
-}
+const readiness = (problems: readonly Problem[]): (readonly [string, boolean])[] =>
+  problems.map(([name, problem]) => [name, problem === undefined] as const)
 
-/** The connection that a pipeline publishes on; undefined: its sink has none. */
-function destinationOf({ sink }: PlannedPipeline, { connections }: Plan): Connection | undefined {
-  if (!("connection" in sink.component.options)) return undefined
-  const named = sink.values["connection"] as string | undefined
-  return connections.get(named ?? [...connections.keys()][0] ?? "")
+function listeningOf(generation: Generation | undefined, servers: Servers | undefined): Listening[] {
+  const routes = [...(generation?.pipelines.values() ?? [])].map(({ route }) => route)
+  return routes.map(({ pipeline, path }, i) => ({ pipeline, url: servers!.urls[i]! + path }))
 }
-
-/** Says loudly that anybody who reaches the port can publish. */
-function warnIfOpen(pipeline: PlannedPipeline, route: Route, log: Logger): void {
-  // a Verifier that only observes says so itself
-  const hasVerifier = pipeline.processors.some((it) => typeof it !== "function" && it.component.verifies)
-  if (hasVerifier || verifiedFrom(pipeline) !== undefined || isLoopback(route.host)) return
-  log.warn(
-    { host: route.host, path: route.path },
-    "NOT VERIFIED: anybody who reaches this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",
-  )
-}
-
-/** The source's answer, or, where it has no body, what a step knows that the sender wants. */
-function responseOf({ response }: Route, processors: readonly Processor[]): Route["response"] {
-  const wanted = processors.find((it) => it.response !== undefined)?.response
-  if (wanted === undefined || response.body !== "" || BODILESS.includes(response.status)) return response
-  return { ...response, ...wanted }
-}
-
-/** RFC 9110: answers of these have none. */
-const BODILESS = [204, 205]

@@ -13,6 +13,8 @@ export interface Status {
 
 export interface AdminServer {
   readonly url: string
+  /** What callers must present from now on; undefined: nothing. */
+  setToken(token: string | undefined): void
   close(): Promise<void>
 }
 
@@ -28,7 +30,7 @@ export function openAdmin(
   token: string | undefined,
   status: Status,
 ): AdminServer {
-  const admits = tokenTest(token)
+  let admits = tokenTest(token)
   const routes: { [path: string]: (request: Request) => Response | Promise<Response> } = {
     "/healthz": () => text(200, "ok\n"),
     "/readyz": (request) => readiness(status, admits(request)),
@@ -51,7 +53,13 @@ export function openAdmin(
         return route(request)
       },
     })
-    return { url: server.url.origin, close: () => server.stop(true) }
+    return {
+      url: server.url.origin,
+      setToken(next) {
+        admits = tokenTest(next)
+      },
+      close: () => server.stop(true),
+    }
   } catch (error) {
     throw new HooklineError(
       "listen",

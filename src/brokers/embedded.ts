@@ -34,22 +34,23 @@ const RETENTION_SLICE_MS = 5
  *
  * @throws HooklineError `log_locked`, `log_io`
  */
-export function openEmbedded(options: EmbeddedOptions, deps: EmbeddedDeps): Broker {
+export function openEmbedded(options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker {
   return new EmbeddedBroker(options, deps)
 }
 
-class EmbeddedBroker implements Broker {
-  readonly #retentionMs: number
-  readonly #retentionBytes: number
+export type Retention = Pick<EmbeddedOptions, "retention" | "retention_bytes">
+
+export class EmbeddedBroker implements Broker {
+  #retentionMs = Number.POSITIVE_INFINITY
+  #retentionBytes = Number.POSITIVE_INFINITY
   readonly #now: () => number
   readonly #store: LogStore<LogWriter>
   #topics: readonly string[] = []
   #closing = false
   #retaining: Timer | undefined
 
+  /** For openEmbedded. */
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
-    this.#retentionMs = options.retention ?? Number.POSITIVE_INFINITY
-    this.#retentionBytes = options.retention_bytes ?? Number.POSITIVE_INFINITY
     this.#now = deps.now ?? Date.now
     this.#store = new LogStore(logIn(options.directory), {
       log: deps.log,
@@ -59,6 +60,14 @@ class EmbeddedBroker implements Broker {
       recovered: () => this.prepare(this.#topics),
       now: this.#now,
     })
+    this.retain(options)
+  }
+
+  /** Keeps records for other times, or other sizes, from now on. */
+  retain({ retention, retention_bytes }: Retention): void {
+    this.#retentionMs = retention ?? Number.POSITIVE_INFINITY
+    this.#retentionBytes = retention_bytes ?? Number.POSITIVE_INFINITY
+    clearTimeout(this.#retaining)
     this.#retainIn(0)
   }
 

@@ -2,6 +2,7 @@ import type { OptionSet, Values } from "../config/options.ts"
 import type { Checking, Section } from "../config/section.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { Marks } from "../dedupe/marks.ts"
+import type { Wanted } from "../holdings.ts"
 import type { Event, Outcome, Processor, Publisher } from "../event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -13,7 +14,14 @@ export interface ComponentContext {
   readonly pipeline: string
   readonly log: Logger
   readonly metrics: PipelineMetrics
-  /** The connection registered under an id, or the only one. */
+  /**
+   * Opens what has to outlive a reload, such as what was seen lately or a file that one alone can have open. Each time
+   * that the component is created anew for its pipeline it gets the same instance, as long as it asks by the same name
+   * for equal `wants`. What it does not ask for any more is closed when the events on their way have ended. To be called
+   * in `create`.
+   */
+  readonly keep: <T>(wanted: Omit<Wanted<T>, "fits">) => T
+  /** The connection registered under an id, or the only one. To be called in `create`. */
   readonly connection: (id: string | undefined) => {
     readonly broker: Broker
     readonly deliveryTimeoutMs: number

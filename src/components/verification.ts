@@ -33,7 +33,7 @@ const NO_BODY = new Uint8Array()
  */
 export function verification(
   values: Values<typeof VERIFIER_OPTIONS>,
-  { log, metrics }: Pick<ComponentContext, "log" | "metrics">,
+  { log, metrics, keep }: Pick<ComponentContext, "log" | "metrics" | "keep">,
   { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
 ): Processor {
   const { provider, mode } = values
@@ -59,7 +59,10 @@ export function verification(
 
   // In two steps, so that a provider's retry of what was answered 5xx comes through: asked before the event is published,
   // told when it was. Two deliveries of one id at the same moment may both pass.
-  const memory = verifier.toleranceMs > 0 ? new RecentIds({ most: MOST_IDS, now }) : undefined
+  const memory =
+    verifier.toleranceMs > 0
+      ? keep({ name: "signed ids", wants: provider, open: () => new RecentIds({ most: MOST_IDS, now }) })
+      : undefined
   // a signed time may be off either way: one that is stamped as far ahead as may be is good for twice as long
   const keepMs = 2 * verifier.toleranceMs
   /** Signed ids of events on their way. */

@@ -1,11 +1,11 @@
-import { integer, list, number, path, size, text } from "../config/options.ts"
+import { file, integer, list, number, size, text } from "../config/options.ts"
 import type { OptionSet, Values } from "../config/options.ts"
 import type { Checking } from "../config/section.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
 import { RateLimit } from "../http/rate-limit.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../verify/public-url.ts"
-import { defineComponent } from "./component.ts"
+import { defineComponent, type ComponentContext } from "./component.ts"
 
 const network = text({
   form: "an address or network such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32",
@@ -87,12 +87,12 @@ const OPTIONS = {
     form: "a URL such as https://hooks.example.com or https://hooks.example.com/path",
     doc: "Where senders believe to send to, for providers that sign the URL: an origin, before each request's own path and query, or with a path in place of the request's. Without it the Host header tells, and X-Forwarded-Proto and X-Forwarded-Host of `trusted_proxies`.",
   }),
-  tls_certificate: path({
+  tls_certificate: file({
     optional: true,
     doc: "A PEM file with the certificate and its chain; with it the port speaks HTTPS.",
   }),
-  tls_key: path({ optional: true, doc: "A PEM file with the certificate's key." }),
-  tls_client_ca: path({
+  tls_key: file({ optional: true, doc: "A PEM file with the certificate's key." }),
+  tls_client_ca: file({
     optional: true,
     doc: "A PEM file with the CAs of client certificates; with it every sender has to have one.",
   }),
@@ -106,8 +106,9 @@ export const WebHookSource = defineComponent({
   options: OPTIONS,
   check,
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
-  create(values, { pipeline }) {
+  create(values, { pipeline, keep }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
+    const rateLimit = rateLimitOf(values, keep)
     return (handle) => ({
       pipeline,
       host: values.host,
@@ -119,7 +120,7 @@ export const WebHookSource = defineComponent({
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls: tlsOf(values),
-      rateLimit: rateLimitOf(values),
+      rateLimit,
       response: { status, body, contentType },
       handle,
     })
@@ -153,9 +154,11 @@ function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   return certificate === undefined || key === undefined ? undefined : { certificate, key, clientCa }
 }
 
-function rateLimitOf(values: Values<typeof OPTIONS>): RateLimit | undefined {
-  const { rate_limit: perSecond, rate_burst: burst } = values
-  return perSecond === undefined
-    ? undefined
-    : new RateLimit({ perSecond, burst: burst ?? Math.ceil(perSecond) })
+function rateLimitOf(
+  { rate_limit: perSecond, rate_burst: given }: Values<typeof OPTIONS>,
+  keep: ComponentContext["keep"],
+): RateLimit | undefined {
+  if (perSecond === undefined) return undefined
+  const limit = { perSecond, burst: given ?? Math.ceil(perSecond) }
+  return keep({ name: "rate limit", wants: limit, open: () => new RateLimit(limit) })
 }

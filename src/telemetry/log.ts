@@ -12,19 +12,39 @@ export interface LogOptions {
   format: (typeof LOG_FORMATS)[number]
 }
 
+/** The log, and what sets the least important level that is written, for the loggers made of it too. */
+export interface OpenLog {
+  readonly log: Logger
+  readonly setLevel: (level: LogOptions["level"]) => void
+}
+
 /** Opens the log on standard output. Lines are written at once, so that none is lost when the process dies. */
-export function openLog({ level, format }: LogOptions): Logger {
+export function openLog({ level, format }: LogOptions): OpenLog {
   const human = format === "pretty" || (format === "auto" && process.stdout.isTTY === true)
   const stream = human
     ? pretty({ destination: 1, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
     : destination({ dest: 1, sync: true })
-  return pino(
+  // a logger's level is its own from the moment that it is made
+  const made = new Set<WeakRef<Logger>>()
+  const log = pino(
     {
       level,
+      onChild: (child: Logger) => void made.add(new WeakRef(child)),
       base: null,
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
     stream,
   )
+  return {
+    log,
+    setLevel(next) {
+      log.level = next
+      for (const reference of made) {
+        const child = reference.deref()
+        if (child === undefined) made.delete(reference)
+        else child.level = next
+      }
+    },
+  }
 }

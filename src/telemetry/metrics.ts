@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
+import { configurationMetrics } from "./configuration-metrics.ts"
 import { Distribution } from "./distribution.ts"
 import { Tallies } from "./tally.ts"
 
@@ -38,10 +39,12 @@ export interface Observed {
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
-/** All metrics of one application, in a registry of their own. */
+/** All metrics of one application, in a registry of their own. Those of pipelines and connections that are gone stay. */
 export class Metrics {
   readonly #registry = new Registry()
+  readonly configuration = configurationMetrics(this.#registry)
   readonly #pipelines = new Map<string, PipelineMetrics>()
+  readonly #connections = new Map<string, ConnectionMetrics>()
   readonly #requests = new Tallies(this.#registry, {
     name: "hookline_http_requests_total",
     help: "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -108,15 +111,20 @@ export class Metrics {
     return made
   }
 
+  /** The handles of a connection, the same for every call with its id. */
   connection(id: string): ConnectionMetrics {
+    const known = this.#connections.get(id)
+    if (known !== undefined) return known
     const publish = this.#publish.bind({ connection: id })
     const batch = this.#batch.bind({ connection: id })
-    return {
+    const made: ConnectionMetrics = {
       batch(records, ms) {
         batch(records)
         publish(ms / 1000)
       },
     }
+    this.#connections.set(id, made)
+    return made
   }
 
   /** Adds the gauges whose values are read from the running application at each scrape. */
@@ -149,6 +157,7 @@ export class Metrics {
       "1 while records can be published to the connection, else 0.",
       ["connection"],
       (it) => {
+        it.reset()
         for (const [id, ready] of observed.connections()) it.labels(id).set(ready ? 1 : 0)
       },
     )
@@ -157,6 +166,7 @@ export class Metrics {
       "1 while the Deduplicator's store can be used, else 0.",
       ["store"],
       (it) => {
+        it.reset()
         for (const [name, ready] of observed.stores()) it.labels(name).set(ready ? 1 : 0)
       },
     )

@@ -426,6 +426,7 @@ describe("Amazon SNS's SubscriptionConfirmation", () => {
     const context = {
       pipeline: "sns",
       log: pino({ level: "silent" }),
+      keep: <T>({ open }: { open: () => T }): T => open(),
       metrics: new Metrics().pipeline("sns"),
     }
     const values = { provider: "aws-sns", mode: "enforce", topic_arn: TopicArn, confirm }

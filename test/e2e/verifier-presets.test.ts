@@ -22,6 +22,7 @@ beforeAll(async () => {
     if (!BY_CERTIFICATE.includes(provider)) return [provider, configured]
     const context = {
       log: pino({ level: "silent" }),
+      keep: <T>({ open }: { open: () => T }): T => open(),
       metrics: new Metrics().pipeline(provider),
     }
     const values = { mode: "enforce", provider, ...settings } as Parameters<typeof verification>[0]

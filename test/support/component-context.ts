@@ -12,6 +12,7 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     pipeline: "test",
     log: pino({ level: "silent" }),
     metrics: new Metrics().pipeline("test"),
+    keep: ({ open }) => open(),
     connection: none,
     deliveryTimeoutMs: 5000,
     marks: none,

@@ -33,11 +33,12 @@ export interface RunningHookline {
 /** Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder. */
 export async function startHookline(
   configuration: string,
-  options: { folder: string; env?: { [name: string]: string } },
+  options: { folder: string; env?: { [name: string]: string }; args?: readonly string[] },
 ): Promise<RunningHookline> {
   const file = join(options.folder, "pipelines.conf")
   await Bun.write(file, configuration)
-  const child = Bun.spawn([process.execPath, join(root, "src/cli.ts"), "run", "-c", file], {
+  const args = ["run", "-c", file, ...(options.args ?? [])]
+  const child = Bun.spawn([process.execPath, join(root, "src/cli.ts"), ...args], {
     cwd: options.folder,
     env: { ...process.env, ...options.env },
     stdout: "pipe",

@@ -1,0 +1,176 @@
+import type { Broker } from "./brokers/broker.ts"
+import type { ComponentContext, ComponentKind, Made } from "./components/component.ts"
+import type { Connection } from "./config/connection.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "./config/delivery-timeout.ts"
+import { isLoopback } from "./config/endpoint.ts"
+import { fingerprints } from "./config/fingerprint.ts"
+import { inputsOf } from "./config/resolve.ts"
+import { locate, nameOf, type Home } from "./dedupe/location.ts"
+import type { Marks } from "./dedupe/marks.ts"
+import { wantedMarks } from "./dedupe/open-marks.ts"
+import { HooklineError } from "./errors.ts"
+import type { Processor } from "./event.ts"
+import type { Changeover } from "./holdings.ts"
+import type { Route } from "./http/route.ts"
+import { composePipeline } from "./pipeline.ts"
+import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
+import { verifiedFrom } from "./plan/verified.ts"
+import type { Logger } from "./telemetry/log.ts"
+import type { Metrics } from "./telemetry/metrics.ts"
+import type { RequestLog } from "./telemetry/request-log.ts"
+
+/** What pipelines are built with. */
+export interface Surroundings {
+  readonly plan: Plan
+  readonly changeover: Changeover
+  /** By id; the first is the one for sinks that name none. */
+  readonly connections: ReadonlyMap<string, Usable>
+  /** Has something done when the change is sure. */
+  readonly later: (step: () => void) => void
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly requestLog: RequestLog
+}
+
+/** A connection as pipelines use it. */
+export interface Usable {
+  readonly broker: Broker
+  readonly deliveryTimeoutMs: number
+}
+
+/** A pipeline that is built. */
+export interface Built {
+  /** Where its events come in. */
+  readonly route: Route
+  /** The connections that its components asked for, by the id that they gave. */
+  readonly uses: ReadonlyMap<string | undefined, Usable>
+  /** The stores of its Deduplicators, by their names. */
+  readonly stores: ReadonlyMap<string, Marks>
+}
+
+/**
+ * Makes a pipeline's components and joins them. One that runs, with equal options, files and connections, stays as it is.
+ *
+ * @throws HooklineError what a component finds wrong
+ */
+export function holdPipeline(pipeline: PlannedPipeline, surroundings: Surroundings): Built {
+  const { changeover, connections, plan } = surroundings
+  const { id, source, processors, sink } = pipeline
+  const name = `pipeline ${id}`
+  const destination = destinationOf(pipeline, plan)
+  const parts = [source, ...processors, sink].map((it) =>
+    typeof it === "function"
+      ? it
+      : [it.component, it.values, fingerprints(inputsOf(it.component, it.values))],
+  )
+  return changeover.hold({
+    name,
+    wants: [parts, homeOf(pipeline, destination, plan), deliveryTimeoutOf(destination)],
+    open: () => build(pipeline, name, surroundings),
+    fits: ({ uses }) =>
+      [...uses].every(([asked, { broker, deliveryTimeoutMs }]) => {
+        const now = find(connections, asked)
+        return now?.broker === broker && now.deliveryTimeoutMs === deliveryTimeoutMs
+      }),
+  })
+}
+
+const find = (connections: ReadonlyMap<string, Usable>, id: string | undefined): Usable | undefined =>
+  connections.get(id ?? connections.keys().next().value ?? "")
+
+function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundings): Built {
+  const { plan, changeover, connections, later, metrics, log, requestLog } = surroundings
+  const { id } = pipeline
+  const destination = destinationOf(pipeline, plan)
+  const uses = new Map<string | undefined, Usable>()
+  const stores = new Map<string, Marks>()
+  const ownLog = log.child({ pipeline: id })
+  const connection = (asked: string | undefined): Usable => {
+    const found = find(connections, asked)
+    if (found === undefined)
+      throw new HooklineError("internal", `pipeline ${id} names the connection ${asked}, which is not open`)
+    uses.set(asked, found)
+    const { broker, deliveryTimeoutMs } = found
+    return { broker: preparedLater(broker, later), deliveryTimeoutMs }
+  }
+  const seen = new Map<string, number>()
+  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
+    const { title } = component
+    const nth = (seen.get(title) ?? 0) + 1
+    seen.set(title, nth)
+    const context: ComponentContext = {
+      pipeline: id,
+      log: ownLog,
+      metrics: metrics.pipeline(id),
+      connection,
+      deliveryTimeoutMs: deliveryTimeoutOf(destination),
+      marks: (store) => {
+        const location = locate(store, homeOf(pipeline, destination, plan))
+        const marks = changeover.hold(wantedMarks(location, log))
+        stores.set(nameOf(location), marks)
+        return marks
+      },
+      keep: (wanted) => changeover.hold({ ...wanted, name: `${name}/${title} ${nth}/${wanted.name}` }),
+    }
+    return component.create(values, context)
+  }
+  const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
+  const { handle, admit, methods } = composePipeline({
+    pipeline: id,
+    processors,
+    publish: make(pipeline.sink),
+    verifiedFrom: verifiedFrom(pipeline),
+    metrics: metrics.pipeline(id),
+    log: requestLog,
+  })
+  const route = make(pipeline.source)(handle)
+  later(() => warnIfOpen(pipeline, route, ownLog))
+  return { route: { ...route, response: responseOf(route, processors), admit, methods }, uses, stores }
+}
+
+/** The connection that a pipeline publishes on; undefined: its sink has none. */
+function destinationOf({ sink }: PlannedPipeline, { connections }: Plan): Connection | undefined {
+  if (!("connection" in sink.component.options)) return undefined
+  const named = sink.values["connection"] as string | undefined
+  return connections.get(named ?? connections.keys().next().value ?? "")
+}
+
+const deliveryTimeoutOf = (destination: Connection | undefined): number =>
+  destination?.values.delivery_timeout ?? DEFAULT_DELIVERY_TIMEOUT_MS
+
+/** What the places of a pipeline's stores depend on. */
+function homeOf({ id }: PlannedPipeline, destination: Connection | undefined, { baseDir }: Plan): Home {
+  const logDirectory = destination?.kind === "embedded" ? destination.values.directory : undefined
+  return { pipeline: id, logDirectory, baseDir }
+}
+
+/** Topics are looked up, and made, only when the change is sure. */
+function preparedLater(broker: Broker, later: (step: () => void) => void): Broker {
+  return {
+    publish: (record, deadlineMs) => broker.publish(record, deadlineMs),
+    prepare: (topics) => later(() => broker.prepare(topics)),
+    ready: () => broker.ready(),
+    close: () => broker.close(),
+  }
+}
+
+/** Says loudly that anybody who reaches the port can publish. */
+function warnIfOpen(pipeline: PlannedPipeline, route: Route, log: Logger): void {
+  // a Verifier that only observes says so itself
+  const hasVerifier = pipeline.processors.some((it) => typeof it !== "function" && it.component.verifies)
+  if (hasVerifier || verifiedFrom(pipeline) !== undefined || isLoopback(route.host)) return
+  log.warn(
+    { host: route.host, path: route.path },
+    "NOT VERIFIED: anybody who reaches this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",
+  )
+}
+
+/** The source's answer, or, where it has no body, what a step knows that the sender wants. */
+function responseOf({ response }: Route, processors: readonly Processor[]): Route["response"] {
+  const wanted = processors.find((it) => it.response !== undefined)?.response
+  if (wanted === undefined || response.body !== "" || BODILESS.includes(response.status)) return response
+  return { ...response, ...wanted }
+}
+
+/** RFC 9110: answers of these have none. */
+const BODILESS = [204, 205]

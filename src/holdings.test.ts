@@ -1,0 +1,178 @@
+import { expect, test } from "bun:test"
+import { Holdings, type Changeover } from "./holdings.ts"
+
+/** Holdings of things that tell when they are opened and closed. */
+function start() {
+  const said: string[] = []
+  const holdings = new Holdings((name) => void said.push(`failed ${name}`))
+  const hold = (changeover: Changeover, name: string, wants: unknown, below?: () => void): object =>
+    changeover.hold({
+      name,
+      wants,
+      open: () => {
+        said.push(`open ${name}`)
+        below?.()
+        return {}
+      },
+      close: () => void said.push(`close ${name}`),
+    })
+  /** Changes to these things: name and wants. */
+  const change = (wanted: readonly (readonly [string, unknown])[], unused = Promise.resolve()): object[] => {
+    const changeover = holdings.begin()
+    const things = wanted.map(([name, wants]) => hold(changeover, name, wants))
+    changeover.commit(unused)
+    return things
+  }
+  return { holdings, said, hold, change }
+}
+
+const turn = (): Promise<void> => new Promise(setImmediate)
+
+test("what is wanted again for equal wants stays the same instance", async () => {
+  const { said, change } = start()
+  const wants = (): unknown => [{ hosts: ["a", "b"], limit: Infinity, none: undefined }, "text"]
+  const [first] = change([["one", wants()]])
+  const [second] = change([["one", wants()]])
+  await turn()
+  expect(second).toBe(first!)
+  expect(said).toEqual(["open one"])
+})
+
+test("other wants make another one, also where they differ in what is no plain data", async () => {
+  const pairs: readonly (readonly [unknown, unknown])[] = [
+    [1, 2],
+    [[1], [1, 2]],
+    [{ a: 1 }, { a: undefined }],
+    [{ a: undefined }, { b: undefined }],
+    [[], {}],
+    [() => 1, () => 1],
+    [new Map(), new Map()],
+    [null, {}],
+  ]
+  for (const [before, after] of pairs) {
+    const { said, change } = start()
+    const [first] = change([["one", before]])
+    const [second] = change([["one", after]])
+    await turn()
+    expect(second).not.toBe(first!)
+    expect(said).toEqual(["open one", "open one", "close one"])
+  }
+})
+
+test("what is not wanted any more is closed when nothing uses it, and not before", async () => {
+  const { said, change } = start()
+  change([["one", 1]])
+  const { promise: unused, resolve } = Promise.withResolvers<void>()
+  change([], unused)
+  await turn()
+  expect(said).toEqual(["open one"])
+  resolve()
+  await turn()
+  expect(said).toEqual(["open one", "close one"])
+})
+
+test("what is wanted back before it was closed is taken back, and stays open", async () => {
+  const { said, change } = start()
+  const [first] = change([["one", 1]])
+  const { promise: unused, resolve } = Promise.withResolvers<void>()
+  change([], unused)
+  const [back] = change([["one", 1]])
+  resolve()
+  await turn()
+  expect(back).toBe(first!)
+  expect(said).toEqual(["open one"])
+})
+
+test("a change that is aborted closes what it opened, and leaves the rest", async () => {
+  const { holdings, said, hold, change } = start()
+  const [first] = change([["one", 1]])
+  const changeover = holdings.begin()
+  hold(changeover, "one", 2)
+  hold(changeover, "two", 1)
+  await changeover.abort()
+  expect(said).toEqual(["open one", "open one", "open two", "close one", "close two"])
+  expect(change([["one", 1]])[0]).toBe(first!)
+})
+
+test("what is kept keeps what was held while it was opened; what is made anew asks for it again", async () => {
+  const { holdings, said, hold } = start()
+  const round = (pipeline: number, memory: number): void => {
+    const changeover = holdings.begin()
+    hold(changeover, "pipeline", pipeline, () => hold(changeover, "memory", memory))
+    changeover.commit(Promise.resolve())
+  }
+  round(1, 1)
+  round(1, 2)
+  round(2, 1)
+  await turn()
+  expect(said).toEqual(["open pipeline", "open memory", "open pipeline", "close pipeline"])
+  round(3, 2)
+  await turn()
+  expect(said.slice(4)).toEqual(["open pipeline", "open memory", "close pipeline", "close memory"])
+})
+
+test("what two hold is one, and stays while one of them is wanted", async () => {
+  const { holdings, said, hold } = start()
+  const round = (names: readonly string[]): void => {
+    const changeover = holdings.begin()
+    for (const name of names) hold(changeover, name, 1, () => hold(changeover, "store", 1))
+    changeover.commit(Promise.resolve())
+  }
+  round(["a", "b"])
+  round(["b"])
+  await turn()
+  expect(said).toEqual(["open a", "open store", "open b", "close a"])
+  round([])
+  await turn()
+  expect(said.slice(4)).toEqual(["close b", "close store"])
+})
+
+test("one that does not fit is not kept", () => {
+  const { holdings } = start()
+  const hold = (fits: boolean): object => {
+    const changeover = holdings.begin()
+    const thing = changeover.hold({ name: "one", wants: 1, open: () => ({}), fits: () => fits })
+    changeover.commit(Promise.resolve())
+    return thing
+  }
+  const first = hold(true)
+  expect(hold(true)).toBe(first)
+  expect(hold(false)).not.toBe(first)
+})
+
+test("one name for two purposes in a change is a mistake", () => {
+  const { change } = start()
+  expect(() =>
+    change([
+      ["one", 1],
+      ["one", 2],
+    ]),
+  ).toThrow("one is held for two purposes")
+})
+
+test("closing closes all, what is leaving too, and tells the first failure", async () => {
+  const { holdings, said, change, hold } = start()
+  change([["leaving", 1]])
+  const changeover = holdings.begin()
+  changeover.hold({
+    name: "broken",
+    wants: 1,
+    open: () => ({}),
+    close: () => Promise.reject(new Error("no room")),
+  })
+  hold(changeover, "last", 1)
+  changeover.commit(new Promise(() => {}))
+  await expect(holdings.close()).rejects.toThrow("no room")
+  expect(said).toEqual(["open leaving", "open last", "close last", "close leaving"])
+})
+
+test("a failure to close what is not wanted any more is told, and what waits for it goes on", async () => {
+  const { holdings, said, change } = start()
+  const changeover = holdings.begin()
+  changeover.hold({ name: "broken", wants: 1, open: () => ({}), close: () => Promise.reject(new Error("x")) })
+  changeover.commit(Promise.resolve())
+  change([])
+  await turn()
+  await holdings.settled()
+  expect(said).toEqual(["failed broken"])
+})

@@ -1,0 +1,174 @@
+import { HooklineError } from "./errors.ts"
+
+/** Something that is to be open. */
+export interface Wanted<T> {
+  /** Tells it from others. What is wanted twice by one name is shared. */
+  readonly name: string
+  /** What it is made for: plain data is compared by value, everything else by identity. */
+  readonly wants: unknown
+  readonly open: () => T
+  /** Lets go of it. Things without it need no closing. */
+  readonly close?: (thing: T) => void | Promise<void>
+  /** Whether one that was opened for equal wants can still be used. */
+  readonly fits?: (thing: T) => boolean
+}
+
+interface Held {
+  readonly name: string
+  readonly wants: unknown
+  readonly thing: unknown
+  readonly close: (() => void | Promise<void>) | undefined
+  /** What was held while it was opened: it is kept with it. */
+  readonly parts: readonly Held[]
+  /** Whether it was held while something else was opened. */
+  readonly isPart: boolean
+}
+
+/**
+ * What is open and goes on through a change of the configuration: connections, pipelines, and what their components
+ * remember. One rule is for all of them: what is wanted again, by the same name and for equal wants, stays the same
+ * instance, and with it what was held while it was opened; what is not wanted any more is closed when the events that may
+ * use it have ended.
+ */
+export class Holdings {
+  #held: ReadonlyMap<string, Held> = new Map()
+  /** Not wanted any more, and still used by events on their way. */
+  readonly #leaving = new Set<Held>()
+  readonly #closing = new Set<Promise<void>>()
+  readonly #failed: (name: string, error: unknown) => void
+
+  /** @param failed is told of what could not be closed after a change */
+  constructor(failed: (name: string, error: unknown) => void) {
+    this.#failed = failed
+  }
+
+  /** Begins a change. Nothing that is open is touched until its commit. */
+  begin(): Changeover {
+    return new Changeover(this.#held, this.#leaving, (next, unused) => this.#commit(next, unused))
+  }
+
+  /** Resolves when what is being closed at the moment is closed, so that it can be opened again. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#closing)
+  }
+
+  /** Closes everything. Rejects with the first failure, after all were tried. */
+  async close(): Promise<void> {
+    const all = [...this.#held.values(), ...this.#leaving]
+    this.#held = new Map()
+    this.#leaving.clear()
+    await closeAll(all)
+    await this.settled()
+  }
+
+  #commit(next: ReadonlyMap<string, Held>, unused: Promise<void>): void {
+    const kept = new Set(next.values())
+    const gone = [...this.#held.values()].filter((held) => !kept.has(held) && held.close !== undefined)
+    this.#held = next
+    for (const held of kept) this.#leaving.delete(held)
+    for (const held of gone) this.#leaving.add(held)
+    // what was let go and is wanted back by then is not leaving any more
+    void unused.then(() => this.#end(gone.filter((held) => this.#leaving.delete(held))))
+  }
+
+  #end(gone: readonly Held[]): void {
+    const closing = closeAll(gone)
+      .catch((error: unknown) => this.#failed(gone.map(({ name }) => name).join(", "), error))
+      .finally(() => this.#closing.delete(closing))
+    this.#closing.add(closing)
+  }
+}
+
+/** A change of what is open, all or nothing. To be committed or aborted. */
+export class Changeover {
+  readonly #held: ReadonlyMap<string, Held>
+  readonly #leaving: ReadonlySet<Held>
+  readonly #commit: (next: ReadonlyMap<string, Held>, unused: Promise<void>) => void
+  readonly #next = new Map<string, Held>()
+  readonly #opened: Held[] = []
+  /** The parts of what is being opened at the moment, the innermost last. */
+  readonly #opening: Held[][] = []
+
+  /** For Holdings. */
+  constructor(
+    held: ReadonlyMap<string, Held>,
+    leaving: ReadonlySet<Held>,
+    commit: (next: ReadonlyMap<string, Held>, unused: Promise<void>) => void,
+  ) {
+    this.#held = held
+    this.#leaving = leaving
+    this.#commit = commit
+  }
+
+  /** What is open by this name for equal wants, else a new one. Throws what opening it throws. */
+  hold<T>({ name, wants, open, close, fits }: Wanted<T>): T {
+    const isRight = (held: Held): boolean =>
+      held.name === name && isSame(held.wants, wants) && (fits?.(held.thing as T) ?? true)
+    const shared = this.#next.get(name)
+    if (shared !== undefined && !isRight(shared))
+      throw new HooklineError("internal", `${name} is held for two purposes`)
+    const held =
+      shared ??
+      [this.#held.get(name) ?? [], ...this.#leaving].flat().find(isRight) ??
+      this.#open(name, wants, open, close)
+    this.#opening.at(-1)?.push(held)
+    this.#take(held)
+    return held.thing as T
+  }
+
+  /** @param unused resolves when nothing uses what was held before and is not wanted any more */
+  commit(unused: Promise<void>): void {
+    this.#commit(this.#next, unused)
+  }
+
+  /** Closes what was opened for this change. */
+  async abort(): Promise<void> {
+    await closeAll(this.#opened)
+  }
+
+  #take(held: Held): void {
+    this.#next.set(held.name, held)
+    for (const part of held.parts) this.#take(part)
+  }
+
+  #open<T>(name: string, wants: unknown, open: () => T, close: Wanted<T>["close"]): Held {
+    const isPart = this.#opening.length > 0
+    const parts: Held[] = []
+    this.#opening.push(parts)
+    try {
+      const thing = open()
+      const held = { name, wants, thing, close: close && (() => close(thing)), parts, isPart }
+      this.#opened.push(held)
+      return held
+    } finally {
+      this.#opening.pop()
+    }
+  }
+}
+
+/**
+ * Closes all, whatever becomes of each; parts last, since what others end with may be told to them. Rejects with the first
+ * failure.
+ */
+async function closeAll(all: readonly Held[]): Promise<void> {
+  const { whole = [], parts = [] } = Object.groupBy(all, ({ isPart }) => (isPart ? "parts" : "whole"))
+  const ends: PromiseSettledResult<void>[] = []
+  for (const group of [whole, parts])
+    ends.push(...(await Promise.allSettled(group.map(async ({ close }) => close?.()))))
+  const failed = ends.find((end) => end.status === "rejected")
+  if (failed !== undefined) throw failed.reason
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true
+  if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false
+  const [ofA, ofB] = [Object.entries(a), Object.entries(b)]
+  return (
+    ofA.length === ofB.length && ofA.every(([key, value]) => Object.hasOwn(b, key) && isSame(value, b[key]))
+  )
+}
+
+function isPlain(value: unknown): value is { readonly [key: string]: unknown } {
+  if (typeof value !== "object" || value === null) return false
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype
+}

@@ -16,11 +16,13 @@ const LIBRARIES = ["x86_64", "aarch64"].map(
 
 /**
  * A clock by libfaketime (Debian's package libfaketime), in a file of a folder. Undefined where that is not installed,
- * which is said loudly.
+ * which is said loudly, or is an error with CI set.
  */
 export function movableClock(folder: string): MovableClock | undefined {
   const library = LIBRARIES.find((path) => existsSync(path))
   if (library === undefined) {
+    if (process.env.CI)
+      throw new Error("with CI set the tests of the clock may not be skipped, but libfaketime is missing")
     process.stderr.write(
       "\n*** THE TESTS THAT SET THE CLOCK ARE SKIPPED: libfaketime is not installed ***\n\n",
     )

@@ -124,15 +124,20 @@ describe.skipIf(!available)("three Kafka brokers", () => {
     const stalled = await leaderOf(0)
     kafka.nodes[stalled]!.pause()
     const pausedMs = steadyMs()
-    await senders.first((it) => it.startedMs > pausedMs && isAcknowledged(it) && partitionOfKey(it) === 0)
+    const moved = senders.first(
+      (it) => isAcknowledged(it) && it.answeredMs > pausedMs + ON_THEIR_WAY_MS && partitionOfKey(it) === 0,
+    )
+    const takenMs = await takenFromKcat(kafka, topic, 0)
+    const backAfterMs = Math.max(0, (await moved).answeredMs - takenMs)
     await senders.many(300)
     kafka.nodes[stalled]!.resume()
     await senders.many(300)
     await senders.stop()
 
     const findings = compare(senders.posted, await eventsInKafka(kafka, topic))
-    report("leader of three paused until another leads", findings)
+    report("leader of three paused until another leads", findings, backAfterMs)
     expectKept(findings, PATIENCE_MS)
+    expect(backAfterMs).toBeLessThan(BACK_WITHIN_MS)
     expect(findings.acknowledged).toBe(findings.sent)
   }, 60_000)
 

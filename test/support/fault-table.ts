@@ -35,11 +35,13 @@ const COLUMNS: readonly Column[] = [
   { title: "lost", cell: ({ lost }) => `${lost}` },
   { title: "doubled", cell: ({ doubled }) => `${doubled}` },
   { title: "longest wait ms", cell: ({ longestWaitMs }) => ms(longestWaitMs) },
+  { title: "net ms", cell: ({ longestOwnWaitMs }) => ms(longestOwnWaitMs) },
   { title: "back after ms", cell: ({ backAfterMs }) => (backAfterMs === undefined ? "" : ms(backAfterMs)) },
 ]
 
-/** The rows as an aligned Markdown table. */
-export function formatTable(rows: readonly Row[]): string {
+/** The rows as an aligned Markdown table, in the order of the scenarios' names. */
+export function formatTable(unordered: readonly Row[]): string {
+  const rows = unordered.toSorted((a, b) => a.scenario.localeCompare(b.scenario))
   const lines = [
     COLUMNS.map(({ title }) => title),
     ...rows.map((row) => COLUMNS.map(({ cell }) => cell(row))),

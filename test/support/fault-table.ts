@@ -35,7 +35,6 @@ const COLUMNS: readonly Column[] = [
   { title: "lost", cell: ({ lost }) => `${lost}` },
   { title: "doubled", cell: ({ doubled }) => `${doubled}` },
   { title: "longest wait ms", cell: ({ longestWaitMs }) => ms(longestWaitMs) },
-  { title: "net ms", cell: ({ longestOwnWaitMs }) => ms(longestOwnWaitMs) },
   { title: "back after ms", cell: ({ backAfterMs }) => (backAfterMs === undefined ? "" : ms(backAfterMs)) },
 ]
 

@@ -8,11 +8,14 @@ export interface Record {
   readonly key?: Uint8Array | undefined
   readonly value: Uint8Array
   readonly headers?: readonly RecordHeader[] | undefined
+  /** When it came, in milliseconds since 1970; undefined: now. */
+  readonly timestampMs?: number | undefined
 }
 
 /** Where an acknowledged record lies. */
 export interface Receipt {
+  /** -1 for a record that waits in a spool. */
   readonly partition: number
-  /** Position in the partition, from 0. */
+  /** Position in the partition, from 0; -1 where it is not known. */
   readonly offset: number
 }

@@ -14,8 +14,39 @@ export interface Broker {
   prepare(topics: readonly string[]): void
   /** Whether records can be published now, as far as is known; if not, why. */
   ready(): true | string
-  /** Publishes what was accepted, as far as its deadlines allow, then lets go of connections and files. */
-  close(): Promise<void>
+  /**
+   * Publishes what was accepted, as far as its deadlines allow, then lets go of connections and files.
+   *
+   * @param untilMs the time, by the steady clock, until which work may go on that would else be left to the next start
+   */
+  close(untilMs?: number): Promise<void>
+  /** What waits in the spool before the broker; a broker without one has not this member. */
+  spool?(): SpoolState
+}
+
+/** What a spool holds. */
+export interface SpoolState {
+  /** Why the broker takes no events; undefined: it does, as far as is known. */
+  readonly outage: string | undefined
+  /** Why the spool takes no events; undefined: it does. */
+  readonly problem: string | undefined
+  /** Records that wait to be forwarded. */
+  readonly records: number
+  /** Bytes of keys, values and headers, of those set aside as well. */
+  readonly bytes: number
+  /** When the oldest record that waits came, in milliseconds since 1970; undefined: none waits. */
+  readonly oldestMs: number | undefined
+  /** Records that the broker refused for good. */
+  readonly setAside: number
+}
+
+/** A broker from which records can be taken back. */
+export interface YieldingBroker extends Broker {
+  /**
+   * Rejects at once what waits for a topic, before this turn of the event loop ends. What was not sent yet is never
+   * published; what was sent and not acknowledged is not sent again, and may be in the log.
+   */
+  withdraw(topic: string): void
 }
 
 /** A record as it is read back from a log. */

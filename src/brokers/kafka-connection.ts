@@ -15,7 +15,10 @@ import { HooklineError } from "../errors.ts"
 import { errorCodeOf } from "./kafka-failure.ts"
 
 /** The keys of `[connection:<id>]` for Kafka, resolved. */
-export type KafkaOptions = Omit<Values<(typeof KAFKA)["options"]>, "delivery_timeout">
+export type KafkaOptions = Omit<
+  Values<(typeof KAFKA)["options"]>,
+  "delivery_timeout" | "spool" | "spool_max_bytes"
+>
 
 /** What it takes to connect to any broker of a cluster. */
 export interface KafkaClient {

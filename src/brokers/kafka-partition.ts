@@ -15,6 +15,8 @@ export interface Batch {
   unsure: boolean
   /** A request that holds it is under way. */
   inFlight: boolean
+  /** Its records were taken back and answered: it is not sent again, nor are they. */
+  withdrawn: boolean
 }
 
 /**
@@ -69,6 +71,7 @@ export class Partition {
     batch.inFlight = false
     if (this.batch !== batch) return
     const verdict = verdictOf(errorCode)
+    if (batch.withdrawn && verdict !== "stored") return this.giveUp()
     switch (verdict) {
       case "stored":
         this.#sequence += batch.items.length
@@ -109,8 +112,18 @@ export class Partition {
   expire(nowMs: number): void {
     this.queue.expire(nowMs)
     const { batch } = this
-    if (batch === undefined || nowMs < batch.earliestMs) return
+    if (batch === undefined || (nowMs < batch.earliestMs && !batch.withdrawn)) return
     for (const waiting of batch.items) waiting.expire(nowMs)
+    if (!batch.inFlight) this.giveUp()
+  }
+
+  /** Rejects what waits; a batch that is under way is let go of, and not sent again. */
+  withdraw(error: PublishError): void {
+    this.queue.refuse(error)
+    const { batch } = this
+    if (batch === undefined) return
+    for (const waiting of batch.items) waiting.refuse(error)
+    batch.withdrawn = true
     if (!batch.inFlight) this.giveUp()
   }
 
@@ -126,7 +139,15 @@ export class Partition {
   #sending(items: readonly Waiting[], bytes: Buffer): Batch {
     let earliestMs = Number.POSITIVE_INFINITY
     for (const { deadlineMs } of items) earliestMs = Math.min(earliestMs, deadlineMs)
-    this.batch = { partition: this, items, bytes, earliestMs, unsure: false, inFlight: false }
+    this.batch = {
+      partition: this,
+      items,
+      bytes,
+      earliestMs,
+      unsure: false,
+      inFlight: false,
+      withdrawn: false,
+    }
     return this.batch
   }
 

@@ -46,7 +46,7 @@ export class Waiting {
   ) {
     this.record = record
     this.deadlineMs = deadlineMs
-    this.bytes = recordBytes(record)
+    this.bytes = recordBytes(record) + (record.timestampMs === undefined ? 0 : MORE_TIMESTAMP_BYTES)
     this.#backlog = backlog
     this.#resolve = resolve
     this.#reject = reject
@@ -75,6 +75,9 @@ export class Waiting {
     return false
   }
 }
+
+/** What the distance of a record's own time from the batch's first takes beyond one byte, when that is under a day. */
+const MORE_TIMESTAMP_BYTES = 3
 
 /** What a batch has room for. */
 export interface Room {

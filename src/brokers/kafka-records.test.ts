@@ -17,6 +17,17 @@ const encode = (records: readonly Record[], compression: Compression = "none"): 
 const ofLength = (length: number): Record => ({ topic: "t", value: Buffer.alloc(length, "v") })
 
 describe("a record batch", () => {
+  test("gives each record its own time, or the batch's", () => {
+    const value = Buffer.from("v")
+    const times = [AT - 1000, undefined, AT - 90_000_000, AT + 5]
+    const records = times.map((timestampMs) => ({ topic: "t", value, timestampMs }))
+    const batch = readRecordsBatch(Reader.from(encode(records)))
+    expect(batch).toMatchObject({ firstTimestamp: BigInt(AT - 90_000_000), maxTimestamp: BigInt(AT + 5) })
+    expect(batch.records.map(({ timestampDelta }) => Number(batch.firstTimestamp + timestampDelta))).toEqual(
+      times.map((ms) => ms ?? AT),
+    )
+  })
+
   test("is read by the client library as it was written", () => {
     const records: Record[] = [
       { topic: "t", value: Buffer.from("first") },

@@ -10,7 +10,7 @@ import type { Record } from "../record.ts"
  *
  * batchLength counts from after itself, the CRC-32C from after itself. A record:
  *
- *     length varint | attributes int8 = 0 | timestampDelta varint = 0 | offsetDelta varint
+ *     length varint | attributes int8 = 0 | timestampDelta varint | offsetDelta varint
  *     keyLength varint, -1: none | key | valueLength varint | value
  *     headers varint, each: nameLength varint | name, UTF-8 | valueLength varint | value
  *
@@ -38,22 +38,37 @@ export function recordBytes(record: Record): number {
   return varintBytes(body) + body
 }
 
-/** Encodes a batch. All records carry `timestampMs`, milliseconds since 1970. */
+/**
+ * Encodes a batch.
+ *
+ * @param timestampMs milliseconds since 1970, for the records that have no time of their own
+ */
 export function encodeBatch(
   records: readonly { readonly record: Record }[],
   sequence: Sequence,
   timestampMs: number,
   compression: Compression,
 ): Buffer {
+  let firstMs = Number.POSITIVE_INFINITY
+  let lastMs = 0
+  for (let index = 0; index < records.length; index++) {
+    const ms = records[index]!.record.timestampMs ?? timestampMs
+    if (ms < firstMs) firstMs = ms
+    if (ms > lastMs) lastMs = ms
+  }
   let size = BATCH_HEADER_BYTES
   for (let index = 0; index < records.length; index++) {
-    const body = bodyBytes(records[index]!.record) + varintBytes(index)
+    const { record } = records[index]!
+    const afterFirstMs = (record.timestampMs ?? timestampMs) - firstMs
+    const body = bodyBytes(record) - 1 + varintBytes(afterFirstMs) + varintBytes(index)
     size += varintBytes(body) + body
   }
   let bytes = Buffer.allocUnsafe(size)
   let at = BATCH_HEADER_BYTES
-  for (let index = 0; index < records.length; index++)
-    at = writeRecord(bytes, at, records[index]!.record, index)
+  for (let index = 0; index < records.length; index++) {
+    const { record } = records[index]!
+    at = writeRecord(bytes, at, record, index, (record.timestampMs ?? timestampMs) - firstMs)
+  }
   let attributes = 0
   if (compression !== "none") {
     const algorithm = compressionsAlgorithms[compression]
@@ -61,15 +76,14 @@ export function encodeBatch(
     attributes = algorithm.bitmask
     bytes = Buffer.concat([bytes.subarray(0, BATCH_HEADER_BYTES), compressed])
   }
-  const timestamp = BigInt(timestampMs)
   bytes.writeBigInt64BE(0n, 0)
   bytes.writeInt32BE(bytes.length - 12, 8)
   bytes.writeInt32BE(-1, 12)
   bytes[16] = 2
   bytes.writeInt16BE(attributes, 21)
   bytes.writeInt32BE(records.length - 1, 23)
-  bytes.writeBigInt64BE(timestamp, 27)
-  bytes.writeBigInt64BE(timestamp, 35)
+  bytes.writeBigInt64BE(BigInt(firstMs), 27)
+  bytes.writeBigInt64BE(BigInt(lastMs), 35)
   bytes.writeBigInt64BE(sequence.producerId, 43)
   bytes.writeInt16BE(sequence.producerEpoch, 51)
   bytes.writeInt32BE(sequence.baseSequence, 53)
@@ -78,7 +92,7 @@ export function encodeBatch(
   return bytes
 }
 
-/** Bytes of a record after its length, without those of offsetDelta. */
+/** Bytes of a record after its length, without those of offsetDelta; timestampDelta is counted as one. */
 function bodyBytes({ key, value, headers }: Record): number {
   const keyBytes = key === undefined ? 1 : varintBytes(key.length) + key.length
   let size = 2 + keyBytes + varintBytes(value.length) + value.length
@@ -91,11 +105,18 @@ function bodyBytes({ key, value, headers }: Record): number {
   return size
 }
 
-function writeRecord(bytes: Buffer, start: number, record: Record, index: number): number {
+function writeRecord(
+  bytes: Buffer,
+  start: number,
+  record: Record,
+  index: number,
+  afterFirstMs: number,
+): number {
   const { key, value, headers } = record
-  let at = writeVarint(bytes, start, bodyBytes(record) + varintBytes(index))
+  const body = bodyBytes(record) - 1 + varintBytes(afterFirstMs) + varintBytes(index)
+  let at = writeVarint(bytes, start, body)
   bytes[at++] = 0
-  bytes[at++] = 0
+  at = writeVarint(bytes, at, afterFirstMs)
   at = writeVarint(bytes, at, index)
   if (key === undefined) bytes[at++] = NONE
   else at = writeBytes(bytes, at, key)

@@ -140,6 +140,14 @@ export class Topic {
     for (const partition of this.partitions) partition.expire(nowMs)
   }
 
+  /** Rejects what waits, and lets go of what is under way. */
+  withdraw(): void {
+    const error = new PublishError("unavailable", "taken back before Kafka acknowledged it")
+    this.keyless.refuse(error)
+    this.#unplaced.refuse(error)
+    for (const partition of this.partitions) partition.withdraw(error)
+  }
+
   refusal(errorCode: number): PublishError {
     const why = REFUSALS[errorCode] ?? `Kafka refuses it with error ${errorCode}`
     return new PublishError("refused", `topic ${this.name}: ${why}`)

@@ -3,7 +3,7 @@ import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
-import type { Broker } from "./broker.ts"
+import type { YieldingBroker } from "./broker.ts"
 import { Cluster, type Metadata } from "./kafka-cluster.ts"
 import { kafkaClient, type KafkaOptions } from "./kafka-connection.ts"
 import { Lane } from "./kafka-lane.ts"
@@ -23,7 +23,7 @@ export interface KafkaDependencies {
  *
  * @throws HooklineError `no_input` when a certificate or key can't be read
  */
-export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependencies): Broker {
+export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependencies): YieldingBroker {
   const client = kafkaClient(options)
   const backlog = new Backlog()
   const topics = new Map<string, Topic>()
@@ -137,6 +137,9 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     },
     prepare(names: readonly string[]): void {
       for (const name of names) topicNamed(name)
+    },
+    withdraw(topic: string): void {
+      topics.get(topic)?.withdraw()
     },
     ready: () => (closing === undefined ? reachable() : "the connection is closing"),
     close(): Promise<void> {

@@ -394,7 +394,7 @@ describe("connections", () => {
       "a key that every object of JavaScript has",
       kafka("constructor = 1"),
       [
-        "p.conf:3: [connection:kafka] constructor: is unknown; there is `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `client_id` and `delivery_timeout`",
+        "p.conf:3: [connection:kafka] constructor: is unknown; there is `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `client_id`, `delivery_timeout`, `spool` and `spool_max_bytes`",
       ],
     ],
     [
@@ -439,6 +439,25 @@ describe("connections", () => {
       `[connection:a]\ndirectory = data\n[connection:b]\ndirectory = ./x/../data/\n${pipeline("a", "", "\nconnection = a")}`,
       [
         "p.conf:4: [connection:b] directory: is the folder of another connection too (p.conf:2); give each its own",
+      ],
+    ],
+    [
+      "two spools in one file",
+      `[connection:a]\nbootstrap_servers = k:1\nspool = spool\n[connection:b]\nbootstrap_servers = k:2\nspool = ./x/../spool\n[connection:c]\nbootstrap_servers = k:3\nspool = off\n[connection:d]\nbootstrap_servers = k:4\n${pipeline("a", "", "\nconnection = a")}`,
+      ["p.conf:6: [connection:b] spool: is the file of another connection too (p.conf:3); give each its own"],
+    ],
+    [
+      "a spool before an embedded log",
+      `[connection:a]\ndirectory = data\nspool = spool\n${pipeline("a")}`,
+      [
+        "p.conf:3: [connection:a] spool: belongs to a Kafka connection and this is an embedded one; remove it",
+      ],
+    ],
+    [
+      "the size of a spool without a spool",
+      kafka("spool_max_bytes = 1MiB"),
+      [
+        "p.conf:3: [connection:kafka] spool_max_bytes: has no effect without a spool; add spool = <file>, or remove this",
       ],
     ],
     [

@@ -1,4 +1,5 @@
 import { openAdmin } from "./admin/server.ts"
+import type { SpoolState } from "./brokers/broker.ts"
 import { holdPipeline, type Built, type Usable } from "./build.ts"
 import { changesOf, describeChanges, type Changes, type Snapshot } from "./changes.ts"
 import { identityOf, openConnection, type OpenConnection } from "./connection.ts"
@@ -6,6 +7,7 @@ import { HooklineError } from "./errors.ts"
 import { Holdings, type Changeover } from "./holdings.ts"
 import { openServers, type Limits, type Servers } from "./http/server.ts"
 import type { Plan } from "./plan.ts"
+import { steadyMs } from "./steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "./telemetry/log.ts"
 import { Metrics } from "./telemetry/metrics.ts"
 import { RequestLog } from "./telemetry/request-log.ts"
@@ -47,6 +49,8 @@ export class PlanRunner implements Running {
   #servers: Servers | undefined
   #generation: Generation | undefined
   #stopped: Promise<void> | undefined
+  /** When the stop's time is over, by the steady clock. */
+  #stopUntilMs: number | undefined
 
   private constructor({ service }: Plan) {
     const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
@@ -69,6 +73,7 @@ export class PlanRunner implements Running {
       inFlight: () => runner.#servers!.inFlight(),
       connections: () => readiness(runner.#problems()),
       stores: () => readiness(runner.#storeProblems()),
+      spools: () => runner.#spools(),
     })
     return runner
   }
@@ -116,6 +121,7 @@ export class PlanRunner implements Running {
   async #stop(): Promise<void> {
     const { drain_timeout: drainTimeoutMs } = this.#generation!.plan.service
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...this.#servers!.inFlight() }, "stopping")
+    this.#stopUntilMs = steadyMs() + drainTimeoutMs
     await this.#servers!.drain(drainTimeoutMs)
     await this.#holdings.close()
     this.#requestLog.flush()
@@ -146,13 +152,17 @@ export class PlanRunner implements Running {
     }
   }
 
-  #holdConnections({ connections }: Plan, changeover: Changeover): Map<string, OpenConnection> {
+  #holdConnections({ connections, service }: Plan, changeover: Changeover): Map<string, OpenConnection> {
     const open = [...connections].map(([id, connection]) => {
-      const deps = { log: this.log.child({ connection: id }), metrics: this.#metrics.connection(id) }
+      const deps = {
+        log: this.log.child({ connection: id }),
+        metrics: this.#metrics.connection(id),
+        spoolMetrics: () => this.#metrics.spool(id),
+      }
       const held = changeover.hold({
         ...identityOf(id, connection),
         open: () => openConnection(connection, deps),
-        close: ({ broker }) => broker.close(),
+        close: ({ broker }) => broker.close(this.#stopUntilMs ?? steadyMs() + service.drain_timeout),
       })
       return [id, held] as const
     })
@@ -193,6 +203,7 @@ export class PlanRunner implements Running {
         return openAdmin(listen, token, {
           connections: () => this.#problems(),
           stores: () => this.#storeProblems(),
+          spools: () => this.#spools(),
           draining: () => this.#stopped !== undefined,
           metrics: () => this.#metrics.expose(),
         })
@@ -232,6 +243,13 @@ export class PlanRunner implements Running {
   /** Why each connection can't take records now; undefined for one that can. */
   #problems(): Problem[] {
     return [...(this.#generation?.connections ?? [])].map(([id, { broker }]) => problemOf(id, broker))
+  }
+
+  /** What the spools hold, by connection. */
+  #spools(): (readonly [string, SpoolState])[] {
+    return [...(this.#generation?.connections ?? [])].flatMap(([id, { broker }]) =>
+      broker.spool === undefined ? [] : [[id, broker.spool()] as const],
+    )
   }
 
   /** Why each Deduplicator's store can't be used now; undefined for one that can. */

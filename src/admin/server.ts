@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto"
+import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 
 /** What the admin listener tells of the application. */
@@ -7,6 +8,8 @@ export interface Status {
   connections(): Iterable<readonly [id: string, problem: string | undefined]>
   /** The same of the Deduplicators' stores, by their names. */
   stores(): Iterable<readonly [name: string, problem: string | undefined]>
+  /** What waits in the spools, by connection id. */
+  spools(): Iterable<readonly [id: string, state: SpoolState]>
   draining(): boolean
   metrics(): Promise<{ text: string; contentType: string }>
 }
@@ -75,8 +78,10 @@ function readiness(status: Status, withReasons: boolean): Response {
   const problems = [...connections.values(), ...stores.values()].filter((problem) => problem !== undefined)
   const ready = !status.draining() && problems.length === 0
   const state = status.draining() ? "draining" : ready ? "ready" : "not ready"
+  const spools = [...status.spools()].map(([id, spool]) => [id, describe(spool)] as const)
   const told = {
     connections: tell(connections),
+    ...(spools.length === 0 ? {} : { spools: Object.fromEntries(spools) }),
     ...(stores.size === 0 ? {} : { deduplicator_stores: tell(stores) }),
   }
   return Response.json(withReasons ? { status: state, ...told } : { status: state }, {
@@ -86,6 +91,18 @@ function readiness(status: Status, withReasons: boolean): Response {
 
 const tell = (parts: ReadonlyMap<string, string | undefined>): { [name: string]: string } =>
   Object.fromEntries([...parts].map(([name, problem]) => [name, problem ?? "ready"]))
+
+/** A spool as `/readyz` shows it. `broker` says whether events go there or wait. */
+function describe({ outage, problem, records, bytes, oldestMs, setAside }: SpoolState): object {
+  return {
+    broker: outage ?? "ready",
+    spool: problem ?? "ready",
+    records,
+    bytes,
+    oldest_age_seconds: oldestMs === undefined ? 0 : Math.max(0, Date.now() - oldestMs) / 1000,
+    set_aside: setAside,
+  }
+}
 
 /** Compares digests in constant time, so that neither the token's length nor its beginning can be timed. */
 function tokenTest(token: string | undefined): (request: Request) => boolean {

@@ -11,7 +11,7 @@ import { HooklineError } from "../errors.ts"
  *   2   audit     0             0                3       1742          1795…      NULL  NULL     {"id":…
  *
  * - `offset` is the rowid: records are appended at the right edge of a B-tree of their own, whose pages stay full.
- * - `end_position` counts the bytes of keys and values of the topic from its first record ever to the end of this one:
+ * - `end_position` counts the bytes of keys, values and packed headers of the topic from its first record ever to the end of this one:
  *   the bytes from one record to another are a subtraction.
  * - `first_offset` is the oldest record kept, or the next one to come when none is, and `first_position` where it
  *   begins: offsets go on from where they were even when everything was deleted. Retention moves both; publishing
@@ -154,6 +154,11 @@ export function checkIsLog(db: Database, { file, applicationId, kind, alternativ
 /** Whether another process holds the file for a moment: nothing was changed and the same call may be tried again. */
 export function isBusy(error: unknown): boolean {
   return error instanceof SQLiteError && primaryCode(error) === "SQLITE_BUSY"
+}
+
+/** Whether the disk has no room for what was to be written. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof SQLiteError && primaryCode(error) === "SQLITE_FULL"
 }
 
 /** The code without what SQLite adds to it (`SQLITE_IOERR_WRITE`): https://sqlite.org/rescode.html */

@@ -34,6 +34,8 @@ export interface StoreDependencies<W extends LogWriter> {
   readonly batchBytes: number
   /** Records were committed, in so many milliseconds. */
   readonly committed: (records: number, ms: number) => void
+  /** A commit failed; the file is about to be closed. */
+  readonly failed?: (cause: unknown) => void
   /** The file can be written again after a failure. */
   readonly recovered: () => void
   /** Milliseconds since 1970, for the timestamps of records that have none. */
@@ -162,7 +164,10 @@ export class LogStore<W extends LogWriter> {
     this.#deps.committed(batch.length, tookMs)
     for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
     if (tookMs > SLOW_COMMIT_MS) {
-      this.#deps.log.warn({ file: this.#place.file, ms: Math.round(tookMs) }, "The log's disk is slow")
+      this.#deps.log.warn(
+        { file: this.#place.file, ms: Math.round(tookMs) },
+        `${this.#place.title} is on a slow disk`,
+      )
     }
     // After the answers that the acknowledgements set off have been written.
     setImmediate(() => this.attempt((writer) => writer.checkpoint()))
@@ -175,6 +180,7 @@ export class LogStore<W extends LogWriter> {
     this.#failure = new PublishError("unavailable", reason, { cause })
     log.error({ file: place.file, err: cause }, `${place.title} can't be written: ${reason}`)
     this.#queue.rejectAll(this.#failure)
+    this.#deps.failed?.(cause)
     this.#closeWriter()
     if (this.#closing === undefined) this.#reopenLater()
   }

@@ -1,6 +1,6 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { parseEndpoint } from "./endpoint.ts"
-import { file, list, oneOf, text } from "./options.ts"
+import { custom, file, list, oneOf, path, size, text } from "./options.ts"
 import { defineSection, type Checking } from "./section.ts"
 
 /** A connection to Apache Kafka. Keys are named as librdkafka names them. */
@@ -42,12 +42,34 @@ export const KAFKA = defineSection({
     }),
     client_id: text({ default: "hookline", doc: "The name that brokers see in their logs and quotas." }),
     delivery_timeout: deliveryTimeout,
+    spool: fileOrOff(
+      "A file that takes events, durably, while Kafka does not; they are acknowledged and forwarded later. Its folder is made when it is not there; `.lock`, `.pid`, `.reserve` (8 MiB), `-wal` and `-shm` lie beside it. One process uses it at a time.",
+    ),
+    spool_max_bytes: size({
+      min: 1,
+      default: "1GiB",
+      doc: "How many bytes of events, keys and headers the spool takes; beyond it senders get 503.",
+    }),
   },
   check(checking) {
     checkSasl(checking)
     checkSsl(checking)
+    const { values, isGiven, wrong } = checking
+    if (isGiven("spool_max_bytes") && values.spool === "off")
+      wrong("spool_max_bytes", "has no effect without a spool; add spool = <file>, or remove this")
   },
 })
+
+/** A path that is absolute where the file gives it; `off` is the absence of one. */
+function fileOrOff(doc: string) {
+  const file = path({ doc: "" })
+  return custom<string, { doc: string; default: string }>(
+    `off, or ${file.form}`,
+    { default: "off", doc },
+    (value, context) => (/^off$/i.test(value) ? "off" : file.parse(value, context)),
+    (value) => file.wrong(value),
+  )
+}
 
 type KafkaChecking = Checking<(typeof KAFKA)["options"]>
 

@@ -49,20 +49,25 @@ export function checkConnections(
   }
 }
 
-/** Sees that no two embedded logs lie in one folder. */
+/** Sees that no two embedded logs lie in one folder, and no two spools in one file. */
 export function checkDirectories(connections: Connections, problems: Problems): void {
-  const firsts = new Map<unknown, ResolvedConnection>()
-  for (const connection of connections.values()) {
-    const directory: unknown = connection.kind === "embedded" ? connection.values.directory : undefined
-    if (directory === undefined) continue
-    const first = firsts.get(directory)
-    if (first === undefined) firsts.set(directory, connection)
-    else {
-      const where = problems.locate(first.where("directory"))
-      problems.add(
-        connection.where("directory"),
-        `is the folder of another connection too (${where}); give each its own`,
-      )
+  for (const [key, what] of [
+    ["directory", "folder"],
+    ["spool", "file"],
+  ] as const) {
+    const firsts = new Map<unknown, ResolvedConnection>()
+    for (const connection of connections.values()) {
+      const place: unknown = connection.kind === undefined ? undefined : connection.values[key]
+      if (place === undefined || place === "off") continue
+      const first = firsts.get(place)
+      if (first === undefined) firsts.set(place, connection)
+      else {
+        const where = problems.locate(first.where(key))
+        problems.add(
+          connection.where(key),
+          `is the ${what} of another connection too (${where}); give each its own`,
+        )
+      }
     }
   }
 }

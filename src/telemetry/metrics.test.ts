@@ -60,6 +60,7 @@ test("gauges are read at each scrape", async () => {
     inFlight: () => ({ requests: 2, bytes: 300 }),
     connections: () => [["log", ready]],
     stores: () => [["data", ready]],
+    spools: () => [],
   })
   expect(await linesOf(metrics, "hookline_in_flight")).toEqual([
     "hookline_in_flight_requests 2",

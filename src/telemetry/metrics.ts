@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
+import type { SpoolState } from "../brokers/broker.ts"
 import { configurationMetrics } from "./configuration-metrics.ts"
 import { Distribution } from "./distribution.ts"
 import { Tallies } from "./tally.ts"
@@ -25,6 +26,16 @@ export interface ConnectionMetrics {
   batch(records: number, ms: number): void
 }
 
+/** What a connection's spool counts, in records. */
+export interface SpoolMetrics {
+  /** They were stored and acknowledged. */
+  spooled(records: number): void
+  /** The broker acknowledged them. */
+  forwarded(records: number): void
+  /** The broker refused them for good. */
+  setAside(records: number): void
+}
+
 /** What is only known when someone asks. */
 export interface Observed {
   /** Requests whose answer is outstanding, and the bytes of the in-flight budget that they hold. */
@@ -33,6 +44,8 @@ export interface Observed {
   connections(): Iterable<readonly [id: string, ready: boolean]>
   /** Each Deduplicator store's name and whether it can be used now. */
   stores(): Iterable<readonly [name: string, ready: boolean]>
+  /** What the spools hold, by connection. */
+  spools(): Iterable<readonly [id: string, state: SpoolState]>
 }
 
 /** Seconds. The low end is the embedded log's commit, the high end the usual delivery timeout and beyond it. */
@@ -69,6 +82,11 @@ export class Metrics {
     name: "hookline_undeduplicated_events_total",
     help: "Events that passed a Deduplicator unchecked (no_key), and published ones whose mark could not be kept (unmarked).",
     labelNames: ["pipeline", "reason"],
+  })
+  readonly #spooled = new Tallies(this.#registry, {
+    name: "hookline_spool_records_total",
+    help: "Records by what became of them in the spool: spooled, forwarded, set_aside.",
+    labelNames: ["connection", "outcome"],
   })
   readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
@@ -127,6 +145,14 @@ export class Metrics {
     return made
   }
 
+  spool(id: string): SpoolMetrics {
+    return {
+      spooled: this.#spooled.bind({ connection: id, outcome: "spooled" }),
+      forwarded: this.#spooled.bind({ connection: id, outcome: "forwarded" }),
+      setAside: this.#spooled.bind({ connection: id, outcome: "set_aside" }),
+    }
+  }
+
   /** Adds the gauges whose values are read from the running application at each scrape. */
   observe(observed: Observed): void {
     const gauge = <L extends string>(
@@ -169,6 +195,20 @@ export class Metrics {
         it.reset()
         for (const [name, ready] of observed.stores()) it.labels(name).set(ready ? 1 : 0)
       },
+    )
+    const spoolGauge = (name: string, help: string, read: (state: SpoolState) => number): void =>
+      gauge(name, help, ["connection"], (it) => {
+        for (const [id, state] of observed.spools()) it.labels(id).set(read(state))
+      })
+    spoolGauge("hookline_spool_records", "Records that wait to be forwarded.", ({ records }) => records)
+    spoolGauge("hookline_spool_bytes", "Bytes of the spool's records.", ({ bytes }) => bytes)
+    spoolGauge("hookline_spool_oldest_age_seconds", "Age of the oldest record that waits.", ({ oldestMs }) =>
+      oldestMs === undefined ? 0 : Math.max(0, Date.now() - oldestMs) / 1000,
+    )
+    spoolGauge(
+      "hookline_spool_set_aside_records",
+      "Records that the broker refused for good.",
+      ({ setAside }) => setAside,
     )
   }
 

@@ -22,11 +22,11 @@ export class Tallies<L extends string> {
   }
 
   /** Makes the handle of a set of labels. To be made once: each one is a line of its own. */
-  bind(labels: { [name in L]: string }): () => void {
+  bind(labels: { [name in L]: string }): (count?: number) => void {
     const tally = { labels, count: 0 }
     this.#tallies.push(tally)
-    return () => {
-      tally.count++
+    return (count = 1) => {
+      tally.count += count
     }
   }
 }

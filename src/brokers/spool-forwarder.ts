@@ -1,0 +1,176 @@
+import { PublishError } from "../errors.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { SpoolMetrics } from "../telemetry/metrics.ts"
+import type { StoredRecord, YieldingBroker } from "./broker.ts"
+import type { LogStore } from "./embedded-store.ts"
+import type { SpoolWriter } from "./spool-file.ts"
+import type { SpoolRoom } from "./spool-room.ts"
+
+/** What the topics of a spool share. */
+export interface SpoolParts {
+  readonly broker: YieldingBroker
+  readonly store: LogStore<SpoolWriter>
+  readonly room: SpoolRoom
+  readonly log: Logger
+  readonly metrics: SpoolMetrics
+  /** Whether the broker takes events, as far as is known; if not, why. */
+  readonly taking: () => true | string
+  /** Ends forwarding. */
+  readonly signal: AbortSignal
+  /** Records went into the spool's file or out of it. */
+  readonly changed: () => void
+}
+
+/** What a topic is told, and asked, while its records are forwarded. */
+export interface ForwardedTopic {
+  /** What is forwarded next is all there is in the file. */
+  readonly last: () => void
+  /** The broker takes nothing now. */
+  readonly delayed: () => void
+  /** Resolves when what is on its way into the file is there, or was refused; undefined: nothing is. */
+  readonly stored: () => Promise<void> | undefined
+  /** The broker acknowledged so many. */
+  readonly forwarded: (records: number) => void
+}
+
+/**
+ * Forwards a topic's records, the oldest first, a window after the other.
+ *
+ * @returns whether all of them are forwarded and nothing is on its way into the file; false when the signal aborted
+ */
+export async function forwardTopic(
+  topic: string,
+  parts: SpoolParts,
+  owner: ForwardedTopic,
+): Promise<boolean> {
+  const { store, signal } = parts
+  for (;;) {
+    await untilTaking(parts, owner)
+    if (signal.aborted) return false
+    const window = store.attempt((writer) => writer.window(topic))
+    if (window === undefined) {
+      await pause(RETRY_MS, signal)
+      continue
+    }
+    if (window.isAll) owner.last()
+    if (window.records.length > 0) {
+      await settle(topic, await publishAll(window.records, topic, parts, owner), parts, owner)
+      continue
+    }
+    const stored = owner.stored()
+    if (stored === undefined) return true
+    await stored
+  }
+}
+
+/** Deletes what was forwarded. Until that can be done nothing more is forwarded. */
+async function settle(
+  topic: string,
+  { done, refused }: Forwarded,
+  { store, signal, log, metrics, changed }: SpoolParts,
+  owner: ForwardedTopic,
+): Promise<void> {
+  if (done.length === 0) return
+  const remove = (writer: SpoolWriter): true => {
+    writer.settle(topic, done, refused)
+    return true
+  }
+  while (store.attempt(remove) === undefined) {
+    if (signal.aborted) return
+    await pause(RETRY_MS, signal)
+  }
+  const forwarded = done.length - refused.size
+  owner.forwarded(forwarded)
+  metrics.forwarded(forwarded)
+  metrics.setAside(refused.size)
+  if (refused.size > 0) {
+    const [reason] = refused.values()
+    log.error(
+      { topic, records: refused.size, reason },
+      "SET ASIDE: the broker refuses spooled events for good; see hookline spool status",
+    )
+  }
+  changed()
+  store.attempt((writer) => writer.checkpoint())
+}
+
+/** Resolves when the broker takes events, or the signal aborts. */
+async function untilTaking({ taking, signal }: SpoolParts, owner: ForwardedTopic): Promise<void> {
+  while (!signal.aborted && taking() !== true) {
+    owner.delayed()
+    await pause(POLL_MS, signal)
+  }
+}
+
+/** What became of a window of records. */
+interface Forwarded {
+  /** The first ones, all of which the broker acknowledged or refused for good. */
+  readonly done: readonly StoredRecord[]
+  /** Why, by offset, the broker refused some of these. */
+  readonly refused: ReadonlyMap<number, string>
+}
+
+/**
+ * Publishes a topic's records in their order, again and again, until the broker has acknowledged or refused for good
+ * each of them, or the signal aborts.
+ *
+ * They have no deadlines, so that a batch of unknown fate goes out again as it was, and the broker knows it. When one
+ * fails, those behind it are taken back before they are sent: none overtakes an older one of its key.
+ */
+async function publishAll(
+  records: readonly StoredRecord[],
+  topic: string,
+  parts: SpoolParts,
+  owner: ForwardedTopic,
+): Promise<Forwarded> {
+  const { broker, signal, log } = parts
+  const refused = new Map<number, string>()
+  const open = new Set(records)
+  const stop = (): void => broker.withdraw(topic)
+  signal.addEventListener("abort", stop)
+  while (open.size > 0 && !signal.aborted) {
+    let trouble: PublishError | undefined
+    const publishOne = async (record: StoredRecord): Promise<void> => {
+      try {
+        await broker.publish(record, Number.POSITIVE_INFINITY)
+        open.delete(record)
+      } catch (error) {
+        if (!(error instanceof PublishError && error.retryHelps)) {
+          refused.set(record.offset, error instanceof Error ? error.message : String(error))
+          open.delete(record)
+        } else if (trouble === undefined) {
+          trouble = error
+          broker.withdraw(topic)
+        }
+      }
+    }
+    await Promise.all([...open].map(publishOne))
+    if (trouble !== undefined && !signal.aborted) {
+      log.debug({ topic, reason: trouble.message }, "forwarding is tried again")
+      owner.delayed()
+      await pause(RETRY_MS, signal)
+      await untilTaking(parts, owner)
+    }
+  }
+  signal.removeEventListener("abort", stop)
+  const end = records.findIndex((record) => open.has(record))
+  const done = end < 0 ? records : records.slice(0, end)
+  for (const { offset } of records.slice(done.length)) refused.delete(offset)
+  return { done, refused }
+}
+
+/** Resolves after a time, at once when the signal aborts. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const end = (): void => resolve()
+  const timer = setTimeout(end, ms)
+  signal.addEventListener("abort", end)
+  await promise
+  clearTimeout(timer)
+  signal.removeEventListener("abort", end)
+}
+
+/** How often a broker that takes nothing is asked whether it does again. */
+const POLL_MS = 50
+const RETRY_MS = 200

@@ -1,0 +1,219 @@
+import { HooklineError, PublishError } from "../errors.ts"
+import type { Receipt, Record } from "../record.ts"
+import { steadyMs } from "../steady-clock.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { SpoolMetrics } from "../telemetry/metrics.ts"
+import type { Broker, SpoolState, YieldingBroker } from "./broker.ts"
+import { describeFailure } from "./embedded-file.ts"
+import { LogStore } from "./embedded-store.ts"
+import { spoolAt, type Contents, type SpoolWriter } from "./spool-file.ts"
+import { SpoolRoom } from "./spool-room.ts"
+import { SpooledTopic } from "./spool-topic.ts"
+
+/*
+ * A spool stands before a broker and takes events while the broker does not. Each topic has states of its own, so that
+ * one that can't be published to holds up no other:
+ *
+ *   direct     nothing of the topic is spooled. Events go to the broker, which has half of their time.
+ *   turning    the broker is not ready, or a publish failed in a way that a retry may mend. What is at the broker is
+ *              taken back; it comes back in this turn of the event loop, and new events wait for that. Then all of them
+ *              go into the file, in the order in which they came. What had been sent and not acknowledged may be at the
+ *              broker all the same, and is there twice in the end; what had not been sent is not.
+ *   spooling   every event goes into the file and is acknowledged when it is durable there. As soon as the broker is
+ *              ready, the oldest records are forwarded, a window after the other: published without deadlines, in order,
+ *              and deleted when the broker has acknowledged the window. After a kill -9 the last window may be doubled.
+ *   returning  the window being forwarded is the last. New events wait for its end, then go to the broker: `direct`.
+ *              When the first of them has waited for half of its time, they go into the file: `spooling`.
+ *
+ * A record that the broker refuses for good (too large by now, not authorized) is set aside in the file, counted and
+ * logged, and holds up nothing. `hookline spool drain` tries those again.
+ *
+ * Order per key is kept, since a topic's events are either at the broker or in the file, and each change waits for the
+ * other side to be empty. What was set aside lost its place.
+ *
+ * A start with a file that is not empty begins with `spooling`.
+ */
+
+export interface SpoolOptions {
+  readonly file: string
+  /** How many bytes of keys, values and headers it takes. */
+  readonly maxBytes: number
+  /** Whether what was set aside is tried again. */
+  readonly retrySetAside?: boolean
+}
+
+export interface SpoolDependencies {
+  readonly log: Logger
+  readonly metrics: SpoolMetrics
+}
+
+/** A broker with a spool before it. */
+export interface SpooledBroker extends Broker {
+  spool(): SpoolState
+}
+
+/** Small enough for the reserve of a full disk, see spool-room.ts. */
+const BATCH_BYTES = 1024 * 1024
+/** For so long it is believed that the broker is ready. */
+const TAKING_MS = 20
+const CLOSING_POLL_MS = 20
+/** Forwarding that has got nowhere for so long is not waited for at the end. */
+const STUCK_MS = 1000
+
+/**
+ * Opens a spool before a broker, which it then owns: closing it closes the broker.
+ *
+ * @throws HooklineError `log_locked`, `log_io`
+ */
+export function openSpool(
+  broker: YieldingBroker,
+  options: SpoolOptions,
+  deps: SpoolDependencies,
+): SpooledBroker {
+  return new Spool(broker, options, deps)
+}
+
+class Spool implements SpooledBroker {
+  readonly #broker: YieldingBroker
+  readonly #log: Logger
+  readonly #metrics: SpoolMetrics
+  readonly #store: LogStore<SpoolWriter>
+  readonly #room: SpoolRoom
+  readonly #topics = new Map<string, SpooledTopic>()
+  readonly #stop = new AbortController()
+  #takingUntilMs = 0
+  #contents: Contents = { records: 0, bytes: 0, oldestMs: undefined, setAside: 0 }
+  #closing: Promise<void> | undefined
+
+  constructor(broker: YieldingBroker, options: SpoolOptions, { log, metrics }: SpoolDependencies) {
+    const place = spoolAt(options.file)
+    this.#broker = broker
+    this.#log = log
+    this.#metrics = metrics
+    this.#room = new SpoolRoom(place, options.maxBytes, log)
+    this.#store = new LogStore<SpoolWriter>(place, {
+      log,
+      open: this.#room.open,
+      batchBytes: BATCH_BYTES,
+      committed: this.#changed,
+      failed: this.#room.diskFailed,
+      recovered: this.#changed,
+      now: Date.now,
+    })
+    try {
+      this.#room.begin()
+    } catch (error) {
+      void this.#store.close()
+      throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
+    }
+    if (options.retrySetAside === true) while (this.#store.attempt((writer) => writer.putBack()) === true);
+    this.#resume()
+  }
+
+  publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    if (this.#closing !== undefined)
+      return Promise.reject(new PublishError("closing", "the connection is closing"))
+    return this.#topic(record.topic).publish(record, deadlineMs)
+  }
+
+  prepare(topics: readonly string[]): void {
+    this.#broker.prepare(topics)
+  }
+
+  ready(): true | string {
+    if (this.#closing !== undefined) return "the connection is closing"
+    const outage = this.#broker.ready()
+    const problem = this.#problem
+    if (problem === undefined || (outage === true && this.#isDirect)) return true
+    return outage === true ? problem : `${problem}; ${outage}`
+  }
+
+  spool(): SpoolState {
+    this.#contents = this.#store.attempt((writer) => writer.contents()) ?? this.#contents
+    const outage = this.#broker.ready()
+    return { ...this.#contents, outage: outage === true ? undefined : outage, problem: this.#problem }
+  }
+
+  close(untilMs = 0): Promise<void> {
+    return (this.#closing ??= this.#end(untilMs))
+  }
+
+  get #problem(): string | undefined {
+    return this.#room.problem ?? this.#store.problem
+  }
+
+  get #isDirect(): boolean {
+    return this.#topics.values().every(({ isDirect }) => isDirect)
+  }
+
+  #topic(name: string): SpooledTopic {
+    let topic = this.#topics.get(name)
+    if (topic === undefined) {
+      topic = new SpooledTopic(name, {
+        broker: this.#broker,
+        store: this.#store,
+        room: this.#room,
+        log: this.#log,
+        metrics: this.#metrics,
+        taking: this.#taking,
+        signal: this.#stop.signal,
+        changed: this.#changed,
+      })
+      this.#topics.set(name, topic)
+    }
+    return topic
+  }
+
+  /** Asks the broker, not for each event. */
+  readonly #taking = (): true | string => {
+    const nowMs = steadyMs()
+    if (nowMs < this.#takingUntilMs) return true
+    const ready = this.#broker.ready()
+    if (ready === true) this.#takingUntilMs = nowMs + TAKING_MS
+    return ready
+  }
+
+  readonly #changed = (): void => {
+    const bytes = this.#store.attempt((writer) => writer.bytes())
+    if (bytes !== undefined) this.#room.uses(bytes)
+  }
+
+  #resume(): void {
+    this.#changed()
+    const names = this.#store.attempt((writer) => writer.extents().map(({ topic }) => topic)) ?? []
+    const { records, bytes, oldestMs, setAside } = this.spool()
+    if (setAside > 0)
+      this.#log.warn({ records: setAside }, "the spool holds events that the broker refused for good")
+    if (names.length === 0) return
+    const oldest = oldestMs === undefined ? undefined : new Date(oldestMs).toISOString()
+    this.#log.info({ records, bytes, oldest, topics: names }, "the spool has events to forward")
+    this.#broker.prepare(names)
+    for (const name of names) this.#topic(name).resume()
+  }
+
+  async #end(untilMs: number): Promise<void> {
+    await this.#forwardUntil(untilMs)
+    this.#stop.abort()
+    await Promise.all([...this.#topics.values()].map((topic) => topic.ended()))
+    await this.#broker.close()
+    const { records } = this.spool()
+    if (records > 0) this.#log.info({ records }, "the spool keeps these events for the next start")
+    else this.#store.attempt((writer) => writer.shrink())
+    this.#room.close()
+    await this.#store.close()
+  }
+
+  /** Lets forwarding go on as long as it gets on. */
+  async #forwardUntil(untilMs: number): Promise<void> {
+    let { records } = this.spool()
+    let movedMs = steadyMs()
+    while (!this.#isDirect && this.#broker.ready() === true) {
+      const nowMs = steadyMs()
+      if (nowMs >= untilMs || nowMs - movedMs > STUCK_MS) return
+      await Bun.sleep(CLOSING_POLL_MS)
+      const left = this.spool().records
+      if (left !== records) movedMs = nowMs
+      records = left
+    }
+  }
+}

@@ -84,6 +84,47 @@ program
     (await import("./commands/topics.ts")).topics(options),
   )
 
+const spool = program
+  .command("spool")
+  .description("look into the spool of a Kafka connection, and empty it by hand")
+const spooling = "[connection]"
+const spoolingHelp = "id of the connection, where several have a spool"
+
+spool
+  .command("status")
+  .description("print what the spools hold; also while Hookline runs")
+  .argument(spooling, spoolingHelp)
+  .addOption(config())
+  .action(async (id: string | undefined, options: { config?: string }) =>
+    (await import("./commands/spool.ts")).spoolStatus(id, options),
+  )
+
+spool
+  .command("set-aside")
+  .description("print the events that Kafka refused for good, as JSON, one a line; also while Hookline runs")
+  .argument(spooling, spoolingHelp)
+  .addOption(config())
+  .action(async (id: string | undefined, options: { config?: string }) =>
+    (await import("./commands/spool.ts")).printSetAside(id, options),
+  )
+
+spool
+  .command("drain")
+  .description("forward what a spool holds, and try again what was set aside; Hookline must not run")
+  .argument(spooling, spoolingHelp)
+  .addOption(config())
+  .addOption(
+    new Option("--timeout <seconds>", "how long it may take").argParser(parseSeconds).default(60_000, "60"),
+  )
+  .addHelpText(
+    "after",
+    `
+Exit status: 0 when the spool is empty, 1 when something is left or set aside, 69 while another process uses the spool.`,
+  )
+  .action(async (id: string | undefined, options: { config?: string; timeout: number }) =>
+    (await import("./commands/drain-spool.ts")).drainSpool(id, options),
+  )
+
 addVerifierFlags(program.command("verify"))
   .description(
     "explain step by step why a captured request is verified or refused, and find the likely mistake",

@@ -1,9 +1,9 @@
-import { SingleBar, Presets } from "cli-progress"
 import type { VerifierSettings } from "../verify/family.ts"
 import { findFamily, makeSigner } from "../verify/providers.ts"
 import { sampleRequest } from "../verify/samples.ts"
 import type { Sendable } from "../verify/verifier.ts"
 import { concealer, type Conceal } from "./conceal.ts"
+import { startProgressBar } from "./progress-bar.ts"
 import { allAccepted, sendEvents, type Pace, type Tally } from "./send-events.ts"
 import {
   providerOf,
@@ -43,7 +43,7 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
   const stop = new AbortController()
   const abort = (): void => stop.abort()
   process.once("SIGINT", abort)
-  const bar = progressBar(pace.count)
+  const bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
   try {
     const onAnswer = (): void => bar?.increment()
     const tally = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
@@ -117,17 +117,6 @@ function parseTarget(text: string, what: string): URL {
     throw usage(`${what} is not one that begins with http:// or https://`)
   url.hash = ""
   return url
-}
-
-/** For many events on a terminal; written to standard error, so that the summary can be piped. */
-function progressBar(count: number): SingleBar | undefined {
-  if (count === 1 || !process.stderr.isTTY) return undefined
-  const bar = new SingleBar(
-    { format: "{bar} {percentage}% | {value} of {total} | {duration_formatted}, {eta_formatted} to go" },
-    Presets.shades_classic,
-  )
-  bar.start(count, 0)
-  return bar
 }
 
 function summarize({ outcomes, latenciesMs, elapsedMs, firstError }: Tally, conceal: Conceal): string {

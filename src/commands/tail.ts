@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import type { ReadFrom, StoredRecord } from "../brokers/broker.ts"
 import { openLogOf } from "./open-log.ts"
+import { toPrintable } from "./printable.ts"
 
 export const TAIL_OUTPUTS = ["value", "json"] as const
 export type TailOutput = (typeof TAIL_OUTPUTS)[number]
@@ -48,16 +49,4 @@ function asValue(record: StoredRecord): Uint8Array {
   return Buffer.concat([record.value, NEWLINE])
 }
 
-function asJson(record: StoredRecord): string {
-  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
-  const { topic, partition, offset } = record
-  return `${JSON.stringify({
-    topic,
-    partition,
-    offset,
-    timestamp: new Date(record.timestampMs).toISOString(),
-    key: record.key === undefined ? null : text(record.key),
-    headers: record.headers.map(([name, value]) => [name, text(value)]),
-    value: text(record.value),
-  })}\n`
-}
+const asJson = (record: StoredRecord): string => `${JSON.stringify(toPrintable(record))}\n`

@@ -1,4 +1,5 @@
 import { openLogOf } from "./open-log.ts"
+import { renderTable } from "./table.ts"
 
 /** Prints the topics of a connection's log as a table. */
 export async function topics(options: { config?: string; connection?: string }): Promise<void> {
@@ -16,16 +17,7 @@ export async function topics(options: { config?: string; connection?: string }):
           it.bytes === undefined ? "-" : String(it.bytes),
         ]),
     ]
-    const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-    for (const row of rows) {
-      console.log(
-        row
-          .map((cell, column) =>
-            column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
-          )
-          .join("  "),
-      )
-    }
+    for (const line of renderTable(rows, [0])) console.log(line)
   } finally {
     await reader.close()
   }

@@ -1,0 +1,72 @@
+import { existsSync } from "node:fs"
+import { pino } from "pino"
+import type { SpooledBroker } from "../brokers/spool.ts"
+import { openSpooledKafka } from "../connection.ts"
+import { HooklineError } from "../errors.ts"
+import { steadyMs } from "../steady-clock.ts"
+import { startProgressBar } from "./progress-bar.ts"
+import { spoolsOf } from "./spool.ts"
+
+const LOOK_MS = 100
+
+/**
+ * Forwards what a spool holds, also what was set aside; the exit status is 0 when nothing is left, else 1.
+ *
+ * @param id of the connection; undefined: the only one with a spool
+ * @throws HooklineError `config`, `usage`, `log_locked` while Hookline runs, `log_io`
+ */
+export async function drainSpool(
+  id: string | undefined,
+  options: { config?: string; timeout: number },
+): Promise<void> {
+  const [spooling, ...others] = spoolsOf(options.config, id)
+  if (spooling === undefined || others.length > 0)
+    throw new HooklineError("usage", "several connections have a spool; name one of them")
+  const { values } = spooling
+  if (!existsSync(values.spool)) return console.log(`nothing is spooled: ${values.spool} does not exist`)
+
+  const log = pino({ level: "silent" })
+  const uncounted = (): void => {}
+  const spool = openSpooledKafka(
+    values,
+    {
+      log,
+      metrics: { batch: uncounted },
+      spoolMetrics: () => ({ spooled: uncounted, forwarded: uncounted, setAside: uncounted }),
+    },
+    true,
+  )
+  const before = spool.spool().records
+  const stop = new AbortController()
+  const abort = (): void => stop.abort()
+  process.once("SIGINT", abort)
+  process.once("SIGTERM", abort)
+  const outage = await untilEmpty(spool, steadyMs() + options.timeout, stop.signal)
+  await spool.close()
+  process.off("SIGINT", abort)
+  process.off("SIGTERM", abort)
+  const { records, setAside } = spool.spool()
+  console.log(`${before - records - setAside} forwarded, ${records} left, ${setAside} set aside`)
+  if (records > 0 && outage !== undefined) console.log(outage)
+  if (setAside > 0) console.log("hookline spool status tells why events were set aside")
+  process.exitCode = records + setAside === 0 ? 0 : 1
+}
+
+/** Returns why Kafka took nothing at last, if that is why. */
+async function untilEmpty(
+  spool: SpooledBroker,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { records: total } = spool.spool()
+  const bar = total > 0 ? startProgressBar(total) : undefined
+  for (;;) {
+    const { records, outage } = spool.spool()
+    bar?.update(total - records)
+    if (records === 0 || signal.aborted || steadyMs() >= deadlineMs) {
+      bar?.stop()
+      return outage
+    }
+    await Bun.sleep(LOOK_MS)
+  }
+}

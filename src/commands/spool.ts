@@ -1,0 +1,66 @@
+import { Application } from "../application.ts"
+import { inspectSpool, readSetAside, type SpooledTopicInfo } from "../brokers/spool-reader.ts"
+import type { Connection } from "../config/connection.ts"
+import { HooklineError } from "../errors.ts"
+import { toPrintable } from "./printable.ts"
+import { renderTable } from "./table.ts"
+
+type KafkaValues = Extract<Connection, { kind: "kafka" }>["values"]
+
+/** A connection of the file that has a spool. */
+export interface Spooling {
+  readonly id: string
+  readonly values: KafkaValues
+}
+
+/**
+ * The spools of a configuration file.
+ *
+ * @param id of the connection; undefined: all
+ * @throws HooklineError `config`, `usage` when there is none
+ */
+export function spoolsOf(file: string | undefined, id: string | undefined): Spooling[] {
+  const { connections } = Application.fromFile(file).plan()
+  const all = [...connections].flatMap(([id, { kind, values }]) =>
+    kind === "kafka" && values.spool !== "off" ? [{ id, values }] : [],
+  )
+  const chosen = id === undefined ? all : all.filter((one) => one.id === id)
+  if (chosen.length > 0) return chosen
+  const which = id === undefined ? "no connection of the file" : `no connection ${id} of the file`
+  const names = all.length === 0 ? "" : `; these have: ${all.map((one) => one.id).join(", ")}`
+  throw new HooklineError("usage", `${which} has a spool${names}`)
+}
+
+/** Prints what spools hold; Hookline may run meanwhile. */
+export async function spoolStatus(id: string | undefined, options: { config?: string }): Promise<void> {
+  for (const { id: connection, values } of spoolsOf(options.config, id)) {
+    const { topics, setAside } = await inspectSpool(values.spool)
+    const records = sum(topics.map((it) => it.records))
+    const bytes = sum([...topics, ...setAside].map((it) => it.bytes))
+    console.log(`${connection}: ${values.spool}`)
+    console.log(`${records} to be forwarded, ${bytes} of ${values.spool_max_bytes} bytes`)
+    if (topics.length > 0) {
+      const rows = topics.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it)])
+      for (const line of renderTable([["TOPIC", "RECORDS", "BYTES", "OLDEST"], ...rows], [0, 3]))
+        console.log(line)
+    }
+    if (setAside.length === 0) continue
+    console.log(`${sum(setAside.map((it) => it.records))} set aside, which Kafka refused for good:`)
+    const rows = setAside.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it), it.reason])
+    for (const line of renderTable([["TOPIC", "RECORDS", "BYTES", "OLDEST", "REASON"], ...rows], [0, 3, 4]))
+      console.log(line)
+  }
+}
+
+/** Prints the records that were set aside, one a line, as `tail --output json` does, with the reason. */
+export function printSetAside(id: string | undefined, options: { config?: string }): void {
+  for (const { values } of spoolsOf(options.config, id)) {
+    for (const record of readSetAside(values.spool))
+      console.log(JSON.stringify({ ...toPrintable(record), reason: record.reason }))
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
+
+const oldest = ({ oldestMs }: Pick<SpooledTopicInfo, "oldestMs">): string =>
+  oldestMs === undefined ? "-" : new Date(oldestMs).toISOString()

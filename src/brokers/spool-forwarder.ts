@@ -27,7 +27,7 @@ export interface ForwardedTopic {
   readonly last: () => void
   /** The broker takes nothing now. */
   readonly delayed: () => void
-  /** Resolves when what is on its way into the file is there, or was refused; undefined: nothing is. */
+  /** Resolves when some of what is on its way into the file is there, or was refused; undefined: nothing is. */
   readonly stored: () => Promise<void> | undefined
   /** The broker acknowledged so many. */
   readonly forwarded: (records: number) => void

@@ -31,7 +31,7 @@ export class SpooledTopic {
   #holding: Timer | undefined
   #forwarding: Promise<void> | undefined
   #forwarded = 0
-  #whenQuiet: (() => void)[] = []
+  #whenSettled: (() => void)[] = []
 
   constructor(name: string, parts: SpoolParts) {
     this.#name = name
@@ -70,7 +70,7 @@ export class SpooledTopic {
   async ended(): Promise<void> {
     await this.#forwarding
     if (this.#state === "returning") this.#spoolOn()
-    while (this.#sent + this.#storing > 0) await new Promise<void>((resolve) => this.#whenQuiet.push(resolve))
+    while (this.#sent + this.#storing > 0) await this.#settled()
   }
 
   get isDirect(): boolean {
@@ -96,7 +96,7 @@ export class SpooledTopic {
   #cameBack(): void {
     this.#sent--
     if (this.#state === "turning" && this.#sent === 0) this.#turned()
-    this.#tellQuiet()
+    this.#tellSettled()
   }
 
   /** direct -> turning: all that is at the broker is taken back, so that its order can be kept. */
@@ -132,7 +132,7 @@ export class SpooledTopic {
     }
     room.taken(record)
     this.#storing--
-    this.#tellQuiet()
+    this.#tellSettled()
   }
 
   #hold(one: Waiting): void {
@@ -175,7 +175,7 @@ export class SpooledTopic {
       delayed: () => {
         if (this.#state === "returning") this.#spoolOn()
       },
-      stored: () => (this.#storing > 0 ? this.#stored() : undefined),
+      stored: () => (this.#storing > 0 ? this.#settled() : undefined),
       forwarded: (records) => {
         this.#forwarded += records
       },
@@ -183,13 +183,13 @@ export class SpooledTopic {
     if (isEmpty) this.#returned()
   }
 
-  /** Resolves when what is on its way into the file is there, or was refused. */
-  async #stored(): Promise<void> {
-    while (this.#storing > 0) await new Promise<void>((resolve) => this.#whenQuiet.push(resolve))
+  /** Resolves when something that is under way has come to its end. */
+  #settled(): Promise<void> {
+    return new Promise((resolve) => this.#whenSettled.push(resolve))
   }
 
-  #tellQuiet(): void {
-    for (const resolve of this.#whenQuiet.splice(0)) resolve()
+  #tellSettled(): void {
+    for (const resolve of this.#whenSettled.splice(0)) resolve()
   }
 }
 

@@ -42,3 +42,29 @@ test("a smaller budget lets nothing in until what is held fits into it", () => {
   share.release()
   expect(other.hold(50)).toBe(true)
 })
+
+const MIB = 1024 * 1024
+
+/** Lets so many bodies go while others are held, and tells how often garbage was collected. */
+async function collections(held: number, left: { count: number; bytes: number }): Promise<number> {
+  let collected = 0
+  const inFlight = new InFlight(64 * MIB, () => collected++)
+  inFlight.enter().hold(held)
+  for (let n = 0; n < left.count; n++) {
+    const share = inFlight.enter()
+    expect(share.hold(left.bytes)).toBe(true)
+    share.release()
+  }
+  await new Promise(setImmediate)
+  return collected
+}
+
+test("garbage is collected each time that half the budget has gone, while much is held", async () => {
+  expect(await collections(9 * MIB, { count: 64, bytes: MIB })).toBe(2)
+  expect(await collections(9 * MIB, { count: 31, bytes: MIB })).toBe(0)
+})
+
+test("nothing is collected while little is held", async () => {
+  expect(await collections(0, { count: 100_000, bytes: 1024 })).toBe(0)
+  expect(await collections(6 * MIB, { count: 200, bytes: MIB })).toBe(0)
+})

@@ -1,15 +1,27 @@
+/**
+ * Bodies are garbage once they are answered, and the engine collects it only when there is as much of it as lives. While
+ * this share of the budget is held, it is made to collect as often as half the budget has gone (5 to 10 ms each): 2,000
+ * senders of 100 KB then make 300 MiB of resident memory where they made 540. Below it nothing is done.
+ */
+const MUCH = 1 / 8
+const LEAST_COLLECTED_BYTES = 16 * 1024 * 1024
+
 /** What is being taken at the moment, over all routes: how many requests, and how many bytes are held of their bodies. */
 export class InFlight {
   /** May be changed; below what is held, nothing is let in until enough of it is released. */
   maxBytes: number
   #requests = 0
   #bytes = 0
+  readonly #collect: () => void
+  #garbageBytes = 0
   #whenNone: (() => void)[] = []
   #era = new Era()
   #earlier = Promise.resolve()
 
-  constructor(maxBytes: number) {
+  /** @param collect frees what garbage holds; called between answers */
+  constructor(maxBytes: number, collect = () => Bun.gc(true)) {
     this.maxBytes = maxBytes
+    this.#collect = collect
   }
 
   get requests(): number {
@@ -65,10 +77,18 @@ export class InFlight {
 
   /** For Share. */
   leave(bytes: number, era: Era): void {
+    if (this.#bytes > this.maxBytes * MUCH) this.#leaveGarbage(bytes)
     this.#bytes -= bytes
     era.leave()
     if (--this.#requests > 0) return
     for (const resolve of this.#whenNone.splice(0)) resolve()
+  }
+
+  #leaveGarbage(bytes: number): void {
+    this.#garbageBytes += bytes
+    if (this.#garbageBytes < Math.max(this.maxBytes / 2, LEAST_COLLECTED_BYTES)) return
+    this.#garbageBytes = 0
+    setImmediate(this.#collect)
   }
 }
 

@@ -1,7 +1,8 @@
 /**
- * Bodies are garbage once they are answered, and the engine collects it only when there is as much of it as lives. While
- * this share of the budget is held, it is made to collect as often as half the budget has gone (5 to 10 ms each): 2,000
- * senders of 100 KB then make 300 MiB of resident memory where they made 540. Below it nothing is done.
+ * Bodies leave garbage while they are read and when they are answered, and the engine collects it only when there is as
+ * much of it as lives. While this share of the budget is held, it is made to collect as often as half the budget has come
+ * or gone (5 to 10 ms each): 2,000 senders of 100 KB then make 300 MiB of resident memory where they made 540. Below it
+ * nothing is done.
  */
 const MUCH = 1 / 8
 const LEAST_COLLECTED_BYTES = 16 * 1024 * 1024
@@ -73,11 +74,12 @@ export class InFlight {
   /** For Share. */
   add(bytes: number): void {
     this.#bytes += bytes
+    this.#leaveGarbage(bytes)
   }
 
   /** For Share. */
   leave(bytes: number, era: Era): void {
-    if (this.#bytes > this.maxBytes * MUCH) this.#leaveGarbage(bytes)
+    this.#leaveGarbage(bytes)
     this.#bytes -= bytes
     era.leave()
     if (--this.#requests > 0) return
@@ -85,6 +87,7 @@ export class InFlight {
   }
 
   #leaveGarbage(bytes: number): void {
+    if (this.#bytes <= this.maxBytes * MUCH) return
     this.#garbageBytes += bytes
     if (this.#garbageBytes < Math.max(this.maxBytes / 2, LEAST_COLLECTED_BYTES)) return
     this.#garbageBytes = 0

@@ -32,7 +32,7 @@ listen = 127.0.0.1:0`,
   )
   port = Number(new URL(running.urls["webhooks"]!).port)
   for (let n = 0; n < 500; n++) await expectHealthy()
-})
+}, 60_000)
 afterAll(async () => {
   await running.stop()
   const { stdout } = await hookline(["topics", "-c", `${folder.path}/pipelines.conf`])
@@ -40,7 +40,7 @@ afterAll(async () => {
   // nothing but what was answered 200 is there
   expect(stdout).toMatch(new RegExp(`^webhooks +\\d+ +${published}\\b`, "m"))
   expect(running.log.filter(({ level }) => level === "error" || level === "fatal")).toEqual([])
-})
+}, 60_000)
 
 async function send(body: string | Uint8Array<ArrayBuffer>, coding?: string): Promise<number> {
   const headers = coding === undefined ? {} : { "Content-Encoding": coding }

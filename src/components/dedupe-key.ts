@@ -11,8 +11,8 @@ export type KeyOf = (event: Event) => string | undefined
 /** What `parseDedupeKey` reads, for messages and the reference. */
 export const DEDUPE_KEY_FORM = "header:Name or json:/pointer (RFC 6901)"
 
-/** 132 bits: nobody finds two events whose keys come out the same by chance, or a second one for a given one at all. */
-const KEY_CHARACTERS = 22
+/** 128 bits: nobody finds two events whose keys come out the same by chance, or a second one for a given one at all. */
+const KEY_BYTES = 16
 
 /**
  * Reads what tells events apart: `header:X-GitHub-Delivery`, `json:/id`. undefined when it is none of them.
@@ -32,7 +32,7 @@ export function parseDedupeKey(text: string, pipeline: string): KeyOf | undefine
     const found = find(event)
     if (found === undefined) return undefined
     const hash = new Bun.CryptoHasher("sha256").update(space).update(found)
-    return hash.digest("base64url").slice(0, KEY_CHARACTERS)
+    return hash.digest().toString("base64url", 0, KEY_BYTES)
   }
 }
 

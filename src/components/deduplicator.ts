@@ -36,7 +36,7 @@ export const Deduplicator = defineComponent({
       {
         default: "embedded",
         secret: true,
-        doc: "Where published events are known. `embedded`: in a file in the embedded log's folder, or, for a pipeline that publishes to Kafka, in `hookline-data` beside the configuration file; a folder: in a file there; one process at a time. `redis://`: for several processes together. `memory`: in this process, up to 500,000, gone when it ends.",
+        doc: "Where published events are known. `embedded`: in a file in the embedded log's folder, or, for a pipeline that publishes to Kafka, in `hookline-data` beside the configuration file; a folder: in a file there; one process at a time. `redis://`: for several processes together. `memory`: in this process, up to 200,000, gone when it ends.",
       },
       (value, { baseDir }) => {
         if (!isStore(value)) throw notA(STORE_FORM, value)

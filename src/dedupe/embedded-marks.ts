@@ -11,8 +11,10 @@ import { MarksFile, marksIn } from "./marks-file.ts"
 /*
  * The states of an embedded store:
  *
- *   open    mark() queues; at the end of the event loop's turn what is queued is committed as one batch. The events of one
- *           batch of the broker were acknowledged in one turn, so that their marks are one batch, too.
+ *   open    mark() queues; what is queued is committed as one batch when all that is to run now has. The events of one
+ *           batch of the broker were acknowledged at once, so that their marks are one batch, too, and their answers go out
+ *           together. (A turn of the event loop later, their senders fall into two groups that take turns: commits twice as
+ *           many and half as large, 35 us of CPU an event where this takes 19.)
  *           While another process holds the file, the batch stays queued and is tried again every few milliseconds; who
  *           waits for it is told at the deadline that it is not durable yet.
  *   failed  reading or writing failed: the file is closed, claim() throws. Marks that could not be written stay queued: no
@@ -84,6 +86,7 @@ class EmbeddedMarks implements MarkStore {
       if (error instanceof HooklineError) throw error
       throw new HooklineError("log_io", describeFailure(error, this.#place), { cause: error })
     }
+    log.info("the Deduplicator's store is open")
     this.#trimIn(0)
   }
 
@@ -130,7 +133,7 @@ class EmbeddedMarks implements MarkStore {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => this.#flush())
+    process.nextTick(() => this.#flush())
   }
 
   #flush(): void {

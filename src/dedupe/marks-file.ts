@@ -11,7 +11,7 @@ import { openDurably, type LogPlace } from "../brokers/embedded-file.ts"
  *   1   Zx0c…  (22 characters)  1795…
  *   2   b81T…                   1795…
  *
- * - `key` is 132 bits of a SHA-256 in base64url, whatever the event's own key is and however long: see
+ * - `key` is 128 bits of a SHA-256 in base64url, whatever the event's own key is and however long: see
  *   components/dedupe-key.ts. It is unique: one index finds a mark.
  * - `until` is in milliseconds since 1970. A mark that is over counts as none.
  * - `id` is the rowid, in the order of the marks: what is over is deleted from the front. A store of several windows
@@ -23,6 +23,8 @@ import { openDurably, type LogPlace } from "../brokers/embedded-file.ts"
  * What a crash leaves: a batch is one transaction, there whole or not at all.
  */
 const PAGE_BYTES = 1024
+/** Of pages in memory; with SQLite's 2 MiB finding a key among 300,000 takes a fifth longer. */
+const CACHE_KIBIBYTES = 16 * 1024
 /** How many bytes of pages may gather in the WAL, at about two a mark, before they are carried over into the file. */
 const CHECKPOINT_MARKS = 2000
 /** Marks that are deleted at once: a commit that waits for it waits for about a millisecond. */
@@ -61,6 +63,7 @@ export class MarksFile {
         ) STRICT`,
       ),
     )
+    this.#db.run(`PRAGMA cache_size = -${CACHE_KIBIBYTES}`)
     this.#begin = this.#db.prepare("BEGIN IMMEDIATE")
     this.#commit = this.#db.prepare("COMMIT")
     this.#find = this.#db.prepare("SELECT until FROM marks WHERE key = ?")

@@ -2,8 +2,8 @@ import type { Logger } from "../telemetry/log.ts"
 import type { MarkStore } from "./mark-store.ts"
 import { RecentIds } from "./recent-ids.ts"
 
-/** Marks that are kept at most, in about 60 MB (measured). */
-const MOST_MARKS = 500_000
+/** Marks that are kept at most, in about 60 MB. */
+const MOST_MARKS = 200_000
 const WARN_EVERY_MS = 60_000
 
 /**

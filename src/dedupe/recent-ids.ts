@@ -2,6 +2,8 @@
 export class RecentIds {
   /** In the order in which they were remembered, which is about that of their times. */
   readonly #until = new Map<string, number>()
+  #entries = this.#until.entries()
+  #first: readonly [id: string, untilMs: number] | undefined
   readonly #most: number
   readonly #now: () => number
 
@@ -23,14 +25,30 @@ export class RecentIds {
   /** @returns whether another one had to be forgotten early for it */
   remember(id: string, untilMs: number): boolean {
     const now = this.#now()
+    if (this.#first?.[0] === id) this.#first = undefined
     this.#until.delete(id)
     this.#until.set(id, untilMs)
-    for (const [oldest, until] of this.#until) {
-      if (until >= now && this.#until.size <= this.#most) break
-      this.#until.delete(oldest)
+    for (let oldest = this.#oldest(); oldest !== undefined; oldest = this.#oldest()) {
+      const [first, until] = oldest
+      if (until >= now && this.#until.size <= this.#most) return false
+      this.#until.delete(first)
       if (until >= now) return true
     }
     return false
+  }
+
+  /** The oldest that is still known. A new iterator would walk over all that was deleted: 130 us where this takes 2. */
+  #oldest(): readonly [id: string, untilMs: number] | undefined {
+    while (this.#first === undefined || !this.#until.has(this.#first[0])) {
+      const { value, done } = this.#entries.next()
+      if (done === true) {
+        this.#entries = this.#until.entries()
+        this.#first = undefined
+        return undefined
+      }
+      this.#first = value
+    }
+    return this.#first
   }
 
   get size(): number {

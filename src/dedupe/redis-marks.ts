@@ -60,14 +60,16 @@ class RedisMarks implements MarkStore {
       log,
       name,
       connected: async (send) => {
-        const unsaved = [...this.#unsaved]
-        await Promise.all(unsaved.map(([key, untilMs]) => this.#save(key, untilMs, send)))
+        // more may come meanwhile, of events that were on their way
+        while (this.#unsaved.size > 0)
+          await Promise.all([...this.#unsaved].map(([key, untilMs]) => this.#save(key, untilMs, send)))
       },
     })
   }
 
   async claim(key: string, deadlineMs: number): Promise<Claim> {
-    if (this.#unsaved.has(key)) return "duplicate"
+    const unsavedUntilMs = this.#unsaved.get(key)
+    if (unsavedUntilMs !== undefined && unsavedUntilMs >= this.#now()) return "duplicate"
     for (let pauseMs = POLL_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MOST_MS)) {
       const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
       if (claim !== undefined) return claim
@@ -130,7 +132,7 @@ class RedisMarks implements MarkStore {
     const { promise, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(
       () => reject(new HooklineError("unavailable", `${this.#name} did not answer in time`)),
-      deadlineMs - steadyMs(),
+      Math.max(deadlineMs - steadyMs(), 0),
     )
     try {
       return await Promise.race([pending, promise])

@@ -28,11 +28,12 @@ export class Turns {
     const { promise, resolve } = Promise.withResolvers<Turn>()
     const waiting = this.#taken.get(key) ?? []
     this.#taken.set(key, waiting)
+    const leftMs = Math.max(deadlineMs - steadyMs(), 0)
     const timer = setTimeout(() => {
       const at = waiting.indexOf(settle)
       if (at !== -1) waiting.splice(at, 1)
       resolve("late")
-    }, deadlineMs - steadyMs())
+    }, leftMs)
     const settle = (turn: Turn): void => {
       clearTimeout(timer)
       resolve(turn)

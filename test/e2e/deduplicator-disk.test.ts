@@ -1,0 +1,59 @@
+import { afterAll, expect, test } from "bun:test"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pino } from "pino"
+import { openEmbeddedMarks } from "../../src/dedupe/embedded-marks.ts"
+import type { MarkStore } from "../../src/dedupe/mark-store.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
+
+const disk = mkdtempSync(join(tmpdir(), "hookline-disk-"))
+const mounted =
+  process.platform === "linux" &&
+  Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m", "hookline-test", disk], { stderr: "ignore" })
+    .success
+if (!mounted) console.warn("SKIPPED: the Deduplicator's full disk: mounting a tmpfs is not permitted here")
+afterAll(() => {
+  if (mounted) Bun.spawnSync(["umount", "-l", disk])
+  rmSync(disk, { recursive: true })
+})
+
+const soon = (): number => steadyMs() + 10_000
+const untilMs = Date.now() + 3_600_000
+const open = (recovered: () => void): MarkStore => {
+  const lines = { write: (line: string) => void (line.includes("can be used again") && recovered()) }
+  return openEmbeddedMarks(join(disk, "store"), { log: pino({}, lines) })
+}
+
+test.skipIf(!mounted)(
+  "a full disk claims nothing, and all marks are there when there is space again",
+  async () => {
+    const { promise: recovered, resolve } = Promise.withResolvers<void>()
+    const store = open(resolve)
+    const ballast = join(disk, "ballast")
+    writeFileSync(ballast, Buffer.alloc(1024 * 1024))
+
+    const keys: string[] = []
+    const batch = (): Promise<boolean[]> => {
+      const fresh = Array.from({ length: 100 }, () => crypto.randomUUID().slice(0, 22))
+      keys.push(...fresh)
+      return Promise.all(fresh.map((key) => store.mark(key, untilMs, soon())))
+    }
+    let durable: boolean[]
+    do durable = await batch()
+    while (durable[0] === true)
+    expect(new Set(durable)).toEqual(new Set([false]))
+    expect(store.ready()).toBe(`the disk of ${join(disk, "store")} is full`)
+    expect(() => store.claim("new", soon())).toThrow(expect.objectContaining({ code: "unavailable" }))
+
+    rmSync(ballast)
+    await recovered
+    expect(store.ready()).toBe(true)
+    await store.close()
+
+    const again = open(() => {})
+    expect(keys.filter((key) => again.claim(key, soon()) !== "duplicate")).toEqual([])
+    expect(again.claim("new", soon())).toBe("first")
+    await again.close()
+  },
+)

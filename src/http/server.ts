@@ -41,6 +41,12 @@ export interface Servers {
 }
 
 /**
+ * For so long a drain answers 503 before it lets go of connections: Bun closes those without a request in its hands at
+ * once, and a sender whose next request is on its way there would see the connection end instead.
+ */
+const FAREWELL_MS = 50
+
+/**
  * Listens for webhooks. Routes of one host and port share a listener; each with port 0 has its own.
  *
  * @throws HooklineError `listen` naming host and port when one can't be listened on, `config` for TLS files that are
@@ -116,9 +122,10 @@ export function openServers(first: readonly Route[], { log, metrics, ...limits }
     change,
     async drain(timeoutMs) {
       draining = true
-      const closed = stopAll(false)
       const { promise: late, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, timeoutMs)
+      await Promise.race([Bun.sleep(FAREWELL_MS), late])
+      const closed = stopAll(false)
       await Promise.race([closed, inFlight.none(), late])
       clearTimeout(timer)
       // the last answers are written when what waits for them has run; connections without a request are not waited for

@@ -7,7 +7,7 @@ import { freePorts } from "../support/kafka-node.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
-import { eventsInKafka, eventsInLog, onKafka, startService } from "../support/webhook-service.ts"
+import { eventsInKafka, eventsInLog, onKafka, serving, startService } from "../support/webhook-service.ts"
 
 const DELIVERY_TIMEOUT_MS = 2000
 const KILLS = isFull ? 20 : 4
@@ -30,11 +30,12 @@ async function endAgainAndAgain(
       port: port!,
     })
   let running = await start()
-  const senders = new NumberedSenders({ url: running.urls["webhooks"]! }, { pauseMs: 1 })
+  const senders = new NumberedSenders(serving(running), { pauseMs: 1 })
   for (let time = 0; time < times; time++) {
     await senders.many(50 + Math.floor(Math.random() * 100))
     await end(running)
     running = await start()
+    senders.pid = running.pid
   }
   await senders.many(50)
   await senders.stop()
@@ -68,7 +69,7 @@ describe.skipIf(kafka === undefined)("Hookline on Kafka", () => {
     expectKept(findings, DELIVERY_TIMEOUT_MS)
   }, 120_000)
 
-  test(`stopped ${STOPS} times under load: whoever's event is published is answered`, async () => {
+  test(`stopped ${STOPS} times under load: whoever sends is answered`, async () => {
     topic = freshTopic()
     await createTopic(kafka!, topic, { partitions: 3 })
     const findings = await endAgainAndAgain(STOPS, stop, broker())
@@ -76,6 +77,8 @@ describe.skipIf(kafka === undefined)("Hookline on Kafka", () => {
     expectKept(findings, DELIVERY_TIMEOUT_MS)
     expect(findings.unansweredAndFound).toBe(0)
     expect(findings.found).toBe(findings.acknowledged)
+    // The 32 senders are told 503, but for those whose request comes at the very moment that connections are closed.
+    expect(findings.unanswered).toBeLessThan(8 * STOPS)
   }, 120_000)
 })
 

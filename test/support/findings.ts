@@ -21,8 +21,10 @@ export interface Findings {
   readonly disordered: number
   /** Refused for good, with a 4xx, and in the log all the same. */
   readonly refusedAndFound: number
-  /** Its sender saw the connection end, and it is in the log: allowed only where Hookline itself is killed. */
+  /** Without an answer, and in the log: allowed only where Hookline itself is killed. */
   readonly unansweredAndFound: number
+  /** Its sender saw the connection end. */
+  readonly unanswered: number
   readonly longestWaitMs: number
   /** The longest wait, less the time for which the machine let neither the sender nor Hookline run. */
   readonly longestOwnWaitMs: number
@@ -55,6 +57,7 @@ export function compare(posted: readonly Posted[], logged: readonly Logged[]): F
     ).length,
     unansweredAndFound: posted.filter(({ answer, number }) => typeof answer === "string" && there.has(number))
       .length,
+    unanswered: posted.filter(({ answer }) => answer === "broken").length,
     longestWaitMs: longest(posted.map(({ startedMs, answeredMs }) => answeredMs - startedMs)),
     longestOwnWaitMs: longestOwnWaitMs(posted),
   }

@@ -2,8 +2,8 @@ import { steadyMs } from "../../src/steady-clock.ts"
 import { KeptConnection, type Answer } from "./kept-connection.ts"
 import { withheldMs } from "./starvation.ts"
 
-/** After which a sender tries again where nobody listens. */
-const REFUSED_PAUSE_MS = 20
+/** After which a sender goes on where it got 503, or nobody listens. */
+const BACK_OFF_MS = 100
 
 /** A numbered event and what became of it; times by the steady clock. */
 export interface Posted {
@@ -17,10 +17,10 @@ export interface Posted {
   readonly withheldMs: number
 }
 
-/** Where events are posted, and the process that answers, if it stays the same. */
+/** Where events are posted, and the process that answers. */
 export interface Target {
   readonly url: string
-  readonly pid?: number
+  readonly pid: number
 }
 
 export interface Sending {
@@ -40,8 +40,9 @@ export interface Sending {
 export class NumberedSenders {
   readonly posted: Posted[] = []
   readonly keys: readonly string[]
+  /** The process that answers; to be set where another takes its place. */
+  pid: number
   readonly #url: string
-  readonly #pid: number | undefined
   readonly #pauseMs: number
   readonly #working: readonly Promise<void>[]
   #waiting: (() => void)[] = []
@@ -50,7 +51,7 @@ export class NumberedSenders {
 
   constructor({ url, pid }: Target, { keys = 32, keyless = 0, pauseMs = 10 }: Sending = {}) {
     this.#url = url
-    this.#pid = pid
+    this.pid = pid
     this.#pauseMs = pauseMs
     this.keys = Array.from({ length: keys }, (_, n) => `k${n}`)
     const each = [...this.keys, ...Array.from({ length: keyless }, () => undefined)]
@@ -88,7 +89,8 @@ export class NumberedSenders {
     const withheldBeforeMs = this.#withheldMs()
     const answer = await connection.post(body)
     if (answer === "refused") return answer
-    const withheldMs = this.#withheldMs() - withheldBeforeMs
+    // Less than nothing where the process is another one by now.
+    const withheldMs = Math.max(0, this.#withheldMs() - withheldBeforeMs)
     this.posted.push({ number, key, startedMs, answeredMs: steadyMs(), answer, withheldMs })
     for (const wake of this.#waiting.splice(0)) wake()
     return answer
@@ -101,7 +103,7 @@ export class NumberedSenders {
   }
 
   #withheldMs(): number {
-    return withheldMs(process.pid) + (this.#pid === undefined ? 0 : withheldMs(this.#pid))
+    return withheldMs(process.pid) + withheldMs(this.pid)
   }
 
   async #work(key: string | undefined): Promise<void> {
@@ -109,7 +111,7 @@ export class NumberedSenders {
     while (!this.#stopped) {
       const number = this.#next++
       const answer = await this.post(connection, { number, key }, JSON.stringify({ n: number, k: key }))
-      await Bun.sleep(answer === "refused" ? REFUSED_PAUSE_MS : this.#pauseMs)
+      await Bun.sleep(answer === "refused" || answer === 503 ? BACK_OFF_MS : this.#pauseMs)
     }
   }
 }

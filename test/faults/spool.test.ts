@@ -156,12 +156,13 @@ describe.skipIf(!available)("a spool before Kafka", () => {
   test("Hookline is killed while it spools, and while it forwards: what was acknowledged is there", async () => {
     kafka.nodes[0]!.pause()
     let running = await start()
-    const senders = send({ url: serving(running).url }, 0)
+    const senders = send(serving(running), 0)
     for (let kill = 0; kill < 3; kill++) {
       await senders.many(2000)
       running.signal("SIGKILL")
       await running.exited
       running = await start()
+      senders.pid = running.pid
     }
     await senders.many(20)
     expect((await inspectSpool(file)).topics[0]!.records).toBeGreaterThan(5999)
@@ -172,6 +173,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
       running.signal("SIGKILL")
       await running.exited
       running = await start()
+      senders.pid = running.pid
     }
     await running.logged(isDirect)
     await senders.many(100)
@@ -183,11 +185,12 @@ describe.skipIf(!available)("a spool before Kafka", () => {
   test("SIGTERM: with Kafka up the spool is forwarded, with Kafka down it is kept for the next start", async () => {
     kafka.nodes[0]!.pause()
     let running = await start()
-    const senders = send({ url: serving(running).url })
+    const senders = send(serving(running))
     await senders.many(500)
     expect(await running.stop()).toBe(0)
     expect((await inspectSpool(file)).topics[0]!.records).toBeGreaterThan(499)
     running = await start()
+    senders.pid = running.pid
     expect(running.log.find(({ msg }) => msg === "the spool has events to forward")).toMatchObject({
       records: expect.any(Number),
       topics: [topic],

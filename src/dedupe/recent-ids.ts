@@ -37,7 +37,7 @@ export class RecentIds {
     return false
   }
 
-  /** The oldest that is still known. A new iterator would walk over all that was deleted: 130 us where this takes 2. */
+  /** The oldest that is still known. A new iterator would walk over all that was deleted, which took 130 us with 200,000 known. */
   #oldest(): readonly [id: string, untilMs: number] | undefined {
     while (this.#first === undefined || !this.#until.has(this.#first[0])) {
       const { value, done } = this.#entries.next()

@@ -42,3 +42,22 @@ export const stripeShaped = JSON.stringify({
     },
   },
 })
+
+/** Bodies by what the tables call their size. The larger ones are lists of such events, the smallest a bare notice. */
+export const bodies = {
+  "200 B": sized(200),
+  "1.1 KB": stripeShaped,
+  "16 KB": sized(16 * 1024),
+  "256 KB": sized(256 * 1024),
+} as const
+
+export type BodySize = keyof typeof bodies
+
+/** An object of exactly so many bytes, as far as they reach made of events. */
+function sized(bytes: number): string {
+  const events: string[] = []
+  const body = (filler: string): string =>
+    `{"id":"batch_0001","object":"list","events":[${events.join(",")}],"note":"${filler}"}`
+  while (Buffer.byteLength(body("")) + Buffer.byteLength(stripeShaped) + 1 <= bytes) events.push(stripeShaped)
+  return body("n".repeat(bytes - Buffer.byteLength(body(""))))
+}

@@ -1,6 +1,9 @@
-import { $ } from "bun"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { postByAutocannon } from "./autocannon.ts"
+import { postByOha } from "./oha.ts"
+import { hasWrk, postByWrk } from "./wrk.ts"
 
 /** What one run of load saw. Latencies in milliseconds. */
 export interface Load {
@@ -8,87 +11,50 @@ export interface Load {
   seconds: number
   p50: number
   p99: number
-}
-
-interface Run {
-  connections: number
-  /** Beside the content type. */
-  headers: Headers
-  /** How long; a whole number. */
-  seconds: number
+  p999: number
 }
 
 /**
- * Posts a body over a number of connections, each sending its next request when the last one was answered (a closed
- * loop), by wrk where it is installed, else by autocannon.
+ * How requests come. In a closed loop each of so many connections sends its next request when the last one was
+ * answered. In an open loop so many requests come every second whatever the answers do, and a latency counts from the
+ * moment that the request was due, so that those which a slow answer kept back are not left out.
+ */
+export type Arrivals = { readonly connections: number } | { readonly rate: number }
+
+export interface Traffic {
+  readonly body: string
+  readonly arrivals: Arrivals
+  /** Beside the content type. */
+  readonly headers: Headers
+  /** How long; a whole number. */
+  readonly seconds: number
+  /** Posted to in turn, in place of the URL's own path; in a closed loop by wrk alone. */
+  readonly paths?: readonly string[]
+}
+
+/**
+ * Posts a body again and again: in a closed loop by wrk where it is installed, else by autocannon; in an open loop by
+ * oha.
  *
  * @throws Error when an answer was not 2xx or a connection failed: such a run measures nothing
  */
-export async function post(url: string, body: string, run: Run): Promise<Load> {
-  const bodyFile = join(tmpdir(), `hookline-bench-${process.pid}.json`)
-  await Bun.write(bodyFile, body)
+export async function post(url: string, traffic: Traffic): Promise<Load> {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-load-"))
   try {
-    return await (loadGenerator === "wrk" ? postByWrk : postByAutocannon)(url, bodyFile, run)
+    const bodyFile = join(folder, "body.json")
+    await Bun.write(bodyFile, traffic.body)
+    const { arrivals } = traffic
+    if ("rate" in arrivals) return await postByOha(url, { ...traffic, rate: arrivals.rate, bodyFile })
+    const closed = { ...traffic, connections: arrivals.connections, bodyFile, folder }
+    return await (hasWrk ? postByWrk : postByAutocannon)(url, closed)
   } finally {
-    await Bun.file(bodyFile).delete()
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
-export const loadGenerator = Bun.which("wrk") === null ? "autocannon" : "wrk"
-
-const WRK_SCRIPT = `
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-for name, value in string.gmatch(os.getenv("BENCH_HEADERS"), "([^\\n=]+)=([^\\n]+)") do wrk.headers[name] = value end
-local file = io.open(os.getenv("BENCH_BODY"), "rb")
-wrk.body = file:read("*a")
-file:close()
-function done(summary, latency)
-  local e = summary.errors
-  io.write(string.format("@%d %d %f %f %d\\n", summary.requests, summary.duration,
-    latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.status + e.timeout))
-end
-`
-
-async function postByWrk(url: string, bodyFile: string, run: Run): Promise<Load> {
-  const script = join(tmpdir(), `hookline-bench-${process.pid}.lua`)
-  await Bun.write(script, WRK_SCRIPT)
-  try {
-    const printed = await $`wrk -t1 -c${run.connections} -d${run.seconds}s --latency -s ${script} ${url}`
-      .env({ ...process.env, BENCH_BODY: bodyFile, BENCH_HEADERS: toLines(run.headers) })
-      .text()
-    const fields = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(printed)!.slice(1).map(Number)
-    const [requests, us, p50us, p99us, errors] = fields as [number, number, number, number, number]
-    if (errors > 0) throw new Error(`${errors} of ${requests} requests failed:\n${printed}`)
-    return { requests, seconds: us / 1e6, p50: p50us / 1000, p99: p99us / 1000 }
-  } finally {
-    await Bun.file(script).delete()
-  }
+export interface ClosedLoop extends Traffic {
+  readonly connections: number
+  readonly bodyFile: string
+  /** For files that are needed meanwhile. */
+  readonly folder: string
 }
-
-async function postByAutocannon(url: string, bodyFile: string, run: Run): Promise<Load> {
-  const program = Bun.fileURLToPath(import.meta.resolve("autocannon"))
-  const headers = toLines(run.headers)
-    .split("\n")
-    .flatMap((line) => (line === "" ? [] : ["-H", line]))
-  const printed =
-    await $`node ${program} -c ${run.connections} -d ${run.seconds} -m POST -H content-type=application/json ${headers} -i ${bodyFile} -j --no-progress ${url}`
-      .quiet()
-      .text()
-  const found = JSON.parse(printed) as {
-    requests: { total: number }
-    duration: number
-    latency: { p50: number; p99: number }
-    non2xx: number
-    errors: number
-  }
-  if (found.non2xx + found.errors > 0) {
-    throw new Error(`${found.non2xx} answers were not 2xx, ${found.errors} connections failed`)
-  }
-  const { p50, p99 } = found.latency
-  return { requests: found.requests.total, seconds: found.duration, p50, p99 }
-}
-
-/** A line each: `name=value`. */
-const toLines = (headers: Headers): string =>
-  [...headers].map(([name, value]) => `${name}=${value}`).join("\n")

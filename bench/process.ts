@@ -16,22 +16,26 @@ export function cpuMicroseconds(pid: number): number {
 
 /** The most memory that a process and its living children have had resident, added up, in MiB. */
 export function peakMiB(pid: number): number {
-  let kib = 0
-  for (const one of tree(pid)) {
-    kib += Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${one}/status`, "latin1"))?.[1] ?? 0)
-  }
-  return kib / 1024
+  return memoryMiB(pid, "VmHWM")
 }
 
-/** The memory that a process has resident now, in MiB: /proc/PID/status, proc(5). */
+/** The memory that a process and its living children have resident, added up, in MiB. */
 export function residentMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "latin1")
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024
+  return memoryMiB(pid, "VmRSS")
 }
 
 /** Forgets the peaks so far: proc(5), clear_refs. */
 export function forgetPeak(pid: number): void {
   for (const one of tree(pid)) writeFileSync(`/proc/${one}/clear_refs`, "5")
+}
+
+function memoryMiB(pid: number, field: "VmHWM" | "VmRSS"): number {
+  let kib = 0
+  for (const one of tree(pid)) {
+    const status = readFileSync(`/proc/${one}/status`, "latin1")
+    kib += Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? 0)
+  }
+  return kib / 1024
 }
 
 function tree(pid: number): number[] {

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { freePorts } from "../test/support/kafka-node.ts"
+import { SECRET, startHttp, type Started, type Target } from "./target.ts"
+
+interface Variant {
+  readonly name: string
+  readonly title: string
+  readonly log: "embedded" | "kafka"
+  /** Whether signatures are verified. */
+  readonly hmac?: boolean
+  /** How many pipelines, each with a path of its own that gets its share of the load; 1 unless given. */
+  readonly pipelines?: number
+}
+
+/**
+ * Hookline as its users run it: a configuration file, `hookline run`, every limit and log at its default, the admin
+ * listener with its metrics on.
+ */
+export function hookline({ name, title, log, hmac = false, pipelines = 1 }: Variant): Target {
+  const secret = hmac ? SECRET : undefined
+  return {
+    name,
+    title,
+    onKafka: log === "kafka",
+    isReceiver: log === "kafka",
+    secret,
+    async start(topic): Promise<Started> {
+      const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"))
+      const [port, adminPort] = (await freePorts(2)) as [number, number]
+      const connection =
+        log === "kafka"
+          ? `bootstrap_servers = ${topic!.bootstrapServers.join(", ")}`
+          : `directory = ${join(folder, "log")}`
+      const paths = Array.from({ length: pipelines }, (_, i) => (pipelines === 1 ? "/" : `/hooks/${i}`))
+      const sections = paths.map(
+        (path, i) =>
+          `[pipeline:p${i}:WebHookSource]\nhost = 127.0.0.1\nport = ${port}\npath = ${path}\n` +
+          (hmac ? `[pipeline:p${i}:Verifier]\nprovider = github\nsecret = ${SECRET}\n` : "") +
+          `[pipeline:p${i}:BrokerSink]\ntopic = ${topic?.topic ?? "bench"}\n`,
+      )
+      const file = join(folder, "pipelines.conf")
+      await Bun.write(
+        file,
+        `[connection:bench]\n${connection}\n${sections.join("")}[admin]\nlisten = 127.0.0.1:${adminPort}\n`,
+      )
+      const remove = (): void => rmSync(folder, { recursive: true, force: true })
+      try {
+        const started = await startHttp(
+          {
+            args: [process.execPath, "src/cli.ts", "run", "-c", file],
+            url: `http://127.0.0.1:${port}${paths[0]!}`,
+            ...(pipelines === 1 ? {} : { paths }),
+          },
+          secret,
+        )
+        return { ...started, stop: () => started.stop().finally(remove) }
+      } catch (error) {
+        remove()
+        throw error
+      }
+    },
+  }
+}
+
+/** What the pipelines are measured against. */
+export const bare: Target = {
+  name: "bare",
+  title: "bare `Bun.serve`",
+  onKafka: false,
+  isReceiver: false,
+  async start() {
+    const [port] = (await freePorts(1)) as [number]
+    const args = [process.execPath, "bench/bare.ts", `${port}`]
+    return startHttp({ args, url: `http://127.0.0.1:${port}/` }, undefined)
+  },
+}

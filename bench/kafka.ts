@@ -1,0 +1,75 @@
+import { ListOffsetTimestamps } from "@platformatic/kafka"
+import { canStartKafka, createTopic, freshTopic, openAdmin, startKafka } from "../test/support/kafka.ts"
+import type { Topic } from "./target.ts"
+
+/** The Kafka that targets publish to. */
+export interface BenchKafka {
+  readonly pid: number
+  /** Gives a target a topic of its own, until it is disposed; between turns the broker stands still. */
+  turn(): Promise<Turn>
+  stop(): Promise<void>
+}
+
+export interface Turn extends Topic, AsyncDisposable {
+  /** How many records the topic has had. */
+  records(): Promise<number>
+}
+
+const PARTITIONS = 6
+
+/**
+ * Starts a broker, or says that there can be none. Away from its turns it takes nothing from targets that don't need it.
+ *
+ * @returns undefined where no Kafka can be started
+ */
+export async function openBenchKafka(): Promise<BenchKafka | undefined> {
+  if (!(await canStartKafka())) return undefined
+  const kafka = await startKafka({
+    properties: {
+      // What was measured goes soon, or the disk of a long run fills.
+      "log.segment.delete.delay.ms": "1000",
+      "log.retention.check.interval.ms": "5000",
+    },
+  })
+  const [node] = kafka.nodes
+  node!.pause()
+  return {
+    pid: node!.pid,
+    stop: kafka.stop,
+    async turn() {
+      node!.resume()
+      const topic = freshTopic("bench")
+      const configs = { "retention.bytes": `${512 * 1024 ** 2}`, "segment.bytes": `${128 * 1024 ** 2}` }
+      await createTopic(kafka, topic, { partitions: PARTITIONS, configs })
+      return {
+        bootstrapServers: kafka.bootstrapServers,
+        topic,
+        records: () => withAdmin(kafka, (admin) => endOffsets(admin, topic)),
+        async [Symbol.asyncDispose]() {
+          await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
+          node!.pause()
+        },
+      }
+    },
+  }
+}
+
+async function endOffsets(admin: ReturnType<typeof openAdmin>, topic: string): Promise<number> {
+  const partitions = Array.from({ length: PARTITIONS }, (_, partitionIndex) => {
+    return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
+  })
+  const [listed] = await admin.listOffsets({ topics: [{ name: topic, partitions }] })
+  return listed!.partitions.reduce((total, { offset }) => total + Number(offset), 0)
+}
+
+async function withAdmin<T>(
+  kafka: Parameters<typeof openAdmin>[0],
+  use: (admin: ReturnType<typeof openAdmin>) => Promise<T>,
+): Promise<T> {
+  const admin = openAdmin(kafka)
+  try {
+    return await use(admin)
+  } finally {
+    await admin.close()
+  }
+}

@@ -1,0 +1,162 @@
+import { join } from "node:path"
+import { budget } from "./budget.ts"
+import type { Sample } from "./measure.ts"
+import { medianSample } from "./median.ts"
+import { parts, type Part } from "./parts.ts"
+import { barChart, lineChart, logarithmicMarks, type Series } from "./picture.ts"
+import { DOCS, type PartResult, type Results } from "./results.ts"
+import { markdownTable } from "./table.ts"
+import { targetNamed } from "./targets.ts"
+
+const BEGIN = "<!-- What npm run bench:peers measured: -->"
+const END = "<!-- The end of what it measured. -->"
+
+/** Puts the results into docs/benchmarks.md between its two marks, and draws the pictures beside it. */
+export async function writePage(results: Results): Promise<void> {
+  const file = join(DOCS, "benchmarks.md")
+  const page = await Bun.file(file).text()
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
+  if (begin < 0 || end < begin) throw new Error(`${file} has not the two marks between which figures go`)
+  const pictures = draw(results)
+  for (const { name, svg } of pictures) await Bun.write(join(DOCS, name), svg)
+  const images = pictures.map(({ name, title }) => `![${title}](${name})\n\n`).join("")
+  const measured = `${BEGIN}\n\n${images}${budgetTable(results)}\n\n${sections(results)}\n\n`
+  await Bun.write(file, page.slice(0, begin) + measured + page.slice(end))
+}
+
+/** A part's table: medians, and CPU beside Hookline's. */
+export function partTable(part: Part, { samples }: PartResult): string {
+  const base = part.targets.find((name) => name.startsWith("hookline") || name.startsWith("embedded"))!
+  const rows = part.cases.flatMap(({ name }) =>
+    part.targets.flatMap((target) => {
+      const found = samples[target]?.[name]
+      if (found === undefined) return []
+      const ours = samples[base]?.[name]
+      return [row(targetNamed(target).title, name, medianSample(found), ours && medianSample(ours))]
+    }),
+  )
+  return markdownTable(HEAD, rows)
+}
+
+const HEAD = [
+  "target",
+  "load",
+  "events/s",
+  "p50 ms",
+  "p99 ms",
+  "p99.9 ms",
+  "CPU µs/event",
+  "Hookline's part of it",
+  "broker's CPU µs/event",
+  "peak MiB",
+]
+
+function row(title: string, load: string, it: Sample, ours: Sample | undefined): string[] {
+  return [
+    title,
+    load,
+    it.perSecond.toFixed(0),
+    it.p50.toFixed(2),
+    it.p99.toFixed(2),
+    it.p999.toFixed(2),
+    it.cpuPerEvent.toFixed(1),
+    ours === undefined ? "" : (ours.cpuPerEvent / it.cpuPerEvent).toFixed(2),
+    it.brokerCpuPerEvent === 0 ? "" : it.brokerCpuPerEvent.toFixed(1),
+    it.peak.toFixed(0),
+  ]
+}
+
+function budgetTable(results: Results): string {
+  const rows = budget(results).map(({ what, limit, measured, met }) => {
+    return [what, limit, measured ?? "not measured", met === undefined ? "" : met ? "yes" : "**no**"]
+  })
+  return `## The budget\n\n${markdownTable(["", "budget", "measured", "met"], rows)}`
+}
+
+function sections({ parts: found, soak }: Results): string {
+  const texts = parts.flatMap((part) => {
+    const result = found[part.name]
+    if (result === undefined) return []
+    const { measured, machine, rounds, seconds } = result
+    const how = `${measured}, ${machine}; medians of ${rounds} rounds of ${seconds} s.`
+    return [`## ${part.title}\n\n${how}\n\n${partTable(part, result)}`]
+  })
+  if (soak !== undefined) {
+    const { measured, machine, target, connections, seconds, events, p99, cpuPerEvent, memory } = soak
+    texts.push(
+      `## Soak\n\n${measured}, ${machine}; ${targetNamed(target).title}, ${connections} connections, 1.1 KB, ` +
+        `${(seconds / 60).toFixed(0)} minutes: ${events.toLocaleString("en")} events, p99 ${p99.toFixed(1)} ms, ` +
+        `${cpuPerEvent.toFixed(1)} µs of CPU an event, ${memory.at(-1)!.toFixed(0)} MiB at the end.`,
+    )
+  }
+  return texts.join("\n\n")
+}
+
+function draw({ parts: found, soak }: Results): { name: string; title: string; svg: string }[] {
+  const pictures: { name: string; title: string; svg: string }[] = []
+  const add = (name: string, title: string, svg: string): void => void pictures.push({ name, title, svg })
+  const { closed, open } = found
+  if (closed !== undefined) {
+    const title = "CPU microseconds an event: 64 connections, 1.1 KB, acks=all"
+    const bars = figures("closed", closed).flatMap(([target, samples]) => {
+      const sample = samples["64 connections, 1.1 KB"]
+      if (sample === undefined) return []
+      const { title: label, name } = targetNamed(target)
+      return [
+        { label: label.replaceAll("`", ""), value: sample.cpuPerEvent, isOurs: name.startsWith("hookline") },
+      ]
+    })
+    add("benchmarks-cpu.svg", title, barChart(title, bars))
+  }
+  if (open !== undefined) {
+    const title =
+      "99th percentile in an open loop, milliseconds; a line ends where its target no longer keeps up"
+    const series = figures("open", open).map(([target, samples]): Series => {
+      const points = Object.entries(samples).flatMap(([name, { p99, perSecond }]) => {
+        const rate = Number.parseInt(name, 10)
+        return perSecond < 0.95 * rate ? [] : [[rate, p99] as const]
+      })
+      return { name: targetNamed(target).title, points }
+    })
+    const shown = series.filter(({ points }) => points.length > 0)
+    const marks = logarithmicMarks(shown.flatMap(({ points }) => points.map(([, p99]) => p99)))
+    const x = { label: "events a second", marks: [2000, 5000, 10_000], logarithmic: true }
+    add(
+      "benchmarks-latency.svg",
+      title,
+      lineChart(title, shown, { x, y: { label: "ms", marks, logarithmic: true } }),
+    )
+  }
+  if (soak !== undefined) {
+    const title = "Resident memory under full load, MiB"
+    const points = soak.memory.map((mib, i) => [(i * soak.everySeconds) / 60, mib] as const)
+    const minutes = Math.max(1, Math.ceil(soak.seconds / 60))
+    const highest = Math.max(200, Math.ceil(Math.max(...soak.memory) / 50) * 50)
+    const axes = {
+      x: { label: "minutes", marks: Array.from({ length: minutes + 1 }, (_, minute) => minute) },
+      y: { label: "MiB", marks: Array.from({ length: highest / 50 + 1 }, (_, i) => i * 50) },
+    }
+    add(
+      "benchmarks-soak.svg",
+      title,
+      lineChart(title, [{ name: targetNamed(soak.target).title, points }], axes),
+    )
+  }
+  return pictures
+}
+
+/** The medians of each target that was measured, in the order of the tables. */
+function figures(
+  part: string,
+  { samples }: PartResult,
+): [target: string, medians: { [name: string]: Sample }][] {
+  const order = parts.find(({ name }) => name === part)!.targets
+  return order
+    .filter((target) => samples[target] !== undefined)
+    .map((target) => {
+      const medians = Object.entries(samples[target]!).map(
+        ([name, all]) => [name, medianSample(all)] as const,
+      )
+      return [target, Object.fromEntries(medians)]
+    })
+}

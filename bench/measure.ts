@@ -67,6 +67,7 @@ export function measure(
       const before = cpuMicroseconds(started.pid)
       const brokerBefore = target.onKafka ? cpuMicroseconds(kafka!.pid) : 0
       const load = await started.load({ body, arrivals, seconds })
+      if (load.requests === 0) throw new Error(`no request was answered in ${seconds} s`)
       const used = cpuMicroseconds(started.pid) - before
       const brokerUsed = target.onKafka ? cpuMicroseconds(kafka!.pid) - brokerBefore : 0
       const published = (await records()) - recordsBefore

@@ -46,7 +46,7 @@ const HEAD = [
   "p99 ms",
   "p99.9 ms",
   "CPU µs/event",
-  "Hookline's part of it",
+  "Hookline's CPU to it",
   "broker's CPU µs/event",
   "peak MiB",
 ]
@@ -109,8 +109,7 @@ function draw({ parts: found, soak }: Results): { name: string; title: string; s
     add("benchmarks-cpu.svg", title, barChart(title, bars))
   }
   if (open !== undefined) {
-    const title =
-      "99th percentile in an open loop, milliseconds; a line ends where its target no longer keeps up"
+    const title = "99th percentile at a steady rate; a line ends where its target does not keep up"
     const series = figures("open", open).map(([target, samples]): Series => {
       const points = Object.entries(samples).flatMap(([name, { p99, perSecond }]) => {
         const rate = Number.parseInt(name, 10)
@@ -128,7 +127,7 @@ function draw({ parts: found, soak }: Results): { name: string; title: string; s
     )
   }
   if (soak !== undefined) {
-    const title = "Resident memory under full load, MiB"
+    const title = "Resident memory under full load"
     const points = soak.memory.map((mib, i) => [(i * soak.everySeconds) / 60, mib] as const)
     const minutes = Math.max(1, Math.ceil(soak.seconds / 60))
     const highest = Math.max(200, Math.ceil(Math.max(...soak.memory) / 50) * 50)

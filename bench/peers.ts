@@ -124,8 +124,14 @@ async function measurePart(part: Part, { usable, kafka, progress }: Surroundings
       const target = usable.get(name)
       if (target === undefined) continue
       progress.next(`${part.name}, round ${round} of ${rounds}: ${target.title}`)
-      for (const [load, sample] of await measure(target, part.cases, { seconds, kafka })) {
-        ;((samples[name] ??= {})[load] ??= []).push(sample)
+      try {
+        for (const [load, sample] of await measure(target, part.cases, { seconds, kafka })) {
+          ;((samples[name] ??= {})[load] ??= []).push(sample)
+        }
+      } catch (error) {
+        // The others' figures stand, and the table shows that some are missing.
+        console.log(`FAILED: ${target.title}: ${(error as Error).message}`)
+        process.exitCode = 1
       }
     }
   }

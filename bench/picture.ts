@@ -38,7 +38,7 @@ interface Axis {
 
 /** Lines over two axes, as SVG. */
 export function lineChart(title: string, series: readonly Series[], axes: { x: Axis; y: Axis }): string {
-  const [left, right, top, bottom] = [60, WIDTH - 200, 56, 356] as const
+  const [left, right, top, bottom] = [60, WIDTH - 200, 70, 370] as const
   const along = (axis: Axis, from: number, to: number) => (value: number) => {
     const scale = axis.logarithmic === true ? Math.log : (it: number) => it
     const [first, last] = [scale(axis.marks[0]!), scale(axis.marks.at(-1)!)]

@@ -25,12 +25,15 @@ fastify.post("/", async (request, reply) => {
   if (event === undefined) return reply.code(400).send()
   event.received_at = localTime(new Date())
   event.source = "webhook"
-  await publish(JSON.stringify(event))
+  await publish(Buffer.from(JSON.stringify(event)))
   return reply.send()
 })
 
+/** Below what a broker takes as a batch, 1 MiB. */
+const BATCH_BYTES = 900_000
+
 /** What has gathered while the request before was out goes as one: kafkajs itself sends each call as a request. */
-let waiting = []
+const waiting = []
 let sending = false
 
 function publish(value) {
@@ -43,8 +46,9 @@ function publish(value) {
 async function send() {
   sending = true
   while (waiting.length > 0) {
-    const batch = waiting
-    waiting = []
+    let bytes = 0
+    const beyond = waiting.findIndex(({ value }) => (bytes += value.length) > BATCH_BYTES)
+    const batch = waiting.splice(0, beyond < 0 ? waiting.length : Math.max(beyond, 1))
     const messages = batch.map(({ value }) => ({ value }))
     try {
       await producer.send({ topic, acks: -1, compression: CompressionTypes.None, messages })

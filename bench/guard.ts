@@ -22,6 +22,8 @@ interface Guarded {
   readonly bound: "at most" | "at least"
   /** The ratio that was measured where it does not meet the budget yet, which is then what is held. */
   readonly today?: number
+  /** For noise: by so much of the limit the medians of runs on an unchanged tree lay apart, about. */
+  readonly margin: number
 }
 
 const GUARDED: readonly Guarded[] = [
@@ -31,6 +33,9 @@ const GUARDED: readonly Guarded[] = [
     figure: ({ cpuPerEvent }) => cpuPerEvent,
     budget: CPU_TO_BARE,
     bound: "at most",
+    // Medians of three runs on a busy machine: 2.25, 2.54, 2.61.
+    today: 2.45,
+    margin: 0.1,
   },
   {
     target: "embedded",
@@ -38,11 +43,11 @@ const GUARDED: readonly Guarded[] = [
     figure: ({ perSecond }) => perSecond,
     budget: EMBEDDED_TO_BARE,
     bound: "at least",
+    // On a quiet machine; 0.26 and 0.49 on a busy one, where the fsyncs of others count.
+    today: 0.37,
+    margin: 0.25,
   },
 ]
-
-/** By so much the medians of runs on an unchanged tree differed, at most. */
-const MARGIN = 0.1
 
 const { values: flags } = parseArgs({
   options: {
@@ -84,16 +89,16 @@ async function main(): Promise<void> {
 }
 
 function judge(
-  { what, budget, bound, today }: Guarded,
+  { what, budget, bound, today, margin }: Guarded,
   ratios: readonly number[],
 ): { row: string[]; holds: boolean } {
   const ratio = median(ratios)
   const base = today ?? budget
-  const limit = bound === "at most" ? base * (1 + MARGIN) : base * (1 - MARGIN)
+  const limit = bound === "at most" ? base * (1 + margin) : base * (1 - margin)
   const holds = bound === "at most" ? ratio <= limit : ratio >= limit
   const origin = today === undefined ? "the budget" : `${today} of today`
   const sides = [ratio, Math.min(...ratios), Math.max(...ratios)].map((it) => it.toFixed(2))
-  const allowed = `${bound} ${limit.toFixed(2)}: ${origin} and ${MARGIN * 100} % for noise`
+  const allowed = `${bound} ${limit.toFixed(2)}: ${origin} and ${margin * 100} % for noise`
   return { row: [what, ...sides, `${bound} ${budget}`, allowed, holds ? "holds" : "**BEYOND**"], holds }
 }
 

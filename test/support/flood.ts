@@ -12,6 +12,18 @@ export interface Flood {
   readonly reads?: boolean
 }
 
+const STUCK_MS = 2000
+/** What a promise gives, or false when the other side had its time. */
+async function inTime<T>(promise: Promise<T>): Promise<T | false> {
+  const { promise: late, resolve } = Promise.withResolvers<false>()
+  const timer = setTimeout(resolve, STUCK_MS, false)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /**
  * Sends as much as the other side takes, until it ends the connection, takes nothing for two seconds or has taken it all.
  *
@@ -27,21 +39,25 @@ export async function flood({ port, head, unit, mostBytes, reads = true }: Flood
   // a reset is an end as well
   socket.on("error", () => end.resolve()).on("close", () => end.resolve())
   await Promise.race([once(socket, "connect"), end.promise])
-  if (reads) socket.on("data", (data) => (answer = (answer + data.toString("latin1")).slice(0, 1000)))
+  const answered = Promise.withResolvers<void>()
+  if (reads)
+    socket.on("data", (data) => {
+      answer = (answer + data.toString("latin1")).slice(0, 1000)
+      answered.resolve()
+    })
   else socket.pause()
   socket.write(head)
   let takenBytes = 0
   while (!socket.destroyed && takenBytes < mostBytes) {
     if (!socket.write(unit)) {
-      const { promise: stuck, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, 2000)
       const drained = new Promise<boolean>((done) => socket.once("drain", () => done(true)))
-      const goesOn = await Promise.race([drained, end.promise.then(() => false), stuck.then(() => false)])
-      clearTimeout(timer)
+      const goesOn = await inTime(Promise.race([drained, end.promise.then(() => false)]))
       if (!goesOn) break
     }
     takenBytes += unit.length
   }
+  // all may be sent before there was a turn to read
+  if (reads && !socket.destroyed) await inTime(Promise.race([answered.promise, end.promise]))
   socket.destroy()
   return { takenBytes, answer }
 }

@@ -11,6 +11,7 @@ import { wantedMarks } from "./dedupe/open-marks.ts"
 import { HooklineError } from "./errors.ts"
 import type { Processor } from "./event.ts"
 import type { Changeover } from "./holdings.ts"
+import { isBodiless } from "./http/answer.ts"
 import type { Route } from "./http/route.ts"
 import { composePipeline } from "./pipeline.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
@@ -168,9 +169,6 @@ function warnIfOpen(pipeline: PlannedPipeline, route: Route, log: Logger): void 
 /** The source's answer, or, where it has no body, what a step knows that the sender wants. */
 function responseOf({ response }: Route, processors: readonly Processor[]): Route["response"] {
   const wanted = processors.find((it) => it.response !== undefined)?.response
-  if (wanted === undefined || response.body !== "" || BODILESS.includes(response.status)) return response
+  if (wanted === undefined || response.body !== "" || isBodiless(response.status)) return response
   return { ...response, ...wanted }
 }
-
-/** RFC 9110: answers of these have none. */
-const BODILESS = [204, 205]

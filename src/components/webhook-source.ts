@@ -2,6 +2,7 @@ import { file, integer, list, number, size, text } from "../config/options.ts"
 import type { OptionSet, Values } from "../config/options.ts"
 import type { Checking } from "../config/section.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
+import { isBodiless } from "../http/answer.ts"
 import { RateLimit } from "../http/rate-limit.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../verify/public-url.ts"
@@ -127,12 +128,9 @@ export const WebHookSource = defineComponent({
   },
 })
 
-/** Statuses whose answers have no body: RFC 9110, 15.3.5 and 15.3.6. */
-const BODILESS = [204, 205]
-
 function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
   const { response_status: status, response_body: body } = values
-  if (status !== undefined && BODILESS.includes(status) && body !== undefined && body !== "")
+  if (status !== undefined && isBodiless(status) && body !== undefined && body !== "")
     wrong("response_body", `an answer of status ${status} has no body; leave it out, or set another status`)
 
   const hasCertificate = isGiven("tls_certificate")

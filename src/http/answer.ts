@@ -2,6 +2,9 @@ import type { PublishError, PublishFault } from "../errors.ts"
 import { Rejected, type Answered } from "../event.ts"
 import { ACCEPTED_CODINGS } from "./content-coding.ts"
 
+/** Whether answers of a status have no body: RFC 9110, 15.3.5 and 15.3.6. */
+export const isBodiless = (status: number): boolean => status === 204 || status === 205
+
 /** What the server itself refuses requests with. Processors reject with reasons of their own. */
 const REFUSED = {
   unknown_path: [404, "No pipeline takes webhooks at this path."],

@@ -1,5 +1,6 @@
 // Hot path: every event passes here.
 import type { RefusalReason } from "./answer.ts"
+import type { BodyDeadlines } from "./body-deadlines.ts"
 import type { Decoder } from "./content-coding.ts"
 import type { Share } from "./in-flight.ts"
 
@@ -7,7 +8,7 @@ export interface BodyLimits {
   /** Of the body, as sent and again as decoded. */
   readonly maxBytes: number
   /** From the end of the header section to the end of the body. */
-  readonly timeoutMs: number
+  readonly deadlines: BodyDeadlines
 }
 
 /**
@@ -33,17 +34,17 @@ export function readBody(
   if (length > FIRST_BYTES && length > share.amplyFreeBytes)
     return readMeasured(request, share, { ...limits, maxBytes: length })
   share.hold(length)
-  return within(limits.timeoutMs, request.bytes())
+  return within(limits.deadlines, request.bytes())
 }
 
 /** Reads a body as it arrives. */
 function readMeasured(
   request: Request,
   share: Share,
-  { maxBytes, timeoutMs }: BodyLimits,
+  { maxBytes, deadlines }: BodyLimits,
 ): Promise<Uint8Array | RefusalReason> {
   if (request.body === null) return Promise.resolve(new Uint8Array())
-  return within(timeoutMs, collect(request.body.getReader(), share, maxBytes))
+  return within(deadlines, collect(request.body.getReader(), share, maxBytes))
 }
 
 /** Reads a body of unknown length. */
@@ -86,18 +87,18 @@ export function decodeBody(
  * function here, would cost 1 us more of CPU.
  */
 function within(
-  timeoutMs: number,
+  deadlines: BodyDeadlines,
   reading: Promise<Uint8Array | RefusalReason>,
 ): Promise<Uint8Array | RefusalReason> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, timeoutMs, "body_timeout")
+    const wait = deadlines.start(resolve)
     const settle = (body: Uint8Array | RefusalReason): void => {
-      clearTimeout(timer)
+      deadlines.end(wait)
       resolve(body)
     }
     const fail = (error: unknown): void => {
       if (error instanceof Error && error.name === "AbortError") return settle("client_closed")
-      clearTimeout(timer)
+      deadlines.end(wait)
       reject(error)
     }
     reading.then(settle, fail)

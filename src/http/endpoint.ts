@@ -4,6 +4,7 @@ import { steadyMs } from "../steady-clock.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { methodNotAllowed, problem, rateLimited, REFUSALS, reply } from "./answer.ts"
+import type { BodyDeadlines } from "./body-deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
 import type { InFlight, Share } from "./in-flight.ts"
@@ -14,6 +15,7 @@ import type { Route } from "./route.ts"
 export interface EndpointDeps {
   readonly inFlight: InFlight
   readonly bodyTimeoutMs: number
+  readonly bodyDeadlines: BodyDeadlines
   /** How long a kept-alive connection may be idle. */
   readonly idleTimeoutS: number
   /** Whether nothing new is to be taken. */
@@ -32,11 +34,11 @@ export type Endpoint = (
 /** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, admit, methods = [], handle } = route
-  const { inFlight, bodyTimeoutMs, idleTimeoutS, draining, log } = deps
+  const { inFlight, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, log } = deps
   const metrics = deps.metrics(pipeline)
   // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
   const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
-  const limits = { maxBytes: maxBodyBytes, timeoutMs: bodyTimeoutMs }
+  const limits = { maxBytes: maxBodyBytes, deadlines: bodyDeadlines }
   const { status, init, body: responseBody } = prepareResponse(route.response)
 
   const wrongMethod = methodNotAllowed(methods)

@@ -1,5 +1,6 @@
 import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
+import { BodyDeadlines } from "./body-deadlines.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
 import { InFlight } from "./in-flight.ts"
 import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering } from "./listener.ts"
@@ -75,6 +76,7 @@ export function openServers(first: readonly Route[], { log, metrics, ...limits }
       metrics,
       inFlight,
       bodyTimeoutMs,
+      bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
       draining: () => draining,
     }

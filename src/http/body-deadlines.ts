@@ -18,7 +18,7 @@ export class BodyDeadlines {
   readonly #ms: number
   #first: Wait | undefined
   #last: Wait | undefined
-  #timer: Timer | undefined
+  #hasTimer = false
 
   /** @param ms how long each wait is */
   constructor(ms: number) {
@@ -31,7 +31,7 @@ export class BodyDeadlines {
     if (this.#last === undefined) this.#first = wait
     else this.#last.after = wait
     this.#last = wait
-    this.#timer ??= this.#wake(this.#ms)
+    if (!this.#hasTimer) this.#wakeIn(this.#ms)
     return wait
   }
 
@@ -47,8 +47,9 @@ export class BodyDeadlines {
   }
 
   /** The timer outlives the waits that it was set for; it keeps no process alive. */
-  #wake(ms: number): Timer {
-    return setTimeout(() => {
+  #wakeIn(ms: number): void {
+    this.#hasTimer = true
+    setTimeout(() => {
       const nowMs = steadyMs()
       let first = this.#first
       while (first !== undefined && first.endsMs <= nowMs) {
@@ -56,7 +57,8 @@ export class BodyDeadlines {
         first.over("body_timeout")
         first = this.#first
       }
-      this.#timer = first && this.#wake(first.endsMs - nowMs)
+      if (first === undefined) this.#hasTimer = false
+      else this.#wakeIn(first.endsMs - nowMs)
     }, ms).unref()
   }
 }

@@ -18,7 +18,7 @@ interface Named {
 /** What runs, by name, so that another instance tells of a change. */
 export interface Snapshot {
   readonly plan: Plan
-  readonly connections: ReadonlyMap<string, unknown>
+  readonly connections: ReadonlyMap<string, { readonly instance: unknown }>
   readonly pipelines: ReadonlyMap<string, unknown>
 }
 
@@ -27,7 +27,7 @@ export function changesOf(before: Snapshot, now: Snapshot): Changes {
   const hasOtherValues = (id: string): boolean =>
     !Bun.deepEquals(before.plan.connections.get(id)?.values, now.plan.connections.get(id)?.values)
   return {
-    connections: compare(before.connections, now.connections, hasOtherValues),
+    connections: compare(instancesOf(before), instancesOf(now), hasOtherValues),
     pipelines: compare(before.pipelines, now.pipelines, () => false),
     service: changedKeys(before.plan.service, now.plan.service),
     admin: changedKeys(before.plan.admin, now.plan.admin),
@@ -44,6 +44,9 @@ export function describeChanges({ connections, pipelines, service, admin }: Chan
   ]
   return Object.fromEntries(fields.filter(([, names]) => (names as readonly string[]).length > 0))
 }
+
+const instancesOf = ({ connections }: Snapshot): ReadonlyMap<string, unknown> =>
+  new Map([...connections].map(([id, { instance }]) => [id, instance]))
 
 function compare(
   before: ReadonlyMap<string, unknown>,

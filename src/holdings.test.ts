@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { Holdings, type Changeover } from "./holdings.ts"
+import { steadyMs } from "./steady-clock.ts"
 
 /** Holdings of things that tell when they are opened and closed. */
 function start() {
@@ -20,7 +21,7 @@ function start() {
   const change = (wanted: readonly (readonly [string, unknown])[], unused = Promise.resolve()): object[] => {
     const changeover = holdings.begin()
     const things = wanted.map(([name, wants]) => hold(changeover, name, wants))
-    changeover.commit(unused)
+    changeover.commit(unused, 0)
     return things
   }
   return { holdings, said, hold, change }
@@ -99,7 +100,7 @@ test("what is kept keeps what was held while it was opened; what is made anew as
   const round = (pipeline: number, memory: number): void => {
     const changeover = holdings.begin()
     hold(changeover, "pipeline", pipeline, () => hold(changeover, "memory", memory))
-    changeover.commit(Promise.resolve())
+    changeover.commit(Promise.resolve(), 0)
   }
   round(1, 1)
   round(1, 2)
@@ -116,7 +117,7 @@ test("what two hold is one, and stays while one of them is wanted", async () => 
   const round = (names: readonly string[]): void => {
     const changeover = holdings.begin()
     for (const name of names) hold(changeover, name, 1, () => hold(changeover, "store", 1))
-    changeover.commit(Promise.resolve())
+    changeover.commit(Promise.resolve(), 0)
   }
   round(["a", "b"])
   round(["b"])
@@ -132,7 +133,7 @@ test("one that does not fit is not kept", () => {
   const hold = (fits: boolean): object => {
     const changeover = holdings.begin()
     const thing = changeover.hold({ name: "one", wants: 1, open: () => ({}), fits: () => fits })
-    changeover.commit(Promise.resolve())
+    changeover.commit(Promise.resolve(), 0)
     return thing
   }
   const first = hold(true)
@@ -150,6 +151,24 @@ test("one name for two purposes in a change is a mistake", () => {
   ).toThrow("one is held for two purposes")
 })
 
+test("what is closed is told until when it may go on: at a stop, and after a change", async () => {
+  const { holdings } = start()
+  const told: number[] = []
+  const change = (wants: number, drainMs: number): void => {
+    const changeover = holdings.begin()
+    const close = (_: object, untilMs: number): void => void told.push(untilMs)
+    changeover.hold({ name: "one", wants, open: () => ({}), close })
+    changeover.commit(Promise.resolve(), drainMs)
+  }
+  change(1, 1000)
+  const beforeMs = steadyMs()
+  change(2, 5000)
+  await turn()
+  expect(told[0]).toBeWithin(beforeMs + 5000, steadyMs() + 5000 + 1)
+  await holdings.close(1234)
+  expect(told.slice(1)).toEqual([1234])
+})
+
 test("closing closes all, what is leaving too, and tells the first failure", async () => {
   const { holdings, said, change, hold } = start()
   change([["leaving", 1]])
@@ -161,8 +180,8 @@ test("closing closes all, what is leaving too, and tells the first failure", asy
     close: () => Promise.reject(new Error("no room")),
   })
   hold(changeover, "last", 1)
-  changeover.commit(new Promise(() => {}))
-  await expect(holdings.close()).rejects.toThrow("no room")
+  changeover.commit(new Promise(() => {}), 0)
+  await expect(holdings.close(0)).rejects.toThrow("no room")
   expect(said).toEqual(["open leaving", "open last", "close last", "close leaving"])
 })
 
@@ -170,7 +189,7 @@ test("a failure to close what is not wanted any more is told, and what waits for
   const { holdings, said, change } = start()
   const changeover = holdings.begin()
   changeover.hold({ name: "broken", wants: 1, open: () => ({}), close: () => Promise.reject(new Error("x")) })
-  changeover.commit(Promise.resolve())
+  changeover.commit(Promise.resolve(), 0)
   change([])
   await turn()
   await holdings.settled()

@@ -1,4 +1,5 @@
 import { HooklineError } from "./errors.ts"
+import { steadyMs } from "./steady-clock.ts"
 
 /** Something that is to be open. */
 export interface Wanted<T> {
@@ -7,8 +8,12 @@ export interface Wanted<T> {
   /** What it is made for: plain data is compared by value, everything else by identity. */
   readonly wants: unknown
   readonly open: () => T
-  /** Lets go of it. Things without it need no closing. */
-  readonly close?: (thing: T) => void | Promise<void>
+  /**
+   * Lets go of it. Things without it need no closing.
+   *
+   * @param untilMs the time, by the steady clock, until which it may go on with work that would else be left undone
+   */
+  readonly close?: (thing: T, untilMs: number) => void | Promise<void>
   /** Whether one that was opened for equal wants can still be used. */
   readonly fits?: (thing: T) => boolean
 }
@@ -17,7 +22,7 @@ interface Held {
   readonly name: string
   readonly wants: unknown
   readonly thing: unknown
-  readonly close: (() => void | Promise<void>) | undefined
+  readonly close: ((untilMs: number) => void | Promise<void>) | undefined
   /** What was held while it was opened: it is kept with it. */
   readonly parts: readonly Held[]
   /** Whether it was held while something else was opened. */
@@ -44,7 +49,9 @@ export class Holdings {
 
   /** Begins a change. Nothing that is open is touched until its commit. */
   begin(): Changeover {
-    return new Changeover(this.#held, this.#leaving, (next, unused) => this.#commit(next, unused))
+    return new Changeover(this.#held, this.#leaving, (next, unused, drainMs) =>
+      this.#commit(next, unused, drainMs),
+    )
   }
 
   /** Resolves when what is being closed at the moment is closed, so that it can be opened again. */
@@ -52,49 +59,56 @@ export class Holdings {
     await Promise.all(this.#closing)
   }
 
-  /** Closes everything. Rejects with the first failure, after all were tried. */
-  async close(): Promise<void> {
+  /**
+   * Closes everything. Rejects with the first failure, after all were tried.
+   *
+   * @param untilMs as for `Wanted.close`
+   */
+  async close(untilMs: number): Promise<void> {
     const all = [...this.#held.values(), ...this.#leaving]
     this.#held = new Map()
     this.#leaving.clear()
-    await closeAll(all)
+    await closeAll(all, untilMs)
     await this.settled()
   }
 
-  #commit(next: ReadonlyMap<string, Held>, unused: Promise<void>): void {
+  #commit(next: ReadonlyMap<string, Held>, unused: Promise<void>, drainMs: number): void {
     const kept = new Set(next.values())
     const gone = [...this.#held.values()].filter((held) => !kept.has(held) && held.close !== undefined)
     this.#held = next
     for (const held of kept) this.#leaving.delete(held)
     for (const held of gone) this.#leaving.add(held)
     // what was let go and is wanted back by then is not leaving any more
-    void unused.then(() => this.#end(gone.filter((held) => this.#leaving.delete(held))))
+    void unused.then(() =>
+      this.#end(
+        gone.filter((held) => this.#leaving.delete(held)),
+        steadyMs() + drainMs,
+      ),
+    )
   }
 
-  #end(gone: readonly Held[]): void {
-    const closing = closeAll(gone)
+  #end(gone: readonly Held[], untilMs: number): void {
+    const closing = closeAll(gone, untilMs)
       .catch((error: unknown) => this.#failed(gone.map(({ name }) => name).join(", "), error))
       .finally(() => this.#closing.delete(closing))
     this.#closing.add(closing)
   }
 }
 
+type Commit = (next: ReadonlyMap<string, Held>, unused: Promise<void>, drainMs: number) => void
+
 /** A change of what is open, all or nothing. To be committed or aborted. */
 export class Changeover {
   readonly #held: ReadonlyMap<string, Held>
   readonly #leaving: ReadonlySet<Held>
-  readonly #commit: (next: ReadonlyMap<string, Held>, unused: Promise<void>) => void
+  readonly #commit: Commit
   readonly #next = new Map<string, Held>()
   readonly #opened: Held[] = []
   /** The parts of what is being opened at the moment, the innermost last. */
   readonly #opening: Held[][] = []
 
   /** For Holdings. */
-  constructor(
-    held: ReadonlyMap<string, Held>,
-    leaving: ReadonlySet<Held>,
-    commit: (next: ReadonlyMap<string, Held>, unused: Promise<void>) => void,
-  ) {
+  constructor(held: ReadonlyMap<string, Held>, leaving: ReadonlySet<Held>, commit: Commit) {
     this.#held = held
     this.#leaving = leaving
     this.#commit = commit
@@ -116,14 +130,17 @@ export class Changeover {
     return held.thing as T
   }
 
-  /** @param unused resolves when nothing uses what was held before and is not wanted any more */
-  commit(unused: Promise<void>): void {
-    this.#commit(this.#next, unused)
+  /**
+   * @param unused resolves when nothing uses what was held before and is not wanted any more
+   * @param drainMs for how long that may go on from then with work that would else be left undone
+   */
+  commit(unused: Promise<void>, drainMs: number): void {
+    this.#commit(this.#next, unused, drainMs)
   }
 
   /** Closes what was opened for this change. */
   async abort(): Promise<void> {
-    await closeAll(this.#opened)
+    await closeAll(this.#opened, steadyMs())
   }
 
   #take(held: Held): void {
@@ -137,7 +154,14 @@ export class Changeover {
     this.#opening.push(parts)
     try {
       const thing = open()
-      const held = { name, wants, thing, close: close && (() => close(thing)), parts, isPart }
+      const held = {
+        name,
+        wants,
+        thing,
+        close: close && ((untilMs: number) => close(thing, untilMs)),
+        parts,
+        isPart,
+      }
       this.#opened.push(held)
       return held
     } finally {
@@ -150,11 +174,11 @@ export class Changeover {
  * Closes all, whatever becomes of each; parts last, since what others end with may be told to them. Rejects with the first
  * failure.
  */
-async function closeAll(all: readonly Held[]): Promise<void> {
+async function closeAll(all: readonly Held[], untilMs: number): Promise<void> {
   const { whole = [], parts = [] } = Object.groupBy(all, ({ isPart }) => (isPart ? "parts" : "whole"))
   const ends: PromiseSettledResult<void>[] = []
   for (const group of [whole, parts])
-    ends.push(...(await Promise.allSettled(group.map(async ({ close }) => close?.()))))
+    ends.push(...(await Promise.allSettled(group.map(async ({ close }) => close?.(untilMs)))))
   const failed = ends.find((end) => end.status === "rejected")
   if (failed !== undefined) throw failed.reason
 }

@@ -2,10 +2,10 @@ import { openAdmin } from "./admin/server.ts"
 import type { SpoolState } from "./brokers/broker.ts"
 import { holdPipeline, type Built, type Usable } from "./build.ts"
 import { changesOf, describeChanges, type Changes, type Snapshot } from "./changes.ts"
-import { identityOf, openConnection, type OpenConnection } from "./connection.ts"
 import { HooklineError } from "./errors.ts"
 import { Holdings, type Changeover } from "./holdings.ts"
 import { openServers, type Limits, type Servers } from "./http/server.ts"
+import { checkSpools, holdConnection, retireSpools, type OpenConnection } from "./open-connection.ts"
 import type { Plan } from "./plan.ts"
 import { steadyMs } from "./steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "./telemetry/log.ts"
@@ -49,8 +49,6 @@ export class PlanRunner implements Running {
   #servers: Servers | undefined
   #generation: Generation | undefined
   #stopped: Promise<void> | undefined
-  /** When the stop's time is over, by the steady clock. */
-  #stopUntilMs: number | undefined
 
   private constructor({ service }: Plan) {
     const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
@@ -121,9 +119,9 @@ export class PlanRunner implements Running {
   async #stop(): Promise<void> {
     const { drain_timeout: drainTimeoutMs } = this.#generation!.plan.service
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...this.#servers!.inFlight() }, "stopping")
-    this.#stopUntilMs = steadyMs() + drainTimeoutMs
+    const untilMs = steadyMs() + drainTimeoutMs
     await this.#servers!.drain(drainTimeoutMs)
-    await this.#holdings.close()
+    await this.#holdings.close(untilMs)
     this.#requestLog.flush()
     this.log.info("stopped")
   }
@@ -132,14 +130,17 @@ export class PlanRunner implements Running {
   async #take(plan: Plan): Promise<void> {
     const changeover = this.#holdings.begin()
     const steps: (() => void)[] = []
+    const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
     try {
+      checkSpools(before, plan.connections)
       const connections = this.#holdConnections(plan, changeover)
       const pipelines = this.#holdPipelines(plan, connections, changeover, (step) => void steps.push(step))
       const adopt = this.#holdAdmin(plan, changeover)
       const unused = this.#listen(plan, pipelines)
       // from here on nothing fails
-      changeover.commit(unused)
-      for (const [id, connection] of plan.connections) connections.get(id)!.adjust(connection)
+      changeover.commit(unused, plan.service.drain_timeout)
+      retireSpools(before, connections)
+      for (const { take } of connections.values()) take()
       for (const step of steps) step()
       this.#setLevel(plan.service.log_level)
       const isFirst = this.#generation === undefined
@@ -152,19 +153,14 @@ export class PlanRunner implements Running {
     }
   }
 
-  #holdConnections({ connections, service }: Plan, changeover: Changeover): Map<string, OpenConnection> {
+  #holdConnections({ connections }: Plan, changeover: Changeover): Map<string, OpenConnection> {
     const open = [...connections].map(([id, connection]) => {
       const deps = {
         log: this.log.child({ connection: id }),
         metrics: this.#metrics.connection(id),
         spoolMetrics: () => this.#metrics.spool(id),
       }
-      const held = changeover.hold({
-        ...identityOf(id, connection),
-        open: () => openConnection(connection, deps),
-        close: ({ broker }) => broker.close(this.#stopUntilMs ?? steadyMs() + service.drain_timeout),
-      })
-      return [id, held] as const
+      return [id, holdConnection(id, connection, changeover, deps)] as const
     })
     return new Map(open)
   }

@@ -8,13 +8,16 @@ import type { SpoolRoom } from "./spool-room.ts"
 
 /** What the topics of a spool share. */
 export interface SpoolParts {
-  readonly broker: YieldingBroker
+  /** Where events go at the moment. */
+  readonly broker: () => YieldingBroker
   readonly store: LogStore<SpoolWriter>
   readonly room: SpoolRoom
   readonly log: Logger
   readonly metrics: SpoolMetrics
   /** Whether the broker takes events, as far as is known; if not, why. */
   readonly taking: () => true | string
+  /** Whether what the broker does not take is refused, and no longer spooled. */
+  readonly isRetired: () => boolean
   /** Ends forwarding. */
   readonly signal: AbortSignal
   /** Records went into the spool's file or out of it. */
@@ -115,7 +118,8 @@ interface Forwarded {
  * each of them, or the signal aborts.
  *
  * They have no deadlines, so that a batch of unknown fate goes out again as it was, and the broker knows it. When one
- * fails, those behind it are taken back before they are sent: none overtakes an older one of its key.
+ * fails, those behind it are taken back before they are sent: none overtakes an older one of its key. A broker whose place
+ * another has taken fails what it has not settled in time, and the other gets it.
  */
 async function publishAll(
   records: readonly StoredRecord[],
@@ -123,12 +127,14 @@ async function publishAll(
   parts: SpoolParts,
   owner: ForwardedTopic,
 ): Promise<Forwarded> {
-  const { broker, signal, log } = parts
+  const { signal, log } = parts
   const refused = new Map<number, string>()
   const open = new Set(records)
+  let broker = parts.broker()
   const stop = (): void => broker.withdraw(topic)
   signal.addEventListener("abort", stop)
   while (open.size > 0 && !signal.aborted) {
+    broker = parts.broker()
     let trouble: PublishError | undefined
     const publishOne = async (record: StoredRecord): Promise<void> => {
       try {

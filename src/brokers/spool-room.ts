@@ -21,7 +21,7 @@ const ROOM_AGAIN = 0.95
  */
 export class SpoolRoom {
   readonly #place: LogPlace
-  readonly #maxBytes: number
+  #maxBytes: number
   readonly #log: Logger
   readonly #reserve: string
   #diskIsFull = false
@@ -81,6 +81,12 @@ export class SpoolRoom {
   /** What `take` took room for was committed, or was not. */
   taken(record: Record): void {
     this.#comingBytes -= sizeOf(record)
+  }
+
+  /** Takes another `maxBytes`. A spool that holds more by then takes nothing until it holds less. */
+  limit(maxBytes: number): void {
+    this.#maxBytes = maxBytes
+    this.uses(this.#usedBytes)
   }
 
   /** Takes note of what the file holds. */

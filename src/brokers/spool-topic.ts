@@ -1,6 +1,7 @@
 import { PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
+import type { YieldingBroker } from "./broker.ts"
 import { forwardTopic, type SpoolParts } from "./spool-forwarder.ts"
 
 /** An event's record between `publish` and its answer. */
@@ -19,14 +20,16 @@ interface Waiting {
 export class SpooledTopic {
   readonly #name: string
   readonly #parts: SpoolParts
-  #state: "direct" | "turning" | "spooling" | "returning" = "direct"
+  #state: "direct" | "changing" | "turning" | "spooling" | "returning" = "direct"
   #turns = 0
+  /** The broker that has what was sent. */
+  #at: YieldingBroker | undefined
   /** How many are at the broker, and how many on their way into the file. */
   #sent = 0
   #storing = 0
-  /** Those that came back from the broker while `turning`. */
+  /** Those that came back from the broker, to be spooled. */
   #failed: Waiting[] = []
-  /** Those that came while `turning` or `returning`. */
+  /** Those that came while `changing`, `turning` or `returning`. */
   #held: Waiting[] = []
   #holding: Timer | undefined
   #forwarding: Promise<void> | undefined
@@ -46,9 +49,11 @@ export class SpooledTopic {
         case "direct": {
           const taking = this.#parts.taking()
           if (taking === true) return void this.#send(one)
+          if (this.#parts.isRetired()) return reject(new PublishError("unavailable", taking))
           this.#held.push(one)
           return this.#turn(taking)
         }
+        case "changing":
         case "turning":
           this.#held.push(one)
           return
@@ -77,17 +82,23 @@ export class SpooledTopic {
     return this.#state === "direct"
   }
 
+  /** Another broker has taken the place of the one before. What is forwarded changes over by itself. */
+  brokerChanged(): void {
+    if (this.#state === "direct" && this.#sent > 0) this.#state = "changing"
+  }
+
   /** Half of the time that is left belongs to the broker, so that the other half is there for the file. */
   async #send(one: Waiting): Promise<void> {
     one.turn = this.#turns++
     this.#sent++
+    this.#at = this.#parts.broker()
     const nowMs = steadyMs()
     try {
-      one.resolve(await this.#parts.broker.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
+      one.resolve(await this.#at.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
     } catch (error) {
-      if (error instanceof PublishError && error.retryHelps) {
+      if (error instanceof PublishError && error.retryHelps && !this.#parts.isRetired()) {
         this.#failed.push(one)
-        if (this.#state === "direct") this.#turn(error.message)
+        if (this.#state === "direct" || this.#state === "changing") this.#turn(error.message)
       } else one.reject(error)
     }
     this.#cameBack()
@@ -95,16 +106,25 @@ export class SpooledTopic {
 
   #cameBack(): void {
     this.#sent--
-    if (this.#state === "turning" && this.#sent === 0) this.#turned()
+    if (this.#sent === 0 && this.#state === "turning") this.#turned()
+    if (this.#sent === 0 && this.#state === "changing") this.#changed()
     this.#tellSettled()
   }
 
-  /** direct -> turning: all that is at the broker is taken back, so that its order can be kept. */
+  /** changing -> direct, or on to the file when the other broker takes nothing yet. */
+  #changed(): void {
+    this.#state = "direct"
+    const taking = this.#parts.taking()
+    if (taking !== true) return this.#turn(taking)
+    for (const one of this.#held.splice(0)) void this.#send(one)
+  }
+
+  /** direct, changing -> turning: all that is at the broker is taken back, so that its order can be kept. */
   #turn(reason: string): void {
     this.#state = "turning"
-    const { log, broker } = this.#parts
+    const { log } = this.#parts
     log.warn({ topic: this.#name, reason }, "the broker does not take this topic's events: they are spooled")
-    broker.withdraw(this.#name)
+    this.#at?.withdraw(this.#name)
     if (this.#sent === 0) this.#turned()
   }
 

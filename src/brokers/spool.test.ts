@@ -41,7 +41,8 @@ function open(options: Partial<SpoolOptions> = {}, before = broker): SpooledBrok
   const count = (what: keyof typeof counts) => (records: number) => void (counts[what] += records)
   const metrics = { spooled: count("spooled"), forwarded: count("forwarded"), setAside: count("setAside") }
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
-  const spool = openSpool(before, { file, maxBytes: Number.POSITIVE_INFINITY, ...options }, { log, metrics })
+  const spool = openSpool({ file, maxBytes: Number.POSITIVE_INFINITY, ...options }, { log, metrics })
+  spool.use(before)
   opened.push(spool)
   return spool
 }
@@ -230,7 +231,6 @@ describe("a restart", () => {
     const first = open()
     await Promise.all(Array.from({ length: 2500 }, (_, n) => publish(first, `k:${n}`)))
     await first.close()
-    expect(broker.closed).toBe(true)
     const again = new ScriptedBroker("down")
     const second = open({}, again)
     expect(second.spool().records).toBe(2500)
@@ -278,6 +278,121 @@ describe("a restart", () => {
     expect(await open_).toEqual(SPOOLED)
     await expect(publish(spool, "late")).rejects.toMatchObject({ code: "closing" })
     expect((await inspectSpool(file)).topics).toMatchObject([{ records: 1 }])
+  })
+})
+
+describe("another broker in the place of the one before", () => {
+  let other: ScriptedBroker
+  beforeEach(() => {
+    other = new ScriptedBroker()
+  })
+
+  test("gets what is spooled, and what comes behind it", async () => {
+    broker.state = "down"
+    const spool = open()
+    for (const text of ["a", "b"]) await publish(spool, text)
+    spool.use(other)
+    await direct(spool)
+    expect(texts()).toEqual([])
+    expect(texts(other.log).slice(0, 2)).toEqual(["a", "b"])
+    expect(spool.ready()).toBe(true)
+  })
+
+  test("gets nothing before the one before has settled what it has, and nothing twice", async () => {
+    const spool = open()
+    broker.state = "stalled"
+    const first = publish(spool, "first")
+    spool.use(other)
+    const second = publish(spool, "second")
+    await new Promise(setImmediate)
+    expect(other.pending + other.log.length).toBe(0)
+    broker.state = "up"
+    expect(await Promise.all([first, second])).toMatchObject([{ partition: 0 }, { partition: 0 }])
+    expect([texts(), texts(other.log)]).toEqual([["first"], ["second"]])
+    expect(counts.spooled).toBe(0)
+  })
+
+  test("gets what the one before does not settle in time, in order", async () => {
+    const spool = open()
+    broker.state = "stalled"
+    const answers = [publish(spool, "first")]
+    spool.use(other)
+    answers.push(publish(spool, "second"))
+    expect(await Promise.all(answers)).toEqual([SPOOLED, SPOOLED])
+    await direct(spool)
+    expect(texts()).toEqual([])
+    expect(texts(other.log).slice(0, 2)).toEqual(["first", "second"])
+  })
+
+  test("gets the window that the one before does not get done with", async () => {
+    broker.state = "down"
+    const spool = open()
+    for (const text of ["a", "b"]) await publish(spool, text)
+    broker.state = "stalled"
+    await until("the window is being forwarded", () => broker.pending === 2)
+    spool.use(other)
+    await direct(spool)
+    expect(broker.pending).toBe(0)
+    expect(texts(other.log).slice(0, 2)).toEqual(["a", "b"])
+  })
+
+  test("that takes nothing yet has its events spooled", async () => {
+    const spool = open()
+    other.state = "down"
+    spool.use(other)
+    expect(await publish(spool, "a")).toEqual(SPOOLED)
+    expect(spool.spool().outage).toBe("it is down")
+    other.state = "up"
+    await until("it is forwarded", isEmpty(spool))
+    expect([texts(), texts(other.log)]).toEqual([[], ["a"]])
+  })
+
+  test("leaves the one before free to be closed, and is free itself when the spool is closed", async () => {
+    const spool = open()
+    spool.use(other)
+    await spool.left(broker)
+    const left: string[] = []
+    void spool.left(other).then(() => left.push("other"))
+    await publish(spool, "a")
+    expect(left).toEqual([])
+    await spool.close()
+    expect(left).toEqual(["other"])
+  })
+
+  test("is told the topics that the one before was told", async () => {
+    const spool = open()
+    spool.prepare(["t", "u"])
+    spool.use(other)
+    expect(other.prepared).toEqual(new Set(["t", "u"]))
+  })
+})
+
+describe("a spool that is not wanted any more", () => {
+  test("refuses what the broker does not take, and stays empty", async () => {
+    const spool = open()
+    expect(await publish(spool, "a")).toMatchObject({ partition: 0 })
+    expect(spool.isIdle()).toBe(true)
+    broker.state = "stalled"
+    const underWay = publish(spool, "b", { ms: 200 })
+    spool.retire()
+    await expect(underWay).rejects.toMatchObject({ code: "deadline" })
+    broker.state = "down"
+    await until("it is seen to be down", () =>
+      publish(spool, "c", { ms: 50 }).then(
+        () => false,
+        (error: PublishError) => error.message === "it is down",
+      ),
+    )
+    expect((await inspectSpool(file)).topics).toEqual([])
+  })
+
+  test("spools again when it is wanted back", async () => {
+    const spool = open()
+    spool.retire()
+    broker.state = "down"
+    spool.use(broker)
+    expect(await publish(spool, "a")).toEqual(SPOOLED)
+    expect(spool.isIdle()).toBe(false)
   })
 })
 
@@ -343,6 +458,18 @@ describe("a full spool", () => {
   })
 })
 
+test("a full spool takes events again when its limit is raised, and none when it is lowered", async () => {
+  broker.state = "down"
+  const spool = open({ maxBytes: 100 })
+  for (let n = 0; n < 10; n++) await publish(spool, "123456789")
+  await expect(publish(spool, "1")).rejects.toMatchObject({ code: "unavailable" })
+  spool.limit(200)
+  expect(spool.ready()).toBe(true)
+  expect(await publish(spool, "1")).toEqual(SPOOLED)
+  spool.limit(50)
+  await expect(publish(spool, "1")).rejects.toMatchObject({ code: "unavailable" })
+})
+
 test("an event that is larger than the spool is refused, and fills it for no other", async () => {
   broker.state = "down"
   const spool = open({ maxBytes: 100 })
@@ -404,26 +531,29 @@ describe("the file", () => {
   })
 })
 
-test("whatever the broker does, what was acknowledged is there, in order per key, also over restarts", async () => {
+test("whatever brokers do, what was acknowledged is there, in order per key, also over restarts and changes", async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ publish: fc.integer({ min: 1, max: 30 }) }) },
     { weight: 2, arbitrary: fc.constantFrom("up" as const, "down" as const, "stalled" as const) },
-    { weight: 1, arbitrary: fc.constantFrom("restart" as const, "settle" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("restart" as const, "change" as const, "settle" as const) },
   )
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
       rmSync(join(directory, "made"), { recursive: true, force: true })
-      const log: Record[] = []
       let acting = new ScriptedBroker()
+      const brokers = [acting]
       let spool = open({}, acting)
       let next = 0
       const acknowledged: string[] = []
       const answers: Promise<unknown>[] = []
       const restart = async (): Promise<void> => {
         await spool.close()
-        log.push(...acting.log)
-        acting = new ScriptedBroker()
+        brokers.push((acting = new ScriptedBroker()))
         spool = open({}, acting)
+      }
+      const change = (): void => {
+        brokers.push((acting = new ScriptedBroker()))
+        spool.use(acting)
       }
       for (const action of steps) {
         if (typeof action === "object") {
@@ -433,6 +563,7 @@ test("whatever the broker does, what was acknowledged is there, in order per key
             answers.push(answer.then(() => acknowledged.push(text)))
           }
         } else if (action === "restart") await restart()
+        else if (action === "change") change()
         else if (action === "settle") await Bun.sleep(10)
         else acting.state = action
       }
@@ -440,7 +571,7 @@ test("whatever the broker does, what was acknowledged is there, in order per key
       await Promise.all(answers)
       await until("all is forwarded", isEmpty(spool))
       await spool.close()
-      const found = texts([...log, ...acting.log])
+      const found = texts(brokers.flatMap((it) => it.log))
       expect(acknowledged).toHaveLength(next)
       expect(acknowledged.filter((text) => !found.includes(text))).toEqual([])
       expectOrderPerKey(found)

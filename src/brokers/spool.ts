@@ -7,6 +7,8 @@ import type { Broker, SpoolState, YieldingBroker } from "./broker.ts"
 import { describeFailure } from "./embedded-file.ts"
 import { LogStore } from "./embedded-store.ts"
 import { spoolAt, type Contents, type SpoolWriter } from "./spool-file.ts"
+import { SpoolDestination } from "./spool-destination.ts"
+import type { SpoolParts } from "./spool-forwarder.ts"
 import { SpoolRoom } from "./spool-room.ts"
 import { SpooledTopic } from "./spool-topic.ts"
 
@@ -15,6 +17,8 @@ import { SpooledTopic } from "./spool-topic.ts"
  * one that can't be published to holds up no other:
  *
  *   direct     nothing of the topic is spooled. Events go to the broker, which has half of their time.
+ *   changing   another broker takes the place of the one before, which settles what it has; new events wait for that.
+ *              Then they go to the other one: `direct`. What fails meanwhile leads to `turning`.
  *   turning    the broker is not ready, or a publish failed in a way that a retry may mend. What is at the broker is
  *              taken back; it comes back in this turn of the event loop, and new events wait for that. Then all of them
  *              go into the file, in the order in which they came. What had been sent and not acknowledged may be at the
@@ -29,7 +33,9 @@ import { SpooledTopic } from "./spool-topic.ts"
  * logged, and holds up nothing. `hookline spool drain` tries those again.
  *
  * Order per key is kept, since a topic's events are either at the broker or in the file, and each change waits for the
- * other side to be empty. What was set aside lost its place.
+ * other side to be empty. What was set aside lost its place. Of two brokers the first gets SETTLE_MS
+ * (spool-destination.ts) to settle what it has, before the second gets what comes later. What is taken from it then, sent
+ * and not acknowledged, may be in its log and goes to the second as well.
  *
  * A start with a file that is not empty begins with `spooling`.
  */
@@ -47,49 +53,53 @@ export interface SpoolDependencies {
   readonly metrics: SpoolMetrics
 }
 
-/** A broker with a spool before it. */
+/** A spool and the broker behind it. */
 export interface SpooledBroker extends Broker {
   spool(): SpoolState
+  /** Has events go to this broker from now on. The one before gets a moment to settle what it was given. */
+  use(broker: YieldingBroker): void
+  /** Resolves when a broker gets nothing any more, so that it can be closed: another has its place, or the spool is closed. */
+  left(broker: YieldingBroker): Promise<void>
+  /** Takes another `maxBytes`. */
+  limit(maxBytes: number): void
+  /** Whether all of it is forwarded, and no event is on its way into the file. */
+  isIdle(): boolean
+  /** Refuses from now on what the broker does not take, so that the file stays as it is. `use` ends that. */
+  retire(): void
 }
 
 /** Small enough for the reserve of a full disk, see spool-room.ts. */
 const BATCH_BYTES = 1024 * 1024
-/** For so long it is believed that the broker is ready. */
-const TAKING_MS = 20
 const CLOSING_POLL_MS = 20
 /** Forwarding that has got nowhere for so long is not waited for at the end. */
 const STUCK_MS = 1000
 
 /**
- * Opens a spool before a broker, which it then owns: closing it closes the broker.
+ * Opens a spool. Until it is given a broker it keeps what it gets.
  *
  * @throws HooklineError `log_locked`, `log_io`
  */
-export function openSpool(
-  broker: YieldingBroker,
-  options: SpoolOptions,
-  deps: SpoolDependencies,
-): SpooledBroker {
-  return new Spool(broker, options, deps)
+export function openSpool(options: SpoolOptions, deps: SpoolDependencies): SpooledBroker {
+  return new Spool(options, deps)
 }
 
 class Spool implements SpooledBroker {
-  readonly #broker: YieldingBroker
+  readonly #destination = new SpoolDestination()
   readonly #log: Logger
-  readonly #metrics: SpoolMetrics
   readonly #store: LogStore<SpoolWriter>
   readonly #room: SpoolRoom
+  readonly #parts: SpoolParts
   readonly #topics = new Map<string, SpooledTopic>()
+  /** Topics that the broker was told to prepare. */
+  readonly #prepared = new Set<string>()
   readonly #stop = new AbortController()
-  #takingUntilMs = 0
+  #isRetired = false
   #contents: Contents = { records: 0, bytes: 0, oldestMs: undefined, setAside: 0 }
   #closing: Promise<void> | undefined
 
-  constructor(broker: YieldingBroker, options: SpoolOptions, { log, metrics }: SpoolDependencies) {
+  constructor(options: SpoolOptions, { log, metrics }: SpoolDependencies) {
     const place = spoolAt(options.file)
-    this.#broker = broker
     this.#log = log
-    this.#metrics = metrics
     this.#room = new SpoolRoom(place, options.maxBytes, log)
     this.#store = new LogStore<SpoolWriter>(place, {
       log,
@@ -100,6 +110,17 @@ class Spool implements SpooledBroker {
       recovered: this.#changed,
       now: Date.now,
     })
+    this.#parts = {
+      broker: () => this.#destination.broker,
+      store: this.#store,
+      room: this.#room,
+      log,
+      metrics,
+      taking: this.#destination.taking,
+      isRetired: () => this.#isRetired,
+      signal: this.#stop.signal,
+      changed: this.#changed,
+    }
     try {
       this.#room.begin()
     } catch (error) {
@@ -117,12 +138,39 @@ class Spool implements SpooledBroker {
   }
 
   prepare(topics: readonly string[]): void {
-    this.#broker.prepare(topics)
+    for (const topic of topics) this.#prepared.add(topic)
+    this.#destination.broker.prepare(topics)
+  }
+
+  use(broker: YieldingBroker): void {
+    this.#isRetired = false
+    if (broker === this.#destination.broker) return
+    broker.prepare([...this.#prepared])
+    for (const topic of this.#topics.values()) topic.brokerChanged()
+    this.#destination.change(broker, (before) => {
+      for (const topic of this.#topics.keys()) before.withdraw(topic)
+    })
+  }
+
+  left(broker: YieldingBroker): Promise<void> {
+    return this.#destination.left(broker)
+  }
+
+  limit(maxBytes: number): void {
+    this.#room.limit(maxBytes)
+  }
+
+  isIdle(): boolean {
+    return this.#isDirect && this.spool().records === 0
+  }
+
+  retire(): void {
+    this.#isRetired = true
   }
 
   ready(): true | string {
     if (this.#closing !== undefined) return "the connection is closing"
-    const outage = this.#broker.ready()
+    const outage = this.#destination.broker.ready()
     const problem = this.#problem
     if (problem === undefined || (outage === true && this.#isDirect)) return true
     return outage === true ? problem : `${problem}; ${outage}`
@@ -130,12 +178,12 @@ class Spool implements SpooledBroker {
 
   spool(): SpoolState {
     this.#contents = this.#store.attempt((writer) => writer.contents()) ?? this.#contents
-    const outage = this.#broker.ready()
+    const outage = this.#destination.broker.ready()
     return { ...this.#contents, outage: outage === true ? undefined : outage, problem: this.#problem }
   }
 
   close(untilMs = 0): Promise<void> {
-    return (this.#closing ??= this.#end(untilMs))
+    return (this.#closing ??= this.#end(untilMs).finally(() => this.#destination.close()))
   }
 
   get #problem(): string | undefined {
@@ -149,28 +197,10 @@ class Spool implements SpooledBroker {
   #topic(name: string): SpooledTopic {
     let topic = this.#topics.get(name)
     if (topic === undefined) {
-      topic = new SpooledTopic(name, {
-        broker: this.#broker,
-        store: this.#store,
-        room: this.#room,
-        log: this.#log,
-        metrics: this.#metrics,
-        taking: this.#taking,
-        signal: this.#stop.signal,
-        changed: this.#changed,
-      })
+      topic = new SpooledTopic(name, this.#parts)
       this.#topics.set(name, topic)
     }
     return topic
-  }
-
-  /** Asks the broker, not for each event. */
-  readonly #taking = (): true | string => {
-    const nowMs = steadyMs()
-    if (nowMs < this.#takingUntilMs) return true
-    const ready = this.#broker.ready()
-    if (ready === true) this.#takingUntilMs = nowMs + TAKING_MS
-    return ready
   }
 
   readonly #changed = (): void => {
@@ -187,7 +217,7 @@ class Spool implements SpooledBroker {
     if (names.length === 0) return
     const oldest = oldestMs === undefined ? undefined : new Date(oldestMs).toISOString()
     this.#log.info({ records, bytes, oldest, topics: names }, "the spool has events to forward")
-    this.#broker.prepare(names)
+    this.prepare(names)
     for (const name of names) this.#topic(name).resume()
   }
 
@@ -195,7 +225,6 @@ class Spool implements SpooledBroker {
     await this.#forwardUntil(untilMs)
     this.#stop.abort()
     await Promise.all([...this.#topics.values()].map((topic) => topic.ended()))
-    await this.#broker.close()
     const { records } = this.spool()
     if (records > 0) this.#log.info({ records }, "the spool keeps these events for the next start")
     else this.#store.attempt((writer) => writer.shrink())
@@ -207,7 +236,7 @@ class Spool implements SpooledBroker {
   async #forwardUntil(untilMs: number): Promise<void> {
     let { records } = this.spool()
     let movedMs = steadyMs()
-    while (!this.#isDirect && this.#broker.ready() === true) {
+    while (!this.#isDirect && this.#destination.broker.ready() === true) {
       const nowMs = steadyMs()
       if (nowMs >= untilMs || nowMs - movedMs > STUCK_MS) return
       await Bun.sleep(CLOSING_POLL_MS)

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs"
 import { pino } from "pino"
-import type { SpooledBroker } from "../brokers/spool.ts"
-import { openSpooledKafka } from "../connection.ts"
+import type { YieldingBroker } from "../brokers/broker.ts"
+import { openKafka } from "../brokers/kafka.ts"
+import { openSpool, type SpooledBroker } from "../brokers/spool.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../steady-clock.ts"
 import { startProgressBar } from "./progress-bar.ts"
-import { spoolsOf } from "./spool.ts"
+import { spoolsOf, type Spooling } from "./spool.ts"
 
 const LOOK_MS = 100
 
@@ -25,17 +26,7 @@ export async function drainSpool(
   const { values } = spooling
   if (!existsSync(values.spool)) return console.log(`nothing is spooled: ${values.spool} does not exist`)
 
-  const log = pino({ level: "silent" })
-  const uncounted = (): void => {}
-  const spool = openSpooledKafka(
-    values,
-    {
-      log,
-      metrics: { batch: uncounted },
-      spoolMetrics: () => ({ spooled: uncounted, forwarded: uncounted, setAside: uncounted }),
-    },
-    true,
-  )
+  const { spool, kafka } = openBoth(values)
   const before = spool.spool().records
   const stop = new AbortController()
   const abort = (): void => stop.abort()
@@ -43,6 +34,7 @@ export async function drainSpool(
   process.once("SIGTERM", abort)
   const outage = await untilEmpty(spool, steadyMs() + options.timeout, stop.signal)
   await spool.close()
+  await kafka.close()
   process.off("SIGINT", abort)
   process.off("SIGTERM", abort)
   const { records, setAside } = spool.spool()
@@ -50,6 +42,23 @@ export async function drainSpool(
   if (records > 0 && outage !== undefined) console.log(outage)
   if (setAside > 0) console.log("hookline spool status tells why events were set aside")
   process.exitCode = records + setAside === 0 ? 0 : 1
+}
+
+function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: YieldingBroker } {
+  const log = pino({ level: "silent" })
+  const uncounted = (): void => {}
+  const kafka = openKafka(values, { log, metrics: { batch: uncounted } })
+  try {
+    const spool = openSpool(
+      { file: values.spool, maxBytes: values.spool_max_bytes, retrySetAside: true },
+      { log, metrics: { spooled: uncounted, forwarded: uncounted, setAside: uncounted } },
+    )
+    spool.use(kafka)
+    return { spool, kafka }
+  } catch (error) {
+    void kafka.close()
+    throw error
+  }
 }
 
 /** Returns why Kafka took nothing at last, if that is why. */

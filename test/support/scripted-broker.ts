@@ -14,12 +14,13 @@ interface Waiting {
 export class ScriptedBroker implements YieldingBroker {
   /** What it acknowledged, or took without saying so. */
   readonly log: Record[] = []
+  /** Topics that it was told. */
+  readonly prepared = new Set<string>()
   /** Refuses a record for good, or for now. */
   refuses: (record: Record) => PublishError | undefined = () => undefined
   #state: "up" | "down" | "stalled"
   #waiting: Waiting[] = []
   #scheduled = false
-  closed = false
 
   constructor(state: "up" | "down" | "stalled" = "up") {
     this.#state = state
@@ -60,15 +61,15 @@ export class ScriptedBroker implements YieldingBroker {
     this.log.push(...this.#waiting.map(({ record }) => record))
   }
 
-  prepare(): void {}
+  prepare(topics: readonly string[]): void {
+    for (const topic of topics) this.prepared.add(topic)
+  }
 
   ready(): true | string {
     return this.#state === "down" ? "it is down" : true
   }
 
-  async close(): Promise<void> {
-    this.closed = true
-  }
+  async close(): Promise<void> {}
 
   #schedule(): void {
     if (this.#scheduled || this.#state !== "up") return

@@ -19,7 +19,7 @@ import {
   Pipeline,
   WebHookSource,
 } from "../../src/index.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 
@@ -53,16 +53,6 @@ ${more ?? ""}
 [admin]
 listen = ${admin ?? "127.0.0.1:0"}
 `
-
-/** Writes another configuration, has it read and waits for what becomes of it. */
-async function reload(running: RunningHookline, folder: string, text: string): Promise<"reloaded" | "not"> {
-  await Bun.write(join(folder, "pipelines.conf"), text)
-  const ends = ({ msg }: { msg: string }): boolean => msg === "reloaded" || msg.startsWith("not reloaded")
-  const before = running.log.filter(ends).length
-  running.signal("SIGHUP")
-  await running.logged(() => running.log.filter(ends).length > before)
-  return running.log.findLast(ends)!.msg === "reloaded" ? "reloaded" : "not"
-}
 
 const status = async (url: string | undefined, body = "{}"): Promise<number> =>
   (await fetch(url!, { method: "POST", body })).status

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { inspectSpool } from "../../src/brokers/spool-reader.ts"
 import { isFull, report } from "../support/fault-table.ts"
-import { compare, type Findings, type Logged } from "../support/findings.ts"
+import { compare, firstsOf, type Findings } from "../support/findings.ts"
 import { temporaryFolder, type LogLine, type RunningHookline } from "../support/hookline.ts"
 import { freePorts } from "../support/kafka-node.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
@@ -83,11 +83,8 @@ describe.skipIf(!available)("a spool before Kafka", () => {
   /** Ends the load, reads the topic, prints and judges. A doubled record counts where it came first. */
   async function judge(scenario: string, senders: NumberedSenders): Promise<Findings> {
     const logged = await eventsInKafka(kafka, topic)
-    const firsts = [...new Map(logged.toReversed().map((it) => [it.number, it])).values()].toReversed()
-    const findings = {
-      ...compare(senders.posted, inOrder(logged, firsts)),
-      doubled: logged.length - firsts.length,
-    }
+    const firsts = firstsOf(logged)
+    const findings = { ...compare(senders.posted, firsts), doubled: logged.length - firsts.length }
     report(`spool: ${scenario}`, findings)
     expect(findings).toMatchObject({ lost: 0, disordered: 0, refusedAndFound: 0 })
     expect(findings.acknowledged).toBeGreaterThan(100)
@@ -267,9 +264,3 @@ describe.skipIf(!available)("a spool before Kafka", () => {
     60_000,
   )
 })
-
-/** Records that were there first, in the order of the log. */
-function inOrder(logged: readonly Logged[], firsts: readonly Logged[]): Logged[] {
-  const left = new Set(firsts.map(({ number }) => number))
-  return logged.filter(({ number }) => left.delete(number))
-}

@@ -40,6 +40,12 @@ export function eventsIn(values: Iterable<Uint8Array>): Logged[] {
   return events
 }
 
+/** Each event where it came first: what is doubled behind a later one of its key is in order all the same. */
+export function firstsOf(logged: readonly Logged[]): Logged[] {
+  const left = new Set(logged.map(({ number }) => number))
+  return logged.filter(({ number }) => left.delete(number))
+}
+
 /** Compares what was answered with what the log has, which is in its order at least for each key. */
 export function compare(posted: readonly Posted[], logged: readonly Logged[]): Findings {
   const there = new Set(logged.map(({ number }) => number))

@@ -110,6 +110,20 @@ export async function startHookline(
   }
 }
 
+/** Writes another configuration over the one that it was started with, has it read and waits for what becomes of it. */
+export async function reload(
+  running: RunningHookline,
+  folder: string,
+  configuration: string,
+): Promise<"reloaded" | "not"> {
+  await Bun.write(join(folder, "pipelines.conf"), configuration)
+  const ends = ({ msg }: LogLine): boolean => msg === "reloaded" || msg.startsWith("not reloaded")
+  const before = running.log.filter(ends).length
+  running.signal("SIGHUP")
+  await running.logged(() => running.log.filter(ends).length > before)
+  return running.log.findLast(ends)!.msg === "reloaded" ? "reloaded" : "not"
+}
+
 /** Runs `hookline` with arguments to its end. */
 export async function hookline(
   args: readonly string[],

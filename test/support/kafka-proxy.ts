@@ -9,6 +9,8 @@ export interface Proxy extends AsyncDisposable {
   target: string | undefined
   /** Requests pass; the first answer is lost and the connection with it. New ones are refused. */
   loseAnswers(): void
+  /** Requests pass, and nothing comes back: connections stay open, new ones too. */
+  holdAnswers(): void
   /** Half of the next produce request passes, then both sides are reset; resolves when that has happened. */
   cutProduce(): Promise<void>
   /** Everything passes again. */
@@ -17,6 +19,7 @@ export interface Proxy extends AsyncDisposable {
 
 export async function openProxy(): Promise<Proxy> {
   let losing = false
+  let holding = false
   let cutting: PromiseWithResolvers<void> | undefined
   const open = new Set<Socket>()
   const server = createServer((client) => {
@@ -41,7 +44,7 @@ export async function openProxy(): Promise<Proxy> {
     })
     broker.on("data", (bytes) => {
       if (losing) client.destroy()
-      else client.write(bytes)
+      else if (!holding) client.write(bytes)
     })
   })
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
@@ -49,8 +52,9 @@ export async function openProxy(): Promise<Proxy> {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     target: undefined,
     loseAnswers: () => (losing = true),
+    holdAnswers: () => (holding = true),
     cutProduce: () => (cutting ??= Promise.withResolvers()).promise,
-    heal: () => (losing = false),
+    heal: () => (losing = holding = false),
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()
       await new Promise((done) => server.close(done))

@@ -20,9 +20,14 @@ export interface ServiceSettings {
 
 /** Starts a Hookline whose pipeline `webhooks` publishes events with the key that they carry. */
 export function startService(settings: ServiceSettings): Promise<RunningHookline> {
-  const { folder, connection, topic, deliveryTimeoutMs, port = 0, env = {} } = settings
-  return startHookline(
-    `[connection:broker]
+  const { folder, env = {} } = settings
+  return startHookline(configurationOf(settings), { folder, env })
+}
+
+/** The configuration that `startService` starts with. */
+export function configurationOf(settings: ServiceSettings): string {
+  const { connection, topic, deliveryTimeoutMs, port = 0 } = settings
+  return `[connection:broker]
 ${connection}
 delivery_timeout = ${deliveryTimeoutMs}ms
 [pipeline:webhooks:WebHookSource]
@@ -32,9 +37,7 @@ port = ${port}
 topic = ${topic}
 key = json:/k
 [admin]
-listen = 127.0.0.1:0`,
-    { folder, env },
-  )
+listen = 127.0.0.1:0`
 }
 
 /** Where to post events to it. */

@@ -45,6 +45,8 @@ export interface Built {
   readonly route: Route
   /** The connections that its components asked for, by the id that they gave. */
   readonly uses: ReadonlyMap<string | undefined, Usable>
+  /** The topics that its components named, by broker. */
+  readonly topics: ReadonlyMap<Broker, readonly string[]>
   /** The stores of its Deduplicators, by their names. */
   readonly stores: ReadonlyMap<string, Marks>
 }
@@ -84,6 +86,7 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
   const { id } = pipeline
   const destination = destinationOf(pipeline, plan)
   const uses = new Map<string | undefined, Usable>()
+  const topics = new Map<Broker, readonly string[]>()
   const stores = new Map<string, Marks>()
   const ownLog = log.child({ pipeline: id })
   const connection = (asked: string | undefined): Usable => {
@@ -92,7 +95,9 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
       throw new HooklineError("internal", `pipeline ${id} names the connection ${asked}, which is not open`)
     uses.set(asked, found)
     const { broker, deliveryTimeoutMs } = found
-    return { broker: preparedLater(broker, later), deliveryTimeoutMs }
+    const prepare = (names: readonly string[]): void =>
+      void topics.set(broker, [...(topics.get(broker) ?? []), ...names])
+    return { broker: withPrepare(broker, prepare), deliveryTimeoutMs }
   }
   const seen = new Map<string, number>()
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
@@ -126,7 +131,8 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
   })
   const route = make(pipeline.source)(handle)
   later(() => warnIfOpen(pipeline, route, ownLog))
-  return { route: { ...route, response: responseOf(route, processors), admit, methods }, uses, stores }
+  const shown = { ...route, response: responseOf(route, processors), admit, methods }
+  return { route: shown, uses, topics, stores }
 }
 
 /** The connection that a pipeline publishes on; undefined: its sink has none. */
@@ -145,11 +151,11 @@ function homeOf({ id }: PlannedPipeline, destination: Connection | undefined, { 
   return { pipeline: id, logDirectory, baseDir }
 }
 
-/** Topics are looked up, and made, only when the change is sure. */
-function preparedLater(broker: Broker, later: (step: () => void) => void): Broker {
+/** Topics are looked up, and made, only when the change is sure, and those of all pipelines together. */
+function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
   return {
     publish: (record, deadlineMs) => broker.publish(record, deadlineMs),
-    prepare: (topics) => later(() => broker.prepare(topics)),
+    prepare,
     ready: () => broker.ready(),
     close: () => broker.close(),
   }

@@ -140,7 +140,10 @@ export class PlanRunner implements Running {
       // from here on nothing fails
       changeover.commit(unused, plan.service.drain_timeout)
       retireSpools(before, connections)
-      for (const { take } of connections.values()) take()
+      for (const { take, broker } of connections.values()) {
+        take()
+        broker.prepare([...pipelines.values()].flatMap(({ topics }) => topics.get(broker) ?? []))
+      }
       for (const step of steps) step()
       this.#setLevel(plan.service.log_level)
       const isFirst = this.#generation === undefined

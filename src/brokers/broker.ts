@@ -10,7 +10,10 @@ export interface Broker {
    * @throws PublishError, as a rejection
    */
   publish(record: Record, deadlineMs: number): Promise<Receipt>
-  /** Names the topics that will be published to, so that what can be looked up ahead is. Never waits, never throws. */
+  /**
+   * Names all topics that will be published to, so that what can be looked up ahead is, and nothing of others any more.
+   * Never waits, never throws.
+   */
   prepare(topics: readonly string[]): void
   /** Whether records can be published now, as far as is known; if not, why. */
   ready(): true | string

@@ -133,6 +133,18 @@ export class Topic {
     }
   }
 
+  /** Whether nothing waits, and nothing is under way or of unknown fate. */
+  get isIdle(): boolean {
+    const waiting = this.partitions.reduce((sum, { queue }) => sum + queue.length, this.#unplaced.length)
+    return waiting + this.keyless.length === 0 && this.partitions.every(({ batch }) => batch === undefined)
+  }
+
+  /** It was not looked up for some time: what is known of it may be wrong. */
+  wake(): void {
+    this.state = "unknown"
+    this.#absentSinceMs = undefined
+  }
+
   /** Rejects what is past its deadline. */
   expire(nowMs: number): void {
     this.keyless.expire(nowMs)

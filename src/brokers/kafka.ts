@@ -27,6 +27,10 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const client = kafkaClient(options)
   const backlog = new Backlog()
   const topics = new Map<string, Topic>()
+  /** No longer named and not looked up. They keep their places in the producer's sequence, for the day they come back. */
+  const dormant = new Map<string, Topic>()
+  /** Names of those that are to be looked up; undefined: all. */
+  let named: ReadonlySet<string> | undefined
   const lanes = new Map<number, Lane>()
   const lookedUpMs = new WeakMap<Topic, number>()
   let closing: Promise<void> | undefined
@@ -55,15 +59,25 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   function topicNamed(name: string): Topic {
     let topic = topics.get(name)
     if (topic === undefined) {
-      topic = new Topic(name, topicOwner)
+      topic = dormant.get(name) ?? new Topic(name, topicOwner)
+      if (dormant.delete(name)) topic.wake()
       topics.set(name, topic)
       cluster.refresh()
     }
     return topic
   }
 
+  function leaveUnnamed(): void {
+    for (const [name, topic] of topics) {
+      if (named === undefined || named.has(name) || !topic.isIdle) continue
+      topics.delete(name)
+      dormant.set(name, topic)
+    }
+  }
+
   function told({ brokers, topics: all }: Metadata): number {
     const nowMs = steadyMs()
+    leaveUnnamed()
     let nextMs = REFRESH_MS
     for (const one of all) {
       const topic = topics.get(one.name ?? "")
@@ -136,7 +150,8 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
       })
     },
     prepare(names: readonly string[]): void {
-      for (const name of names) topicNamed(name)
+      named = new Set(names)
+      for (const name of named) topicNamed(name)
     },
     withdraw(topic: string): void {
       topics.get(topic)?.withdraw()

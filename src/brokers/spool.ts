@@ -90,8 +90,8 @@ class Spool implements SpooledBroker {
   readonly #room: SpoolRoom
   readonly #parts: SpoolParts
   readonly #topics = new Map<string, SpooledTopic>()
-  /** Topics that the broker was told to prepare. */
-  readonly #prepared = new Set<string>()
+  /** Topics that will be published to. */
+  #prepared: readonly string[] = []
   readonly #stop = new AbortController()
   #isRetired = false
   #contents: Contents = { records: 0, bytes: 0, oldestMs: undefined, setAside: 0 }
@@ -138,14 +138,14 @@ class Spool implements SpooledBroker {
   }
 
   prepare(topics: readonly string[]): void {
-    for (const topic of topics) this.#prepared.add(topic)
+    this.#prepared = topics
     this.#destination.broker.prepare(topics)
   }
 
   use(broker: YieldingBroker): void {
     this.#isRetired = false
     if (broker === this.#destination.broker) return
-    broker.prepare([...this.#prepared])
+    broker.prepare(this.#prepared)
     for (const topic of this.#topics.values()) topic.brokerChanged()
     this.#destination.change(broker, (before) => {
       for (const topic of this.#topics.keys()) before.withdraw(topic)
@@ -217,7 +217,6 @@ class Spool implements SpooledBroker {
     if (names.length === 0) return
     const oldest = oldestMs === undefined ? undefined : new Date(oldestMs).toISOString()
     this.#log.info({ records, bytes, oldest, topics: names }, "the spool has events to forward")
-    this.prepare(names)
     for (const name of names) this.#topic(name).resume()
   }
 

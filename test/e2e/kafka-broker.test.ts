@@ -59,6 +59,41 @@ describe.skipIf(kafka === undefined || !hasKcat())("publishing to Kafka", () => 
     expect(broker.batches).toEqual([20, 20, 20, 20, 20, 20, 20, 20])
   })
 
+  test("a topic that is no longer named is not looked up, which would make it anew; named again, it goes on", async () => {
+    await using broker = openTestBroker(kafka!)
+    const [kept, left, back] = [freshTopic(), freshTopic(), freshTopic()]
+    const admin = openAdmin(kafka!)
+    const isThere = async (topic: string): Promise<boolean> => (await admin.listTopics()).includes(topic)
+    /** Names topics beside a new one, and waits until that was looked up, which makes it. */
+    const name = async (...topics: string[]): Promise<void> => {
+      const witness = freshTopic("witness")
+      broker.prepare([...topics, witness])
+      await until("a look-up has named the new topic", () => isThere(witness))
+    }
+    const publish = async (topic: string): Promise<void> => {
+      for (const text of ["1", "2", "3"]) await broker.publish({ topic, value: value(text) }, soon())
+    }
+    try {
+      await name(kept, left, back)
+      for (const topic of [kept, left, back]) await publish(topic)
+      // the answer to the first look-up ends it, so that the second does not ask any more
+      await name(kept)
+      await name(kept)
+      await admin.deleteTopics({ topics: [left] })
+      await until("it is deleted", async () => !(await isThere(left)))
+      await name(kept)
+      await name(kept, back)
+      expect(await isThere(left)).toBe(false)
+      await publish(back)
+      expect((await readWithKcat(kafka!, back)).map((it) => it.value.toString())).toEqual([
+        ...["1", "2", "3"],
+        ...["1", "2", "3"],
+      ])
+    } finally {
+      await admin.close()
+    }
+  })
+
   test("keys go to the partitions that librdkafka's murmur2 partitioner, the Java client's, takes them to", async () => {
     await using broker = openTestBroker(kafka!)
     const [ours, theirs] = [freshTopic(), freshTopic()]

@@ -76,10 +76,18 @@ export function verification(
     )
 
   // every event may be one of these: as many lines as of refusals
-  const observed = new RequestLog(log)
+  const observed =
+    mode === "observe"
+      ? keep({
+          name: "log of what is observed",
+          wants: undefined,
+          open: () => new RequestLog(log),
+          close: (it) => it.flush(),
+        })
+      : undefined
   const refuse = ({ reason, detail }: Refused, request: RequestInfo): Rejected | undefined => {
     metrics.unverified(reason, mode)
-    if (mode === "observe") {
+    if (observed !== undefined) {
       const { method, path, remoteAddress } = request
       const line = { pipeline: undefined, reason, detail, method, path, remote_address: remoteAddress }
       observed.write("warn", line, "not verified; passes")
@@ -117,7 +125,8 @@ export function verification(
       return event
     }
     metrics.unverified("replayed", mode)
-    if (mode === "enforce") return new Dropped("replayed", "an event of this signed id was accepted before")
+    if (observed === undefined)
+      return new Dropped("replayed", "an event of this signed id was accepted before")
     observed.write("warn", { pipeline: undefined, reason: "replayed" }, "not verified; passes")
     return event
   }

@@ -8,7 +8,6 @@ import { fingerprints } from "./config/fingerprint.ts"
 import { KAFKA } from "./config/kafka-connection.ts"
 import type { Values } from "./config/options.ts"
 import { inputsOf } from "./config/resolve.ts"
-import { HooklineError } from "./errors.ts"
 import type { Changeover, Wanted } from "./holdings.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { ConnectionMetrics, SpoolMetrics } from "./telemetry/metrics.ts"
@@ -103,45 +102,4 @@ function wantedKafka(id: string, values: KafkaValues, deps: BrokerDependencies):
     open: () => openKafka(values, deps),
     close: (it) => it.close(),
   }
-}
-
-/**
- * Sees that no spool goes, or becomes another connection's, while it has events of its own.
- *
- * @throws HooklineError `config`
- */
-export function checkSpools(
-  before: ReadonlyMap<string, OpenConnection>,
-  wanted: ReadonlyMap<string, Connection>,
-): void {
-  const fileOf = (id: string): string | undefined => {
-    const connection = wanted.get(id)
-    return connection?.kind === "kafka" ? connection.values.spool : undefined
-  }
-  for (const [id, { spool }] of before) {
-    if (spool === undefined || fileOf(id) === spool.file) continue
-    const other = [...wanted.keys()].find((it) => fileOf(it) === spool.file)
-    if (other !== undefined) {
-      throw new HooklineError(
-        "config",
-        `[connection:${other}] spool: ${spool.file} is the spool of connection ${id}, and becomes another one's with a restart`,
-      )
-    }
-    if (!spool.broker.isIdle()) {
-      throw new HooklineError(
-        "config",
-        `[connection:${id}] spool: ${spool.file} holds events that Kafka has yet to take; keep it until it is empty (hookline spool status), or restart to leave them there`,
-      )
-    }
-  }
-}
-
-/** Has spools that are not wanted any more take nothing, so that they stay empty. */
-export function retireSpools(
-  before: ReadonlyMap<string, OpenConnection>,
-  now: ReadonlyMap<string, OpenConnection>,
-): void {
-  const kept = new Set([...now.values()].map(({ broker }) => broker))
-  for (const { spool } of before.values())
-    if (spool !== undefined && !kept.has(spool.broker)) spool.broker.retire()
 }

@@ -2,10 +2,12 @@ import { openAdmin } from "./admin/server.ts"
 import type { SpoolState } from "./brokers/broker.ts"
 import { holdPipeline, type Built, type Usable } from "./build.ts"
 import { changesOf, describeChanges, type Changes, type Snapshot } from "./changes.ts"
+import type { Marks } from "./dedupe/marks.ts"
 import { HooklineError } from "./errors.ts"
+import { holdConnections } from "./held-connections.ts"
 import { Holdings, type Changeover } from "./holdings.ts"
 import { openServers, type Limits, type Servers } from "./http/server.ts"
-import { checkSpools, holdConnection, retireSpools, type OpenConnection } from "./open-connection.ts"
+import type { OpenConnection } from "./open-connection.ts"
 import type { Plan } from "./plan.ts"
 import { steadyMs } from "./steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "./telemetry/log.ts"
@@ -71,6 +73,7 @@ export class PlanRunner implements Running {
       inFlight: () => runner.#servers!.inFlight(),
       connections: () => readiness(runner.#problems()),
       stores: () => readiness(runner.#storeProblems()),
+      waiting: () => runner.#stores().map(([name, marks]) => [name, marks.waiting()]),
       spools: () => runner.#spools(),
     })
     return runner
@@ -132,18 +135,16 @@ export class PlanRunner implements Running {
     const steps: (() => void)[] = []
     const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
     try {
-      checkSpools(before, plan.connections)
-      const connections = this.#holdConnections(plan, changeover)
+      const deps = { log: this.log, metrics: this.#metrics }
+      const { open: connections, commit } = holdConnections(before, plan, changeover, deps)
       const pipelines = this.#holdPipelines(plan, connections, changeover, (step) => void steps.push(step))
       const adopt = this.#holdAdmin(plan, changeover)
       const unused = this.#listen(plan, pipelines)
       // from here on nothing fails
       changeover.commit(unused, plan.service.drain_timeout)
-      retireSpools(before, connections)
-      for (const { take, broker } of connections.values()) {
-        take()
+      commit()
+      for (const { broker } of connections.values())
         broker.prepare([...pipelines.values()].flatMap(({ topics }) => topics.get(broker) ?? []))
-      }
       for (const step of steps) step()
       this.#setLevel(plan.service.log_level)
       const isFirst = this.#generation === undefined
@@ -154,18 +155,6 @@ export class PlanRunner implements Running {
       await changeover.abort()
       throw error
     }
-  }
-
-  #holdConnections({ connections }: Plan, changeover: Changeover): Map<string, OpenConnection> {
-    const open = [...connections].map(([id, connection]) => {
-      const deps = {
-        log: this.log.child({ connection: id }),
-        metrics: this.#metrics.connection(id),
-        spoolMetrics: () => this.#metrics.spool(id),
-      }
-      return [id, holdConnection(id, connection, changeover, deps)] as const
-    })
-    return new Map(open)
   }
 
   #holdPipelines(
@@ -253,8 +242,12 @@ export class PlanRunner implements Running {
 
   /** Why each Deduplicator's store can't be used now; undefined for one that can. */
   #storeProblems(): Problem[] {
+    return this.#stores().map(([name, marks]) => problemOf(name, marks))
+  }
+
+  #stores(): (readonly [name: string, marks: Marks])[] {
     const stores = [...(this.#generation?.pipelines.values() ?? [])].flatMap((it) => [...it.stores])
-    return [...new Map(stores)].map(([name, marks]) => problemOf(name, marks))
+    return [...new Map(stores)]
   }
 }
 

@@ -28,6 +28,8 @@ export interface MarkStore {
   mark(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean
   /** Gives up a claimed key, since its event was not published. */
   release(key: string): void
+  /** How many claims wait for an event of another process; a store of one process has not this member. */
+  waiting?(): number
   /** Whether keys can be claimed now; if not, why. */
   ready(): true | string
   /** Writes what is still to be written, as far as that goes, then lets go of files and connections. */

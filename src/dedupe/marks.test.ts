@@ -36,8 +36,10 @@ test("those who come meanwhile wait, and are duplicates when the first one was p
   begin(marks, "a")
   const waiting = Promise.all([begin(marks, "a"), begin(marks, "a")])
   expect(await Promise.race([waiting, Bun.sleep(20).then(() => "still waiting")])).toBe("still waiting")
+  expect(marks.waiting()).toBe(2)
   marks.end("a", clock.ms + 1000, soon())
   expect(await waiting).toEqual(["duplicate", "duplicate"])
+  expect(marks.waiting()).toBe(0)
 })
 
 test("when the first one fails the next one takes its turn, in the order they came, and the rest wait for it", async () => {

@@ -56,6 +56,11 @@ export class Marks {
     return marked
   }
 
+  /** How many events wait for what becomes of the one of their key that is on its way. */
+  waiting(): number {
+    return this.#turns.waiting() + (this.#store.waiting?.() ?? 0)
+  }
+
   /** Whether events can be begun with now; if not, why. */
   ready(): true | string {
     return this.#store.ready()

@@ -51,6 +51,7 @@ class RedisMarks implements MarkStore {
   readonly #now: () => number
   /** Marks that Redis has not acknowledged, with their times; when it is back it gets them. */
   readonly #unsaved = new Map<string, number>()
+  #waiting = 0
 
   constructor(url: string, { log, name, now = Date.now }: { log: Logger; name: string; now?: () => number }) {
     this.#name = name
@@ -70,12 +71,13 @@ class RedisMarks implements MarkStore {
   async claim(key: string, deadlineMs: number): Promise<Claim> {
     const unsavedUntilMs = this.#unsaved.get(key)
     if (unsavedUntilMs !== undefined && unsavedUntilMs >= this.#now()) return "duplicate"
-    for (let pauseMs = POLL_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MOST_MS)) {
-      const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
-      if (claim !== undefined) return claim
-      const leftMs = deadlineMs - steadyMs()
-      if (leftMs <= 0) return "late"
-      await Bun.sleep(Math.min(pauseMs, leftMs))
+    const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
+    if (claim !== undefined) return claim
+    this.#waiting++
+    try {
+      return await this.#claimLater(key, deadlineMs)
+    } finally {
+      this.#waiting--
     }
   }
 
@@ -95,6 +97,10 @@ class RedisMarks implements MarkStore {
     this.#link.send("EVAL", [RELEASE, "1", PREFIX + key, this.#owner]).catch(() => {
       // this process may claim it again, another one when the lease is over
     })
+  }
+
+  waiting(): number {
+    return this.#waiting
   }
 
   ready(): true | string {
@@ -119,6 +125,16 @@ class RedisMarks implements MarkStore {
     if (value !== this.#owner) return undefined
     const renewed = await this.#link.send("EVAL", [RENEW, "1", name, this.#owner, leaseMs])
     return renewed === 1 ? "first" : undefined
+  }
+
+  async #claimLater(key: string, deadlineMs: number): Promise<Claim> {
+    for (let pauseMs = POLL_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MOST_MS)) {
+      const leftMs = deadlineMs - steadyMs()
+      if (leftMs <= 0) return "late"
+      await Bun.sleep(Math.min(pauseMs, leftMs))
+      const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
+      if (claim !== undefined) return claim
+    }
   }
 
   async #save(key: string, untilMs: number, send: RedisLink["send"]): Promise<void> {

@@ -56,6 +56,11 @@ export class Turns {
     else next("mine")
   }
 
+  /** How many wait. */
+  waiting(): number {
+    return [...this.#taken.values()].reduce((sum, waiting = []) => sum + waiting.length, 0)
+  }
+
   /** Keys that have an event on its way. */
   get size(): number {
     return this.#taken.size

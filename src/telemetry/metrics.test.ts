@@ -60,6 +60,7 @@ test("gauges are read at each scrape", async () => {
     inFlight: () => ({ requests: 2, bytes: 300 }),
     connections: () => [["log", ready]],
     stores: () => [["data", ready]],
+    waiting: () => [["data", 3]],
     spools: () => [],
   })
   expect(await linesOf(metrics, "hookline_in_flight")).toEqual([
@@ -71,6 +72,9 @@ test("gauges are read at each scrape", async () => {
   ])
   expect(await linesOf(metrics, "hookline_deduplicator_store_ready")).toEqual([
     'hookline_deduplicator_store_ready{store="data"} 0',
+  ])
+  expect(await linesOf(metrics, "hookline_deduplicator_waiting_events")).toEqual([
+    'hookline_deduplicator_waiting_events{store="data"} 3',
   ])
   ready = true
   expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([

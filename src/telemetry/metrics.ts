@@ -44,6 +44,8 @@ export interface Observed {
   connections(): Iterable<readonly [id: string, ready: boolean]>
   /** Each Deduplicator store's name and whether it can be used now. */
   stores(): Iterable<readonly [name: string, ready: boolean]>
+  /** Each of these stores' names and how many duplicates wait for what becomes of the first of their key. */
+  waiting(): Iterable<readonly [name: string, events: number]>
   /** What the spools hold, by connection. */
   spools(): Iterable<readonly [id: string, state: SpoolState]>
 }
@@ -194,6 +196,15 @@ export class Metrics {
       (it) => {
         it.reset()
         for (const [name, ready] of observed.stores()) it.labels(name).set(ready ? 1 : 0)
+      },
+    )
+    gauge(
+      "hookline_deduplicator_waiting_events",
+      "Duplicates that wait for what becomes of the first event of their key.",
+      ["store"],
+      (it) => {
+        it.reset()
+        for (const [name, events] of observed.waiting()) it.labels(name).set(events)
       },
     )
     const spoolGauge = (name: string, help: string, read: (state: SpoolState) => number): void =>

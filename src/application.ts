@@ -11,7 +11,7 @@ import type { ConnectionSpec } from "./connection.ts"
 import { HooklineError } from "./errors.ts"
 import type { Processor } from "./event.ts"
 import { makePlan, type ComposedPipeline, type Plan } from "./plan.ts"
-import { PlanRunner, type Running } from "./running.ts"
+import { PlanRunner, type Runner, type Running } from "./running.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`; durations in milliseconds, sizes in bytes. */
@@ -44,6 +44,9 @@ export class Pipeline implements ComposedPipeline {
   }
 }
 
+/** Starts what runs a plan. */
+export type Start = (plan: Plan) => Promise<Runner>
+
 /** Reads the configuration file. `reads` is told of each file that is read on the way, as an absolute path. */
 type ReadSeed = (reads: (file: string) => void) => Seed
 
@@ -55,7 +58,7 @@ export class Application {
   readonly #inputs = new Map<string, string>()
   readonly #connections = new Map<string, ConnectionSpec["given"]>()
   readonly #pipelines: ComposedPipeline[] = []
-  #running: PlanRunner | undefined
+  #running: Runner | undefined
   #reloading: Promise<void> | undefined
   #nextReload: Promise<Changes> | undefined
 
@@ -115,12 +118,14 @@ export class Application {
   /**
    * Opens the connections and starts to listen. Does not wait for brokers: until they can be reached senders get 503.
    *
+   * @param start for the command line: what runs the plan in another way than in this process alone
    * @returns where the pipelines listen, and the log
-   * @throws HooklineError `config`, `listen`, `log_locked`, `log_io`; nothing is left open then
+   * @throws HooklineError `config`, also for `workers` above 1, which the command line alone can have; `listen`,
+   *   `log_locked`, `log_io`; nothing is left open then
    */
-  async start(): Promise<Running> {
+  async start(start: Start = startHere): Promise<Running> {
     if (this.#running !== undefined) throw new HooklineError("usage", "the application is started already")
-    this.#running = await PlanRunner.start(this.plan())
+    this.#running = await start(this.plan())
     return this.#running
   }
 
@@ -155,7 +160,7 @@ export class Application {
     this.#running = undefined
   }
 
-  async #reload(running: PlanRunner): Promise<Changes> {
+  async #reload(running: Runner): Promise<Changes> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.#reloading = ended
     const inputs = new Map<string, string>()
@@ -186,6 +191,15 @@ export class Application {
       reads,
     })
   }
+}
+
+async function startHere(plan: Plan): Promise<Runner> {
+  const { workers } = plan.service
+  if (workers === 1) return PlanRunner.start(plan)
+  throw new HooklineError(
+    "config",
+    `[service] workers: is ${workers}, and an application that code starts is one process; run it by \`hookline run\`, or give { service: { workers: 1 } } in code`,
+  )
 }
 
 /** Makes what is told of each file before it is read; the first time counts. */

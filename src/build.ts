@@ -19,6 +19,7 @@ import { verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { Metrics } from "./telemetry/metrics.ts"
 import type { RequestLog } from "./telemetry/request-log.ts"
+import type { Membership } from "./workers/membership.ts"
 
 /** What pipelines are built with. */
 export interface Surroundings {
@@ -31,6 +32,8 @@ export interface Surroundings {
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
+  /** undefined: this process is alone. */
+  readonly membership: Membership | undefined
 }
 
 /** A connection as pipelines use it. */
@@ -82,7 +85,7 @@ const find = (connections: ReadonlyMap<string, Usable>, id: string | undefined):
   connections.get(id ?? connections.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundings): Built {
-  const { plan, changeover, connections, later, metrics, log, requestLog } = surroundings
+  const { plan, changeover, connections, later, metrics, log, requestLog, membership } = surroundings
   const { id } = pipeline
   const destination = destinationOf(pipeline, plan)
   const uses = new Map<string | undefined, Usable>()
@@ -104,6 +107,7 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
     const { title } = component
     const nth = (seen.get(title) ?? 0) + 1
     seen.set(title, nth)
+    const own = `${name}/${title} ${nth}`
     const context: ComponentContext = {
       pipeline: id,
       log: ownLog,
@@ -116,7 +120,11 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
         stores.set(nameOf(location), marks)
         return marks
       },
-      keep: (wanted) => changeover.hold({ ...wanted, name: `${name}/${title} ${nth}/${wanted.name}` }),
+      keep: (wanted) => changeover.hold({ ...wanted, name: `${own}/${wanted.name}` }),
+      workers: membership?.workers ?? 1,
+      peers: membership && {
+        join: (of, hear) => membership.peers.join(`${own}/${of}`, hear),
+      },
     }
     return component.create(values, context)
   }

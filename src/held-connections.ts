@@ -5,10 +5,13 @@ import { holdConnection, type OpenConnection } from "./open-connection.ts"
 import type { Plan } from "./plan.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { Metrics } from "./telemetry/metrics.ts"
+import type { Remote } from "./workers/membership.ts"
 
 /** The connections of a plan, by id. */
 export interface HeldConnections {
   readonly open: ReadonlyMap<string, OpenConnection>
+  /** Sees once more, where time has passed since, that no spool goes that holds events. Throws as `holdConnections`. */
+  readonly check: () => void
   /** Has them take what is new, now that the change is sure. */
   readonly commit: () => void
 }
@@ -17,16 +20,21 @@ export interface HeldConnections {
  * Opens the connections of a plan, or keeps them as they are.
  *
  * @param before what was open until now
+ * @param remote says which are open in another process
  * @throws HooklineError `config` when a spool would go that holds events; `log_locked`, `log_io`, `no_input`
  */
 export function holdConnections(
   before: HeldConnections["open"],
-  { connections }: Plan,
+  { connections }: Pick<Plan, "connections">,
   changeover: Changeover,
   { log, metrics }: { readonly log: Logger; readonly metrics: Metrics },
+  remote: (id: string) => Remote | undefined = () => undefined,
 ): HeldConnections {
-  checkSpools(before, connections)
+  const check = (): void => checkSpools(before, connections)
+  check()
   const held = [...connections].map(([id, connection]) => {
+    const there = remote(id)
+    if (there !== undefined) return [id, holdRemote(there, changeover)] as const
     const deps = {
       log: log.child({ connection: id }),
       metrics: metrics.connection(id),
@@ -37,6 +45,7 @@ export function holdConnections(
   const open = new Map(held)
   return {
     open,
+    check,
     commit() {
       const kept = new Set([...open.values()].map(({ broker }) => broker))
       for (const { spool } of before.values())
@@ -44,6 +53,17 @@ export function holdConnections(
       for (const { take } of open.values()) take()
     },
   }
+}
+
+/** A broker in another process, which has its options. */
+function holdRemote({ number, open }: Remote, changeover: Changeover): OpenConnection {
+  const broker = changeover.hold({
+    name: `hosted broker ${number}`,
+    wants: undefined,
+    open,
+    close: (it) => it.close(),
+  })
+  return { broker, instance: broker, take() {} }
 }
 
 /**

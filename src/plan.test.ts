@@ -98,6 +98,7 @@ describe("a plan of the file", () => {
     })
     expect(admin).toEqual({ listen: { host: "127.0.0.1", port: 9464 } } as Plan["admin"])
     expect(service).toEqual({
+      workers: 1,
       max_in_flight_bytes: 67_108_864,
       drain_timeout: 20_000,
       body_timeout: 30_000,

@@ -8,7 +8,13 @@ import type { Seed, SeedSection } from "./config/seed.ts"
 import { SERVICE } from "./config/service.ts"
 import type { Processor } from "./event.ts"
 import { resolvePipelines, type ComposedPipeline } from "./plan/composition.ts"
-import { checkConnections, checkDeadLetters, checkDirectories, checkListeners } from "./plan/cross-checks.ts"
+import {
+  checkConnections,
+  checkDeadLetters,
+  checkDirectories,
+  checkListeners,
+  checkWorkers,
+} from "./plan/cross-checks.ts"
 
 export type { ComposedPipeline }
 
@@ -36,6 +42,8 @@ export interface Plan {
   readonly pipelines: readonly PlannedPipeline[]
   /** Absolute path that relative paths start from. */
   readonly baseDir: string
+  /** What the file said, for other processes that make the same plan of it; undefined: there is none. */
+  readonly seed: Seed | undefined
   readonly admin: Values<(typeof ADMIN)["options"]>
   readonly service: Values<(typeof SERVICE)["options"]>
 }
@@ -83,10 +91,11 @@ export function makePlan(draft: Draft): Plan {
   checkDirectories(connections, problems)
   checkDeadLetters(pipelines, problems)
   checkListeners(pipelines, admin, service, problems)
+  checkWorkers(pipelines, service, problems)
   problems.throwIfAny()
 
   // There was no problem, so all values are there.
-  const sound = { baseDir, pipelines, admin: admin.values, service: service.values } as unknown as Omit<
+  const sound = { baseDir, seed, pipelines, admin: admin.values, service: service.values } as unknown as Omit<
     Plan,
     "connections"
   >

@@ -1,25 +1,23 @@
-import { openAdmin } from "./admin/server.ts"
+import type { Readiness } from "./admin/server.ts"
 import type { SpoolState } from "./brokers/broker.ts"
 import { holdPipeline, type Built, type Usable } from "./build.ts"
-import { changesOf, describeChanges, type Changes, type Snapshot } from "./changes.ts"
+import { changesOf, type Changes, type Snapshot } from "./changes.ts"
 import type { Marks } from "./dedupe/marks.ts"
 import { HooklineError } from "./errors.ts"
+import { holdAdmin } from "./held-admin.ts"
 import { holdConnections } from "./held-connections.ts"
 import { Holdings, type Changeover } from "./holdings.ts"
-import { openServers, type Limits, type Servers } from "./http/server.ts"
+import { openServers, type Limits, type Servers, type ServersChange } from "./http/server.ts"
 import type { OpenConnection } from "./open-connection.ts"
 import type { Plan } from "./plan.ts"
+import { reload, tellListening, type Listening, type Reloadable } from "./reload.ts"
 import { steadyMs } from "./steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "./telemetry/log.ts"
 import { Metrics } from "./telemetry/metrics.ts"
 import { RequestLog } from "./telemetry/request-log.ts"
+import type { Membership } from "./workers/membership.ts"
 
-/** Where a pipeline takes webhooks in. */
-export interface Listening {
-  readonly pipeline: string
-  /** With the port that is bound and the path: `http://127.0.0.1:8080/webhook`. */
-  readonly url: string
-}
+export type { Listening }
 
 /** A plan that runs. */
 export interface Running {
@@ -28,6 +26,26 @@ export interface Running {
   /** Drains, flushes, closes. Called again, it waits for the same end. */
   stop(): Promise<void>
 }
+
+/** A plan that runs and can be changed. */
+export interface Runner extends Running {
+  /**
+   * Changes to another plan, and tells the log and the metrics what became of it.
+   *
+   * @param read gives the plan
+   * @throws HooklineError what is wrong with the plan or can't be opened; nothing is changed then
+   */
+  reload(read: () => Plan): Promise<Changes>
+}
+
+/** Why parts of what runs can't be used now; undefined for those that can. */
+export interface State {
+  readonly connections: readonly Problem[]
+  /** The Deduplicators' stores. */
+  readonly stores: readonly Problem[]
+}
+
+type Problem = readonly [name: string, problem: string | undefined]
 
 /** What a plan has open. */
 interface Generation extends Snapshot {
@@ -38,23 +56,29 @@ interface Generation extends Snapshot {
 /**
  * Runs one plan after another.
  *
- * A change of plans is one turn of the event loop: all that is new is opened first, then everything takes over at once,
- * so that each request is taken by the one plan or the other, whole. What fails on the way is closed again, and the plan
- * before goes on. Afterwards what is not wanted any more is closed, when the events that began before have ended.
+ * A change of plans opens all that is new first, then everything takes over in one turn of the event loop, so that each
+ * request is taken by the one plan or the other, whole. What fails on the way is closed again, and the plan before goes
+ * on. Afterwards what is not wanted any more is closed, when the events that began before have ended.
  */
-export class PlanRunner implements Running {
+export class PlanRunner implements Runner, Reloadable {
   readonly log: Logger
+  readonly metrics = new Metrics()
+  readonly #membership: Membership | undefined
   readonly #setLevel: OpenLog["setLevel"]
   readonly #requestLog: RequestLog
-  readonly #metrics = new Metrics()
   readonly #holdings: Holdings
   #servers: Servers | undefined
   #generation: Generation | undefined
   #stopped: Promise<void> | undefined
 
-  private constructor({ service }: Plan) {
-    const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
+  private constructor({ service }: Plan, membership: Membership | undefined) {
+    const { log, setLevel } = openLog({
+      level: service.log_level,
+      format: service.log_format,
+      worker: membership?.worker,
+    })
     this.log = log
+    this.#membership = membership
     this.#setLevel = setLevel
     this.#requestLog = new RequestLog(log)
     this.#holdings = new Holdings((name, error) => log.error({ err: error }, `${name} could not be closed`))
@@ -63,16 +87,17 @@ export class PlanRunner implements Running {
   /**
    * Opens everything that a plan names.
    *
+   * @param membership undefined: this process is alone, and has the admin listener too
    * @throws HooklineError when a part can't be opened; those before it are closed again
    */
-  static async start(plan: Plan): Promise<PlanRunner> {
-    const runner = new PlanRunner(plan)
+  static async start(plan: Plan, membership?: Membership): Promise<PlanRunner> {
+    const runner = new PlanRunner(plan, membership)
     await runner.#take(plan)
-    runner.#metrics.configuration.started()
-    runner.#metrics.observe({
+    if (membership === undefined) runner.metrics.configuration.started()
+    runner.metrics.observe({
       inFlight: () => runner.#servers!.inFlight(),
-      connections: () => readiness(runner.#problems()),
-      stores: () => readiness(runner.#storeProblems()),
+      connections: () => readiness(runner.state().connections),
+      stores: () => readiness(runner.state().stores),
       waiting: () => runner.#stores().map(([name, marks]) => [name, marks.waiting()]),
       spools: () => runner.#spools(),
     })
@@ -83,36 +108,30 @@ export class PlanRunner implements Running {
     return listeningOf(this.#generation, this.#servers)
   }
 
+  get plan(): Plan {
+    return this.#generation!.plan
+  }
+
+  reload(read: () => Plan): Promise<Changes> {
+    return reload(this, read)
+  }
+
+  async change(read: () => Plan): Promise<Changes> {
+    return (await this.changeOver(read)).changes
+  }
+
   /**
-   * Changes to another plan, and tells the log and the metrics what became of it.
+   * As `change`.
    *
-   * @param read gives the plan
-   * @throws HooklineError what is wrong with the plan or can't be opened; nothing is changed then
+   * @returns `unused` resolves when all events that began before have ended
    */
-  async reload(read: () => Plan): Promise<Changes> {
+  async changeOver(read: () => Plan): Promise<{ changes: Changes; unused: Promise<void> }> {
     // what is being closed may be wanted back, and one alone can have it open
     await this.#holdings.settled()
     if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
-    const startedMs = performance.now()
     const before = this.#generation!
-    const { listening } = this
-    try {
-      await this.#take(read())
-    } catch (error) {
-      this.#metrics.configuration.failed()
-      this.#tellProblems(error)
-      this.log.error("not reloaded: nothing has changed")
-      throw error
-    }
-    this.#metrics.configuration.took()
-    const changes = changesOf(before, this.#generation!)
-    this.#tellListening(listening)
-    const { log_format: format } = before.plan.service
-    if (changes.service.includes("log_format"))
-      this.log.warn({ log_format: format }, "[service] log_format takes effect with a restart")
-    const durationMs = Math.round(performance.now() - startedMs)
-    this.log.info({ ...describeChanges(changes), duration_ms: durationMs }, "reloaded")
-    return changes
+    const { unused } = await this.#take(read())
+    return { changes: changesOf(before, this.#generation!), unused }
   }
 
   stop(): Promise<void> {
@@ -129,29 +148,34 @@ export class PlanRunner implements Running {
     this.log.info("stopped")
   }
 
-  /** Does it all in one turn of the event loop, unless it fails. */
-  async #take(plan: Plan): Promise<void> {
+  /** Does it all in one turn of the event loop, unless it fails or others have to agree. */
+  async #take(plan: Plan): Promise<{ unused: Promise<void> }> {
     const changeover = this.#holdings.begin()
     const steps: (() => void)[] = []
     const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
+    let servers: ServersChange | undefined
     try {
-      const deps = { log: this.log, metrics: this.#metrics }
-      const { open: connections, commit } = holdConnections(before, plan, changeover, deps)
+      const remote = this.#membership?.remote
+      const { open: connections, commit } = holdConnections(before, plan, changeover, this, remote)
       const pipelines = this.#holdPipelines(plan, connections, changeover, (step) => void steps.push(step))
-      const adopt = this.#holdAdmin(plan, changeover)
-      const unused = this.#listen(plan, pipelines)
+      const adopt = this.#membership === undefined ? this.#holdAdmin(plan, changeover) : undefined
+      servers = this.#prepareServers(plan, pipelines)
+      const isFirst = this.#generation === undefined
+      if (!isFirst && this.#membership !== undefined) await this.#membership.agreed()
       // from here on nothing fails
+      const unused = servers.commit()
       changeover.commit(unused, plan.service.drain_timeout)
       commit()
       for (const { broker } of connections.values())
         broker.prepare([...pipelines.values()].flatMap(({ topics }) => topics.get(broker) ?? []))
       for (const step of steps) step()
       this.#setLevel(plan.service.log_level)
-      const isFirst = this.#generation === undefined
       this.#generation = { plan, connections, pipelines }
-      if (isFirst) this.#tellListening([])
-      adopt()
+      if (isFirst && this.#membership === undefined) tellListening(this.log, [], this.listening)
+      adopt?.()
+      return { unused }
     } catch (error) {
+      servers?.giveUp()
       await changeover.abort()
       throw error
     }
@@ -172,65 +196,49 @@ export class PlanRunner implements Running {
       changeover,
       connections: new Map([...open].map(usable)),
       later,
-      metrics: this.#metrics,
+      metrics: this.metrics,
       log: this.log,
       requestLog: this.#requestLog,
+      membership: this.#membership,
     }
     return new Map(plan.pipelines.map((pipeline) => [pipeline.id, holdPipeline(pipeline, surroundings)]))
   }
 
-  /** @returns to be called when the change is sure */
-  #holdAdmin({ admin: { listen, token } }: Plan, changeover: Changeover): () => void {
-    if (listen === "off") return () => {}
-    let isNew = false
-    const admin = changeover.hold({
-      name: "admin listener",
-      wants: listen,
-      open: () => {
-        isNew = true
-        return openAdmin(listen, token, {
-          connections: () => this.#problems(),
-          stores: () => this.#storeProblems(),
-          spools: () => this.#spools(),
-          draining: () => this.#stopped !== undefined,
-          metrics: () => this.#metrics.expose(),
-        })
-      },
-      close: (it) => it.close(),
-    })
-    return () => {
-      admin.setToken(token)
-      if (isNew) this.log.info({ url: admin.url }, "admin listening")
-    }
+  #holdAdmin(plan: Plan, changeover: Changeover): () => void {
+    const status = { readiness: () => this.#readiness(), metrics: () => this.metrics.expose() }
+    return holdAdmin(plan, changeover, status, this.log)
   }
 
-  /** @returns resolves when the requests that began before have ended */
-  #listen({ service }: Plan, pipelines: ReadonlyMap<string, Built>): Promise<void> {
+  #prepareServers({ service }: Plan, pipelines: ReadonlyMap<string, Built>): ServersChange {
     const routes = [...pipelines.values()].map(({ route }) => route)
     const limits: Limits = {
-      maxInFlightBytes: service.max_in_flight_bytes,
+      maxInFlightBytes: Math.floor(service.max_in_flight_bytes / (this.#membership?.workers ?? 1)),
       bodyTimeoutMs: service.body_timeout,
     }
-    if (this.#servers !== undefined) return this.#servers.change(routes, limits)
-    const log = this.#requestLog
-    this.#servers = openServers(routes, { ...limits, log, metrics: (id) => this.#metrics.pipeline(id) })
-    return Promise.resolve()
+    if (this.#servers !== undefined) return this.#servers.prepare(routes, limits)
+    this.#servers = openServers(routes, {
+      ...limits,
+      log: this.#requestLog,
+      metrics: (id) => this.metrics.pipeline(id),
+      sharesPorts: this.#membership !== undefined,
+    })
+    return { commit: () => Promise.resolve(), giveUp() {} }
   }
 
-  #tellListening(before: readonly Listening[]): void {
-    const isNew = (it: Listening): boolean => !before.some((other) => Bun.deepEquals(other, it))
-    for (const it of this.listening.filter(isNew)) this.log.info(it, "listening")
+  state(): State {
+    return {
+      connections: [...(this.#generation?.connections ?? [])].map(([id, { broker }]) =>
+        problemOf(id, broker),
+      ),
+      stores: this.#stores().map(([name, marks]) => problemOf(name, marks)),
+    }
   }
 
-  #tellProblems(error: unknown): void {
-    if (error instanceof HooklineError)
-      for (const problem of error.message.split("\n")) this.log.error(problem)
-    else this.log.error({ err: error }, "a fault in the reload")
-  }
-
-  /** Why each connection can't take records now; undefined for one that can. */
-  #problems(): Problem[] {
-    return [...(this.#generation?.connections ?? [])].map(([id, { broker }]) => problemOf(id, broker))
+  #readiness(): Readiness {
+    const { connections, stores } = this.state()
+    const isReady = [...connections, ...stores].every(([, problem]) => problem === undefined)
+    const state = this.#stopped !== undefined ? "draining" : isReady ? "ready" : "not ready"
+    return { state, connections, stores, spools: this.#spools() }
   }
 
   /** What the spools hold, by connection. */
@@ -240,18 +248,11 @@ export class PlanRunner implements Running {
     )
   }
 
-  /** Why each Deduplicator's store can't be used now; undefined for one that can. */
-  #storeProblems(): Problem[] {
-    return this.#stores().map(([name, marks]) => problemOf(name, marks))
-  }
-
   #stores(): (readonly [name: string, marks: Marks])[] {
     const stores = [...(this.#generation?.pipelines.values() ?? [])].flatMap((it) => [...it.stores])
     return [...new Map(stores)]
   }
 }
-
-type Problem = readonly [name: string, problem: string | undefined]
 
 function problemOf(name: string, of: { ready(): true | string }): Problem {
   const ready = of.ready()

@@ -1,17 +1,28 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
+import type { Exposition } from "../telemetry/metrics.ts"
 
 /** What the admin listener tells of the application. */
 export interface Status {
-  /** Why a pipeline can't take events now, by connection id; undefined for one that can. */
-  connections(): Iterable<readonly [id: string, problem: string | undefined]>
+  readiness(): Readiness | Promise<Readiness>
+  metrics(): Promise<Exposition>
+}
+
+/** By name; undefined for what can be used now. */
+export type Problems = Iterable<readonly [name: string, problem: string | undefined]>
+
+/** Whether events can be taken now, and if not, why. */
+export interface Readiness {
+  readonly state: "ready" | "not ready" | "draining"
+  /** Why a pipeline can't take events now, by connection id. */
+  readonly connections: Problems
   /** The same of the Deduplicators' stores, by their names. */
-  stores(): Iterable<readonly [name: string, problem: string | undefined]>
+  readonly stores: Problems
   /** What waits in the spools, by connection id. */
-  spools(): Iterable<readonly [id: string, state: SpoolState]>
-  draining(): boolean
-  metrics(): Promise<{ text: string; contentType: string }>
+  readonly spools: Iterable<readonly [id: string, state: SpoolState]>
+  /** The same of the processes that share the load, by their numbers, where there are several. */
+  readonly workers?: Problems
 }
 
 export interface AdminServer {
@@ -36,7 +47,7 @@ export function openAdmin(
   let admits = tokenTest(token)
   const routes: { [path: string]: (request: Request) => Response | Promise<Response> } = {
     "/healthz": () => text(200, "ok\n"),
-    "/readyz": (request) => readiness(status, admits(request)),
+    "/readyz": async (request) => answer(await status.readiness(), admits(request)),
     "/metrics": async (request) => {
       if (!admits(request)) return text(401, "a bearer token is needed\n", { "WWW-Authenticate": "Bearer" })
       const { text: body, contentType } = await status.metrics()
@@ -72,25 +83,26 @@ export function openAdmin(
   }
 }
 
-function readiness(status: Status, withReasons: boolean): Response {
-  const connections = new Map(status.connections())
-  const stores = new Map(status.stores())
-  const problems = [...connections.values(), ...stores.values()].filter((problem) => problem !== undefined)
-  const ready = !status.draining() && problems.length === 0
-  const state = status.draining() ? "draining" : ready ? "ready" : "not ready"
-  const spools = [...status.spools()].map(([id, spool]) => [id, describe(spool)] as const)
+function answer({ state, connections, stores, spools, workers }: Readiness, withReasons: boolean): Response {
   const told = {
     connections: tell(connections),
-    ...(spools.length === 0 ? {} : { spools: Object.fromEntries(spools) }),
-    ...(stores.size === 0 ? {} : { deduplicator_stores: tell(stores) }),
+    ...ifAny(
+      "spools",
+      [...spools].map(([id, spool]) => [id, describe(spool)] as const),
+    ),
+    ...ifAny("deduplicator_stores", Object.entries(tell(stores))),
+    ...ifAny("workers", Object.entries(tell(workers ?? []))),
   }
   return Response.json(withReasons ? { status: state, ...told } : { status: state }, {
-    status: ready ? 200 : 503,
+    status: state === "ready" ? 200 : 503,
   })
 }
 
-const tell = (parts: ReadonlyMap<string, string | undefined>): { [name: string]: string } =>
+const tell = (parts: Problems): { [name: string]: string } =>
   Object.fromEntries([...parts].map(([name, problem]) => [name, problem ?? "ready"]))
+
+const ifAny = (name: string, told: readonly (readonly [string, unknown])[]): object =>
+  told.length === 0 ? {} : { [name]: Object.fromEntries(told) }
 
 /** A spool as `/readyz` shows it. `broker` says whether events go there or wait. */
 function describe({ outage, problem, records, bytes, oldestMs, setAside }: SpoolState): object {

@@ -7,6 +7,7 @@ import type { Event, Outcome, Processor, Publisher } from "../event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { Peers } from "../dedupe/shared-ids.ts"
 
 /** What a component gets beside its options when its pipeline is built. */
 export interface ComponentContext {
@@ -30,6 +31,10 @@ export interface ComponentContext {
   readonly deliveryTimeoutMs: number
   /** The keys that the store of a text of this form knows, see dedupe/location.ts. */
   readonly marks: (store: string) => Marks
+  /** How many processes share the load, each with a component of its own. */
+  readonly workers: number
+  /** The same component in the other processes; undefined: there are none. */
+  readonly peers?: Peers | undefined
 }
 
 /** What each kind of component makes. */
@@ -51,7 +56,17 @@ export interface Component<
   readonly kind: K
   /** Whether, with these options, it lets requests of verified senders alone pass; absent: it judges no senders. */
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
+  /** What of it is kept by one process, so that several can't run it with these options; undefined: nothing. */
+  readonly alone?: ((values: Partial<Values<O>>) => Alone | undefined) | undefined
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** Why several processes can't run a component. */
+export interface Alone {
+  /** The key that says so. */
+  readonly key: string
+  /** What to do about it. */
+  readonly advice: string
 }
 
 /** A component and the options that code gives it. */
@@ -65,7 +80,7 @@ export interface Configured<K extends ComponentKind = ComponentKind> {
  *
  * @param declared `name` is the name in `[pipeline:<id>:<name>]`; `create` is called once for each pipeline, before it
  *   runs, with all options resolved; `check` tells of keys that do not fit each other; `verifies` says whether, with
- *   these options, requests of verified senders alone pass
+ *   these options, requests of verified senders alone pass; `alone`, what one process alone can keep
  */
 export function defineComponent<K extends ComponentKind, O extends OptionSet>(declared: {
   kind: K
@@ -75,6 +90,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
   options: O
   check?: (checking: Checking<O>) => void
   verifies?: (values: Partial<Values<O>>) => boolean
+  alone?: (values: Partial<Values<O>>) => Alone | undefined
   create: (values: Values<O>, context: ComponentContext) => Made[K]
 }): Component<K, O> {
   const component = (given: Partial<Values<O>> = {}): Configured<K> => ({
@@ -89,6 +105,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
     options: declared.options,
     check: declared.check,
     verifies: declared.verifies,
+    alone: declared.alone,
     create: declared.create,
   }) as unknown as Component<K, O>
   return made

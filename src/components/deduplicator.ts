@@ -2,7 +2,7 @@
 import { resolve } from "node:path"
 import { custom, duration, text } from "../config/options.ts"
 import { guard, notA } from "../config/option.ts"
-import { isFolder, isStore, STORE_FORM } from "../dedupe/location.ts"
+import { isFolder, isShared, isStore, STORE_FORM } from "../dedupe/location.ts"
 import type { Claim } from "../dedupe/mark-store.ts"
 import type { Marks } from "../dedupe/marks.ts"
 import { HooklineError } from "../errors.ts"
@@ -45,6 +45,8 @@ export const Deduplicator = defineComponent({
       guard(STORE_FORM, (value) => typeof value === "string" && isStore(value)),
     ),
   },
+  alone: ({ store }) =>
+    store === undefined || isShared(store) ? undefined : { key: "store", advice: "name a redis:// store" },
   create({ key, window, store }, context) {
     const keyOf = parseDedupeKey(key, context.pipeline)
     if (keyOf === undefined) throw new HooklineError("config", `${key} is not ${DEDUPE_KEY_FORM}`)

@@ -9,7 +9,7 @@ import {
   type Processor,
   type RequestInfo,
 } from "../event.ts"
-import { RecentIds } from "../dedupe/recent-ids.ts"
+import { openRecentIds } from "../dedupe/shared-ids.ts"
 import type { Outside } from "../verify/family.ts"
 import { handshakeOf } from "../verify/handshakes.ts"
 import { makeVerifier } from "../verify/providers.ts"
@@ -33,7 +33,7 @@ const NO_BODY = new Uint8Array()
  */
 export function verification(
   values: Values<typeof VERIFIER_OPTIONS>,
-  { log, metrics, keep }: Pick<ComponentContext, "log" | "metrics" | "keep">,
+  { log, metrics, keep, peers }: Pick<ComponentContext, "log" | "metrics" | "keep" | "peers">,
   { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
 ): Processor {
   const { provider, mode } = values
@@ -42,7 +42,14 @@ export function verification(
     file !== undefined && file.secrets.length === 0
       ? NO_SECRET
       : makeVerifier(provider, { ...values, secret: file?.secrets ?? values.secret }, outside)
+  /** Another process may have been brought the secret. */
+  const lookAgain = (): void => {
+    if (values.secret_file === undefined || verifier !== NO_SECRET) return
+    const { secrets } = openSecretFile(values.secret_file)
+    if (secrets.length > 0) verifier = makeVerifier(provider, { ...values, secret: secrets }, outside)
+  }
   const learn = (secret: string): boolean => {
+    lookAgain()
     if (file === undefined || verifier !== NO_SECRET) return false
     file.keep(secret)
     verifier = makeVerifier(provider, { ...values, secret: [secret] }, outside)
@@ -61,7 +68,13 @@ export function verification(
   // told when it was. Two deliveries of one id at the same moment may both pass.
   const memory =
     verifier.toleranceMs > 0
-      ? keep({ name: "signed ids", wants: provider, open: () => new RecentIds({ most: MOST_IDS, now }) })
+      ? keep({
+          name: "signed ids",
+          wants: provider,
+          open: () =>
+            openRecentIds({ most: MOST_IDS, now }, peers && { peers, name: `signed ids of ${provider}` }),
+          close: (it) => it.close(),
+        })
       : undefined
   // a signed time may be off either way: one that is stamped as far ahead as may be is good for twice as long
   const keepMs = 2 * verifier.toleranceMs
@@ -138,6 +151,7 @@ export function verification(
   const process = (event: Event): ReturnType<Processor> => {
     const answer = handshake?.unsigned?.(event)
     if (answer !== undefined) return answer
+    if (verifier === NO_SECRET) lookAgain()
     if (verifier.needs === "headers") return unverified.has(event.request) ? event : pass(event, { key: 0 })
     const verdict = verify(event.request, event.body)
     return verdict instanceof Promise ? verdict.then((it) => conclude(event, it)) : conclude(event, verdict)

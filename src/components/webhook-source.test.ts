@@ -9,12 +9,12 @@ import { componentContext } from "../../test/support/component-context.ts"
 const context = componentContext({ pipeline: "hooks" })
 
 /** The route for options given in code; throws what is wrong with them. */
-function routeOf(given: { [option: string]: unknown }): Route {
+function routeOf(given: { [option: string]: unknown }, its = context): Route {
   const problems = new Problems(undefined)
   const found = { address: "pipeline:hooks:WebHookSource", seed: undefined, given, baseDir: "/" }
   const { values } = resolveSection(WebHookSource, found, problems)
   problems.throwIfAny()
-  return WebHookSource.create(values as never, context)(() => Promise.resolve(new Dropped("unwanted")))
+  return WebHookSource.create(values as never, its)(() => Promise.resolve(new Dropped("unwanted")))
 }
 
 test("without options it is the reference set-up", () => {
@@ -74,4 +74,16 @@ test.each([
 
 test("content types are compared in lower case", () => {
   expect(routeOf({ content_types: ["Application/JSON"] }).contentTypes).toEqual(["application/json"])
+})
+
+test("several processes divide the rate and the burst, and each lets at least one event in at once", () => {
+  const taken = (given: { [option: string]: unknown }): number => {
+    const { rateLimit } = routeOf(given, componentContext({ workers: 4 }))
+    let count = 0
+    while (rateLimit!.take() === 0) count++
+    return count
+  }
+  expect(taken({ rate_limit: 0.001, rate_burst: 100 })).toBe(25)
+  expect(taken({ rate_limit: 0.001, rate_burst: 7 })).toBe(1)
+  expect(taken({ rate_limit: 0.001, rate_burst: 3 })).toBe(1)
 })

@@ -107,9 +107,9 @@ export const WebHookSource = defineComponent({
   options: OPTIONS,
   check,
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
-  create(values, { pipeline, keep }) {
+  create(values, { pipeline, keep, workers }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
-    const rateLimit = rateLimitOf(values, keep)
+    const rateLimit = rateLimitOf(values, { keep, workers })
     return (handle) => ({
       pipeline,
       host: values.host,
@@ -154,9 +154,11 @@ function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
 
 function rateLimitOf(
   { rate_limit: perSecond, rate_burst: given }: Values<typeof OPTIONS>,
-  keep: ComponentContext["keep"],
+  { keep, workers }: Pick<ComponentContext, "keep" | "workers">,
 ): RateLimit | undefined {
   if (perSecond === undefined) return undefined
-  const limit = { perSecond, burst: given ?? Math.ceil(perSecond) }
+  // each process lets its share in; a burst of less than one event would let none in
+  const burst = Math.max(1, Math.floor((given ?? Math.ceil(perSecond)) / workers))
+  const limit = { perSecond: perSecond / workers, burst }
   return keep({ name: "rate limit", wants: limit, open: () => new RateLimit(limit) })
 }

@@ -1,5 +1,5 @@
 import { LOG_FORMATS, LOG_LEVELS } from "../telemetry/log.ts"
-import { duration, oneOf, size } from "./options.ts"
+import { duration, integer, oneOf, size } from "./options.ts"
 import { defineSection } from "./section.ts"
 
 const HOUR_MS = 3_600_000
@@ -10,6 +10,12 @@ export const SERVICE = defineSection({
   aliases: [],
   summary: "What holds for the whole process.",
   options: {
+    workers: integer({
+      min: 1,
+      max: 64,
+      default: "1",
+      doc: "How many processes take webhooks, on the same ports; see workers.md. A change takes a restart.",
+    }),
     max_in_flight_bytes: size({
       min: 1,
       default: "64MiB",

@@ -32,6 +32,9 @@ export const isStore = (text: string): boolean => text !== "" && (!hasScheme(tex
 export const isFolder = (text: string): boolean =>
   !hasScheme(text) && text !== "embedded" && text !== "memory"
 
+/** Whether the store of a text is one for several processes together. */
+export const isShared = (text: string): boolean => isRedisUrl(text)
+
 /** Says where the store is that a text names. */
 export function locate(text: string, { pipeline, logDirectory, baseDir }: Home): Location {
   if (text === "memory") return { kind: "memory", pipeline }

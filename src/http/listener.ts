@@ -54,15 +54,24 @@ export class Listener {
   #current: Socket | undefined
   /** All that listen, in the order of their places, see steering.ts. */
   readonly #sockets: Socket[] = []
+  readonly #isSteered: boolean
   #steer: Steer | undefined
 
   /**
-   * @param isShared whether this process listens on the port already, on a host that overlaps; else it has to be free
+   * @param isShared whether it is known who listens on the port already: this process, on a host that overlaps, or others
+   *   of the same Hookline; else it has to be free
+   * @param isSteered whether all sockets of the port are of this listener, so that their places are known
    * @throws HooklineError `listen`
    */
-  constructor(place: Place, tls: Bun.TLSOptions | undefined, answering: Answering, isShared: boolean) {
+  constructor(
+    place: Place,
+    tls: Bun.TLSOptions | undefined,
+    answering: Answering,
+    { isShared, isSteered }: { isShared: boolean; isSteered: boolean },
+  ) {
     this.#answering = answering
     this.#tls = tls
+    this.#isSteered = isSteered
     if (place.port !== 0 && !isShared) checkFree(place)
     const server = this.#listen(place, tls)
     this.#current = { server, fd: undefined }
@@ -92,7 +101,7 @@ export class Listener {
    */
   prepare(tls: Bun.TLSOptions | undefined): { takeOver(): void; giveUp(): void } {
     if (Bun.deepEquals(tls, this.#tls)) return { takeOver() {}, giveUp() {} }
-    this.#steer ??= openSteering()
+    if (this.#isSteered) this.#steer ??= openSteering()
     const before = this.#steer && socketDescriptors()
     const server = this.#listen(this.#place, tls)
     const added = before === undefined ? [] : [...socketDescriptors().difference(before)]
@@ -161,8 +170,13 @@ export class Listener {
   }
 }
 
-/** Other processes' sockets would share the port silently, if they too are of the kind that can be replaced. */
-function checkFree(place: Place): void {
+/**
+ * Sees that nobody listens there: other processes' sockets would share the port silently, if they too are of the kind
+ * that can be replaced.
+ *
+ * @throws HooklineError `listen`
+ */
+export function checkFree(place: Place): void {
   try {
     void Bun.serve({ hostname: place.host, port: place.port, fetch: () => new Response() }).stop(true)
   } catch (error) {

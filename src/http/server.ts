@@ -17,21 +17,23 @@ export interface Limits {
   readonly bodyTimeoutMs: number
 }
 
-export type ServerOptions = Limits & Pick<EndpointDeps, "log" | "metrics">
+export type ServerOptions = Limits &
+  Pick<EndpointDeps, "log" | "metrics"> & {
+    /** Whether other processes listen on the same ports, and see to it that nobody else does. */
+    readonly sharesPorts?: boolean
+  }
 
 /** The listeners of all routes. */
 export interface Servers {
   /** Where each route listens, with the port that is bound: `http://127.0.0.1:8080`, in the order of the routes. */
   readonly urls: readonly string[]
   /**
-   * Takes other routes and limits. Listeners that are wanted again stay as they are, new ones are opened first. Requests
-   * that are under way end on the route that they began on; requests that come later, on open connections too, are
-   * answered by the new routes.
+   * Opens what other routes and limits need. Listeners that are wanted again stay as they are. One change is to be
+   * committed or given up before the next.
    *
-   * @returns resolves when all requests that began before have ended
    * @throws HooklineError as `openServers`; nothing is changed then
    */
-  change(routes: readonly Route[], limits: Limits): Promise<void>
+  prepare(routes: readonly Route[], limits: Limits): ServersChange
   /**
    * Stops accepting, finishes what was accepted, closes everything, what is not finished after the time given too.
    * Meanwhile new requests on open connections are answered 503.
@@ -39,6 +41,19 @@ export interface Servers {
   drain(timeoutMs: number): Promise<void>
   /** Requests that were admitted and not answered yet, and the bytes held of their bodies. */
   inFlight(): { requests: number; bytes: number }
+}
+
+/** A change of routes and limits that can't fail any more. */
+export interface ServersChange {
+  /**
+   * Takes over. Requests that are under way end on the route that they began on; requests that come later, on open
+   * connections too, are answered by the new routes.
+   *
+   * @returns resolves when all requests that began before have ended
+   */
+  commit(): Promise<void>
+  /** Closes what was opened for it. */
+  giveUp(): void
 }
 
 /**
@@ -53,7 +68,10 @@ const FAREWELL_MS = 50
  * @throws HooklineError `listen` naming host and port when one can't be listened on, `config` for TLS files that are
  *   not right or routes that can't share a listener; no listener is left open then
  */
-export function openServers(first: readonly Route[], { log, metrics, ...limits }: ServerOptions): Servers {
+export function openServers(
+  first: readonly Route[],
+  { log, metrics, sharesPorts = false, ...limits }: ServerOptions,
+): Servers {
   const inFlight = new InFlight(limits.maxInFlightBytes)
   let draining = false
   let routes: readonly Route[] = []
@@ -70,7 +88,7 @@ export function openServers(first: readonly Route[], { log, metrics, ...limits }
     await Promise.all([...listeners.values(), ...ending].map((listener) => stop(listener, now)))
   }
 
-  const change: Servers["change"] = (next, { maxInFlightBytes, bodyTimeoutMs }) => {
+  const prepare: Servers["prepare"] = (next, { maxInFlightBytes, bodyTimeoutMs }) => {
     const deps = {
       log,
       metrics,
@@ -83,14 +101,17 @@ export function openServers(first: readonly Route[], { log, metrics, ...limits }
     const open = new Map<string, Listener>()
     const undo: (() => void)[] = []
     const redo: (() => void)[] = []
+    const giveUp = (): void => {
+      for (const step of undo) step()
+    }
     try {
       for (const [key, group] of Map.groupBy(next, keyOf)) {
         const tls = readTls(group[0]!)
         const answering = answeringOf(group, deps)
         const known = listeners.get(key)
         if (known === undefined) {
-          const isShared = [...listeners.values()].some(({ port }) => port === group[0]!.port)
-          const listener = new Listener(group[0]!, tls, answering, isShared)
+          const isShared = sharesPorts || [...listeners.values()].some(({ port }) => port === group[0]!.port)
+          const listener = new Listener(group[0]!, tls, answering, { isShared, isSteered: !sharesPorts })
           undo.push(() => void listener.stop(true))
           open.set(key, listener)
         } else {
@@ -101,27 +122,30 @@ export function openServers(first: readonly Route[], { log, metrics, ...limits }
         }
       }
     } catch (error) {
-      for (const step of undo) step()
+      giveUp()
       throw error
     }
-    for (const step of redo) step()
-    for (const [key, listener] of listeners) {
-      if (open.has(key)) continue
-      listener.answer(answeringOf([], deps))
-      void stop(listener, false)
+    const commit = (): Promise<void> => {
+      for (const step of redo) step()
+      for (const [key, listener] of listeners) {
+        if (open.has(key)) continue
+        listener.answer(answeringOf([], deps))
+        void stop(listener, false)
+      }
+      inFlight.maxBytes = maxInFlightBytes
+      listeners = open
+      routes = next
+      return inFlight.turn()
     }
-    inFlight.maxBytes = maxInFlightBytes
-    listeners = open
-    routes = next
-    return inFlight.turn()
+    return { commit, giveUp }
   }
-  void change(first, limits)
+  void prepare(first, limits).commit()
 
   return {
     get urls() {
       return routes.map((route) => listeners.get(keyOf(route))!.url)
     },
-    change,
+    prepare,
     async drain(timeoutMs) {
       draining = true
       const { promise: late, resolve } = Promise.withResolvers<void>()

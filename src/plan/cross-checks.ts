@@ -112,12 +112,37 @@ export function checkListeners(
     }
     checkAdminPort(source, admin, problems)
     const { max_body_bytes: body } = source.values
-    const { max_in_flight_bytes: budget } = service.values
-    if (typeof body === "number" && budget !== undefined && body > budget) {
+    const { max_in_flight_bytes: budget, workers = 1 } = service.values
+    if (typeof body === "number" && budget !== undefined && body > budget / workers) {
+      const share = workers === 1 ? "" : `, shared by ${workers} workers`
       problems.add(
         source.where("max_body_bytes"),
-        `is more than [service] max_in_flight_bytes, so that the largest bodies would never be taken; lower it, or raise that`,
+        `is more than [service] max_in_flight_bytes${share}, so that the largest bodies would never be taken; lower it, or raise that`,
       )
+    }
+  }
+}
+
+/** Sees that nothing is kept by one process alone where several share the load, and that they share their ports. */
+export function checkWorkers(
+  pipelines: readonly ResolvedPipeline[],
+  service: Resolved<(typeof SERVICE)["options"]>,
+  problems: Problems,
+): void {
+  const { workers = 1 } = service.values
+  if (workers === 1) return
+  const here = `[service] workers = ${workers}`
+  for (const { source, processors, sink } of pipelines) {
+    if (source?.values.port === 0) {
+      const text = `0 would be another port in each process, and ${here}; name a port, or set workers = 1`
+      problems.add(source.where("port"), text)
+    }
+    for (const part of [source, ...processors, sink]) {
+      if (part === undefined || typeof part === "function") continue
+      const alone = part.component.alone?.(part.values)
+      if (alone === undefined) continue
+      const text = `is kept by one process, and ${here}; ${alone.advice}, or set workers = 1`
+      problems.add(part.where(alone.key), text)
     }
   }
 }

@@ -10,6 +10,8 @@ export interface LogOptions {
   level: (typeof LOG_LEVELS)[number]
   /** auto: pretty on a terminal, JSON lines elsewhere */
   format: (typeof LOG_FORMATS)[number]
+  /** Which of several processes that share the log this one is; it stands in every line. */
+  worker?: number | undefined
 }
 
 /** The log, and what sets the least important level that is written, for the loggers made of it too. */
@@ -19,7 +21,7 @@ export interface OpenLog {
 }
 
 /** Opens the log on standard output. Lines are written at once, so that none is lost when the process dies. */
-export function openLog({ level, format }: LogOptions): OpenLog {
+export function openLog({ level, format, worker }: LogOptions): OpenLog {
   const human = format === "pretty" || (format === "auto" && process.stdout.isTTY === true)
   const stream = human
     ? pretty({ destination: 1, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
@@ -30,7 +32,7 @@ export function openLog({ level, format }: LogOptions): OpenLog {
     {
       level,
       onChild: (child: Logger) => void made.add(new WeakRef(child)),
-      base: null,
+      base: worker === undefined ? null : { worker },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
+import { collectDefaultMetrics, Gauge, Registry, type Aggregator } from "prom-client"
 import type { SpoolState } from "../brokers/broker.ts"
-import { configurationMetrics } from "./configuration-metrics.ts"
+import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
 import { Distribution } from "./distribution.ts"
 import { Tallies } from "./tally.ts"
+import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
 /** What a pipeline counts. Handles are bound once, when the pipeline is built; the id "" stands for no pipeline. */
 export interface PipelineMetrics {
@@ -50,6 +51,27 @@ export interface Observed {
   spools(): Iterable<readonly [id: string, state: SpoolState]>
 }
 
+/** Metrics as text, and what kind of text it is. */
+export interface Exposition {
+  readonly text: string
+  readonly contentType: string
+}
+
+/** What metrics said at a moment, as plain data. */
+export type MetricsSnapshot = readonly MetricWithValues[]
+
+interface MetricWithValues {
+  readonly name: string
+  readonly help: string
+  readonly type: "counter" | "gauge" | "histogram" | "summary"
+  readonly aggregator: Aggregator
+  readonly values: readonly {
+    readonly value: number
+    readonly labels: { readonly [name: string]: string | number }
+    readonly metricName?: string
+  }[]
+}
+
 /** Seconds. The low end is the embedded log's commit, the high end the usual delivery timeout and beyond it. */
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
@@ -57,7 +79,8 @@ const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 /** All metrics of one application, in a registry of their own. Those of pipelines and connections that are gone stay. */
 export class Metrics {
   readonly #registry = new Registry()
-  readonly configuration = configurationMetrics(this.#registry)
+  #configuration: ConfigurationMetrics | undefined
+  #workers: WorkerMetrics | undefined
   readonly #pipelines = new Map<string, PipelineMetrics>()
   readonly #connections = new Map<string, ConnectionMetrics>()
   readonly #requests = new Tallies(this.#registry, {
@@ -108,6 +131,16 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry })
+  }
+
+  /** What became of the configuration; there when it is asked for. */
+  get configuration(): ConfigurationMetrics {
+    return (this.#configuration ??= configurationMetrics(this.#registry))
+  }
+
+  /** What the processes do that share the load; there when it is asked for. */
+  get workers(): WorkerMetrics {
+    return (this.#workers ??= workerMetrics(this.#registry))
   }
 
   /** The handles of a pipeline, the same for every call with its id. */
@@ -162,11 +195,13 @@ export class Metrics {
       help: string,
       labelNames: L[],
       read: (gauge: Gauge<L>) => void,
+      aggregator: Aggregator = "sum",
     ): void => {
       const made: Gauge<L> = new Gauge({
         name,
         help,
         labelNames,
+        aggregator,
         registers: [this.#registry],
         collect: () => read(made),
       })
@@ -188,6 +223,7 @@ export class Metrics {
         it.reset()
         for (const [id, ready] of observed.connections()) it.labels(id).set(ready ? 1 : 0)
       },
+      "min",
     )
     gauge(
       "hookline_deduplicator_store_ready",
@@ -197,6 +233,7 @@ export class Metrics {
         it.reset()
         for (const [name, ready] of observed.stores()) it.labels(name).set(ready ? 1 : 0)
       },
+      "min",
     )
     gauge(
       "hookline_deduplicator_waiting_events",
@@ -224,8 +261,13 @@ export class Metrics {
   }
 
   /** The text that Prometheus scrapes, and its content type. */
-  async expose(): Promise<{ text: string; contentType: string }> {
+  async expose(): Promise<Exposition> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType }
+  }
+
+  /** What all metrics say now, to be added up with those of other processes, see summed-metrics.ts. */
+  snapshot(): Promise<MetricsSnapshot> {
+    return this.#registry.getMetricsAsJSON() as unknown as Promise<MetricsSnapshot>
   }
 }
 

@@ -16,6 +16,7 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     connection: none,
     deliveryTimeoutMs: 5000,
     marks: none,
+    workers: 1,
     ...given,
   }
 }

@@ -45,6 +45,10 @@ or a log that another process writes to, 70 for a fault, 74 for a disk that fail
   )
 
 program
+  .command("worker", { hidden: true })
+  .action(async () => (await import("./commands/worker.ts")).worker())
+
+program
   .command("check")
   .description(
     "read the configuration file, say everything that is wrong with it, and exit 0 or 78; nothing is started",

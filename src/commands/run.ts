@@ -2,7 +2,8 @@ import { isatty } from "node:tty"
 import { Application } from "../application.ts"
 import { Verifier } from "../components/verifier.ts"
 import { HooklineError } from "../errors.ts"
-import type { PlannedPipeline } from "../plan.ts"
+import type { Plan, PlannedPipeline } from "../plan.ts"
+import { PlanRunner, type Runner } from "../running.ts"
 import { watchFiles } from "../watch.ts"
 
 /**
@@ -13,7 +14,7 @@ import { watchFiles } from "../watch.ts"
 export async function run(file: string | undefined, { watches }: { watches: boolean }): Promise<void> {
   const hadTerminal = isatty(STDOUT)
   const app = Application.fromFile(file)
-  const { log, listening } = await app.start()
+  const { log, listening } = await app.start(startRunner)
   const open = new Set(app.plan().pipelines.flatMap((it) => (isOpen(it) ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))
   if (first !== undefined) {
@@ -64,6 +65,12 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, (it) => void stop(it))
   process.on("SIGHUP", hungUp)
   log.info("started")
+}
+
+async function startRunner(plan: Plan): Promise<Runner> {
+  if (plan.service.workers === 1) return PlanRunner.start(plan)
+  const { Supervisor } = await import("../workers/supervisor.ts")
+  return Supervisor.start(plan)
 }
 
 const STDOUT = 1

@@ -1,0 +1,11 @@
+import { work } from "../workers/worker.ts"
+
+/** What the supervisor starts; of no use to anybody else. */
+export async function worker(): Promise<void> {
+  if (process.send === undefined) {
+    console.error("hookline worker is started by hookline run, with [service] workers above 1")
+    process.exitCode = 64
+    return
+  }
+  await work()
+}

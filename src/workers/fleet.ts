@@ -1,0 +1,140 @@
+import type { Broker } from "../brokers/broker.ts"
+import { HooklineError } from "../errors.ts"
+import type { Listening } from "../reload.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { MetricsSnapshot } from "../telemetry/metrics.ts"
+import type { Changed, Order, Telling } from "./messages.ts"
+import { Slot } from "./slot.ts"
+import { Bequest } from "./summed-metrics.ts"
+import type { WorkerProcess } from "./worker-process.ts"
+
+export interface FleetOptions {
+  readonly workers: number
+  readonly log: Logger
+  /** The broker of a number; undefined: it is closed. */
+  readonly broker: (number: number) => Broker | undefined
+  /** A worker has ended that was not to. */
+  readonly lost: (worker: number) => void
+}
+
+/** What is known of a worker now; `telling` is undefined when it does not take webhooks, or does not answer. */
+export interface WorkerStatus {
+  readonly worker: number
+  readonly state: Slot["state"]
+  readonly telling: Telling | undefined
+}
+
+/** How long a worker may take to open what a change needs: what it closed before may have to be waited for. */
+const PREPARE_MS = 60_000
+
+/** The workers: starts them, starts those anew that end, and has all of them change together. */
+export class Fleet {
+  readonly #slots: readonly Slot[]
+  readonly #bequest = new Bequest()
+  #order: Order | undefined
+  readonly #stopping = Promise.withResolvers<never>()
+
+  constructor({ workers, log, broker, lost }: FleetOptions) {
+    const owner = {
+      log,
+      workers,
+      order: () => this.#order!,
+      host: { broker, log },
+      passOn: (from: Slot, frame: Buffer) => {
+        for (const slot of this.#slots) if (slot !== from) slot.passOn(frame)
+      },
+      lost: (slot: Slot, last: MetricsSnapshot | undefined) => {
+        this.#bequest.add(last)
+        if (slot.state !== "ended") lost(slot.number)
+      },
+    }
+    this.#slots = Array.from({ length: workers }, (_, index) => new Slot(index + 1, owner))
+    this.#stopping.promise.catch(() => {})
+  }
+
+  /** Starts all. @throws HooklineError why one can't run; none is left then */
+  async start(order: Order): Promise<readonly Listening[]> {
+    this.#order = order
+    try {
+      const [listening] = await Promise.all(this.#slots.map((slot) => slot.start()))
+      return listening!
+    } catch (error) {
+      this.kill()
+      throw error
+    }
+  }
+
+  /**
+   * Has all change to another order, or none.
+   *
+   * @returns what one of them changed, undefined where none is up; `unused` resolves when the events that began before
+   *   have ended in all of them
+   * @throws HooklineError why one can't; `closing`
+   */
+  async change(order: Order): Promise<{ changed: Changed | undefined; unused: Promise<void> }> {
+    const up = this.#slots.filter(({ isUp }) => isUp)
+    const processes = up.map((slot) => slot.process!)
+    await this.#prepare(processes, order)
+    this.#order = order
+    const changes = await Promise.allSettled(
+      processes.map(async (process, at) => {
+        const changed = await process.call("commit")
+        up[at]!.took(order)
+        return changed
+      }),
+    )
+    // one that ended meanwhile begins with the new order; so does one that was being started, or can't go on
+    for (const slot of this.#slots) slot.catchUp()
+    const changed = changes.find((it) => it.status === "fulfilled")?.value
+    return { changed, unused: settled(processes) }
+  }
+
+  /** How all are, by what they say now. */
+  status(): Promise<readonly WorkerStatus[]> {
+    return Promise.all(
+      this.#slots.map(async (slot) => {
+        const telling = await slot.tell()
+        return { worker: slot.number, state: slot.state, telling }
+      }),
+    )
+  }
+
+  /** What all have counted by what they told last, those that are gone too. */
+  counted(): readonly MetricsSnapshot[] {
+    const told = this.#slots.flatMap(({ last }) => (last === undefined ? [] : [last.metrics]))
+    return [this.#bequest.counted, ...told]
+  }
+
+  /** Has all drain and end. */
+  async stop(untilMs: number): Promise<void> {
+    this.#stopping.reject(new HooklineError("closing", "the application is stopping"))
+    await Promise.all(this.#slots.map((slot) => slot.stop(untilMs)))
+  }
+
+  kill(): void {
+    for (const slot of this.#slots) slot.kill()
+  }
+
+  async #prepare(processes: readonly WorkerProcess[], order: Order): Promise<void> {
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(
+      () => late.reject(new HooklineError("internal", "a worker did not prepare the change in time")),
+      PREPARE_MS,
+    )
+    const prepared = processes.map((process) => process.call("prepare", order))
+    try {
+      await Promise.race([Promise.all(prepared), late.promise, this.#stopping.promise])
+    } catch (error) {
+      for (const process of processes) void process.call("abort").catch(() => {})
+      await Promise.race([Promise.allSettled(prepared), late.promise.catch(() => {})])
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Resolves when the events that began before the last change have ended; those of a process that is gone have. */
+async function settled(processes: readonly WorkerProcess[]): Promise<void> {
+  await Promise.allSettled(processes.map((process) => process.call("settle")))
+}

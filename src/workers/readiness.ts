@@ -1,0 +1,67 @@
+import type { Readiness } from "../admin/server.ts"
+import type { State } from "../running.ts"
+import type { WorkerStatus } from "./fleet.ts"
+
+type Problem = readonly [name: string, problem: string | undefined]
+
+/**
+ * Whether events can be taken by all processes together: by the brokers in the supervisor, and by at least one worker. What
+ * any of them has a problem with is told.
+ */
+export function readinessOf({
+  workers,
+  hosted,
+  spools,
+  isDraining,
+}: {
+  readonly workers: readonly WorkerStatus[]
+  /** Of the connections that are open in the supervisor. */
+  readonly hosted: readonly Problem[]
+  readonly spools: Readiness["spools"]
+  readonly isDraining: boolean
+}): Readiness {
+  const hostedIds = new Set(hosted.map(([id]) => id))
+  const own = joined(workers, ({ connections }) => connections).filter(([id]) => !hostedIds.has(id))
+  const isReady = isSound(hosted) && workers.some((it) => takesEvents(it, hostedIds))
+  return {
+    state: isDraining ? "draining" : isReady ? "ready" : "not ready",
+    connections: [...hosted, ...own],
+    stores: joined(workers, ({ stores }) => stores),
+    spools,
+    workers: workers.map((it) => [String(it.worker), problemOf(it)] as const),
+  }
+}
+
+const isSound = (problems: readonly Problem[]): boolean =>
+  problems.every(([, problem]) => problem === undefined)
+
+function takesEvents({ telling }: WorkerStatus, hostedIds: ReadonlySet<string>): boolean {
+  if (telling === undefined) return false
+  const { connections, stores } = telling.state
+  return isSound(connections.filter(([id]) => !hostedIds.has(id))) && isSound(stores)
+}
+
+const STATES = { starting: "starting", waiting: "ended, to be started again", ended: "ended" } as const
+
+function problemOf({ state, telling }: WorkerStatus): string | undefined {
+  if (state !== "up") return STATES[state]
+  return telling === undefined ? "does not answer" : undefined
+}
+
+/** What workers say of each thing: in the words of all of them, or with the numbers of those that say it. */
+function joined(
+  workers: readonly WorkerStatus[],
+  of: (state: State) => readonly Problem[],
+): readonly Problem[] {
+  const told = workers.flatMap(({ worker, telling }) =>
+    telling === undefined ? [] : of(telling.state).map(([name, problem]) => ({ worker, name, problem })),
+  )
+  return [...Map.groupBy(told, ({ name }) => name)].map(([name, all]) => {
+    const problems = new Set(all.map(({ problem }) => problem))
+    if (problems.size === 1) return [name, all[0]!.problem]
+    const texts = all.flatMap(({ worker, problem }) =>
+      problem === undefined ? [] : [`worker ${worker}: ${problem}`],
+    )
+    return [name, texts.join("; ")]
+  })
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test"
+import { Metrics } from "../telemetry/metrics.ts"
+import { Bequest, exposeSum } from "./summed-metrics.ts"
+
+/** A process that answered so many requests, each of whose events took so many milliseconds. */
+async function process(requests: number, ms: number, isReady: boolean) {
+  const metrics = new Metrics()
+  metrics.observe({
+    inFlight: () => ({ requests, bytes: 10 * requests }),
+    connections: () => [["kafka", isReady]],
+    stores: () => [],
+    spools: () => [],
+  })
+  for (let n = 0; n < requests; n++) {
+    metrics.pipeline("p").answered(200)
+    metrics.pipeline("p").acknowledged(ms)
+  }
+  return metrics.snapshot()
+}
+
+const linesOf = async (all: Parameters<typeof exposeSum>[0], name: string): Promise<string[]> =>
+  (await exposeSum(all)).text.split("\n").filter((line) => line.startsWith(name))
+
+test("counters, histograms and what is in flight are added up; a connection is ready where it is in all", async () => {
+  const all = [await process(2, 1, true), await process(3, 100, false)]
+  expect(await linesOf(all, "hookline_http_requests_total")).toEqual([
+    'hookline_http_requests_total{pipeline="p",status="200"} 5',
+  ])
+  const buckets = await linesOf(all, "hookline_acknowledgement_seconds")
+  expect(buckets).toContain('hookline_acknowledgement_seconds_bucket{le="0.001",pipeline="p"} 2')
+  expect(buckets).toContain('hookline_acknowledgement_seconds_bucket{le="+Inf",pipeline="p"} 5')
+  expect(buckets).toContain('hookline_acknowledgement_seconds_count{pipeline="p"} 5')
+  expect(await linesOf(all, "hookline_in_flight")).toEqual([
+    "hookline_in_flight_requests 5",
+    "hookline_in_flight_bytes 50",
+  ])
+  expect(await linesOf(all, "hookline_connection_ready")).toEqual([
+    'hookline_connection_ready{connection="kafka"} 0',
+  ])
+})
+
+test("what processes counted that are gone stays, and what they held does not", async () => {
+  const bequest = new Bequest()
+  bequest.add(await process(2, 1, true))
+  bequest.add(undefined)
+  bequest.add(await process(3, 1, true))
+  const all = [bequest.counted, await process(1, 1, true)]
+  expect(await linesOf(all, "hookline_http_requests_total")).toEqual([
+    'hookline_http_requests_total{pipeline="p",status="200"} 6',
+  ])
+  expect(await linesOf(all, "hookline_in_flight_requests")).toEqual(["hookline_in_flight_requests 1"])
+})

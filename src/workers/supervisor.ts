@@ -1,0 +1,207 @@
+import type { Readiness } from "../admin/server.ts"
+import type { SpoolState } from "../brokers/broker.ts"
+import { changesOf, type Changes } from "../changes.ts"
+import type { OpenConnection } from "../connection.ts"
+import { HooklineError } from "../errors.ts"
+import { holdAdmin } from "../held-admin.ts"
+import { holdConnections } from "../held-connections.ts"
+import { Holdings, type Changeover } from "../holdings.ts"
+import { checkFree } from "../http/listener.ts"
+import type { Plan } from "../plan.ts"
+import { reload, tellListening, type Listening, type Reloadable } from "../reload.ts"
+import type { Runner } from "../running.ts"
+import { steadyMs } from "../steady-clock.ts"
+import { openLog, type Logger, type OpenLog } from "../telemetry/log.ts"
+import { Metrics, type Exposition } from "../telemetry/metrics.ts"
+import { Fleet } from "./fleet.ts"
+import { HostedBrokers, isHosted } from "./hosted.ts"
+import type { Changed, Order } from "./messages.ts"
+import { readinessOf } from "./readiness.ts"
+import { exposeSum } from "./summed-metrics.ts"
+
+/** What the supervisor has open of a plan. */
+interface Generation {
+  readonly plan: Plan
+  readonly connections: ReadonlyMap<string, OpenConnection>
+  readonly listening: readonly Listening[]
+}
+
+/**
+ * Runs plans in several processes that listen on the same ports, the workers. It takes no webhooks itself. What one process
+ * alone can have open is here, and workers publish to it over a pair of sockets: embedded logs, and Kafka connections with a
+ * spool. So is the admin listener, which tells of all workers together.
+ *
+ * A change of plans opens here what is new, then has all workers open theirs, then all of them take over; when anything
+ * fails before, it is closed again everywhere.
+ */
+export class Supervisor implements Runner, Reloadable {
+  readonly log: Logger
+  readonly metrics = new Metrics()
+  readonly #setLevel: OpenLog["setLevel"]
+  readonly #holdings: Holdings
+  readonly #hosted = new HostedBrokers()
+  readonly #fleet: Fleet
+  #generation: Generation | undefined
+  #stopped: Promise<void> | undefined
+  #stopUntilMs: number | undefined
+  #changing: Promise<unknown> = Promise.resolve()
+
+  private constructor({ service }: Plan) {
+    const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
+    this.log = log
+    this.#setLevel = setLevel
+    this.#holdings = new Holdings((name, error) => log.error({ err: error }, `${name} could not be closed`))
+    this.#fleet = new Fleet({
+      workers: service.workers,
+      log,
+      broker: (number) => this.#hosted.find(number),
+      lost: (worker) => this.metrics.workers.lost(worker),
+    })
+  }
+
+  /**
+   * Opens what is not the workers', and starts them.
+   *
+   * @throws HooklineError when a part can't be opened, here or by a worker; all is closed again then
+   */
+  static async start(plan: Plan): Promise<Supervisor> {
+    const supervisor = new Supervisor(plan)
+    await supervisor.#take(plan, async (order) => {
+      const listening = await supervisor.#fleet.start(order)
+      tellListening(supervisor.log, [], listening)
+      return { listening, unused: Promise.resolve() }
+    })
+    supervisor.metrics.configuration.started()
+    supervisor.metrics.observe({
+      inFlight: () => ({ requests: 0, bytes: 0 }),
+      connections: () => supervisor.#problems().map(([id, problem]) => [id, problem === undefined] as const),
+      stores: () => [],
+      spools: () => supervisor.#spools(),
+    })
+    return supervisor
+  }
+
+  get plan(): Plan {
+    return this.#generation!.plan
+  }
+
+  get listening(): readonly Listening[] {
+    return this.#generation!.listening
+  }
+
+  reload(read: () => Plan): Promise<Changes> {
+    const reloading = reload(this, read)
+    this.#changing = reloading.catch(() => {})
+    return reloading
+  }
+
+  async change(read: () => Plan): Promise<Changes> {
+    await this.#holdings.settled()
+    if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
+    const before = this.#generation!
+    let changed: Changed | undefined
+    await this.#take(read(), async (order) => {
+      const { changed: told, unused } = await this.#fleet.change(order)
+      changed = told
+      return { listening: told?.listening ?? before.listening, unused }
+    })
+    const own = changesOf(bare(before), bare(this.#generation!))
+    return { ...(changed?.changes ?? own), service: own.service, admin: own.admin }
+  }
+
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
+    const { drain_timeout: drainTimeoutMs } = this.plan.service
+    this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
+    this.#stopUntilMs = steadyMs() + drainTimeoutMs
+    // whoever ends this process before has no time to let workers drain
+    process.once("exit", () => this.#fleet.kill())
+    await this.#fleet.stop(this.#stopUntilMs + GRACE_MS)
+    await this.#changing
+    await this.#holdings.close()
+    this.log.info("stopped")
+  }
+
+  async #take(
+    plan: Plan,
+    takeOver: (order: Order) => Promise<{ listening: readonly Listening[]; unused: Promise<void> }>,
+  ): Promise<void> {
+    const changeover = this.#holdings.begin()
+    try {
+      const connections = this.#holdConnections(plan, changeover)
+      const status = { readiness: () => this.#readiness(), metrics: () => this.#expose() }
+      const adopt = holdAdmin(plan, changeover, status, this.log)
+      this.#checkPorts(plan)
+      const { listening, unused } = await takeOver({
+        seed: plan.seed!,
+        hosted: this.#hosted.number(connections),
+      })
+      // from here on nothing fails
+      changeover.commit(unused)
+      void unused.then(() => this.#hosted.keep(this.#generation!.connections))
+      for (const [id, open] of connections) open.adjust(plan.connections.get(id)!)
+      this.#setLevel(plan.service.log_level)
+      this.#generation = { plan, connections, listening }
+      adopt()
+    } catch (error) {
+      await changeover.abort()
+      throw error
+    }
+  }
+
+  #holdConnections(plan: Plan, changeover: Changeover): ReadonlyMap<string, OpenConnection> {
+    const { drain_timeout: drainTimeoutMs } = plan.service
+    const deps = {
+      log: this.log,
+      metrics: this.metrics,
+      untilMs: () => this.#stopUntilMs ?? steadyMs() + drainTimeoutMs,
+    }
+    return holdConnections(plan, changeover, deps, (_, connection) => isHosted(connection))
+  }
+
+  /** Workers share their ports with whoever else does: that nobody does is seen here, once. */
+  #checkPorts({ pipelines }: Plan): void {
+    const placesOf = (of: Plan["pipelines"]) =>
+      of.map(({ source }) => source.values as { host: string; port: number })
+    const known = new Set(placesOf(this.#generation?.plan.pipelines ?? []).map(({ port }) => port))
+    for (const place of placesOf(pipelines)) if (!known.has(place.port)) checkFree(place)
+  }
+
+  async #readiness(): Promise<Readiness> {
+    const workers = await this.#fleet.status()
+    const hosted = this.#problems()
+    return readinessOf({ workers, hosted, spools: this.#spools(), isDraining: this.#stopped !== undefined })
+  }
+
+  async #expose(): Promise<Exposition> {
+    const workers = await this.#fleet.status()
+    this.metrics.workers.told(
+      workers.map(({ worker, state, telling }) => {
+        return { worker, isUp: state === "up", metrics: telling?.metrics }
+      }),
+    )
+    return exposeSum([await this.metrics.snapshot(), ...this.#fleet.counted()])
+  }
+
+  #problems(): (readonly [string, string | undefined])[] {
+    return [...(this.#generation?.connections ?? [])].map(([id, { broker }]) => {
+      const ready = broker.ready()
+      return [id, ready === true ? undefined : ready] as const
+    })
+  }
+
+  #spools(): (readonly [string, SpoolState])[] {
+    return [...(this.#generation?.connections ?? [])].flatMap(([id, { broker }]) =>
+      broker.spool === undefined ? [] : [[id, broker.spool()] as const],
+    )
+  }
+}
+
+/** Beyond its drain_timeout, until a worker that does not end is killed. */
+const GRACE_MS = 5000
+
+/** What pipelines and connections changed, the workers tell. */
+const bare = ({ plan }: Generation) => ({ plan, connections: new Map(), pipelines: new Map() })

@@ -67,14 +67,18 @@ export class Fleet {
   /**
    * Has all change to another order, or none.
    *
+   * @param decide called when all can, before any does; when it throws, none does
    * @returns what one of them changed, undefined where none is up; `unused` resolves when the events that began before
    *   have ended in all of them
    * @throws HooklineError why one can't; `closing`
    */
-  async change(order: Order): Promise<{ changed: Changed | undefined; unused: Promise<void> }> {
+  async change(
+    order: Order,
+    decide: () => void,
+  ): Promise<{ changed: Changed | undefined; unused: Promise<void> }> {
     const up = this.#slots.filter(({ isUp }) => isUp)
     const processes = up.map((slot) => slot.process!)
-    await this.#prepare(processes, order)
+    await this.#prepare(processes, order, decide)
     this.#order = order
     const changes = await Promise.allSettled(
       processes.map(async (process, at) => {
@@ -115,7 +119,7 @@ export class Fleet {
     for (const slot of this.#slots) slot.kill()
   }
 
-  async #prepare(processes: readonly WorkerProcess[], order: Order): Promise<void> {
+  async #prepare(processes: readonly WorkerProcess[], order: Order, decide: () => void): Promise<void> {
     const late = Promise.withResolvers<never>()
     const timer = setTimeout(
       () => late.reject(new HooklineError("internal", "a worker did not prepare the change in time")),
@@ -124,6 +128,7 @@ export class Fleet {
     const prepared = processes.map((process) => process.call("prepare", order))
     try {
       await Promise.race([Promise.all(prepared), late.promise, this.#stopping.promise])
+      decide()
     } catch (error) {
       for (const process of processes) void process.call("abort").catch(() => {})
       await Promise.race([Promise.allSettled(prepared), late.promise.catch(() => {})])

@@ -1,6 +1,6 @@
 import type { Broker } from "../brokers/broker.ts"
 import type { Connection } from "../config/connection.ts"
-import type { OpenConnection } from "../connection.ts"
+import type { OpenConnection } from "../open-connection.ts"
 
 /** Whether one process alone can have a connection open, for the file that it writes. */
 export const isHosted = (connection: Connection): boolean =>

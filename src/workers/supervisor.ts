@@ -1,12 +1,12 @@
 import type { Readiness } from "../admin/server.ts"
 import type { SpoolState } from "../brokers/broker.ts"
 import { changesOf, type Changes } from "../changes.ts"
-import type { OpenConnection } from "../connection.ts"
 import { HooklineError } from "../errors.ts"
 import { holdAdmin } from "../held-admin.ts"
 import { holdConnections } from "../held-connections.ts"
-import { Holdings, type Changeover } from "../holdings.ts"
+import { Holdings } from "../holdings.ts"
 import { checkFree } from "../http/listener.ts"
+import { checkSpools, retireSpools, type OpenConnection } from "../open-connection.ts"
 import type { Plan } from "../plan.ts"
 import { reload, tellListening, type Listening, type Reloadable } from "../reload.ts"
 import type { Runner } from "../running.ts"
@@ -43,7 +43,6 @@ export class Supervisor implements Runner, Reloadable {
   readonly #fleet: Fleet
   #generation: Generation | undefined
   #stopped: Promise<void> | undefined
-  #stopUntilMs: number | undefined
   #changing: Promise<unknown> = Promise.resolve()
 
   private constructor({ service }: Plan) {
@@ -66,8 +65,9 @@ export class Supervisor implements Runner, Reloadable {
    */
   static async start(plan: Plan): Promise<Supervisor> {
     const supervisor = new Supervisor(plan)
-    await supervisor.#take(plan, async (order) => {
+    await supervisor.#take(plan, async (order, decide) => {
       const listening = await supervisor.#fleet.start(order)
+      decide()
       tellListening(supervisor.log, [], listening)
       return { listening, unused: Promise.resolve() }
     })
@@ -100,8 +100,8 @@ export class Supervisor implements Runner, Reloadable {
     if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
     const before = this.#generation!
     let changed: Changed | undefined
-    await this.#take(read(), async (order) => {
-      const { changed: told, unused } = await this.#fleet.change(order)
+    await this.#take(read(), async (order, decide) => {
+      const { changed: told, unused } = await this.#fleet.change(order, decide)
       changed = told
       return { listening: told?.listening ?? before.listening, unused }
     })
@@ -116,35 +116,43 @@ export class Supervisor implements Runner, Reloadable {
   async #stop(): Promise<void> {
     const { drain_timeout: drainTimeoutMs } = this.plan.service
     this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
-    this.#stopUntilMs = steadyMs() + drainTimeoutMs
+    const untilMs = steadyMs() + drainTimeoutMs
     // whoever ends this process before has no time to let workers drain
     process.once("exit", () => this.#fleet.kill())
-    await this.#fleet.stop(this.#stopUntilMs + GRACE_MS)
+    await this.#fleet.stop(untilMs + GRACE_MS)
     await this.#changing
-    await this.#holdings.close()
+    await this.#holdings.close(untilMs)
     this.log.info("stopped")
   }
 
+  /** @param takeOver calls `decide`, which may throw, when all workers can take over, and before they do */
   async #take(
     plan: Plan,
-    takeOver: (order: Order) => Promise<{ listening: readonly Listening[]; unused: Promise<void> }>,
+    takeOver: (
+      order: Order,
+      decide: () => void,
+    ) => Promise<{ listening: readonly Listening[]; unused: Promise<void> }>,
   ): Promise<void> {
     const changeover = this.#holdings.begin()
+    const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
     try {
-      const connections = this.#holdConnections(plan, changeover)
+      checkSpools(before, plan.connections)
+      const connections = holdConnections(plan, changeover, this, (_, it) => isHosted(it))
       const status = { readiness: () => this.#readiness(), metrics: () => this.#expose() }
       const adopt = holdAdmin(plan, changeover, status, this.log)
       this.#checkPorts(plan)
-      const { listening, unused } = await takeOver({
-        seed: plan.seed!,
-        hosted: this.#hosted.number(connections),
+      const order = { seed: plan.seed!, hosted: this.#hosted.number(connections) }
+      const { listening, unused } = await takeOver(order, () => {
+        // events have come meanwhile
+        checkSpools(before, plan.connections)
+        // from here on nothing fails
+        retireSpools(before, connections)
+        for (const { take } of connections.values()) take()
       })
-      // from here on nothing fails
-      changeover.commit(unused)
-      void unused.then(() => this.#hosted.keep(this.#generation!.connections))
-      for (const [id, open] of connections) open.adjust(plan.connections.get(id)!)
+      changeover.commit(unused, plan.service.drain_timeout)
       this.#setLevel(plan.service.log_level)
-      this.#generation = { plan, connections, listening }
+      const generation = (this.#generation = { plan, connections, listening })
+      void unused.then(() => this.#forget(generation))
       adopt()
     } catch (error) {
       await changeover.abort()
@@ -152,14 +160,9 @@ export class Supervisor implements Runner, Reloadable {
     }
   }
 
-  #holdConnections(plan: Plan, changeover: Changeover): ReadonlyMap<string, OpenConnection> {
-    const { drain_timeout: drainTimeoutMs } = plan.service
-    const deps = {
-      log: this.log,
-      metrics: this.metrics,
-      untilMs: () => this.#stopUntilMs ?? steadyMs() + drainTimeoutMs,
-    }
-    return holdConnections(plan, changeover, deps, (_, connection) => isHosted(connection))
+  /** Forgets the brokers that no event uses any more, unless another change has begun to use its own. */
+  #forget(generation: Generation): void {
+    if (this.#generation === generation) this.#hosted.keep(generation.connections)
   }
 
   /** Workers share their ports with whoever else does: that nobody does is seen here, once. */

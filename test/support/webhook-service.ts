@@ -15,6 +15,8 @@ export interface ServiceSettings {
   readonly deliveryTimeoutMs: number
   /** 0, unless given: any. */
   readonly port?: number
+  /** 1, unless given; several need a port. */
+  readonly workers?: number
   readonly env?: { readonly [name: string]: string }
 }
 
@@ -26,7 +28,7 @@ export function startService(settings: ServiceSettings): Promise<RunningHookline
 
 /** The configuration that `startService` starts with. */
 export function configurationOf(settings: ServiceSettings): string {
-  const { connection, topic, deliveryTimeoutMs, port = 0 } = settings
+  const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1 } = settings
   return `[connection:broker]
 ${connection}
 delivery_timeout = ${deliveryTimeoutMs}ms
@@ -36,6 +38,8 @@ port = ${port}
 [pipeline:webhooks:BrokerSink]
 topic = ${topic}
 key = json:/k
+[service]
+workers = ${workers}
 [admin]
 listen = 127.0.0.1:0`
 }

@@ -1,10 +1,10 @@
 import type { Broker } from "../brokers/broker.ts"
-import type { Connection } from "../config/connection.ts"
 import type { OpenConnection } from "../open-connection.ts"
+import type { Plan } from "../plan.ts"
 
-/** Whether one process alone can have a connection open, for the file that it writes. */
-export const isHosted = (connection: Connection): boolean =>
-  connection.kind === "embedded" || connection.values.spool !== "off"
+/** The connections that one process alone can have open, for the files that they write. */
+export const hostedOf = ({ connections }: Pick<Plan, "connections">): Plan["connections"] =>
+  new Map([...connections].filter(([, it]) => it.kind === "embedded" || it.values.spool !== "off"))
 
 /** The brokers that are open in the supervisor, by the numbers that workers know them by. */
 export class HostedBrokers {

@@ -9,6 +9,7 @@ async function process(requests: number, ms: number, isReady: boolean) {
     inFlight: () => ({ requests, bytes: 10 * requests }),
     connections: () => [["kafka", isReady]],
     stores: () => [],
+    waiting: () => [],
     spools: () => [],
   })
   for (let n = 0; n < requests; n++) {

@@ -6,7 +6,7 @@ import { holdAdmin } from "../held-admin.ts"
 import { holdConnections } from "../held-connections.ts"
 import { Holdings } from "../holdings.ts"
 import { checkFree } from "../http/listener.ts"
-import { checkSpools, retireSpools, type OpenConnection } from "../open-connection.ts"
+import type { OpenConnection } from "../open-connection.ts"
 import type { Plan } from "../plan.ts"
 import { reload, tellListening, type Listening, type Reloadable } from "../reload.ts"
 import type { Runner } from "../running.ts"
@@ -14,7 +14,7 @@ import { steadyMs } from "../steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "../telemetry/log.ts"
 import { Metrics, type Exposition } from "../telemetry/metrics.ts"
 import { Fleet } from "./fleet.ts"
-import { HostedBrokers, isHosted } from "./hosted.ts"
+import { HostedBrokers, hostedOf } from "./hosted.ts"
 import type { Changed, Order } from "./messages.ts"
 import { readinessOf } from "./readiness.ts"
 import { exposeSum } from "./summed-metrics.ts"
@@ -76,6 +76,7 @@ export class Supervisor implements Runner, Reloadable {
       inFlight: () => ({ requests: 0, bytes: 0 }),
       connections: () => supervisor.#problems().map(([id, problem]) => [id, problem === undefined] as const),
       stores: () => [],
+      waiting: () => [],
       spools: () => supervisor.#spools(),
     })
     return supervisor
@@ -136,18 +137,17 @@ export class Supervisor implements Runner, Reloadable {
     const changeover = this.#holdings.begin()
     const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
     try {
-      checkSpools(before, plan.connections)
-      const connections = holdConnections(plan, changeover, this, (_, it) => isHosted(it))
+      const held = holdConnections(before, { connections: hostedOf(plan) }, changeover, this)
+      const { open: connections } = held
       const status = { readiness: () => this.#readiness(), metrics: () => this.#expose() }
       const adopt = holdAdmin(plan, changeover, status, this.log)
       this.#checkPorts(plan)
       const order = { seed: plan.seed!, hosted: this.#hosted.number(connections) }
       const { listening, unused } = await takeOver(order, () => {
         // events have come meanwhile
-        checkSpools(before, plan.connections)
+        held.check()
         // from here on nothing fails
-        retireSpools(before, connections)
-        for (const { take } of connections.values()) take()
+        held.commit()
       })
       changeover.commit(unused, plan.service.drain_timeout)
       this.#setLevel(plan.service.log_level)

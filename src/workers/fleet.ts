@@ -2,9 +2,11 @@ import type { Broker } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import type { Listening } from "../reload.ts"
 import type { Logger } from "../telemetry/log.ts"
+import type { State } from "../running.ts"
 import type { MetricsSnapshot } from "../telemetry/metrics.ts"
-import type { Changed, Order, Telling } from "./messages.ts"
-import { Slot } from "./slot.ts"
+import type { ToldWorker } from "../telemetry/worker-metrics.ts"
+import type { Changed, Order } from "./messages.ts"
+import { Slot, type SlotState } from "./slot.ts"
 import { Bequest } from "./summed-metrics.ts"
 import type { WorkerProcess } from "./worker-process.ts"
 
@@ -17,11 +19,12 @@ export interface FleetOptions {
   readonly lost: (worker: number) => void
 }
 
-/** What is known of a worker now; `telling` is undefined when it does not take webhooks, or does not answer. */
+/** How a worker is. */
 export interface WorkerStatus {
   readonly worker: number
-  readonly state: Slot["state"]
-  readonly telling: Telling | undefined
+  readonly slot: SlotState
+  /** Undefined when it does not take webhooks, or does not answer. */
+  readonly state: State | undefined
 }
 
 /** How long a worker may take to open what a change needs: what it closed before may have to be waited for. */
@@ -97,16 +100,21 @@ export class Fleet {
   status(): Promise<readonly WorkerStatus[]> {
     return Promise.all(
       this.#slots.map(async (slot) => {
-        const telling = await slot.tell()
-        return { worker: slot.number, state: slot.state, telling }
+        const state = await slot.ask((it) => it.call("state"))
+        return { worker: slot.number, slot: slot.state, state }
       }),
     )
   }
 
-  /** What all have counted by what they told last, those that are gone too. */
-  counted(): readonly MetricsSnapshot[] {
-    const told = this.#slots.flatMap(({ last }) => (last === undefined ? [] : [last.metrics]))
-    return [this.#bequest.counted, ...told]
+  /** What each has counted; one that does not answer, by what it told last. */
+  async count(): Promise<readonly ToldWorker[]> {
+    await Promise.all(this.#slots.map((slot) => slot.count()))
+    return this.#slots.map(({ number, isUp, counted }) => ({ worker: number, isUp, metrics: counted }))
+  }
+
+  /** What those have counted that are gone. */
+  get bequeathed(): MetricsSnapshot {
+    return this.#bequest.counted
   }
 
   /** Has all drain and end. */

@@ -24,7 +24,8 @@ export interface Calls {
   abort(): void
   /** Answers when all events that began before the last change have ended. */
   settle(): void
-  tell(): Telling
+  state(): State
+  metrics(): MetricsSnapshot
   /** Drains and ends. */
   stop(): void
 }
@@ -32,12 +33,6 @@ export interface Calls {
 export interface Changed {
   readonly changes: Changes
   readonly listening: Listening[]
-}
-
-/** How a worker is. */
-export interface Telling {
-  readonly state: State
-  readonly metrics: MetricsSnapshot
 }
 
 export type CallName = keyof Calls

@@ -35,17 +35,17 @@ export function readinessOf({
 const isSound = (problems: readonly Problem[]): boolean =>
   problems.every(([, problem]) => problem === undefined)
 
-function takesEvents({ telling }: WorkerStatus, hostedIds: ReadonlySet<string>): boolean {
-  if (telling === undefined) return false
-  const { connections, stores } = telling.state
+function takesEvents({ state }: WorkerStatus, hostedIds: ReadonlySet<string>): boolean {
+  if (state === undefined) return false
+  const { connections, stores } = state
   return isSound(connections.filter(([id]) => !hostedIds.has(id))) && isSound(stores)
 }
 
 const STATES = { starting: "starting", waiting: "ended, to be started again", ended: "ended" } as const
 
-function problemOf({ state, telling }: WorkerStatus): string | undefined {
-  if (state !== "up") return STATES[state]
-  return telling === undefined ? "does not answer" : undefined
+function problemOf({ slot, state }: WorkerStatus): string | undefined {
+  if (slot !== "up") return STATES[slot]
+  return state === undefined ? "does not answer" : undefined
 }
 
 /** What workers say of each thing: in the words of all of them, or with the numbers of those that say it. */
@@ -53,8 +53,8 @@ function joined(
   workers: readonly WorkerStatus[],
   of: (state: State) => readonly Problem[],
 ): readonly Problem[] {
-  const told = workers.flatMap(({ worker, telling }) =>
-    telling === undefined ? [] : of(telling.state).map(([name, problem]) => ({ worker, name, problem })),
+  const told = workers.flatMap(({ worker, state }) =>
+    state === undefined ? [] : of(state).map(([name, problem]) => ({ worker, name, problem })),
   )
   return [...Map.groupBy(told, ({ name }) => name)].map(([name, all]) => {
     const problems = new Set(all.map(({ problem }) => problem))

@@ -5,7 +5,7 @@ import type { MetricsSnapshot } from "../telemetry/metrics.ts"
 import type { Listening } from "../reload.ts"
 import { BackOff } from "./back-off.ts"
 import type { Host } from "./hosting.ts"
-import type { Order, Telling } from "./messages.ts"
+import type { Order } from "./messages.ts"
 import { WorkerProcess } from "./worker-process.ts"
 
 /*
@@ -16,7 +16,7 @@ import { WorkerProcess } from "./worker-process.ts"
  *   waiting   its process has ended, and is started anew when the back-off is over: at once at first
  *   ended     it is not to be started any more
  */
-type State = "starting" | "up" | "waiting" | "ended"
+export type SlotState = "starting" | "up" | "waiting" | "ended"
 
 export interface SlotOwner {
   readonly log: Logger
@@ -38,12 +38,12 @@ export class Slot {
   readonly number: number
   readonly #owner: SlotOwner
   readonly #backOff = new BackOff()
-  #state: State = "waiting"
+  #state: SlotState = "waiting"
   #process: WorkerProcess | undefined
   /** What the process runs. */
   #order: Order | undefined
   #restart: Timer | undefined
-  #last: Telling | undefined
+  #counted: MetricsSnapshot | undefined
 
   constructor(number: number, owner: SlotOwner) {
     this.number = number
@@ -59,13 +59,13 @@ export class Slot {
     return this.#state === "up" ? this.#process : undefined
   }
 
-  get state(): State {
+  get state(): SlotState {
     return this.#state
   }
 
-  /** What the last that told was. */
-  get last(): Telling | undefined {
-    return this.#last
+  /** What its process has counted, as far as it told. */
+  get counted(): MetricsSnapshot | undefined {
+    return this.#counted
   }
 
   /** Starts the first process. @throws HooklineError why it can't run; it is not tried again then */
@@ -73,16 +73,22 @@ export class Slot {
     return this.#begin()
   }
 
-  /** What the worker says of itself; undefined: it is not up, or does not answer in time. */
-  async tell(): Promise<Telling | undefined> {
+  /** What the worker answers; undefined: it is not up, or does not answer in time. */
+  async ask<T>(question: (process: WorkerProcess) => Promise<T>): Promise<T | undefined> {
     const { process } = this
     if (process === undefined) return undefined
     const late = Promise.withResolvers<undefined>()
     const timer = setTimeout(late.resolve, TELL_MS, undefined)
-    const told = await Promise.race([process.call("tell").catch(() => undefined), late.promise])
+    const answer = await Promise.race([question(process).catch(() => undefined), late.promise])
     clearTimeout(timer)
-    if (told !== undefined && this.process === process) this.#last = told
-    return told
+    return answer
+  }
+
+  /** Has it tell what its process has counted. */
+  async count(): Promise<void> {
+    const { process } = this
+    const told = await this.ask((it) => it.call("metrics"))
+    if (told !== undefined && this.process === process) this.#counted = told
   }
 
   /** What it runs by now. */
@@ -142,7 +148,7 @@ export class Slot {
     this.#order = order
     try {
       const listening = await process.call("start", { ...order, worker: this.number, workers })
-      if ((this.#state as State) === "ended")
+      if ((this.#state as SlotState) === "ended")
         throw new HooklineError("closing", "the application is stopping")
       this.#state = "up"
       void process.exited.then((ending) => this.#lost(process, ending, startedMs))
@@ -156,8 +162,8 @@ export class Slot {
   }
 
   #lost(process: WorkerProcess, ending: string, startedMs: number): void {
-    const last = this.#last?.metrics
-    this.#last = undefined
+    const last = this.#counted
+    this.#counted = undefined
     this.#owner.lost(this, last)
     if (this.#state === "ended") return
     const waitMs = this.#backOff.ended(steadyMs() - startedMs)
@@ -181,7 +187,7 @@ export class Slot {
       // what it is to run may have changed meanwhile
       if (this.#order !== order()) this.#process!.kill()
     } catch (error) {
-      if ((this.#state as State) === "ended") return
+      if ((this.#state as SlotState) === "ended") return
       const waitMs = this.#backOff.ended(steadyMs() - startedMs)
       const line = { worker: this.number, restart_in_ms: waitMs }
       log.error(line, `a worker could not be started: ${(error as Error).message}`)

@@ -180,13 +180,11 @@ export class Supervisor implements Runner, Reloadable {
   }
 
   async #expose(): Promise<Exposition> {
-    const workers = await this.#fleet.status()
-    this.metrics.workers.told(
-      workers.map(({ worker, state, telling }) => {
-        return { worker, isUp: state === "up", metrics: telling?.metrics }
-      }),
-    )
-    return exposeSum([await this.metrics.snapshot(), ...this.#fleet.counted()])
+    const workers = await this.#fleet.count()
+    this.metrics.workers.told(workers)
+    const own = await this.metrics.snapshot()
+    const told = workers.map(({ metrics }) => metrics ?? [])
+    return exposeSum([own, this.#fleet.bequeathed, ...told])
   }
 
   #problems(): (readonly [string, string | undefined])[] {

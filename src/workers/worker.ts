@@ -1,18 +1,11 @@
 import { Application } from "../application.ts"
 import { HooklineError } from "../errors.ts"
 import type { Plan } from "../plan.ts"
-import { PlanRunner, type Listening } from "../running.ts"
+import { PlanRunner, type Listening, type State } from "../running.ts"
+import type { MetricsSnapshot } from "../telemetry/metrics.ts"
 import { Channel } from "./channel.ts"
 import type { Membership } from "./membership.ts"
-import {
-  problemOf,
-  type Calls,
-  type Changed,
-  type Order,
-  type Question,
-  type Reply,
-  type Telling,
-} from "./messages.ts"
+import { problemOf, type Calls, type Changed, type Order, type Question, type Reply } from "./messages.ts"
 import { WORKER_FD } from "./worker-process.ts"
 
 /** Beyond its drain_timeout, for a worker whose supervisor has ended. */
@@ -114,8 +107,12 @@ class Worker implements Answers {
     return this.#unused
   }
 
-  async tell(): Promise<Telling> {
-    return { state: this.#runner!.state(), metrics: await this.#runner!.metrics.snapshot() }
+  state(): State {
+    return this.#runner!.state()
+  }
+
+  metrics(): Promise<MetricsSnapshot> {
+    return this.#runner!.metrics.snapshot()
   }
 
   async stop(): Promise<void> {

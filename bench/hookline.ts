@@ -12,13 +12,15 @@ interface Variant {
   readonly hmac?: boolean
   /** How many pipelines, each with a path of its own that gets its share of the load; 1 unless given. */
   readonly pipelines?: number
+  /** 1 unless given. */
+  readonly workers?: number
 }
 
 /**
  * Hookline as its users run it: a configuration file, `hookline run`, every limit and log at its default, the admin
  * listener with its metrics on.
  */
-export function hookline({ name, title, log, hmac = false, pipelines = 1 }: Variant): Target {
+export function hookline({ name, title, log, hmac = false, pipelines = 1, workers = 1 }: Variant): Target {
   const secret = hmac ? SECRET : undefined
   return {
     name,
@@ -43,7 +45,8 @@ export function hookline({ name, title, log, hmac = false, pipelines = 1 }: Vari
       const file = join(folder, "pipelines.conf")
       await Bun.write(
         file,
-        `[connection:bench]\n${connection}\n${sections.join("")}[admin]\nlisten = 127.0.0.1:${adminPort}\n`,
+        `[connection:bench]\n${connection}\n${sections.join("")}[service]\nworkers = ${workers}\n` +
+          `[admin]\nlisten = 127.0.0.1:${adminPort}\n`,
       )
       const remove = (): void => rmSync(folder, { recursive: true, force: true })
       try {

@@ -1,5 +1,6 @@
 import { ListOffsetTimestamps } from "@platformatic/kafka"
 import { canStartKafka, createTopic, freshTopic, openAdmin, startKafka } from "../test/support/kafka.ts"
+import { openDelay } from "./delay.ts"
 import type { Topic } from "./target.ts"
 
 /** The Kafka that targets publish to. */
@@ -17,32 +18,44 @@ export interface Turn extends Topic, AsyncDisposable {
 
 const PARTITIONS = 6
 
+/** The listener that targets reach through a delay. */
+const AFAR = "AFAR"
+
 /**
  * Starts a broker, or says that there can be none. Away from its turns it takes nothing from targets that don't need it.
  *
+ * @param delayMs for how long a byte is on its way to it, and on its way back, as from another building
  * @returns undefined where no Kafka can be started
  */
-export async function openBenchKafka(): Promise<BenchKafka | undefined> {
+export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka | undefined> {
   if (!(await canStartKafka())) return undefined
+  const delay = delayMs === 0 ? undefined : await openDelay(delayMs)
   const kafka = await startKafka({
+    ...(delay === undefined
+      ? {}
+      : { listeners: { [AFAR]: "PLAINTEXT" }, advertised: { [AFAR]: delay.address } }),
     properties: {
       // What was measured goes soon, or the disk of a long run fills.
       "log.segment.delete.delay.ms": "1000",
       "log.retention.check.interval.ms": "5000",
     },
   })
+  if (delay !== undefined) delay.lead(kafka.listener(AFAR)[0]!)
   const [node] = kafka.nodes
   node!.pause()
   return {
     pid: node!.pid,
-    stop: kafka.stop,
+    async stop() {
+      await kafka.stop()
+      await delay?.stop()
+    },
     async turn() {
       node!.resume()
       const topic = freshTopic("bench")
       const configs = { "retention.bytes": `${512 * 1024 ** 2}`, "segment.bytes": `${128 * 1024 ** 2}` }
       await createTopic(kafka, topic, { partitions: PARTITIONS, configs })
       return {
-        bootstrapServers: kafka.bootstrapServers,
+        bootstrapServers: delay === undefined ? kafka.bootstrapServers : [delay.address],
         topic,
         records: () => withAdmin(kafka, (admin) => endOffsets(admin, topic)),
         async [Symbol.asyncDispose]() {

@@ -1,13 +1,20 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
-import { compare } from "../support/findings.ts"
-import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { compare, firstsOf } from "../support/findings.ts"
+import { reload, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { freePort } from "../support/http-server.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
-import { eventsInKafka, eventsInLog, onKafka, serving, startService } from "../support/webhook-service.ts"
+import {
+  configurationOf,
+  eventsInKafka,
+  eventsInLog,
+  onKafka,
+  serving,
+  startService,
+} from "../support/webhook-service.ts"
 import { childrenOf, gone, metricOf, sum } from "../support/worker-processes.ts"
 
 const root = temporaryFolder()
@@ -179,6 +186,36 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       expect(findings.unanswered).toBeLessThan(40)
     }, 60_000)
   }
+
+  test("a reload that leads the one spool to another Kafka, under load: all is there, in order", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic, { partitions: 3 })
+    using folder = temporaryFolder()
+    const settings = {
+      folder: folder.path,
+      topic,
+      deliveryTimeoutMs: TIMEOUT_MS,
+      port: await freePort(),
+      workers: 2,
+    }
+    const spool = "spool = spool.sqlite"
+    const nobody = `bootstrap_servers = 127.0.0.1:${await freePort()}\n${spool}`
+    const running = await startService({ ...settings, connection: nobody })
+    const senders = new NumberedSenders(serving(running), { keyless: 8 })
+    try {
+      await senders.many(500)
+      const there = configurationOf({ ...settings, connection: `${onKafka(kafka!)}\n${spool}` })
+      expect(await reload(running, folder.path, there)).toBe("reloaded")
+      expect(running.log.at(-1)).toMatchObject({ connections_changed: ["broker"] })
+      await running.logged(({ msg }) => msg.includes("events go to the broker again"))
+      await senders.many(300)
+    } finally {
+      await senders.stop()
+      expect(await running.stop()).toBe(0)
+    }
+    const findings = compare(senders.posted, firstsOf(await eventsInKafka(kafka!, topic)))
+    expect(findings).toMatchObject({ lost: 0, disordered: 0, unanswered: 0, found: findings.sent })
+  }, 60_000)
 
   test("what Kafka does not take is in the one spool, and told once", async () => {
     using folder = temporaryFolder()

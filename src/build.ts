@@ -114,8 +114,8 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
       metrics: metrics.pipeline(id),
       connection,
       deliveryTimeoutMs: deliveryTimeoutOf(destination),
-      marks: (store) => {
-        const location = locate(store, homeOf(pipeline, destination, plan))
+      marks: (store, ca) => {
+        const location = locate(store, homeOf(pipeline, destination, plan), ca)
         const marks = changeover.hold(wantedMarks(location, log))
         stores.set(nameOf(location), marks)
         return marks

@@ -29,8 +29,8 @@ export interface ComponentContext {
   }
   /** How long the pipeline's events may take from the arrival of their bodies to the acknowledgement. */
   readonly deliveryTimeoutMs: number
-  /** The keys that the store of a text of this form knows, see dedupe/location.ts. */
-  readonly marks: (store: string) => Marks
+  /** The keys that the store of a text of this form knows, see dedupe/location.ts; `ca` as there. */
+  readonly marks: (store: string, ca?: string) => Marks
   /** How many processes share the load, each with a component of its own. */
   readonly workers: number
   /** The same component in the other processes; undefined: there are none. */

@@ -1,8 +1,10 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
+import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { custom, duration, text } from "../config/options.ts"
+import { parseCertificate } from "../config/certificate.ts"
+import { custom, duration, file, text } from "../config/options.ts"
 import { guard, notA } from "../config/option.ts"
-import { isFolder, isShared, isStore, STORE_FORM } from "../dedupe/location.ts"
+import { isFolder, isShared, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
 import type { Claim } from "../dedupe/mark-store.ts"
 import type { Marks } from "../dedupe/marks.ts"
 import { HooklineError } from "../errors.ts"
@@ -44,15 +46,33 @@ export const Deduplicator = defineComponent({
       },
       guard(STORE_FORM, (value) => typeof value === "string" && isStore(value)),
     ),
+    store_ca: file({
+      optional: true,
+      doc: "PEM file with the CAs that the certificate of a `rediss://` store is checked against, instead of the public ones.",
+    }),
   },
   alone: ({ store }) =>
     store === undefined || isShared(store) ? undefined : { key: "store", advice: "name a redis:// store" },
-  create({ key, window, store }, context) {
+  check({ values: { store }, isGiven, wrong }) {
+    if (isGiven("store_ca") && store !== undefined && !isTls(store))
+      wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")
+  },
+  create({ key, window, store, store_ca: ca }, context) {
     const keyOf = parseDedupeKey(key, context.pipeline)
     if (keyOf === undefined) throw new HooklineError("config", `${key} is not ${DEDUPE_KEY_FORM}`)
-    return deduplication({ keyOf, windowMs: window, marks: context.marks(store) }, context)
+    return deduplication({ keyOf, windowMs: window, marks: context.marks(store, ca && readCa(ca)) }, context)
   },
 })
+
+function readCa(path: string): string {
+  try {
+    const pem = readFileSync(path, "utf8")
+    parseCertificate(pem)
+    return pem
+  } catch (cause) {
+    throw new HooklineError("config", `store_ca ${path}: ${(cause as Error).message}`, { cause })
+  }
+}
 
 interface Settings {
   readonly keyOf: KeyOf

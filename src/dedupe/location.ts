@@ -6,8 +6,11 @@ export type Location =
   | { readonly kind: "memory"; readonly pipeline: string }
   /** In a file in this folder. */
   | { readonly kind: "embedded"; readonly directory: string }
-  /** In a Redis or Valkey; `name` is the URL without user and password. */
-  | { readonly kind: "redis"; readonly url: string; readonly name: string }
+  /**
+   * In a Redis or Valkey; `name` is the URL without user and password, `ca` in PEM what its certificate is checked against,
+   * undefined: the public CAs.
+   */
+  | { readonly kind: "redis"; readonly url: string; readonly name: string; readonly ca: string | undefined }
 
 /** What the text of a store looks like, for messages and the reference. */
 export const STORE_FORM =
@@ -35,14 +38,21 @@ export const isFolder = (text: string): boolean =>
 /** Whether the store of a text is one for several processes together. */
 export const isShared = (text: string): boolean => isRedisUrl(text)
 
+/** Whether the text is that of a store which is reached by TLS. */
+export const isTls = (text: string): boolean => /^rediss:/i.test(text)
+
 /** Says where the store is that a text names. */
-export function locate(text: string, { pipeline, logDirectory, baseDir }: Home): Location {
+export function locate(
+  text: string,
+  { pipeline, logDirectory, baseDir }: Home,
+  ca?: string | undefined,
+): Location {
   if (text === "memory") return { kind: "memory", pipeline }
   if (text === "embedded")
     return { kind: "embedded", directory: resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER)) }
   if (!hasScheme(text)) return { kind: "embedded", directory: resolve(text) }
   const { protocol, host, pathname } = new URL(text)
-  return { kind: "redis", url: text, name: `${protocol}//${host}${pathname === "/" ? "" : pathname}` }
+  return { kind: "redis", url: text, name: `${protocol}//${host}${pathname === "/" ? "" : pathname}`, ca }
 }
 
 /** A location as people may read it, without user and password. */

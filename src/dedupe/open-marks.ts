@@ -15,7 +15,8 @@ import { openRedisMarks } from "./redis-marks.ts"
 export function wantedMarks(location: Location, log: Logger): Wanted<Marks> {
   const store = nameOf(location)
   // the URL may hold a password, and a name is printed
-  const place = location.kind === "redis" ? `${store} ${Bun.hash(location.url).toString(36)}` : store
+  const place =
+    location.kind === "redis" ? `${store} ${Bun.hash(`${location.url} ${location.ca}`).toString(36)}` : store
   return {
     name: `marks in ${place}`,
     wants: location,
@@ -31,6 +32,6 @@ function openStore(location: Location, log: Logger): MarkStore {
     case "embedded":
       return openEmbeddedMarks(location.directory, { log })
     case "redis":
-      return openRedisMarks(location.url, { log, name: location.name })
+      return openRedisMarks(location, { log })
   }
 }

@@ -1,6 +1,7 @@
 import { RedisClient } from "bun"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { isTls } from "./location.ts"
 
 /*
  * The states of a connection to Redis (or Valkey):
@@ -21,22 +22,31 @@ const PROBE_EVERY_MS = 500
 /** A server that does not answer for so long is down. */
 const SILENT_MS = 1500
 const SECOND_LOOK_MS = 50
-/** Bun's client does not tell a refused password from a closed port. */
+/** Bun's client does not tell a refused password, or a certificate that is not trusted, from a closed port. */
 const UNREACHABLE = "can't be reached, or refuses the user or password"
+const UNTRUSTED = ", or has a certificate that is not trusted (store_ca)"
 const PROBE = "hookline:probe"
 const WRITE = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)"
 
-export interface LinkDependencies {
-  readonly log: Logger
+export interface RedisServer {
+  /** With user, password and database, if any. */
+  readonly url: string
   /** The server as people may read it: without user and password. It is in the lines of the log already. */
   readonly name: string
+  /** CAs in PEM that its certificate is checked against; undefined: the public ones. */
+  readonly ca: string | undefined
+}
+
+export interface LinkDependencies {
+  readonly log: Logger
   /** Called before the link counts as up, with what sends meanwhile. Rejects when it is not to be up yet. */
   readonly connected: (send: RedisLink["send"]) => Promise<void>
 }
 
 /** A connection to one Redis server that comes back by itself. */
 export class RedisLink {
-  readonly #url: string
+  readonly #server: RedisServer
+  readonly #unreachable: string
   readonly #deps: LinkDependencies
   #client: RedisClient | undefined
   #problem: string | undefined
@@ -44,10 +54,11 @@ export class RedisLink {
   #timer: Timer | undefined
 
   /** Begins to connect. */
-  constructor(url: string, deps: LinkDependencies) {
-    this.#url = url
+  constructor(server: RedisServer, deps: LinkDependencies) {
+    this.#server = server
+    this.#unreachable = `${UNREACHABLE}${isTls(server.url) ? UNTRUSTED : ""}`
     this.#deps = deps
-    this.#problem = `${deps.name} is not connected yet`
+    this.#problem = `${server.name} is not connected yet`
     void this.#connect()
   }
 
@@ -59,7 +70,7 @@ export class RedisLink {
    */
   async send(command: string, args: string[]): Promise<unknown> {
     if (this.#problem !== undefined || this.#client === undefined)
-      throw new HooklineError("unavailable", this.#problem ?? `${this.#deps.name} is not connected`)
+      throw new HooklineError("unavailable", this.#problem ?? `${this.#server.name} is not connected`)
     return this.#sendOn(this.#client, command, args)
   }
 
@@ -70,7 +81,7 @@ export class RedisLink {
 
   close(): void {
     this.#closed = true
-    this.#problem = `the connection to ${this.#deps.name} is closed`
+    this.#problem = `the connection to ${this.#server.name} is closed`
     clearTimeout(this.#timer)
     this.#client?.close()
   }
@@ -79,24 +90,29 @@ export class RedisLink {
     try {
       return await client.send(command, args)
     } catch (cause) {
-      const problem = `${this.#deps.name} can't be used: ${(cause as Error).message}`
+      const problem = `${this.#server.name} can't be used: ${(cause as Error).message}`
       this.#fail(client, problem)
       throw new HooklineError("unavailable", problem, { cause })
     }
   }
 
   async #connect(): Promise<void> {
-    const { name, log, connected } = this.#deps
-    const client = new RedisClient(this.#url, {
+    const { log, connected } = this.#deps
+    const { url, name, ca } = this.#server
+    const client = new RedisClient(url, {
       autoReconnect: false,
       enableOfflineQueue: false,
       connectionTimeout: CONNECT_MS,
+      ...(ca === undefined ? {} : { tls: { ca } }),
     })
     this.#client = client
     // it is no EventTarget
     // oxlint-disable-next-line prefer-add-event-listener
     client.onclose = () =>
-      this.#fail(client, `${name} ${this.#problem === undefined ? "closed the connection" : UNREACHABLE}`)
+      this.#fail(
+        client,
+        `${name} ${this.#problem === undefined ? "closed the connection" : this.#unreachable}`,
+      )
     const answered = this.#failWhenSilent(client)
     try {
       await client.connect()
@@ -105,7 +121,7 @@ export class RedisLink {
       await connected(send)
     } catch {
       // why a command failed was told before this
-      this.#fail(client, `${name} ${UNREACHABLE}`)
+      this.#fail(client, `${name} ${this.#unreachable}`)
     } finally {
       answered()
     }
@@ -131,7 +147,7 @@ export class RedisLink {
 
   /** @returns what is to be called when it has answered */
   #failWhenSilent(client: RedisClient): () => void {
-    const fail = (): void => this.#fail(client, `${this.#deps.name} does not answer`)
+    const fail = (): void => this.#fail(client, `${this.#server.name} does not answer`)
     // an answer that came while this process did not run is read in between
     let timer = setTimeout(() => (timer = setTimeout(fail, SECOND_LOOK_MS)), SILENT_MS)
     return () => clearTimeout(timer)

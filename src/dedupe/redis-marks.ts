@@ -2,7 +2,7 @@ import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Claim, MarkStore } from "./mark-store.ts"
-import { RedisLink } from "./redis-link.ts"
+import { RedisLink, type RedisServer } from "./redis-link.ts"
 
 /*
  * A key in Redis is `hookline:dedupe:<key>`, and its value
@@ -33,14 +33,13 @@ const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call
 /**
  * Keeps marks in a Redis or Valkey that several processes share. Does not wait for it to be reachable.
  *
- * @param url with user, password and database, if any
  * @param deps `now` is in milliseconds since 1970
  */
 export function openRedisMarks(
-  url: string,
-  deps: { readonly log: Logger; readonly name: string; readonly now?: () => number },
+  server: RedisServer,
+  deps: { readonly log: Logger; readonly now?: () => number },
 ): MarkStore {
-  return new RedisMarks(url, deps)
+  return new RedisMarks(server, deps)
 }
 
 class RedisMarks implements MarkStore {
@@ -53,13 +52,12 @@ class RedisMarks implements MarkStore {
   readonly #unsaved = new Map<string, number>()
   #waiting = 0
 
-  constructor(url: string, { log, name, now = Date.now }: { log: Logger; name: string; now?: () => number }) {
-    this.#name = name
+  constructor(server: RedisServer, { log, now = Date.now }: { log: Logger; now?: () => number }) {
+    this.#name = server.name
     this.#log = log
     this.#now = now
-    this.#link = new RedisLink(url, {
+    this.#link = new RedisLink(server, {
       log,
-      name,
       connected: async (send) => {
         // more may come meanwhile, of events that were on their way
         while (this.#unsaved.size > 0)

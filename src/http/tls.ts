@@ -1,5 +1,6 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto"
+import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { parseCertificate } from "../config/certificate.ts"
 import { HooklineError } from "../errors.ts"
 import type { Route } from "./route.ts"
 
@@ -28,11 +29,6 @@ export function readTls({ pipeline, tls }: Route): Bun.TLSOptions | undefined {
   if (tls.clientCa === undefined) return { cert, key }
   const [ca] = read("tls_client_ca", tls.clientCa, parseCertificate)
   return { cert, key, ca, requestCert: true, rejectUnauthorized: true }
-}
-
-function parseCertificate(pem: string): X509Certificate {
-  if (!pem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("there is no certificate in it (PEM)")
-  return new X509Certificate(pem)
 }
 
 function checkKey(pem: string, certificate: X509Certificate): KeyObject {

@@ -12,8 +12,9 @@ import {
   Validator,
   WebHookSource,
 } from "../../src/index.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/http-server.ts"
+import { makeCertificates } from "../support/kafka-certificates.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 
 /** What an answer may be late by, and what a request takes on a busy machine beside it. */
@@ -174,8 +175,7 @@ describe.skipIf(!hasRedis())("two replicas on one Redis", () => {
   })
 })
 
-describe.skipIf(!hasRedis())("a Redis with a password", () => {
-  const conf = (url: string): string => `
+const conf = (url: string, more = ""): string => `
 [connection:log]
 directory = log
 [pipeline:hooks:WebHookSource]
@@ -184,11 +184,55 @@ port = 0
 [pipeline:hooks:Deduplicator]
 key = json:/id
 store = ${url}
+${more}
 [pipeline:hooks:BrokerSink]
 topic = hooks
 [admin]
 listen = 127.0.0.1:0
 `
+
+describe.skipIf(!hasRedis())("a Redis by TLS", () => {
+  test("is used when the CA signed its certificate; otherwise it is not, and that is said", async () => {
+    using folder = temporaryFolder()
+    const certificates = await makeCertificates(folder.path)
+    await using redis = await startRedis({ tls: certificates })
+    const running = await startHookline(conf(redis.url, `store_ca = ${certificates.otherCa}`), {
+      folder: folder.path,
+    })
+    const post = async (): Promise<number> =>
+      (await fetch(running.urls["hooks"]!, { method: "POST", body: '{"id":1}' })).status
+    try {
+      const down = await running.logged(({ msg }) => msg.includes("store is down"))
+      expect(down.msg).toEndWith("or has a certificate that is not trusted (store_ca)")
+      expect(await post()).toBe(503)
+      expect(await reload(running, folder.path, conf(redis.url))).toBe("reloaded")
+      expect(await post()).toBe(503)
+      const right = conf(redis.url, `store_ca = ${certificates.ca}`)
+      expect(await reload(running, folder.path, right)).toBe("reloaded")
+      await running.logged(({ msg }) => msg.includes("store is connected"))
+      expect([await post(), await post()]).toEqual([200, 200])
+      expect(await redis.send("KEYS", "hookline:dedupe:*")).toHaveLength(1)
+    } finally {
+      await running.stop()
+    }
+    expect(running.log.filter(({ reason }) => reason === "duplicate")).toHaveLength(1)
+  }, 60_000)
+
+  test("store_ca is told to be wrong where it can't be right", async () => {
+    using folder = temporaryFolder()
+    await Bun.write(join(folder.path, "none.pem"), "no certificate")
+    await Bun.write(join(folder.path, "plain.conf"), conf("redis://localhost", "store_ca = none.pem"))
+    const plain = await hookline(["check", "-c", join(folder.path, "plain.conf")])
+    expect(plain).toMatchObject({ status: 78 })
+    expect(plain.stderr).toContain("store_ca: has no effect without a rediss:// store")
+    await Bun.write(join(folder.path, "none.conf"), conf("rediss://localhost", "store_ca = none.pem"))
+    const none = await hookline(["run", "-c", join(folder.path, "none.conf")])
+    expect(none).toMatchObject({ status: 78 })
+    expect(none.stderr).toContain("none.pem: there is no certificate in it (PEM)")
+  })
+})
+
+describe.skipIf(!hasRedis())("a Redis with a password", () => {
   const password = "obviously/fake:p@ss word"
   const spelled = ["obviously", encodeURIComponent(password)]
 

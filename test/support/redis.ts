@@ -3,10 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "./http-server.ts"
+import type { Certificates } from "./kafka-certificates.ts"
 
 /** A Redis or Valkey that a test started and may break. It writes what it is told to disk, so that a start finds it. */
 export interface OwnRedis extends AsyncDisposable {
-  /** With the password, if any: `redis://:password@127.0.0.1:41234`. */
+  /** With the password, if any: `redis://:password@127.0.0.1:41234`, or `rediss://` with TLS. */
   readonly url: string
   /** Sends a command on a connection of its own. */
   send(command: string, ...args: string[]): Promise<unknown>
@@ -26,24 +27,32 @@ export function hasRedis(): boolean {
   return false
 }
 
-/** Starts a server of its own on a free port of 127.0.0.1. */
-export async function startRedis({ password }: { password?: string } = {}): Promise<OwnRedis> {
+/** Starts a server of its own on a free port of 127.0.0.1, with these certificates by TLS. */
+export async function startRedis({
+  password,
+  tls,
+}: { password?: string; tls?: Pick<Certificates, "ca" | "server"> } = {}): Promise<OwnRedis> {
   const folder = await mkdtemp(join(tmpdir(), "hookline-redis-"))
   const port = await freePort()
   const login = password === undefined ? "" : `:${encodeURIComponent(password)}@`
-  const url = `redis://${login}127.0.0.1:${port}`
+  const url = `redis${tls === undefined ? "" : "s"}://${login}127.0.0.1:${port}`
   const program = SERVERS.map((name) => Bun.which(name)).find((it) => it !== null)!
   const durable = "--appendonly yes --appendfsync always --save"
   const command = [
     program,
-    ...`--port ${port} --bind 127.0.0.1 --dir ${folder} ${durable}`.split(" "),
+    ...`--bind 127.0.0.1 --dir ${folder} ${durable}`.split(" "),
     "",
+    ...listening(port, tls),
     ...(password === undefined ? [] : ["--requirepass", password]),
   ]
   let server: Bun.Subprocess
 
   const send = async (command: string, ...args: string[]): Promise<unknown> => {
-    const client = new RedisClient(url, { autoReconnect: false, enableOfflineQueue: false })
+    const client = new RedisClient(url, {
+      autoReconnect: false,
+      enableOfflineQueue: false,
+      ...(tls === undefined ? {} : { tls: { ca: await Bun.file(tls.ca).text() } }),
+    })
     try {
       await client.connect()
       return (await client.send(command, args)) as unknown
@@ -77,4 +86,11 @@ export async function startRedis({ password }: { password?: string } = {}): Prom
       await rm(folder, { recursive: true })
     },
   }
+}
+
+function listening(port: number, tls: Pick<Certificates, "ca" | "server"> | undefined): string[] {
+  if (tls === undefined) return ["--port", `${port}`]
+  const { certificate, key } = tls.server
+  const files = ["--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", tls.ca]
+  return ["--port", "0", "--tls-port", `${port}`, "--tls-auth-clients", "no", ...files]
 }

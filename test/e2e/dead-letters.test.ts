@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
 const SECRET = "example-not-a-secret"
@@ -128,10 +128,7 @@ describe.skipIf(!available)("Kafka", () => {
   let kafka: OwnKafka
   let running: RunningHookline
   beforeAll(async () => {
-    kafka = await startKafka({
-      properties: { "message.max.bytes": "20000", "auto.create.topics.enable": "false" },
-    })
-    for (const topic of ["pay", "pay.dead", "late"]) await createTopic(kafka, topic)
+    kafka = await startStrictKafka(["pay", "pay.dead", "late"])
     running = await startHookline(
       `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s
 [admin]\nlisten = off\n${pipeline("pay")}${pipeline("late")}`,

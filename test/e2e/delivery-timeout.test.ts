@@ -1,24 +1,18 @@
 import { expect, test } from "bun:test"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { temporaryFolder } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
+import { startService } from "../support/webhook-service.ts"
 
 const DELIVERY_TIMEOUT_MS = 200
 
 test("an event whose body takes longer than delivery_timeout to arrive is published: the time counts from there", async () => {
   using folder = temporaryFolder()
-  const running = await startHookline(
-    `[connection:log]
-directory = log
-delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[admin]
-listen = off`,
-    { folder: folder.path },
-  )
+  const running = await startService({
+    folder: folder.path,
+    connection: "directory = log",
+    topic: "webhooks",
+    deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+  })
   try {
     using socket = await openSocket(Number(new URL(running.urls["webhooks"]!).port))
     socket.send(`${post("Content-Length: 7")}{"n":`)

@@ -1,22 +1,17 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { startService } from "../support/webhook-service.ts"
 
 test("a second process is told who writes to the log and what to do, and exits 69", async () => {
   using folder = temporaryFolder()
   const directory = join(folder.path, "log")
-  const running = await startHookline(
-    `[connection:log]
-directory = ${directory}
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[admin]
-listen = off`,
-    { folder: folder.path },
-  )
+  const running = await startService({
+    folder: folder.path,
+    connection: `directory = ${directory}`,
+    topic: "webhooks",
+    deliveryTimeoutMs: 5000,
+  })
   try {
     const { status, stderr } = await hookline(["run", "-c", join(folder.path, "pipelines.conf")])
     expect(status).toBe(69)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
 const DELIVERY_TIMEOUT_MS = 1000
@@ -14,10 +14,7 @@ describe.skipIf(!available)("what a sender gets of Hookline on Kafka", () => {
   let running: RunningHookline
 
   beforeAll(async () => {
-    kafka = await startKafka({
-      properties: { "message.max.bytes": "20000", "auto.create.topics.enable": "false" },
-    })
-    await createTopic(kafka, "webhooks")
+    kafka = await startStrictKafka(["webhooks"])
     await kafka.nodes[0]!.kill()
     running = await startHookline(
       `[connection:kafka]

@@ -123,6 +123,15 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   }
 }
 
+/** Starts a broker that takes batches up to 20,000 bytes, and has these topics and makes no others. */
+export async function startStrictKafka(topics: readonly string[]): Promise<OwnKafka> {
+  const kafka = await startKafka({
+    properties: { "message.max.bytes": "20000", "auto.create.topics.enable": "false" },
+  })
+  for (const topic of topics) await createTopic(kafka, topic)
+  return kafka
+}
+
 /** Settings for one machine, short waits and few threads. */
 function broker(count: number): { readonly [key: string]: string } {
   const replicas = `${Math.min(count, 3)}`

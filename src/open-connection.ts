@@ -33,8 +33,8 @@ export interface BrokerDependencies {
 type KafkaValues = Values<(typeof KAFKA)["options"]>
 
 /**
- * Opens a connection, to publish to, with its spool before it, or keeps what is open of it. Does not wait for its broker to
- * be reachable.
+ * Opens a connection, to publish to, with its spool before it, or keeps what is open of it. Does not wait for its broker
+ * to be reachable.
  *
  * @throws HooklineError `log_locked`, `log_io`, `no_input`
  */

@@ -27,7 +27,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const client = kafkaClient(options)
   const backlog = new Backlog()
   const topics = new Map<string, Topic>()
-  /** No longer named and not looked up. They keep their places in the producer's sequence, for the day they come back. */
+  /** No longer named and not looked up. They keep their places in the producer's sequence, should they come back. */
   const dormant = new Map<string, Topic>()
   /** Names of those that are to be looked up; undefined: all. */
   let named: ReadonlySet<string> | undefined

@@ -118,8 +118,8 @@ interface Forwarded {
  * each of them, or the signal aborts.
  *
  * They have no deadlines, so that a batch of unknown fate goes out again as it was, and the broker knows it. When one
- * fails, those behind it are taken back before they are sent: none overtakes an older one of its key. A broker whose place
- * another has taken fails what it has not settled in time, and the other gets it.
+ * fails, those behind it are taken back before they are sent: none overtakes an older one of its key. A broker whose
+ * place another has taken fails what it has not settled in time, and the other gets it.
  */
 async function publishAll(
   records: readonly StoredRecord[],

@@ -34,8 +34,8 @@ import { SpooledTopic } from "./spool-topic.ts"
  *
  * Order per key is kept, since a topic's events are either at the broker or in the file, and each change waits for the
  * other side to be empty. What was set aside lost its place. Of two brokers the first gets SETTLE_MS
- * (spool-destination.ts) to settle what it has, before the second gets what comes later. What is taken from it then, sent
- * and not acknowledged, may be in its log and goes to the second as well.
+ * (spool-destination.ts) to settle what it has, before the second gets what comes later. What is taken from it then,
+ * sent and not acknowledged, may be in its log and goes to the second as well.
  *
  * A start with a file that is not empty begins with `spooling`.
  */
@@ -58,7 +58,7 @@ export interface SpooledBroker extends Broker {
   spool(): SpoolState
   /** Has events go to this broker from now on. The one before gets a moment to settle what it was given. */
   use(broker: YieldingBroker): void
-  /** Resolves when a broker gets nothing any more, so that it can be closed: another has its place, or the spool is closed. */
+  /** Resolves when a broker gets nothing any more and can be closed: another has its place, or the spool is closed. */
   left(broker: YieldingBroker): Promise<void>
   /** Takes another `maxBytes`. */
   limit(maxBytes: number): void

@@ -7,8 +7,8 @@ export type Location =
   /** In a file in this folder. */
   | { readonly kind: "embedded"; readonly directory: string }
   /**
-   * In a Redis or Valkey; `name` is the URL without user and password, `ca` in PEM what its certificate is checked against,
-   * undefined: the public CAs.
+   * In a Redis or Valkey; `name` is the URL without user and password, `ca` in PEM what its certificate is checked
+   * against, undefined: the public CAs.
    */
   | { readonly kind: "redis"; readonly url: string; readonly name: string; readonly ca: string | undefined }
 

@@ -29,6 +29,7 @@ test("without options it is the reference set-up", () => {
     allows: undefined,
     trustsProxy: undefined,
     tls: undefined,
+    deliveryTimeoutMs: context.deliveryTimeoutMs,
     response: { status: 200, body: "", contentType: undefined },
   })
 })

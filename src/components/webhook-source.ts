@@ -107,7 +107,7 @@ export const WebHookSource = defineComponent({
   options: OPTIONS,
   check,
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
-  create(values, { pipeline, keep, workers }) {
+  create(values, { pipeline, keep, workers, deliveryTimeoutMs }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     const rateLimit = rateLimitOf(values, { keep, workers })
     return (handle) => ({
@@ -122,6 +122,7 @@ export const WebHookSource = defineComponent({
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls: tlsOf(values),
       rateLimit,
+      deliveryTimeoutMs,
       response: { status, body, contentType },
       handle,
     })

@@ -2,7 +2,7 @@
 import type { RefusalReason } from "./answer.ts"
 import type { BodyDeadlines } from "./body-deadlines.ts"
 import type { Decoder } from "./content-coding.ts"
-import type { Share } from "./in-flight.ts"
+import { SMALL_BYTES, type Share } from "./in-flight.ts"
 
 export interface BodyLimits {
   /** Of the body, as sent and again as decoded. */
@@ -13,10 +13,11 @@ export interface BodyLimits {
 
 /**
  * Reads a body whole, within its limits. What is read is held in the request's share, before it is read where its length
- * is declared, else as it arrives. What is decided without reading is decided before the call returns.
+ * is declared, else as it arrives.
  *
  * While less than half of the budget is free, all but small bodies are held as they arrive, though that costs a fifth more
- * CPU: else 64 senders that declare 1 MiB each and send next to nothing would keep everybody out.
+ * CPU: else 64 senders that declare 1 MiB each and send next to nothing would keep everybody out. While half of it is
+ * being worked on, none but small bodies are taken.
  *
  * @returns the bytes, or why there are none. Of a body that is refused the rest is not kept.
  */
@@ -27,14 +28,21 @@ export function readBody(
 ): Promise<Uint8Array | RefusalReason> | RefusalReason {
   const declared = request.headers.get("content-length")
   // equal repetitions, which the parser lets through, come as a list; such a body is measured as it arrives
-  if (declared === null || declared.includes(",")) return readChunked(request, share, limits)
+  if (declared === null || declared.includes(","))
+    return share.isCrowded ? discardBody(request) : readChunked(request, share, limits)
   const length = Number(declared)
   if (length > limits.maxBytes) return "body_too_large"
-  if (length > share.freeBytes) return "in_flight_full"
-  if (length > FIRST_BYTES && length > share.amplyFreeBytes)
+  if (length > share.freeBytes || (length > SMALL_BYTES && share.isCrowded)) return discardBody(request)
+  if (length > SMALL_BYTES && length > share.amplyFreeBytes)
     return readMeasured(request, share, { ...limits, maxBytes: length })
   share.hold(length)
   return within(limits.deadlines, request.bytes())
+}
+
+/** Has a body thrown away as it arrives: else Bun would keep 1 MiB of it until it is answered. */
+async function discardBody(request: Request): Promise<RefusalReason> {
+  await request.body?.cancel()
+  return "in_flight_full"
 }
 
 /** Reads a body as it arrives. */
@@ -105,8 +113,6 @@ function within(
   })
 }
 
-const FIRST_BYTES = 16 * 1024
-
 /**
  * Collects a body of unknown length in one buffer that doubles, so that what is held is what is counted, however small
  * the chunks are that it comes in.
@@ -123,7 +129,7 @@ async function collect(
     if (done) return buffer.subarray(0, length)
     const needed = length + value.length
     if (needed > buffer.length) {
-      const capacity = Math.max(needed, Math.min(Math.max(buffer.length * 2, FIRST_BYTES), maxBytes))
+      const capacity = Math.max(needed, Math.min(Math.max(buffer.length * 2, SMALL_BYTES), maxBytes))
       const refused =
         needed > maxBytes ? "body_too_large" : share.hold(capacity) ? undefined : "in_flight_full"
       if (refused !== undefined) {

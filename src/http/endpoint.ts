@@ -8,6 +8,7 @@ import type { BodyDeadlines } from "./body-deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
 import type { InFlight, Share } from "./in-flight.ts"
+import type { Pacing } from "./pacing.ts"
 import { ReceivedRequest, type Target } from "./received-request.ts"
 import type { Route } from "./route.ts"
 
@@ -18,11 +19,15 @@ export interface EndpointDeps {
   readonly bodyDeadlines: BodyDeadlines
   /** How long a kept-alive connection may be idle. */
   readonly idleTimeoutS: number
+  readonly pacing: Pacing
   /** Whether nothing new is to be taken. */
   readonly draining: () => boolean
   readonly log: RequestLog
   readonly metrics: (pipelineId: string) => PipelineMetrics
 }
+
+/** For so long the answer of who is refused for want of room is kept back: what Retry-After asks for. */
+const REFUSED_AFTER_MS = 1000
 
 /** Answers the requests for one path. */
 export type Endpoint = (
@@ -34,10 +39,11 @@ export type Endpoint = (
 /** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, admit, methods = [], handle } = route
-  const { inFlight, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, log } = deps
+  const { inFlight, pacing, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, log } = deps
   const metrics = deps.metrics(pipeline)
   // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
   const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
+  const refusedAfterMs = Math.min(REFUSED_AFTER_MS, route.deliveryTimeoutMs / 2)
   const limits = { maxBytes: maxBodyBytes, deadlines: bodyDeadlines }
   const { status, init, body: responseBody } = prepareResponse(route.response)
 
@@ -79,7 +85,12 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       if (slowBodies) server.timeout(request, idleTimeoutS)
       if (typeof body !== "string" && decode !== undefined)
         body = decodeBody(body, decode, share, maxBodyBytes)
-      if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout")
+      if (body === "in_flight_full") {
+        share.hold(0)
+        await pacing.wait(refusedAfterMs)
+      }
+      if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout" || draining())
+      share.arrive()
       const outcome = await handle({ body, receivedAtMs, arrivedMs: steadyMs(), request: info })
       if (outcome.kind === "rejected" || outcome.kind === "answered") return tell(outcome)
       metrics.answered(status)

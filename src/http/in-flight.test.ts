@@ -59,12 +59,27 @@ async function collections(held: number, left: { count: number; bytes: number })
   return collected
 }
 
-test("garbage is collected each time that half the budget has come or gone, while much is held", async () => {
-  expect(await collections(9 * MIB, { count: 64, bytes: MIB })).toBe(4)
-  expect(await collections(9 * MIB, { count: 11, bytes: MIB })).toBe(0)
+test("garbage of large bodies is collected each time that as much has come and gone as is not held, or half the budget", async () => {
+  expect(await collections(40 * MIB, { count: 64, bytes: MIB })).toBe(5)
+  expect(await collections(0, { count: 64, bytes: MIB })).toBe(2)
+  expect(await collections(0, { count: 30, bytes: MIB })).toBe(0)
 })
 
-test("nothing is collected while little is held", async () => {
+test("garbage of small bodies is collected while much is held alone", async () => {
   expect(await collections(0, { count: 100_000, bytes: 1024 })).toBe(0)
-  expect(await collections(6 * MIB, { count: 200, bytes: MIB })).toBe(0)
+  expect(await collections(6 * MIB, { count: 100_000, bytes: 1024 })).toBe(0)
+  expect(await collections(40 * MIB, { count: 100_000, bytes: 1024 })).toBe(7)
+})
+
+test("bodies that have arrived crowd it when they hold more than half, announced ones do not", () => {
+  const inFlight = new InFlight(100)
+  const announced = inFlight.enter()
+  announced.hold(40)
+  const arrived = inFlight.enter()
+  arrived.hold(51)
+  expect(inFlight.isCrowded).toBe(false)
+  arrived.arrive()
+  expect(inFlight.isCrowded).toBe(true)
+  arrived.release()
+  expect(inFlight.isCrowded).toBe(false)
 })

@@ -24,6 +24,8 @@ export interface Route {
     | undefined
   /** Of the requests whose bodies are about to be read; undefined: there is none. */
   readonly rateLimit?: RateLimit | undefined
+  /** How long an event may take to be published; no request is to wait longer than that. In milliseconds. */
+  readonly deliveryTimeoutMs: number
   /** The answer for an accepted, dropped or duplicate event. */
   readonly response: {
     readonly status: number

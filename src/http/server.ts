@@ -4,6 +4,7 @@ import { BodyDeadlines } from "./body-deadlines.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
 import { InFlight } from "./in-flight.ts"
 import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering } from "./listener.ts"
+import { Pacing } from "./pacing.ts"
 import { PathTable } from "./path-table.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
@@ -73,6 +74,7 @@ export function openServers(
   { log, metrics, sharesPorts = false, ...limits }: ServerOptions,
 ): Servers {
   const inFlight = new InFlight(limits.maxInFlightBytes)
+  const pacing = new Pacing()
   let draining = false
   let routes: readonly Route[] = []
   let listeners: ReadonlyMap<string, Listener> = new Map()
@@ -93,6 +95,7 @@ export function openServers(
       log,
       metrics,
       inFlight,
+      pacing,
       bodyTimeoutMs,
       bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
@@ -148,6 +151,7 @@ export function openServers(
     prepare,
     async drain(timeoutMs) {
       draining = true
+      pacing.end()
       const { promise: late, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, timeoutMs)
       await Promise.race([Bun.sleep(FAREWELL_MS), late])

@@ -45,6 +45,7 @@ export function serve(
       allows: undefined,
       trustsProxy: undefined,
       tls: undefined,
+      deliveryTimeoutMs: 200,
       response: { status: 200, body: "", contentType: undefined },
       handle: (event) => {
         events.push(event)

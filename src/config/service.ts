@@ -19,7 +19,7 @@ export const SERVICE = defineSection({
     max_in_flight_bytes: size({
       min: 1,
       default: "64MiB",
-      doc: "How many bytes of bodies may be held at once, over all pipelines; beyond it senders get 503.",
+      doc: "How many bytes of bodies may be held at once, over all pipelines; beyond it senders get 503, a second later. Bodies over 16 KiB take half of it at most while they are worked on, or one alone all of it.",
     }),
     drain_timeout: duration({
       maxMs: HOUR_MS,

@@ -173,35 +173,31 @@ describe.skipIf(!hasWrk()).each(["the embedded log", ...(onKafkaToo ? ["Kafka"] 
       expect((await overloaded.run("after it", FEW, SMALL)).unavailable).toBe(0)
     }, 240_000)
 
-    // nothing of it reaches a broker
-    const onceOnly = test.skipIf(broker !== "the embedded log")
-    onceOnly(
-      "1,000 senders of a byte a second leave the others untouched",
-      async () => {
-        await overloaded.inFlight(0)
-        const alone = [await overloaded.run("alone", FEW, SMALL), await overloaded.run("alone", FEW, SMALL)]
-        const slow: RawSocket[] = []
-        for (let n = 0; n < 1000; n++) {
-          const socket = await openSocket(overloaded.port)
-          socket.send(`${post(`Content-Length: ${n % 2 === 0 ? 1000 : 1_000_000}`)}{`)
-          slow.push(socket)
-        }
-        await overloaded.inFlight(1000)
-        const dripping = setInterval(() => slow.forEach((socket) => socket.send(" ")), 1000)
-        try {
-          const beside: Seen[] = []
-          for (let round = 0; round < ROUNDS; round++)
-            beside.push(await overloaded.run("beside slow senders", FEW, SMALL))
-          expect(beside.filter(({ unavailable }) => unavailable > 0)).toEqual([])
-          expect(least(beside)).toBeLessThan(least(alone) * COLLAPSE)
-          const large = await overloaded.run("large, beside slow senders", 16, 500_000)
-          expect(large.unavailable).toBe(0)
-        } finally {
-          clearInterval(dripping)
-          for (const socket of slow) socket[Symbol.dispose]()
-        }
-      },
-      180_000,
-    )
+    // nothing of it reaches a broker, so once is enough
+    if (broker === "Kafka") return
+    test("1,000 senders of a byte a second leave the others untouched", async () => {
+      await overloaded.inFlight(0)
+      const alone = [await overloaded.run("alone", FEW, SMALL), await overloaded.run("alone", FEW, SMALL)]
+      const slow: RawSocket[] = []
+      for (let n = 0; n < 1000; n++) {
+        const socket = await openSocket(overloaded.port)
+        socket.send(`${post(`Content-Length: ${n % 2 === 0 ? 1000 : 1_000_000}`)}{`)
+        slow.push(socket)
+      }
+      await overloaded.inFlight(1000)
+      const dripping = setInterval(() => slow.forEach((socket) => socket.send(" ")), 1000)
+      try {
+        const beside: Seen[] = []
+        for (let round = 0; round < ROUNDS; round++)
+          beside.push(await overloaded.run("beside slow senders", FEW, SMALL))
+        expect(beside.filter(({ unavailable }) => unavailable > 0)).toEqual([])
+        expect(least(beside)).toBeLessThan(least(alone) * COLLAPSE)
+        const large = await overloaded.run("large, beside slow senders", 16, 500_000)
+        expect(large.unavailable).toBe(0)
+      } finally {
+        clearInterval(dripping)
+        for (const socket of slow) socket[Symbol.dispose]()
+      }
+    }, 180_000)
   },
 )

@@ -83,22 +83,19 @@ export function readRecords(
     const broker = view.getUint32(at + 4, true)
     const deadlineMs = view.getFloat64(at + 8, true)
     const timestampMs = view.getFloat64(at + 16, true)
-    const [topicBytes, keyBytes, headerBytes, valueBytes] = [24, 28, 32, 36].map((from) =>
-      view.getUint32(at + from, true),
-    ) as [number, number, number, number]
-    at += RECORD_HEAD
-    const part = (bytes: number): Buffer => frame.subarray(at, (at += bytes))
-    const topic = part(topicBytes).toString("latin1")
-    const key = keyBytes === NO_KEY ? undefined : part(keyBytes)
-    const headers = headerBytes === 0 ? undefined : unpackHeaders(part(headerBytes))
-    const value = part(valueBytes)
+    const topicEnd = at + RECORD_HEAD + view.getUint32(at + 24, true)
+    const keyBytes = view.getUint32(at + 28, true)
+    const keyEnd = keyBytes === NO_KEY ? topicEnd : topicEnd + keyBytes
+    const headersEnd = keyEnd + view.getUint32(at + 32, true)
+    const end = headersEnd + view.getUint32(at + 36, true)
     const record = {
-      topic,
-      key,
-      value,
-      headers,
+      topic: frame.toString("latin1", at + RECORD_HEAD, topicEnd),
+      key: keyBytes === NO_KEY ? undefined : frame.subarray(topicEnd, keyEnd),
+      value: frame.subarray(headersEnd, end),
+      headers: headersEnd === keyEnd ? undefined : unpackHeaders(frame.subarray(keyEnd, headersEnd)),
       timestampMs: Number.isNaN(timestampMs) ? undefined : timestampMs,
     }
+    at = end
     take({ number, broker, deadlineMs, record })
   }
 }

@@ -1,7 +1,8 @@
 /**
  * `npm run bench:workers`: what a second worker brings, and what it costs: on a Kafka some milliseconds away and on the
  * embedded log, one worker and two in turn, for several rounds; the table shows medians. CPU is that of all of Hookline's
- * processes; the load generator, and Kafka, have the same cores. `--seconds N`, `--rounds N`, `--connections N`,
+ * processes; the load generator, and Kafka, have the same cores. There are many connections, or the way to Kafka and back
+ * would be what is measured. `--seconds N`, `--rounds N`, `--connections N`,
  * `--delay MILLISECONDS` each way.
  */
 import { parseArgs } from "node:util"
@@ -17,7 +18,7 @@ const { values: flags } = parseArgs({
   options: {
     seconds: { type: "string", default: "5" },
     rounds: { type: "string", default: "5" },
-    connections: { type: "string", default: "64" },
+    connections: { type: "string", default: "1000" },
     delay: { type: "string", default: "2" },
   },
 })

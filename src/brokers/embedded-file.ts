@@ -1,4 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite"
+import { mkdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
 
@@ -117,6 +118,21 @@ export function openDurably(
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/**
+ * Makes the folder that a log's file lies in.
+ *
+ * @throws HooklineError `log_io`
+ */
+export function makeFolderOf({ file, title }: LogPlace): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+  } catch (error) {
+    throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }
 

@@ -12,6 +12,8 @@ export interface Waiting {
 /** Accepted records, in the order in which they came. */
 export class PublishQueue {
   readonly #title: string
+  /** No deadline in the queue is before it. */
+  #earliestMs = Number.POSITIVE_INFINITY
   #waiting: Waiting[] = []
 
   /** @param title what the records are to be written to, for errors */
@@ -25,6 +27,7 @@ export class PublishQueue {
 
   push(one: Waiting): void {
     this.#waiting.push(one)
+    if (one.deadlineMs < this.#earliestMs) this.#earliestMs = one.deadlineMs
   }
 
   /** Takes the next records, a little more than `bytes` of them; rejects those whose deadlines have passed by `nowMs`. */
@@ -34,7 +37,7 @@ export class PublishQueue {
     for (let size = 0; taken < this.#waiting.length && size < bytes; taken++) {
       const one = this.#waiting[taken]!
       if (one.deadlineMs <= nowMs) {
-        one.reject(new PublishError("deadline", `${this.#title} did not take the record in time`))
+        one.reject(this.late())
       } else {
         size += sizeOf(one.record)
         batch.push(one)
@@ -45,8 +48,38 @@ export class PublishQueue {
   }
 
   /** Puts a batch back to where it was taken from. */
-  putBack(batch: Waiting[]): void {
-    this.#waiting = batch.concat(this.#waiting)
+  putBack(batch: readonly Waiting[]): void {
+    this.#waiting = [...batch, ...this.#waiting]
+    for (const { deadlineMs } of batch) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+  }
+
+  /** Takes out and rejects what is past its deadline. */
+  expire(nowMs: number): void {
+    if (nowMs < this.#earliestMs) return
+    const [late, inTime] = [[], []] as [Waiting[], Waiting[]]
+    this.#earliestMs = Number.POSITIVE_INFINITY
+    for (const one of this.#waiting) {
+      if (one.deadlineMs <= nowMs) late.push(one)
+      else {
+        inTime.push(one)
+        this.#earliestMs = Math.min(this.#earliestMs, one.deadlineMs)
+      }
+    }
+    this.#waiting = inTime
+    for (const { reject } of late) reject(this.late())
+  }
+
+  /** The last deadline of what waits; -Infinity when nothing does. */
+  get latestMs(): number {
+    return this.#waiting.reduce(
+      (latest, { deadlineMs }) => Math.max(latest, deadlineMs),
+      Number.NEGATIVE_INFINITY,
+    )
+  }
+
+  /** What a record is rejected with at its deadline. */
+  late(): PublishError {
+    return new PublishError("deadline", `${this.#title} did not take the record in time`)
   }
 
   rejectAll(error: PublishError): void {
@@ -56,3 +89,6 @@ export class PublishQueue {
 
 /** Bytes of a record's key and value. */
 export const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)
+
+/** How large a record may be: bounded well below what SQLite stores in a row (1e9 bytes). */
+export const MAX_RECORD_BYTES = 256 * 1024 * 1024

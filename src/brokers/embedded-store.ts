@@ -1,12 +1,10 @@
-import { mkdirSync } from "node:fs"
-import { dirname } from "node:path"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
+import { describeFailure, isBusy, makeFolderOf, type LogPlace } from "./embedded-file.ts"
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
-import { PublishQueue, sizeOf, type Waiting } from "./embedded-queue.ts"
+import { MAX_RECORD_BYTES, PublishQueue, sizeOf, type Waiting } from "./embedded-queue.ts"
 import type { LogWriter } from "./embedded-writer.ts"
 
 /*
@@ -42,8 +40,6 @@ export interface StoreDependencies<W extends LogWriter> {
   readonly now: () => number
 }
 
-/** Bounded well below what SQLite stores in a row (1e9 bytes). */
-const MAX_RECORD_BYTES = 256 * 1024 * 1024
 const BUSY_RETRY_MS = 5
 /**
  * For how long batch after batch is committed before the event loop has its turn. With one batch a turn, 2,000 senders of
@@ -75,7 +71,7 @@ export class LogStore<W extends LogWriter> {
     this.#place = place
     this.#deps = deps
     this.#queue = new PublishQueue(place.title)
-    makeFolder(place)
+    makeFolderOf(place)
     this.#lock = lockForWriting(place)
     try {
       this.#writer = deps.open(place)
@@ -224,15 +220,5 @@ export class LogStore<W extends LogWriter> {
     this.#closeWriter()
     this.#lock.release()
     closing.resolve()
-  }
-}
-
-function makeFolder({ file, title }: LogPlace): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true })
-  } catch (error) {
-    throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {
-      cause: error,
-    })
   }
 }

@@ -46,6 +46,18 @@ async function readAll(
   return records
 }
 
+async function topicNames(): Promise<string[]> {
+  const reader = openEmbeddedReader(directory)
+  const topics = await reader.topics()
+  await reader.close()
+  return topics.map(({ topic }) => topic)
+}
+
+/** The log says nothing when it has made a topic, or retention has run: it is seen by looking. */
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await Bun.sleep(5)
+}
+
 const texts = (records: readonly StoredRecord[]): string[] =>
   records.map(({ value }) => Buffer.from(value).toString())
 
@@ -93,6 +105,7 @@ test("key, value, headers and timestamp are read back as they were", async () =>
 
 test("a prepared topic is there before anything is published to it", async () => {
   open().prepare(["early", "early"])
+  await until(async () => (await topicNames()).includes("early"))
   expect(await readAll("early")).toEqual([])
 })
 
@@ -206,11 +219,6 @@ describe("retention", () => {
   }
 
   const emptied = (): Promise<void> => until(async () => (await bytesKept()) === 0)
-
-  /** The log says nothing when retention has run: it is seen by looking. */
-  async function until(condition: () => Promise<boolean>): Promise<void> {
-    while (!(await condition())) await Bun.sleep(5)
-  }
 })
 
 describe("a file that can't be the log is refused with what is wrong", () => {

@@ -2,9 +2,8 @@ import type { Receipt, Record } from "../record.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import type { Broker } from "./broker.ts"
+import { Committer } from "./embedded-committer.ts"
 import { logIn } from "./embedded-file.ts"
-import { LogStore } from "./embedded-store.ts"
-import { LogWriter } from "./embedded-writer.ts"
 
 export interface EmbeddedOptions {
   /** Folder of the log; made when it is not there. */
@@ -30,7 +29,7 @@ const RETENTION_SLICE_MS = 5
 
 /**
  * Opens the log in a directory for publishing. One process at a time can. Its states are those of its file, see
- * embedded-store.ts.
+ * embedded-committer.ts.
  *
  * @throws HooklineError `log_locked`, `log_io`
  */
@@ -44,17 +43,18 @@ export class EmbeddedBroker implements Broker {
   #retentionMs = Number.POSITIVE_INFINITY
   #retentionBytes = Number.POSITIVE_INFINITY
   readonly #now: () => number
-  readonly #store: LogStore<LogWriter>
+  readonly #committer: Committer
   #topics: readonly string[] = []
   #closing = false
   #retaining: Timer | undefined
+  /** Counts the changes of retention: each has a round of its own. */
+  #round = 0
 
   /** For openEmbedded. */
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
     this.#now = deps.now ?? Date.now
-    this.#store = new LogStore(logIn(options.directory), {
+    this.#committer = new Committer(logIn(options.directory), {
       log: deps.log,
-      open: (place) => new LogWriter(place),
       batchBytes: BATCH_BYTES,
       committed: (records, ms) => deps.metrics.batch(records, ms),
       recovered: () => this.prepare(this.#topics),
@@ -68,36 +68,37 @@ export class EmbeddedBroker implements Broker {
     this.#retentionMs = retention ?? Number.POSITIVE_INFINITY
     this.#retentionBytes = retention_bytes ?? Number.POSITIVE_INFINITY
     clearTimeout(this.#retaining)
-    this.#retainIn(0)
+    this.#retainIn(0, ++this.#round)
   }
 
   publish(record: Record, deadlineMs: number): Promise<Receipt> {
-    return this.#store.publish(record, deadlineMs)
+    return this.#committer.publish(record, deadlineMs)
   }
 
   prepare(topics: readonly string[]): void {
     this.#topics = topics
-    // Publishing makes a topic too: while another process holds the file there is nothing to be done.
-    this.#store.attempt((writer) => writer.prepare(topics))
+    this.#committer.prepare(topics)
   }
 
   ready(): true | string {
-    return this.#closing ? "the log is closing" : (this.#store.problem ?? true)
+    return this.#closing ? "the log is closing" : (this.#committer.problem ?? true)
   }
 
   close(): Promise<void> {
     this.#closing = true
     clearTimeout(this.#retaining)
-    return this.#store.close()
+    this.#round++
+    return this.#committer.close()
   }
 
-  #retainIn(ms: number): void {
+  #retainIn(ms: number, round: number): void {
     if (this.#retentionMs === Number.POSITIVE_INFINITY && this.#retentionBytes === Number.POSITIVE_INFINITY)
       return
     this.#retaining = setTimeout(() => {
       const beforeMs = this.#now() - this.#retentionMs
-      const more = this.#store.attempt((writer) => writer.trim(beforeMs, this.#retentionBytes))
-      this.#retainIn(more === true ? RETENTION_SLICE_MS : RETENTION_MS)
+      this.#committer.trim(beforeMs, this.#retentionBytes, (more) => {
+        if (round === this.#round) this.#retainIn(more ? RETENTION_SLICE_MS : RETENTION_MS, round)
+      })
     }, ms)
   }
 }

@@ -1,0 +1,103 @@
+import { unpackBatch, type PackedBatch } from "./embedded-batch.ts"
+import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
+import { LogWriter } from "./embedded-writer.ts"
+
+/*
+ * The thread that has the embedded log's file open: a Worker, which takes one demand after the other and answers each.
+ * Whatever the disk does, it is this thread that waits for it.
+ *
+ *   open    opens the file; it must not be open
+ *   append  writes a batch in one transaction; the answer follows its fsync. Then the WAL is carried over when it is due.
+ *   prepare makes topics
+ *   trim    deletes a slice of the oldest records
+ *   close   closes the file
+ *
+ * A demand that finds the file held by another process changes nothing and is answered `busy`. After any other failure the
+ * file is closed; what comes until it is open again is answered `failed`, too.
+ */
+export type Demand =
+  | { readonly kind: "open"; readonly place: LogPlace }
+  | { readonly kind: "append"; readonly batch: PackedBatch; readonly timestampMs: number }
+  | { readonly kind: "prepare"; readonly topics: readonly string[] }
+  | { readonly kind: "trim"; readonly beforeMs: number; readonly maxBytes: number }
+  | { readonly kind: "close" }
+
+export type Answer =
+  | {
+      readonly kind: "done"
+      /** Of each record of a batch. */
+      readonly offsets?: readonly number[]
+      /** How long the batch's transaction took. */
+      readonly ms?: number
+      /** Whether there may be more to delete. */
+      readonly more?: boolean
+    }
+  | { readonly kind: "busy" }
+  | { readonly kind: "failed"; readonly reason: string; readonly cause: unknown }
+
+declare const self: Worker
+
+let place: LogPlace | undefined
+let writer: LogWriter | undefined
+
+/** Why there is no writer. */
+let broken: Answer = { kind: "failed", reason: "the file is not open", cause: undefined }
+
+function answer(demand: Demand): Answer {
+  if (demand.kind === "open") {
+    place = demand.place
+    writer = new LogWriter(place)
+    return { kind: "done" }
+  }
+  if (demand.kind === "close") {
+    writer?.close()
+    writer = undefined
+    return { kind: "done" }
+  }
+  if (writer === undefined) return broken
+  switch (demand.kind) {
+    case "append": {
+      const startedAtMs = performance.now()
+      const offsets = writer.append(unpackBatch(demand.batch), demand.timestampMs)
+      return { kind: "done", offsets, ms: performance.now() - startedAtMs }
+    }
+    case "prepare":
+      writer.prepare(demand.topics)
+      return { kind: "done" }
+    case "trim":
+      return { kind: "done", more: writer.trim(demand.beforeMs, demand.maxBytes) }
+  }
+}
+
+function failed(error: unknown): Answer {
+  if (isBusy(error)) {
+    // one that could not be opened for it is as busy for what comes next
+    if (writer === undefined) broken = { kind: "busy" }
+    return { kind: "busy" }
+  }
+  const reason = describeFailure(error, place!)
+  try {
+    writer?.close()
+  } catch {
+    // what was acknowledged is in the WAL, wherever it lies; the failure that is told came first
+  }
+  writer = undefined
+  return (broken = { kind: "failed", reason, cause: error })
+}
+
+self.addEventListener("message", ({ data: demand }: MessageEvent<Demand>): void => {
+  let told: Answer
+  try {
+    told = answer(demand)
+  } catch (error) {
+    told = failed(error)
+  }
+  self.postMessage(told, [])
+  if (demand.kind !== "append" || told.kind !== "done") return
+  try {
+    writer!.checkpoint()
+  } catch (error) {
+    // the next demand is told
+    failed(error)
+  }
+})

@@ -6,6 +6,7 @@ import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
+import { mountStallingDisk } from "../support/stalling-disk.ts"
 import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
 
 const DELIVERY_TIMEOUT_MS = 2000
@@ -15,8 +16,10 @@ const BACK_WITHIN_MS = 2000
 
 const folder = temporaryFolder()
 const disk = mountSmallDisk(join(folder.path, "disk"))
+const stalling = mountStallingDisk(join(folder.path, "stalling"))
 afterAll(() => {
   disk?.[Symbol.dispose]()
+  stalling?.[Symbol.dispose]()
   folder[Symbol.dispose]()
 })
 
@@ -53,5 +56,66 @@ describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
     expectKept(findings, DELIVERY_TIMEOUT_MS)
     expect(findings.found).toBe(findings.acknowledged)
     expect(back.answeredMs - freedMs).toBeLessThan(BACK_WITHIN_MS)
+  }, 60_000)
+})
+
+describe.skipIf(stalling === undefined)("the disk of the embedded log, when it stalls,", () => {
+  test("holds up no answer beyond delivery_timeout and no probe, and nothing acknowledged is lost", async () => {
+    const directory = join(stalling!.path, "log")
+    const topic = "webhooks"
+    const running = await startService({
+      folder: folder.path,
+      connection: `directory = ${directory}`,
+      topic,
+      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+    })
+    const senders = new NumberedSenders(serving(running))
+    await senders.many(300)
+    stalling!.stall()
+    try {
+      const stalled = await running.logged(({ msg }) => msg.includes("has not answered for"))
+      expect(stalled).toMatchObject({ level: "warn" })
+      const probe = await fetch(`${running.adminUrl}/readyz`)
+      expect(probe.status).toBe(503)
+      expect(await probe.text()).toContain("has not answered for")
+      const late = await senders.first(({ answer }) => answer === 503)
+      await senders.first((it) => it.startedMs > late.answeredMs && it.answer === 503)
+    } finally {
+      stalling!.goOn()
+    }
+    const goneOnMs = steadyMs()
+    const back = await senders.first((it) => isAcknowledged(it) && it.answeredMs > goneOnMs)
+    await senders.many(300)
+    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
+    await senders.stop()
+    await running.stop()
+
+    const findings = compare(senders.posted, await eventsInLog(directory, topic))
+    report("disk of the embedded log stalled", findings, back.answeredMs - goneOnMs)
+    expectKept(findings, DELIVERY_TIMEOUT_MS)
+    expect(findings.doubled).toBe(0)
+    expect(back.answeredMs - goneOnMs).toBeLessThan(BACK_WITHIN_MS)
+  }, 60_000)
+
+  test("does not keep a Hookline from ending", async () => {
+    const running = await startService({
+      folder: folder.path,
+      connection: `directory = ${join(stalling!.path, "left")}`,
+      topic: "webhooks",
+      deliveryTimeoutMs: 500,
+    })
+    const senders = new NumberedSenders(serving(running), { keys: 2 })
+    await senders.many(10)
+    stalling!.stall()
+    try {
+      await senders.first(({ answer }) => answer === 503)
+      const ended = running.logged(({ msg }) => msg.includes("is left as it is: its disk does not answer"))
+      running.signal("SIGTERM")
+      await ended
+    } finally {
+      stalling!.goOn()
+    }
+    await senders.stop()
+    expect(await running.exited).toBe(0)
   }, 60_000)
 })

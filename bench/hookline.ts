@@ -14,13 +14,25 @@ interface Variant {
   readonly pipelines?: number
   /** 1 unless given. */
   readonly workers?: number
+  /** Where the program lies; this checkout unless given. */
+  readonly checkout?: string
+  /** For Bun, before the program. */
+  readonly bunFlags?: readonly string[]
 }
 
 /**
  * Hookline as its users run it: a configuration file, `hookline run`, every limit and log at its default, the admin
  * listener with its metrics on.
  */
-export function hookline({ name, title, log, hmac = false, pipelines = 1, workers = 1 }: Variant): Target {
+export function hookline({
+  name,
+  title,
+  log,
+  hmac = false,
+  pipelines = 1,
+  workers = 1,
+  ...how
+}: Variant): Target {
   const secret = hmac ? SECRET : undefined
   return {
     name,
@@ -52,7 +64,8 @@ export function hookline({ name, title, log, hmac = false, pipelines = 1, worker
       try {
         const started = await startHttp(
           {
-            args: [process.execPath, "src/cli.ts", "run", "-c", file],
+            args: [process.execPath, ...(how.bunFlags ?? []), "src/cli.ts", "run", "-c", file],
+            ...(how.checkout === undefined ? {} : { cwd: how.checkout }),
             url: `http://127.0.0.1:${port}${paths[0]!}`,
             ...(pipelines === 1 ? {} : { paths }),
           },

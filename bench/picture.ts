@@ -89,4 +89,5 @@ function svg(title: string, height: number, content: readonly string[]): string 
   )
 }
 
-const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
+/** Text as SVG takes it. */
+export const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")

@@ -8,13 +8,12 @@ import { MAX_RECORD_BYTES, PublishQueue, sizeOf, type Waiting } from "./embedded
 import type { LogWriter } from "./embedded-writer.ts"
 
 /*
- * The states of a log's file that is written to:
+ * The states of a spool's file as it is written to:
  *
- *   open    publish() queues; at the end of the event loop's turn the queue is committed as one batch, on this thread.
- *           Meanwhile the next batch gathers in the sockets, so that batches are as large as the disk is slow, and no
- *           record waits for others to come. A writer in a Worker frees the loop during the commit and costs about
- *           3 us of CPU an event more (smaller batches, bytes that move to another core), a third of what a bare
- *           server takes: not worth it, since whoever waits here waits for the disk anyway.
+ *   open    publish() queues; at the end of the event loop's turn the queue is committed as one batch, on this thread:
+ *           forwarding reads and deletes in the same file, in between, and is simple to follow that way. Meanwhile the next
+ *           batch gathers in the sockets, so that batches are as large as the disk is slow, and no record waits for others
+ *           to come. (The embedded log has a thread for it, see embedded-committer.ts.)
  *           While another process holds the file, the batch stays queued, is tried again every few milliseconds and
  *           loses the records whose deadlines pass.
  *   failed  a commit failed: its batch and the queue were rejected, the file is closed. publish() rejects with the

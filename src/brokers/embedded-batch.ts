@@ -9,7 +9,7 @@ import { packHeaders, unpackHeaders } from "./embedded-headers.ts"
  *              | bytes of its key, -1: none | bytes of its packed headers, 0: none | bytes of its value
  *     bytes    for each record: key | headers | value
  *
- * Copied once here, they need no object of their own while they cross.
+ * Copied once here, they need no object of their own while they cross. The memory may be larger than what is in it.
  */
 export interface PackedBatch {
   readonly topics: readonly string[]
@@ -20,8 +20,14 @@ export interface PackedBatch {
 const COLUMNS = 5
 const LAYOUT_BYTES = COLUMNS * Float64Array.BYTES_PER_ELEMENT
 const NONE = -1
+/** Memory for a batch is at least so large, so that it can be used again. */
+const LEAST_BYTES = 256 * 1024
 
-export function packBatch(batch: readonly { readonly record: Record }[]): PackedBatch {
+/** @param spare memory of an earlier batch, which is used again if it is large enough */
+export function packBatch(
+  batch: readonly { readonly record: Record }[],
+  spare: ArrayBuffer | undefined,
+): PackedBatch {
   const indexes = new Map<string, number>()
   const headers: (Uint8Array | undefined)[] = []
   let size = batch.length * LAYOUT_BYTES
@@ -32,7 +38,8 @@ export function packBatch(batch: readonly { readonly record: Record }[]): Packed
     headers.push(packed)
     size += (key === undefined ? 0 : key.length) + (packed === undefined ? 0 : packed.length) + value.length
   }
-  const bytes = new Uint8Array(size)
+  const fits = spare !== undefined && size <= spare.byteLength
+  const bytes = fits ? new Uint8Array(spare) : new Uint8Array(Math.max(size, LEAST_BYTES))
   const layout = new Float64Array(bytes.buffer, 0, batch.length * COLUMNS)
   let at = batch.length * LAYOUT_BYTES
   let column = 0

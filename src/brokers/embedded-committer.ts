@@ -16,8 +16,9 @@ import { LogWriter } from "./embedded-writer.ts"
  * never waits for the disk:
  *
  *   open    publish() queues. When the thread has nothing to commit, the queue goes to it as one batch, at the end of the
- *           event loop's turn; what comes meanwhile is the next batch, so that batches are as large as the disk is slow, and
- *           no record waits for others to come. While another process holds the file, the batch goes back to the front of the
+ *           event loop's turn; what comes meanwhile is the next batch, so that batches are as large as the disk is slow. A
+ *           small batch waits for a few turns: senders that were answered together send again together, and would else fall
+ *           into two groups that take turns, with twice as many commits. While another process holds the file, the batch goes back to the front of the
  *           queue and is tried again every few milliseconds.
  *   failed  a commit failed, or the thread ended: its batch and the queue were rejected. publish() rejects with the reason.
  *           Opening the file is tried again and again; the first success leads back to open.
@@ -41,6 +42,11 @@ export interface CommitterDependencies {
   readonly now: () => number
 }
 
+/** For how many turns of the event loop a batch waits to have so many records; idle turns take microseconds. */
+const TURNS = 3
+const ENOUGH = 64
+/** Memory of a batch that is larger is not kept for the next one. */
+const SPARE_BYTES = 1024 * 1024
 const BUSY_RETRY_MS = 5
 const REOPEN_MS = 500
 /** How late a deadline may be noticed. */
@@ -70,6 +76,9 @@ export class Committer {
   #sweep: Timer | undefined
   /** A batch is on its way already. */
   #scheduled = false
+  #turnsLeft = 0
+  /** Memory to pack the next batch into. */
+  #spare: ArrayBuffer | undefined
 
   /**
    * Makes the folder and the file where they are not there.
@@ -130,7 +139,7 @@ export class Committer {
   trim(beforeMs: number, maxBytes: number, done: (more: boolean) => void): void {
     this.#ask({ kind: "trim", beforeMs, maxBytes }, (answer) => {
       this.#note(answer)
-      done(answer.kind === "done" && answer.more === true)
+      done(answer.kind === "trimmed" && answer.more)
     })
   }
 
@@ -159,7 +168,7 @@ export class Committer {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL("./embedded-thread.ts", import.meta.url), { smol: true })
+    const thread = new Worker(new URL("./embedded-thread.ts", import.meta.url))
     thread.addEventListener("message", ({ data }: MessageEvent<Answer>) => this.#asked.shift()?.(data))
     thread.addEventListener("error", ({ message }) => this.#threadFailed(message))
     return thread
@@ -197,7 +206,13 @@ export class Committer {
   #schedule(): void {
     if (this.#scheduled || this.#out.length > 0) return
     this.#scheduled = true
-    setImmediate(this.#flush)
+    this.#turnsLeft = TURNS
+    setImmediate(this.#gather)
+  }
+
+  readonly #gather = (): void => {
+    if (this.#queue.length < ENOUGH && --this.#turnsLeft > 0) setImmediate(this.#gather)
+    else this.#flush()
   }
 
   readonly #flush = (): void => {
@@ -210,7 +225,8 @@ export class Committer {
     }
     this.#out = batch
     this.#outSinceMs = steadyMs()
-    const packed = packBatch(batch)
+    const packed = packBatch(batch, this.#spare)
+    this.#spare = undefined
     const demand = { kind: "append", batch: packed, timestampMs: this.#deps.now() } as const
     this.#ask(demand, this.#committed, [packed.bytes])
   }
@@ -220,9 +236,10 @@ export class Committer {
     this.#out = []
     this.#answersAgain()
     switch (answer.kind) {
-      case "done": {
-        const offsets = answer.offsets!
-        this.#deps.committed(batch.length, answer.ms!)
+      case "appended": {
+        const { offsets, ms, spare } = answer
+        if (spare.byteLength <= SPARE_BYTES) this.#spare = spare
+        this.#deps.committed(batch.length, ms)
         for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
         if (!this.#queue.isEmpty || this.#closing !== undefined) this.#schedule()
         return

@@ -25,6 +25,10 @@ export class PublishQueue {
     return this.#waiting.length === 0
   }
 
+  get length(): number {
+    return this.#waiting.length
+  }
+
   push(one: Waiting): void {
     this.#waiting.push(one)
     if (one.deadlineMs < this.#earliestMs) this.#earliestMs = one.deadlineMs

@@ -23,14 +23,20 @@ export type Demand =
   | { readonly kind: "close" }
 
 export type Answer =
+  | { readonly kind: "done" }
   | {
-      readonly kind: "done"
-      /** Of each record of a batch. */
-      readonly offsets?: readonly number[]
-      /** How long the batch's transaction took. */
-      readonly ms?: number
+      readonly kind: "appended"
+      /** Of each record. */
+      readonly offsets: readonly number[]
+      /** How long the transaction took. */
+      readonly ms: number
+      /** The memory that the batch came in, to be used again. */
+      readonly spare: ArrayBuffer
+    }
+  | {
+      readonly kind: "trimmed"
       /** Whether there may be more to delete. */
-      readonly more?: boolean
+      readonly more: boolean
     }
   | { readonly kind: "busy" }
   | { readonly kind: "failed"; readonly reason: string; readonly cause: unknown }
@@ -57,15 +63,16 @@ function answer(demand: Demand): Answer {
   if (writer === undefined) return broken
   switch (demand.kind) {
     case "append": {
+      const { batch, timestampMs } = demand
       const startedAtMs = performance.now()
-      const offsets = writer.append(unpackBatch(demand.batch), demand.timestampMs)
-      return { kind: "done", offsets, ms: performance.now() - startedAtMs }
+      const offsets = writer.append(unpackBatch(batch), timestampMs)
+      return { kind: "appended", offsets, ms: performance.now() - startedAtMs, spare: batch.bytes }
     }
     case "prepare":
       writer.prepare(demand.topics)
       return { kind: "done" }
     case "trim":
-      return { kind: "done", more: writer.trim(demand.beforeMs, demand.maxBytes) }
+      return { kind: "trimmed", more: writer.trim(demand.beforeMs, demand.maxBytes) }
   }
 }
 
@@ -92,8 +99,8 @@ self.addEventListener("message", ({ data: demand }: MessageEvent<Demand>): void 
   } catch (error) {
     told = failed(error)
   }
-  self.postMessage(told, [])
-  if (demand.kind !== "append" || told.kind !== "done") return
+  self.postMessage(told, told.kind === "appended" ? [told.spare] : [])
+  if (told.kind !== "appended") return
   try {
     writer!.checkpoint()
   } catch (error) {

@@ -35,6 +35,8 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       ? {}
       : { listeners: { [AFAR]: "PLAINTEXT" }, advertised: { [AFAR]: delay.address } }),
     properties: {
+      // While it stands still it does not say that it lives, and would not be given a topic at once.
+      "broker.session.timeout.ms": "3600000",
       // What was measured goes soon, or the disk of a long run fills.
       "log.segment.delete.delay.ms": "1000",
       "log.retention.check.interval.ms": "5000",

@@ -161,6 +161,7 @@ export class Committer {
       () => {
         const { file, title } = this.#place
         this.#deps.log.error({ file }, `${title} is left as it is: its disk does not answer`)
+        this.#thread.terminate()
         this.#leave(closing)
       },
       Math.max(0, latestMs - steadyMs()) + GIVE_UP_MS,
@@ -317,7 +318,9 @@ export class Committer {
         const { file, title } = this.#place
         this.#deps.log.warn({ file, err: answer.cause }, `${title} can't be closed: ${answer.reason}`)
       }
-      this.#leave(closing)
+      // it has let go of its descriptors then
+      this.#thread.addEventListener("close", () => this.#leave(closing))
+      this.#thread.terminate()
     })
   }
 
@@ -326,7 +329,6 @@ export class Committer {
     clearTimeout(this.#sweep)
     clearTimeout(this.#reopening)
     this.#asked = []
-    this.#thread.terminate()
     this.#lock.release()
     closing.resolve()
   }

@@ -419,8 +419,8 @@ test.skipIf(process.platform !== "linux")(
       expect(await status(running.urls["webhooks"])).toBe(200)
       const afterMiB = residentMiB()
       console.log(`100 reloads: ${beforeMiB.toFixed()} MiB before, ${afterMiB.toFixed()} MiB after`)
-      // a connection of this test's own is one
-      expect(descriptors()).toBeLessThanOrEqual(before + 2)
+      // a connection of this test's own is one; the last log that went may still be closing, which nothing tells
+      while (descriptors() > before + 2) await Bun.sleep(20)
       expect(afterMiB).toBeLessThan(beforeMiB + 30)
     } finally {
       await running.stop()

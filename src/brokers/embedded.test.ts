@@ -309,4 +309,4 @@ test("whatever order batches, restarts and topics come in, each topic's records 
     }),
     { numRuns: 20 },
   )
-})
+}, 60_000)

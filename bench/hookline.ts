@@ -57,7 +57,7 @@ export function hookline({
       const file = join(folder, "pipelines.conf")
       await Bun.write(
         file,
-        `[connection:bench]\n${connection}\n${sections.join("")}[service]\nworkers = ${workers}\n` +
+        `[connection:bench]\n${connection}\n${sections.join("")}${workers === 1 ? "" : `[service]\nworkers = ${workers}\n`}` +
           `[admin]\nlisten = 127.0.0.1:${adminPort}\n`,
       )
       const remove = (): void => rmSync(folder, { recursive: true, force: true })

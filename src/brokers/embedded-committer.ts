@@ -71,6 +71,8 @@ export class Committer {
   #stallTold = false
   #failure: PublishError | undefined
   #closing: PromiseWithResolvers<void> | undefined
+  /** The thread was asked to close the file, or is not waited for any more. */
+  #ending = false
   #givingUp: Timer | undefined
   #reopening: Timer | undefined
   #sweep: Timer | undefined
@@ -161,6 +163,7 @@ export class Committer {
       () => {
         const { file, title } = this.#place
         this.#deps.log.error({ file }, `${title} is left as it is: its disk does not answer`)
+        this.#ending = true
         this.#thread.terminate()
         this.#leave(closing)
       },
@@ -221,7 +224,7 @@ export class Committer {
     if (this.#out.length > 0) return
     const batch = this.#queue.take(steadyMs(), this.#deps.batchBytes)
     if (batch.length === 0) {
-      if (this.#closing !== undefined) this.#end(this.#closing)
+      if (this.#closing !== undefined && !this.#ending) this.#end(this.#closing)
       return
     }
     this.#out = batch
@@ -312,6 +315,7 @@ export class Committer {
   }
 
   #end(closing: PromiseWithResolvers<void>): void {
+    this.#ending = true
     this.#ask({ kind: "close" }, (answer) => {
       if (answer.kind === "failed") {
         // What was acknowledged is in the WAL, wherever it lies; a file that failed may fail here again.

@@ -22,8 +22,9 @@ const IN_FLIGHT_MIB = 64
 const OTHERWISE_MIB = 256
 const DELIVERY_TIMEOUT_MS = 10_000
 /**
- * Collapsing is to need so much more CPU for an event than with few connections. Time tells of the machine's load. For large
- * bodies the refusals are counted in, of which there are as many a second however few events a busy machine gets through.
+ * Collapsing is to take so many fewer events in a second than with few connections, and to need so much more CPU for each:
+ * the first alone may be the machine's load. For large bodies the refusals are counted in, of which there are as many a
+ * second however few events a busy machine gets through.
  */
 const COLLAPSE = 1.25
 const COLLAPSE_LARGE = 2
@@ -147,10 +148,10 @@ describe.skipIf(!hasWrk()).each(["the embedded log", ...(onKafkaToo ? ["Kafka"] 
       folder[Symbol.dispose]()
     }, 60_000)
 
-    test(`${MANY} connections of ${SMALL} B cost no more CPU for an event than ${FEW}, and all are served`, async () => {
+    test(`${MANY} connections of ${SMALL} B are served as fast as ${FEW}, or for no more CPU an event, and all of them are`, async () => {
       const { few, many } = await overloaded.compare(SMALL)
       expect(many.filter(({ unavailable }) => unavailable > 0)).toEqual([])
-      expect(least(many)).toBeLessThan(least(few) * COLLAPSE)
+      expect(Math.min(most(few) / most(many), least(many) / least(few))).toBeLessThan(COLLAPSE)
     }, 180_000)
 
     test(`${MANY} connections of ${LARGE} B get 200, or 503 once a second at most, memory is bounded, and of small events beside them none is lost`, async () => {

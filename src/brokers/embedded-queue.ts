@@ -95,4 +95,10 @@ export class PublishQueue {
 export const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)
 
 /** How large a record may be: bounded well below what SQLite stores in a row (1e9 bytes). */
-export const MAX_RECORD_BYTES = 256 * 1024 * 1024
+const MAX_RECORD_BYTES = 256 * 1024 * 1024
+
+/** Why a record is never taken; undefined: its size is no reason. */
+export function tooLargeFor(record: Record, title: string): PublishError | undefined {
+  if (sizeOf(record) <= MAX_RECORD_BYTES) return undefined
+  return new PublishError("record_too_large", `${title} takes records up to ${MAX_RECORD_BYTES} bytes`)
+}

@@ -4,7 +4,7 @@ import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { describeFailure, isBusy, makeFolderOf, type LogPlace } from "./embedded-file.ts"
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
-import { MAX_RECORD_BYTES, PublishQueue, sizeOf, type Waiting } from "./embedded-queue.ts"
+import { PublishQueue, tooLargeFor, type Waiting } from "./embedded-queue.ts"
 import type { LogWriter } from "./embedded-writer.ts"
 
 /*
@@ -86,12 +86,8 @@ export class LogStore<W extends LogWriter> {
     if (this.#closing !== undefined)
       return Promise.reject(new PublishError("closing", `${this.#place.title} is closing`))
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    if (sizeOf(record) > MAX_RECORD_BYTES) {
-      const limit = `${MAX_RECORD_BYTES} bytes`
-      return Promise.reject(
-        new PublishError("record_too_large", `${this.#place.title} takes records up to ${limit}`),
-      )
-    }
+    const tooLarge = tooLargeFor(record, this.#place.title)
+    if (tooLarge !== undefined) return Promise.reject(tooLarge)
     return new Promise((resolve, reject) => {
       this.#queue.push({ record, deadlineMs, resolve, reject })
       this.#schedule()

@@ -8,8 +8,8 @@
 import { parseArgs } from "node:util"
 import { openBenchKafka } from "./kafka.ts"
 import { machine } from "./machine.ts"
-import { measure, type Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
+import { measureInTurn } from "./rounds.ts"
 import { markdownTable } from "./table.ts"
 import { targetNamed } from "./targets.ts"
 
@@ -30,17 +30,7 @@ async function main(): Promise<void> {
     .map(targetNamed)
     .filter(({ onKafka }) => !onKafka || kafka !== undefined)
   const load = { name: "load", arrivals: { connections }, body: "1.1 KB" } as const
-  const runs = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]))
-  try {
-    for (let round = 1; round <= rounds; round++) {
-      for (const target of targets) {
-        console.log(`round ${round} of ${rounds}: ${target.title}`)
-        runs.get(target.name)!.push((await measure(target, [load], { seconds, kafka })).get("load")!)
-      }
-    }
-  } finally {
-    await kafka?.stop()
-  }
+  const runs = await measureInTurn(targets, load, { rounds, seconds, kafka }).finally(() => kafka?.stop())
   const base = medianSample(runs.get("bare")!)
   const rows = targets.map(({ name, title }) => {
     const it = medianSample(runs.get(name)!)

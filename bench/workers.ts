@@ -9,8 +9,9 @@ import { parseArgs } from "node:util"
 import { hookline } from "./hookline.ts"
 import { openBenchKafka } from "./kafka.ts"
 import { machine } from "./machine.ts"
-import { measure, type Sample } from "./measure.ts"
+import type { Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
+import { measureInTurn } from "./rounds.ts"
 import { markdownTable } from "./table.ts"
 import type { Target } from "./target.ts"
 
@@ -51,17 +52,7 @@ async function main(): Promise<void> {
   ].filter(([{ onKafka }]) => !onKafka || kafka !== undefined)
   const targets = pairs.flat()
   const load = { name: "load", arrivals: { connections }, body: "1.1 KB" } as const
-  const runs = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]))
-  try {
-    for (let round = 1; round <= rounds; round++) {
-      for (const target of targets) {
-        console.log(`round ${round} of ${rounds}: ${target.title}`)
-        runs.get(target.name)!.push((await measure(target, [load], { seconds, kafka })).get("load")!)
-      }
-    }
-  } finally {
-    await kafka?.stop()
-  }
+  const runs = await measureInTurn(targets, load, { rounds, seconds, kafka }).finally(() => kafka?.stop())
   const medianOf = ({ name }: Target): Sample => medianSample(runs.get(name)!)
   const rows = pairs.flatMap(([one, two]) => [one, two].map((it) => row(it, medianOf(it), medianOf(one))))
   const head = [

@@ -18,8 +18,8 @@ import { LogWriter } from "./embedded-writer.ts"
  *   open    publish() queues. When the thread has nothing to commit, the queue goes to it as one batch, at the end of the
  *           event loop's turn; what comes meanwhile is the next batch, so that batches are as large as the disk is slow. A
  *           small batch waits for a few turns: senders that were answered together send again together, and would else fall
- *           into two groups that take turns, with twice as many commits. While another process holds the file, the batch goes back to the front of the
- *           queue and is tried again every few milliseconds.
+ *           into two groups that take turns, with twice as many commits. While another process holds the file, the batch
+ *           goes back to the front of the queue and is tried again every few milliseconds.
  *   failed  a commit failed, or the thread ended: its batch and the queue were rejected. publish() rejects with the reason.
  *           Opening the file is tried again and again; the first success leads back to open.
  *   closing the queue is still published; publish() rejects.

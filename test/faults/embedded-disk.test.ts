@@ -9,6 +9,7 @@ import { mountSmallDisk } from "../support/small-disk.ts"
 import { mountStallingDisk } from "../support/stalling-disk.ts"
 import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
 
+const TOPIC = "webhooks"
 const DELIVERY_TIMEOUT_MS = 2000
 /** What is left of the disk when it is filled up from outside. */
 const LEFT_BYTES = 256 * 1024
@@ -23,16 +24,18 @@ afterAll(() => {
   folder[Symbol.dispose]()
 })
 
+const startOn = (directory: string, deliveryTimeoutMs: number): ReturnType<typeof startService> =>
+  startService({
+    folder: folder.path,
+    connection: `directory = ${directory}`,
+    topic: TOPIC,
+    deliveryTimeoutMs,
+  })
+
 describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
   test("full, then with space again: nothing is lost or doubled, and it is written again within two seconds", async () => {
     const directory = join(disk!.path, "log")
-    const topic = "webhooks"
-    const running = await startService({
-      folder: folder.path,
-      connection: `directory = ${directory}`,
-      topic,
-      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
-    })
+    const running = await startOn(directory, DELIVERY_TIMEOUT_MS)
     const senders = new NumberedSenders(serving(running))
     await senders.many(300)
     disk!.fill(LEFT_BYTES)
@@ -51,7 +54,7 @@ describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
     await senders.stop()
     await running.stop()
 
-    const findings = compare(senders.posted, await eventsInLog(directory, topic))
+    const findings = compare(senders.posted, await eventsInLog(directory, TOPIC))
     report("disk of the embedded log full", findings, back.answeredMs - freedMs)
     expectKept(findings, DELIVERY_TIMEOUT_MS)
     expect(findings.found).toBe(findings.acknowledged)
@@ -62,13 +65,7 @@ describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
 describe.skipIf(stalling === undefined)("the disk of the embedded log, when it stalls,", () => {
   test("holds up no answer beyond delivery_timeout and no probe, and nothing acknowledged is lost", async () => {
     const directory = join(stalling!.path, "log")
-    const topic = "webhooks"
-    const running = await startService({
-      folder: folder.path,
-      connection: `directory = ${directory}`,
-      topic,
-      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
-    })
+    const running = await startOn(directory, DELIVERY_TIMEOUT_MS)
     const senders = new NumberedSenders(serving(running))
     await senders.many(300)
     stalling!.stall()
@@ -90,7 +87,7 @@ describe.skipIf(stalling === undefined)("the disk of the embedded log, when it s
     await senders.stop()
     await running.stop()
 
-    const findings = compare(senders.posted, await eventsInLog(directory, topic))
+    const findings = compare(senders.posted, await eventsInLog(directory, TOPIC))
     report("disk of the embedded log stalled", findings, back.answeredMs - goneOnMs)
     expectKept(findings, DELIVERY_TIMEOUT_MS)
     expect(findings.doubled).toBe(0)
@@ -98,12 +95,7 @@ describe.skipIf(stalling === undefined)("the disk of the embedded log, when it s
   }, 60_000)
 
   test("does not keep a Hookline from ending", async () => {
-    const running = await startService({
-      folder: folder.path,
-      connection: `directory = ${join(stalling!.path, "left")}`,
-      topic: "webhooks",
-      deliveryTimeoutMs: 500,
-    })
+    const running = await startOn(join(stalling!.path, "left"), 500)
     const senders = new NumberedSenders(serving(running), { keys: 2 })
     await senders.many(10)
     stalling!.stall()

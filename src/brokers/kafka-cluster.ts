@@ -1,7 +1,5 @@
 import {
   ConfigResourceTypes,
-  describeConfigsV1,
-  describeConfigsV4,
   initProducerIdV0,
   initProducerIdV2,
   initProducerIdV4,
@@ -10,30 +8,33 @@ import {
   metadataV7,
   metadataV9,
 } from "@platformatic/kafka"
-import { type Endpoint, formatEndpoint } from "../config/endpoint.ts"
+import type { Endpoint } from "../config/endpoint.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { openToAny, REFUSED_RETRY_MS, type KafkaClient, type KafkaConnection } from "./kafka-connection.ts"
+import { BrokerPool } from "./kafka-broker-pool.ts"
+import { KafkaConnection, REFUSED_RETRY_MS, type KafkaClient } from "./kafka-connection.ts"
 import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./kafka-failure.ts"
+import { createTopics, DESCRIBE_CONFIGS } from "./kafka-topic-creation.ts"
 import { CLUSTER_NOT_ALLOWED } from "./kafka-verdict.ts"
 
 export const METADATA = [metadataV12, metadataV9, metadataV7, metadataV5]
 const INIT_PRODUCER_ID = [initProducerIdV4, initProducerIdV2, initProducerIdV0]
-const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
 
 /** What a cluster says of its brokers and of topics. */
 export type Metadata = ReturnType<typeof metadataV12.parseResponse>
 
 /** What the cluster told, and what has become of the connection to it. */
 export interface ClusterListener {
-  /** Topics to be told of. */
+  /** Topics to be told of, some at a time. */
   readonly topics: () => string[]
   /** Called with each answer. Returns in how many milliseconds to ask again. */
   readonly told: (metadata: Metadata) => number
+  /** A topic was created, or why it was not. `answered`: the cluster said so. */
+  readonly created: (topic: string, problem: string | undefined, answered: boolean) => void
 }
 
 /**
- * What is known of the cluster: asked for at start, every second, and when it has proved wrong, over a connection of its
+ * What is known of the cluster: asked for at start, every second, and when it has proved wrong, over connections of its
  * own, so that a leader that is busy with a batch does not hold it up. It also answers whether the cluster is there.
  */
 export class Cluster {
@@ -44,9 +45,10 @@ export class Cluster {
   readonly #client: KafkaClient
   readonly #log: Logger
   readonly #listener: ClusterListener
-  /** Brokers to ask, in the order in which they are tried. */
-  #endpoints: readonly Endpoint[]
+  readonly #brokers: BrokerPool
+  /** The one that answered last. */
   #connection: KafkaConnection | undefined
+  #controller: (Endpoint & { readonly nodeId: number }) | undefined
   #id: string | undefined
   #problem: string | undefined = "Kafka is not connected yet"
   /** What the log was told since the cluster was last available: once each. */
@@ -56,11 +58,12 @@ export class Cluster {
   #notBeforeMs = 0
   #timer: Timer | undefined
   #delayMs = FIRST_RETRY_MS
+  readonly #toCreate = new Set<string>()
   #closed = false
 
   constructor(client: KafkaClient, log: Logger, listener: ClusterListener) {
     this.#client = client
-    this.#endpoints = client.bootstrap
+    this.#brokers = new BrokerPool(client)
     this.#log = log
     this.#listener = listener
   }
@@ -76,36 +79,64 @@ export class Cluster {
   }
 
   /** Asks for another producer id. */
-  renewProducer(): void {
+  renewProducer(reason: string): void {
+    if (this.producerId !== undefined) this.#log.warn({ reason }, "requesting a new producer id")
     this.producerId = undefined
     this.refresh()
   }
 
   /**
-   * Looks up the largest batch that a topic takes.
+   * Looks up the largest batch that topics take.
    *
-   * @returns bytes; undefined when this client may not know or the cluster does not answer
+   * @returns bytes, by topic; without those that this client may not know
    */
-  async maxMessageBytes(topic: string): Promise<number | undefined> {
-    const resource = {
+  async maxMessageBytes(topics: readonly string[]): Promise<Map<string, number>> {
+    const resources = topics.map((resourceName) => ({
       resourceType: ConfigResourceTypes.TOPIC,
-      resourceName: topic,
+      resourceName,
       configurationKeys: ["max.message.bytes"],
-    }
+    }))
+    const limits = new Map<string, number>()
     try {
-      const described = await this.#connection?.request(DESCRIBE_CONFIGS, [resource])
-      const bytes = Number(described?.results[0]?.configs[0]?.value)
-      return bytes > 0 ? bytes : undefined
+      const described = await this.#connection?.request(DESCRIBE_CONFIGS, resources, false, false)
+      for (const { resourceName, configs } of described?.results ?? []) {
+        const bytes = Number(configs[0]?.value)
+        if (bytes > 0) limits.set(resourceName, bytes)
+      }
     } catch (error) {
-      this.#log.debug({ topic, reason: reasonOf(error) }, "the topic's max.message.bytes can't be looked up")
-      return undefined
+      this.#log.debug({ topics, reason: reasonOf(error) }, "max.message.bytes can't be looked up")
     }
+    return limits
+  }
+
+  /** Creates a topic, once, where the cluster allows it; what is asked for together is created together. */
+  create(topic: string): void {
+    this.#toCreate.add(topic)
+    if (this.#toCreate.size === 1) setImmediate(() => void this.#create())
   }
 
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
-    this.#connection?.close()
+    this.#brokers.close()
+  }
+
+  async #create(): Promise<void> {
+    const topics = [...this.#toCreate]
+    this.#toCreate.clear()
+    const controller = this.#controller
+    let connection: KafkaConnection | undefined
+    try {
+      if (controller === undefined) throw new Error("the cluster names no controller")
+      connection = await KafkaConnection.open(this.#client, controller, CREATE_MS)
+      const created = await createTopics(connection, controller.nodeId, topics)
+      for (const [topic, problem] of created) this.#listener.created(topic, problem, true)
+    } catch (error) {
+      for (const topic of topics) this.#listener.created(topic, reasonOf(error), false)
+    } finally {
+      connection?.close()
+    }
+    this.refresh()
   }
 
   #askIn(ms: number): void {
@@ -124,22 +155,27 @@ export class Cluster {
       nextMs = this.#unavailable(error)
     }
     this.#asking = false
-    if (this.#closed) this.#connection?.close()
     this.#askIn(this.#askAgain ? 0 : nextMs)
   }
 
   /** Takes what the cluster says now. Returns in how many milliseconds to ask again. */
   async #update(): Promise<number> {
-    const metadata = await this.#metadata()
-    this.#endpoints = distinct([...this.#client.bootstrap, ...metadata.brokers])
+    const topics = this.#listener.topics()
+    const { answer: metadata, connection } = await this.#brokers.ask((broker) =>
+      partial(broker.request(METADATA, topics, false, false)),
+    )
+    this.#connection = connection
+    this.#controller =
+      metadata.brokers.find(({ nodeId }) => nodeId === metadata.controllerId) ?? metadata.brokers[0]
+    this.#brokers.know(metadata.brokers)
     if (this.#id !== undefined && this.#id !== metadata.clusterId) {
       this.#log.warn("another Kafka cluster answers at the configured addresses")
       this.producerId = undefined
     }
     this.#id = metadata.clusterId ?? undefined
     if (this.producerId === undefined) {
-      const given = await this.#connection?.request(INIT_PRODUCER_ID, null, 0, -1n, -1)
-      this.producerId = given?.producerId
+      const given = await connection.request(INIT_PRODUCER_ID, null, 0, -1n, -1)
+      this.producerId = given.producerId
     }
     if (this.#closed) return 0
     if (this.#problem !== undefined) {
@@ -153,26 +189,6 @@ export class Cluster {
     return this.#listener.told(metadata)
   }
 
-  /** Asks the broker that was asked last, or else the first that answers. */
-  async #metadata(): Promise<Metadata> {
-    const last = this.#connection
-    if (last?.open === true) {
-      try {
-        return await this.#metadataFrom(last)
-      } catch (error) {
-        this.#endpoints = [...this.#endpoints.filter((one) => !isSame(one, last.endpoint)), last.endpoint]
-        if (this.#endpoints.length === 1) throw error
-      }
-    }
-    last?.close()
-    this.#connection = await openToAny(this.#client, this.#endpoints, ANSWER_MS)
-    return this.#metadataFrom(this.#connection)
-  }
-
-  #metadataFrom(connection: KafkaConnection): Promise<Metadata> {
-    return partial(connection.request(METADATA, this.#listener.topics(), true, false))
-  }
-
   #unavailable(error: unknown): number {
     const code = errorCodeOf(error)
     const reason = code === CLUSTER_NOT_ALLOWED ? "not authorized for idempotent writes" : reasonOf(error)
@@ -180,7 +196,7 @@ export class Cluster {
     const kind = isOutage(reason) ? "outage" : reason
     if (!STARTING.includes(code ?? 0) && !this.#said.has(kind) && !this.#closed) {
       this.#said.add(kind)
-      this.#log.error({ reason }, "Kafka is not available; connecting goes on")
+      this.#log.error({ reason }, "Kafka unavailable; retrying")
     }
     this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)
     const isRefused = code === CLUSTER_NOT_ALLOWED || reason === AUTHENTICATION_FAILED
@@ -190,16 +206,8 @@ export class Cluster {
   }
 }
 
-const isSame = (one: Endpoint, other: Endpoint): boolean => formatEndpoint(one) === formatEndpoint(other)
-
-function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
-  return endpoints
-    .filter((endpoint, at) => endpoints.findIndex((other) => isSame(endpoint, other)) === at)
-    .map(({ host, port }) => ({ host, port }))
-}
-
-/** A broker that does not answer for so long is taken to be gone. */
-const ANSWER_MS = 2000
+/** Of a request that creates topics, and of the connection for it. */
+const CREATE_MS = 6000
 const FIRST_RETRY_MS = 50
 const MAX_RETRY_MS = 500
 /** COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE: the broker has only just started. */

@@ -81,6 +81,8 @@ type Versions = ReadonlyMap<number, { readonly minVersion: number; readonly maxV
 export class KafkaConnection {
   readonly endpoint: Endpoint
   readonly raw: Connection
+  /** Whether it was closed from this side. */
+  isDropped = false
   readonly #versions: Versions
 
   private constructor(endpoint: Endpoint, raw: Connection, versions: Versions) {
@@ -107,6 +109,7 @@ export class KafkaConnection {
     // Each failure also rejects the call it concerns; without a listener the event would be thrown.
     raw.on("error", () => raw.socket?.destroy())
     await raw.connect(endpoint.host, endpoint.port)
+    raw.socket.setKeepAlive(true, KEEP_ALIVE_MS)
     try {
       const { apiKeys } = await versionsOf(raw)
       return new KafkaConnection(endpoint, raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
@@ -144,6 +147,7 @@ export class KafkaConnection {
 
   /** Drops the connection; requests under way fail. */
   close(): void {
+    this.isDropped = true
     this.raw.socket.destroy()
   }
 }
@@ -180,6 +184,8 @@ async function versionsOf(raw: Connection): ReturnType<typeof apiVersionsV3.api.
 
 /** How long to wait after wrong credentials: accounts may be locked when those come too often. */
 export const REFUSED_RETRY_MS = 5000
+/** Idle for so long, the system asks whether the other side is there: below the idle limits of NATs and load balancers. */
+const KEEP_ALIVE_MS = 30_000
 /** Also the limit of the TLS handshake and the authentication. */
 const CONNECT_TIMEOUT_MS = 3000
 const NAME = "hookline"

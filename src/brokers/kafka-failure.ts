@@ -58,9 +58,13 @@ export function reasonOf(error: unknown): string {
   return innermost(error)
 }
 
+const CONNECTION_RESET = "connection reset"
+const CONNECTION_CLOSED = "connection closed"
+
 const SYSTEM: { readonly [code: string]: string } = {
   ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection reset",
+  ECONNRESET: CONNECTION_RESET,
+  EPIPE: CONNECTION_RESET,
   ENOTFOUND: "its name is not known",
   EHOSTUNREACH: "no route to it",
   ENETUNREACH: "no route to it",
@@ -69,14 +73,19 @@ const SYSTEM: { readonly [code: string]: string } = {
 
 /** Whether a reason is one of those that follow each other while a broker goes down and comes back. */
 export function isOutage(reason: string): boolean {
-  return reason === "connection closed" || Object.values(SYSTEM).includes(reason)
+  return reason === CONNECTION_CLOSED || Object.values(SYSTEM).includes(reason)
+}
+
+/** Whether a request failed since its connection was closed before the answer, by whichever side. */
+export function isClosed(error: unknown): boolean {
+  return [CONNECTION_CLOSED, CONNECTION_RESET].includes(reasonOf(error))
 }
 
 function innermost(error: unknown): string {
   const { cause, errors, message } = error as Nested
   const inner = cause ?? errors?.at(-1)
   if (inner !== undefined) return innermost(inner)
-  if (message === "Connection closed") return "connection closed"
+  if (message === "Connection closed") return CONNECTION_CLOSED
   return /timed out/i.test(message ?? "") ? "no answer" : (message ?? String(error))
 }
 

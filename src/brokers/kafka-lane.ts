@@ -3,9 +3,10 @@ import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import { KafkaConnection, REFUSED_RETRY_MS, type KafkaClient } from "./kafka-connection.ts"
-import { AUTHENTICATION_FAILED, reasonOf } from "./kafka-failure.ts"
+import { AUTHENTICATION_FAILED, isClosed, reasonOf } from "./kafka-failure.ts"
 import type { Batch, Partition } from "./kafka-partition.ts"
 import { produce } from "./kafka-produce.ts"
+import { isSuspect, RequestLimit } from "./kafka-request-limit.ts"
 import type { Topic } from "./kafka-topic.ts"
 
 type Responses = Awaited<ReturnType<typeof produce>>["responses"]
@@ -15,6 +16,12 @@ export interface LaneOwner {
   readonly client: KafkaClient
   readonly log: Logger
   readonly metrics: ConnectionMetrics
+  /** Bytes of all batches of a request, unless one alone is larger. */
+  readonly maxRequestBytes: number
+  /** A connection that was not used for so long is closed. */
+  readonly maxIdleMs: number
+  /** Topics for which records without a key wait. */
+  readonly keyless: Set<Topic>
   /** Undefined until the cluster has given one. */
   readonly producerId: () => bigint | undefined
   /** When the cluster began to answer, by the steady clock. */
@@ -25,9 +32,19 @@ export interface LaneOwner {
   readonly putBack: () => void
 }
 
+/** A request that is out. */
+interface Request {
+  readonly batches: readonly Batch[]
+  readonly bytes: number
+  readonly sentMs: number
+}
+
 /**
  * The way to one leader. One request is out at a time; what comes meanwhile gathers and goes with the next: no wait when
  * idle, large batches under load. Each leader has its own, so that one that stalls holds up its own partitions only.
+ *
+ * Partitions with something to send wait in line, and each goes behind the others when it had its turn: none waits for what
+ * others have in large amounts, and none that is idle costs anything.
  *
  * idle --work--> (connecting -->) sending --answer--> idle. A lost connection leaves the batches that were out with their
  * partitions, which send them again, here or where the leadership has gone.
@@ -35,15 +52,21 @@ export interface LaneOwner {
 export class Lane {
   readonly #id: number
   readonly #owner: LaneOwner
+  readonly #limit: RequestLimit
   #endpoint: Endpoint
-  #partitions: readonly Partition[] = []
-  #topics: readonly Topic[] = []
+  #leads = false
+  /** In line, with some that have nothing to send any more. */
+  readonly #line = new Set<Partition>()
   #connection: KafkaConnection | undefined
+  #usedMs = 0
   #connecting = false
   /** Why it could not connect, since when, and whether the log has it. */
   #failure: { reason: string; readonly sinceMs: number; logged: boolean } | undefined
-  #out: readonly Batch[] = []
-  #outSinceMs = 0
+  #out: Request | undefined
+  /** The broker closed the connection on it; whether for its sake, shows when another connection is opened. */
+  #closedOn: Request | undefined
+  /** Requests in a row that the connection was closed on. */
+  #closes = 0
   #scheduled = false
   #retry: Timer | undefined
   #delayMs = RECONNECT_MS
@@ -53,26 +76,34 @@ export class Lane {
     this.#id = id
     this.#endpoint = endpoint
     this.#owner = owner
+    this.#limit = new RequestLimit(owner.maxRequestBytes)
   }
 
   /** Why what it leads can't be published to; undefined: it can, as far as is known, or it leads nothing. */
   get problem(): string | undefined {
-    return this.#partitions.length > 0 ? this.#failure?.reason : undefined
+    return this.#leads ? this.#failure?.reason : undefined
   }
 
   get leads(): boolean {
-    return this.#partitions.length > 0
+    return this.#leads
   }
 
-  /** Takes what the cluster says: where the broker is, undefined if it is gone, and what it leads. */
-  lead(endpoint: Endpoint | undefined, partitions: readonly Partition[]): void {
+  /** Takes what the cluster says: where the broker is, undefined if it is gone, and whether it leads partitions. */
+  lead(endpoint: Endpoint | undefined, leads: boolean): void {
+    const nowMs = steadyMs()
     const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
-    const isDeposed = this.#out.some(({ partition }) => partition.leader !== this.#id)
-    if (hasMoved || (isDeposed && steadyMs() - this.#outSinceMs > DEPOSED_MS)) this.#drop()
+    const isDeposed = this.#out?.batches.some(({ partition }) => partition.leader !== this.#id) === true
+    if (hasMoved || (isDeposed && nowMs - this.#out!.sentMs > DEPOSED_MS)) this.#drop()
+    if (this.#out === undefined && nowMs - this.#usedMs > this.#owner.maxIdleMs) this.#drop()
     this.#endpoint = endpoint ?? this.#endpoint
-    this.#partitions = partitions
-    this.#topics = [...new Set(partitions.map(({ topic }) => topic))]
-    this.#tell(endpoint)
+    this.#leads = leads
+    this.#logUnreachable(endpoint)
+    this.schedule()
+  }
+
+  /** Puts a partition in line, if it is not, and has it sent soon. */
+  enqueue(partition: Partition): void {
+    this.#line.add(partition)
     this.schedule()
   }
 
@@ -82,7 +113,7 @@ export class Lane {
    * @returns whether it will; a lane that is busy sends later, of its own accord
    */
   schedule(): boolean {
-    if (this.#out.length > 0) return false
+    if (this.#out !== undefined) return false
     if (!this.#scheduled) {
       this.#scheduled = true
       setImmediate(() => {
@@ -100,76 +131,109 @@ export class Lane {
   }
 
   #send(): void {
-    if (this.#closed || this.#out.length > 0 || this.#partitions.length === 0) return
+    if (this.#closed || this.#out !== undefined || !this.#leads) return
     if (this.#connection?.open !== true) return void this.#connect()
     const producerId = this.#owner.producerId()
     if (producerId === undefined) return
     const nowMs = steadyMs()
-    const batches = this.#gather(producerId, nowMs)
+    const { batches, bytes } = this.#gather(producerId, nowMs)
     if (batches.length === 0) return
-    this.#out = batches
-    this.#outSinceMs = nowMs
+    this.#out = { batches, bytes, sentMs: nowMs }
     for (const batch of batches) batch.inFlight = true
-    void this.#request(this.#connection, batches)
+    void this.#request(this.#connection, this.#out, nowMs - this.#usedMs > IDLE_MS)
   }
 
-  async #request(connection: KafkaConnection, batches: readonly Batch[]): Promise<void> {
+  /** @param mayBeDead the connection was idle for so long that the network may have forgotten it, without a word */
+  async #request(connection: KafkaConnection, request: Request, mayBeDead: boolean): Promise<void> {
+    const doubt = mayBeDead ? setTimeout(() => this.#doubt(connection), DOUBT_MS) : undefined
     let responses
     try {
-      responses = (await produce(connection, batches)).responses
+      responses = (await produce(connection, request.batches)).responses
     } catch (error) {
-      this.#failed(batches, error)
+      this.#failed(connection, request, error)
       return
+    } finally {
+      clearTimeout(doubt)
     }
-    this.#answered(batches, responses)
+    this.#answered(request, responses)
   }
 
-  /** One batch for each partition that has something to send, as far as one request takes them. */
-  #gather(producerId: bigint, nowMs: number): Batch[] {
-    const turns = new Set<Partition>()
-    for (const topic of this.#topics) {
-      const partition = topic.nextForKeyless(this.#id, nowMs)
-      if (partition !== undefined) turns.add(partition)
-    }
+  /** Has the request go over another connection: the broker knows its batches, should they have come twice. */
+  #doubt(connection: KafkaConnection): void {
+    const broker = formatEndpoint(this.#endpoint)
+    this.#owner.log.warn({ broker }, "no answer on a connection that had been idle; retrying on a new one")
+    connection.close()
+  }
+
+  /** One batch for each partition in line, as far as one request takes them. */
+  #gather(producerId: bigint, nowMs: number): { batches: Batch[]; bytes: number } {
+    const { turns, notBeforeMs } = this.#keylessTurns(nowMs)
+    const limit = this.#closes < CLOSES_ALONE ? this.#limit.bytes : 0
     const batches: Batch[] = []
     let bytes = 0
-    let waitMs = Number.POSITIVE_INFINITY
-    for (const partition of this.#partitions) {
+    let nextMs = notBeforeMs
+    for (const partition of this.#line) {
       const takesKeyless = turns.has(partition)
-      const hasOwn = takesKeyless || partition.batch !== undefined || partition.queue.length > 0
-      if (partition.notBeforeMs > nowMs) {
-        if (hasOwn || partition.topic.keyless.length > 0)
-          waitMs = Math.min(waitMs, partition.notBeforeMs - nowMs)
-      } else if (hasOwn && bytes < MAX_REQUEST_BYTES) {
+      if (partition.leader !== this.#id || !(takesKeyless || partition.isBusy)) {
+        this.#line.delete(partition)
+      } else if (partition.notBeforeMs > nowMs) {
+        nextMs = Math.min(nextMs, partition.notBeforeMs)
+      } else if (partition.batch?.inFlight !== true) {
+        if (batches.length > 0 && bytes + partition.nextBytes > limit) break
         partition.expire(nowMs)
-        const batch = partition.batch ?? partition.form(producerId, takesKeyless)
-        if (batch === undefined || batch.inFlight) continue
+        const batch = partition.batch ?? partition.form(producerId, takesKeyless, this.#limit.bytes - bytes)
+        if (batch === undefined) continue
+        if (takesKeyless) partition.topic.tookKeyless(partition)
         bytes += batch.bytes.length
         batches.push(batch)
       }
     }
-    if (waitMs < Number.POSITIVE_INFINITY) this.#retryIn(waitMs)
-    return batches
+    for (const { partition } of batches) {
+      this.#line.delete(partition)
+      this.#line.add(partition)
+    }
+    if (nextMs < Number.POSITIVE_INFINITY) this.#retryIn(nextMs - nowMs)
+    return { batches, bytes }
   }
 
-  #answered(batches: readonly Batch[], responses: Responses): void {
+  /** Puts the partitions in line whose turn it is to take keyless records. */
+  #keylessTurns(nowMs: number): { turns: Set<Partition>; notBeforeMs: number } {
+    const { keyless } = this.#owner
+    const turns = new Set<Partition>()
+    let notBeforeMs = Number.POSITIVE_INFINITY
+    for (const topic of keyless) {
+      const partition = topic.nextForKeyless(this.#id, nowMs)
+      if (topic.keyless.length === 0) keyless.delete(topic)
+      else if (partition === undefined) notBeforeMs = Math.min(notBeforeMs, topic.nextTryMs(this.#id, nowMs))
+      else {
+        turns.add(partition)
+        this.#line.add(partition)
+      }
+    }
+    return { turns, notBeforeMs }
+  }
+
+  #answered(request: Request, responses: Responses): void {
     const nowMs = steadyMs()
+    const { batches } = request
     let trouble = false
-    const topics = new Map(batches.map(({ partition: { topic } }) => [topic.name, topic]))
+    const sent = new Map(batches.map((batch) => [batch.partition.topic.name, batch.partition.topic]))
     for (const { name, partitionResponses } of responses) {
-      const topic = topics.get(name)
+      const topic = sent.get(name)
       for (const { index, errorCode, baseOffset } of partitionResponses) {
-        const partition = topic?.partitions[index]
-        const batch = partition?.batch
+        const batch = topic?.partitions[index]?.batch
         if (batch?.inFlight !== true) continue
-        if (errorCode === 0) this.#owner.metrics.batch(batch.items.length, nowMs - this.#outSinceMs)
+        if (errorCode === 0) this.#owner.metrics.batch(batch.items.length, nowMs - request.sentMs)
         else trouble = true
-        partition!.settle(batch, errorCode, Number(baseOffset), nowMs)
+        batch.partition.settle(batch, errorCode, Number(baseOffset), nowMs)
       }
     }
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
-    this.#out = []
+    this.#out = undefined
+    this.#usedMs = nowMs
     this.#delayMs = RECONNECT_MS
+    this.#closes = 0
+    this.#limit.answered(request.bytes)
     if (trouble) {
       this.#owner.stale()
       this.#owner.putBack()
@@ -177,12 +241,13 @@ export class Lane {
     this.schedule()
   }
 
-  #failed(batches: readonly Batch[], error: unknown): void {
+  #failed(connection: KafkaConnection, request: Request, error: unknown): void {
     const nowMs = steadyMs()
-    for (const batch of batches) batch.partition.lost(batch, nowMs)
-    this.#out = []
+    for (const batch of request.batches) batch.partition.lost(batch, nowMs)
+    this.#out = undefined
+    if (isClosed(error) && !connection.isDropped) this.#closedOn = request
     this.#owner.log.debug(
-      { broker: formatEndpoint(this.#endpoint), reason: reasonOf(error) },
+      { broker: formatEndpoint(this.#endpoint), bytes: request.bytes, reason: reasonOf(error) },
       "a produce request failed",
     )
     this.#drop()
@@ -199,14 +264,17 @@ export class Lane {
       const connection = await KafkaConnection.open(this.#owner.client, this.#endpoint, REQUEST_TIMEOUT_MS)
       if (this.#closed || endpoint !== formatEndpoint(this.#endpoint)) connection.close()
       else this.#connection = connection
+      this.#usedMs = steadyMs()
       if (this.#failure?.logged === true)
-        this.#owner.log.info({ broker: endpoint }, "a leader is reached again")
+        this.#owner.log.info({ broker: endpoint }, "reconnected to partition leader")
       this.#failure = undefined
+      this.#blame()
       this.schedule()
     } catch (error) {
       const reason = reasonOf(error)
       this.#failure ??= { reason, sinceMs: steadyMs(), logged: false }
       this.#failure.reason = reason
+      this.#closedOn = undefined
       this.#owner.stale()
       this.#retryIn(reason === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RECONNECT_MS)
@@ -215,14 +283,37 @@ export class Lane {
     }
   }
 
+  /** The broker closed the connection on a request and is there all the same: the request may be to blame. */
+  #blame(): void {
+    const request = this.#closedOn
+    if (request === undefined) return
+    this.#closedOn = undefined
+    this.#closes++
+    const broker = formatEndpoint(this.#endpoint)
+    const [batch, ...others] = request.batches
+    if (this.#limit.closed(request.bytes, steadyMs())) {
+      const line = { broker, request_bytes: request.bytes, max_request_bytes: this.#limit.bytes }
+      this.#owner.log.warn(line, "the broker closes the connection on large requests; sending smaller ones")
+    }
+    if (batch === undefined || others.length > 0 || !this.#wasClosedOn(batch)) return
+    batch.partition.cannotBeSent(batch, this.#limit.bytes)
+    this.#owner.putBack()
+  }
+
+  /** @returns whether it was closed on this batch alone often enough */
+  #wasClosedOn(batch: Batch): boolean {
+    batch.closes++
+    return batch.closes >= (isSuspect(batch.bytes.length) ? LARGE_CLOSES : SMALL_CLOSES)
+  }
+
   /** Logs that the leader can't be reached although the cluster answers: the address it advertises may be wrong. */
-  #tell(endpoint: Endpoint | undefined): void {
+  #logUnreachable(endpoint: Endpoint | undefined): void {
     const failure = this.#failure
-    if (failure === undefined || failure.logged || endpoint === undefined || !this.leads) return
+    if (failure === undefined || failure.logged || endpoint === undefined || !this.#leads) return
     if (steadyMs() - Math.max(failure.sinceMs, this.#owner.availableSinceMs()) < UNREACHABLE_MS) return
     failure.logged = true
     const broker = formatEndpoint(endpoint)
-    this.#owner.log.error({ broker, reason: failure.reason }, "a leader can't be reached; connecting goes on")
+    this.#owner.log.error({ broker, reason: failure.reason }, "partition leader unreachable; retrying")
   }
 
   #drop(): void {
@@ -240,7 +331,6 @@ export class Lane {
   }
 }
 
-const MAX_REQUEST_BYTES = 8 * 1_048_576
 /** Leaders answer within ACKNOWLEDGE_MS unless they or the network are gone. */
 const REQUEST_TIMEOUT_MS = 10_000
 const RECONNECT_MS = 50
@@ -249,3 +339,11 @@ const MAX_RECONNECT_MS = 500
 const UNREACHABLE_MS = 2000
 /** A request to a broker that no longer leads gets this long before its batches go to the new leader. */
 const DEPOSED_MS = 500
+/** After so long without a request, a connection that does not answer within DOUBT_MS is taken to be dead. */
+const IDLE_MS = 5000
+const DOUBT_MS = 1000
+/** After so many requests in a row that the connection was closed on, each batch goes alone. */
+const CLOSES_ALONE = 5
+/** On so many connections a batch alone is tried, when the broker closes them: a large one, and one of any size. */
+const LARGE_CLOSES = 3
+const SMALL_CLOSES = 100

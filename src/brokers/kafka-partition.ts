@@ -2,7 +2,7 @@ import { PublishError } from "../errors.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
 import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
-import { MESSAGE_TOO_LARGE, verdictOf } from "./kafka-verdict.ts"
+import { DUPLICATE_SEQUENCE, MESSAGE_TOO_LARGE, nameOf, verdictOf } from "./kafka-verdict.ts"
 
 /** A batch as it is sent, and sent again. Its bytes never change, so that the broker knows it by its sequence. */
 export interface Batch {
@@ -17,10 +17,14 @@ export interface Batch {
   inFlight: boolean
   /** Its records were taken back and answered: it is not sent again, nor are they. */
   withdrawn: boolean
+  /** How often the broker answered it with a code that no batch is answered with. */
+  tries: number
+  /** How often the broker closed the connection on a request that held nothing else. */
+  closes: number
 }
 
 /**
- * One partition: what waits for it, and its place in the producer's sequence.
+ * One partition of a topic's name: what waits for it, and its place in the producer's sequence.
  *
  * The broker knows a batch by producer id, epoch and sequence. One batch is out at a time. When its fate is unknown (the
  * connection broke, the leader changed), the very same batch is sent again until the broker says, or until the first
@@ -28,6 +32,12 @@ export interface Batch {
  * the sequence back at 0. The broker refuses batches of older epochs, so a given-up batch that still lies in some buffer
  * can't come between later ones, and no sequence is ever used for two payloads. (Java's producer raises the epoch by
  * itself in the same way, TransactionManager.bumpIdempotentProducerEpoch.)
+ *
+ * So the epoch only goes up, and the partition is kept as long as the producer id, whatever metadata says of the topic: a
+ * sequence that began anew under the same epoch would be taken for the repeat of what is in the log already. When the topic
+ * was made anew, the next batch has a new epoch as well.
+ *
+ * Offsets show whether that holds: one that is not above the last acknowledged one is the offset of another batch.
  */
 export class Partition {
   readonly topic: Topic
@@ -40,9 +50,18 @@ export class Partition {
   batch: Batch | undefined
   /** Nothing is sent before this time: the broker has just refused. */
   notBeforeMs = 0
+  /** Of the leader that metadata named, as far as it is known. */
+  #leaderEpoch = -1
+  /** Metadata has named an older leader ever since. */
+  #olderSinceMs: number | undefined
   #producerId = -1n
   #epoch = 0
   #sequence = 0
+  #epochIsDue = false
+  /** Of the last acknowledged record under this producer id. */
+  #lastOffset = -1
+  /** Refusals in a row that a new epoch should have mended. */
+  #outOfSequence = 0
   /** Fewer after a batch that was refused for one of its records, to find that one. */
   #maxRecords = MAX_RECORDS
 
@@ -51,12 +70,48 @@ export class Partition {
     this.index = index
   }
 
-  /** Makes a batch of what waits here and, when it is this partition's turn, of keyless records. */
-  form(producerId: bigint, takesKeyless: boolean): Batch | undefined {
+  /** Whether it has something to send, or something under way. Keyless records wait for their topic. */
+  get isBusy(): boolean {
+    return this.batch !== undefined || this.queue.length > 0
+  }
+
+  /** Bytes that its next batch takes at least. */
+  get nextBytes(): number {
+    return this.batch?.bytes.length ?? this.queue.firstBytes ?? this.topic.keyless.firstBytes ?? 0
+  }
+
+  /**
+   * Takes what metadata says of its leader. One of an older leader epoch comes from a broker that lags behind, unless
+   * nothing else is heard for BELIEVED_MS.
+   */
+  follow(leader: number, leaderEpoch: number, nowMs: number): void {
+    if (leaderEpoch >= 0 && leaderEpoch < this.#leaderEpoch) {
+      this.#olderSinceMs ??= nowMs
+      if (nowMs - this.#olderSinceMs < BELIEVED_MS) return
+    }
+    this.#olderSinceMs = undefined
+    this.#leaderEpoch = leaderEpoch
+    this.leader = leader
+  }
+
+  /** The topic was made anew, or may have been: what the log had of this producer may be gone. */
+  renew(): void {
+    this.#leaderEpoch = -1
+    this.#olderSinceMs = undefined
+    this.#lastOffset = -1
+    this.#epochIsDue = true
+  }
+
+  /**
+   * Makes a batch of what waits here and, when it is this partition's turn, of keyless records.
+   *
+   * @param maxBytes of the request that it is for
+   */
+  form(producerId: bigint, takesKeyless: boolean, maxBytes: number): Batch | undefined {
     const { batchBytes, maxMessageBytes, compression, keyless } = this.topic
     for (;;) {
       const items: Waiting[] = []
-      const room = { records: this.#maxRecords, bytes: batchBytes, untilMs: 0 }
+      const room = { records: this.#maxRecords, bytes: Math.min(batchBytes, maxBytes), untilMs: 0 }
       this.queue.moveTo(items, room)
       if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
@@ -72,11 +127,14 @@ export class Partition {
     if (this.batch !== batch) return
     const verdict = verdictOf(errorCode)
     if (batch.withdrawn && verdict !== "stored") return this.giveUp()
+    if (verdict !== "out_of_sequence") this.#outOfSequence = 0
     switch (verdict) {
       case "stored":
+        if (this.#isAnother(batch, errorCode, baseOffset)) return this.#notStored(baseOffset)
         this.#sequence += batch.items.length
         this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
         this.batch = undefined
+        if (baseOffset >= 0) this.#lastOffset = baseOffset + batch.items.length - 1
         for (let at = 0; at < batch.items.length; at++) {
           batch.items[at]!.accept({ partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
         }
@@ -84,15 +142,32 @@ export class Partition {
       case "unsure":
         this.#waitBeforeRetry(batch, nowMs)
         return
+      case "unexpected":
+        if (++batch.tries >= TRIES) return this.giveUp(this.topic.unexpected(errorCode))
+        this.#waitBeforeRetry(batch, nowMs)
+        return
       case "out_of_sequence":
         // The broker would have known the batch if it were there, so it is not: the same records may go out anew.
+        this.#outOfSequence++
+        if (this.#outOfSequence >= TRIES) {
+          this.#outOfSequence = 0
+          return this.giveUp(this.topic.unexpected(errorCode))
+        }
         this.#nextEpoch()
+        // another producer may have the same id, with a higher epoch
+        if (this.#outOfSequence === 2) this.topic.renewProducer(`error ${nameOf(errorCode)}`)
         this.#release(batch, nowMs)
         return
       case "refused_for_now":
         if (batch.unsure) this.#waitBeforeRetry(batch, nowMs)
         else this.#release(batch, nowMs)
         return
+      case "corrupt":
+        this.notBeforeMs = nowMs + RETRY_MS
+        if (++batch.tries < TRIES) return
+        if (batch.unsure) return this.giveUp()
+        this.batch = undefined
+        return this.#isolate(batch.items, errorCode)
       case "unfit":
       case "refused":
         if (batch.unsure) return this.giveUp()
@@ -106,6 +181,22 @@ export class Partition {
   lost(batch: Batch, nowMs: number): void {
     batch.inFlight = false
     this.#waitBeforeRetry(batch, nowMs)
+  }
+
+  /**
+   * The broker closes the connection on a request that holds nothing but this batch, again and again, and takes
+   * connections all the same.
+   *
+   * @param maxBytes what the broker may take
+   */
+  cannotBeSent(batch: Batch, maxBytes: number): void {
+    if (this.batch !== batch) return
+    if (batch.items.length === 1 || batch.bytes.length <= maxBytes) {
+      return this.giveUp(this.topic.connectionClosedOn(batch.bytes.length))
+    }
+    this.#nextEpoch()
+    this.batch = undefined
+    this.queue.putBack(batch.items)
   }
 
   /** Rejects what is past its deadline; gives a batch of unknown fate up when it must not be sent again. */
@@ -128,11 +219,10 @@ export class Partition {
   }
 
   /** Answers the batch's records with an error; it may be in the log all the same. */
-  giveUp(): void {
+  giveUp(error = new PublishError("unavailable", "Kafka did not say whether it took the record")): void {
     const items = this.batch?.items ?? []
     this.batch = undefined
     this.#nextEpoch()
-    const error = new PublishError("unavailable", "Kafka did not say whether it took the record")
     for (const waiting of items) waiting.refuse(error)
   }
 
@@ -147,8 +237,23 @@ export class Partition {
       unsure: false,
       inFlight: false,
       withdrawn: false,
+      tries: 0,
+      closes: 0,
     }
     return this.batch
+  }
+
+  /** Whether what the broker says is stored is another batch than this one. */
+  #isAnother({ unsure }: Batch, errorCode: number, baseOffset: number): boolean {
+    if (errorCode === DUPLICATE_SEQUENCE) return !unsure
+    return baseOffset >= 0 && baseOffset <= this.#lastOffset
+  }
+
+  /** The broker took the batch for one that it has, or its log has lost records. The batch's own fate is unknown. */
+  #notStored(baseOffset: number): void {
+    const error = this.topic.offsetBehind(this.index, baseOffset, this.#lastOffset)
+    this.#lastOffset = -1
+    this.giveUp(error)
   }
 
   /** Finds the record that is to blame: alone it is refused; otherwise the next batch has half as many records. */
@@ -166,7 +271,7 @@ export class Partition {
     this.batch = undefined
     this.notBeforeMs = nowMs + RETRY_MS
     this.queue.putBack(batch.items.filter(({ record }) => record.key !== undefined))
-    this.topic.keyless.putBack(batch.items.filter(({ record }) => record.key === undefined))
+    this.topic.putBackKeyless(batch.items.filter(({ record }) => record.key === undefined))
   }
 
   #waitBeforeRetry(batch: Batch, nowMs: number): void {
@@ -179,17 +284,25 @@ export class Partition {
       this.#producerId = producerId
       this.#epoch = 0
       this.#sequence = 0
+      this.#lastOffset = -1
+      this.#epochIsDue = false
     }
+    if (this.#epochIsDue) this.#nextEpoch()
     return { producerId, producerEpoch: this.#epoch, baseSequence: this.#sequence & 0x7fffffff }
   }
 
   #nextEpoch(): void {
+    this.#epochIsDue = false
     this.#epoch += 1
     this.#sequence = 0
-    if (this.#epoch > MAX_EPOCH) this.topic.renewProducer()
+    if (this.#epoch > MAX_EPOCH) this.topic.renewProducer("no epoch is left")
   }
 }
 
 const MAX_RECORDS = 8192
 const MAX_EPOCH = 32_000
 const RETRY_MS = 100
+/** How often a batch is sent in vain whose answers say nothing about it. */
+const TRIES = 5
+/** For so long a broker that lags behind is not believed. */
+export const BELIEVED_MS = 5000

@@ -99,6 +99,11 @@ export class Queue {
     return this.#items.length
   }
 
+  /** Bytes of the record that has its turn; undefined: there is none. */
+  get firstBytes(): number | undefined {
+    return this.#items[0]?.bytes
+  }
+
   push(waiting: Waiting): void {
     this.#items.push(waiting)
     if (waiting.deadlineMs < this.#earliestMs) this.#earliestMs = waiting.deadlineMs

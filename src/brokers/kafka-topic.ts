@@ -2,7 +2,7 @@ import { PublishError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metadata } from "./kafka-cluster.ts"
 import { partitionOf } from "./kafka-murmur2.ts"
-import { Partition } from "./kafka-partition.ts"
+import { BELIEVED_MS, Partition } from "./kafka-partition.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
 import { BATCH_HEADER_BYTES, type Compression } from "./kafka-records.ts"
 import {
@@ -10,6 +10,7 @@ import {
   INVALID_TIMESTAMP,
   INVALID_TOPIC,
   MESSAGE_TOO_LARGE,
+  nameOf,
   RECORD_LIST_TOO_LARGE,
   TOPIC_NOT_ALLOWED,
   UNKNOWN_TOPIC,
@@ -19,10 +20,16 @@ import {
 export interface TopicOwner {
   readonly log: Logger
   readonly compression: Compression
-  /** A new producer id is wanted. */
-  readonly renewProducer: () => void
+  /** A new producer id is wanted, for a reason. */
+  readonly renewProducer: (reason: string) => void
   /** A limit that was looked up has proved wrong. */
   readonly limitChanged: (topic: Topic) => void
+  /** The cluster does not have the topic, and never had as long as this one knows it. */
+  readonly create: (topic: Topic) => void
+  /** Records wait for the topic, whichever of its partitions takes them. */
+  readonly keylessWait: (topic: Topic) => void
+  /** Records wait for a partition, or one that has something to send has got another leader. */
+  readonly partitionWaits: (partition: Partition) => void
 }
 
 type TopicMetadata = Metadata["topics"][number]
@@ -33,13 +40,18 @@ type TopicMetadata = Metadata["topics"][number]
  * Keyless records wait for the topic, not for a partition: the leader that is free first takes them, as one batch for
  * the next of its partitions. Keyed ones wait for their partition. Before the partitions are known all wait here.
  *
- * States: `unknown` until the cluster has named it; `there`; `missing` when the cluster does not have it and does not
- * create it; `refused` when it will never take a record. What is published to the last two is rejected at once.
+ * States: `unknown` until the cluster has named it; `there`; `missing` when the cluster does not have it; `refused` when
+ * it will never take a record. What is published to the last two is rejected at once.
+ *
+ * Metadata may come from a broker that lags behind the others. So the number of partitions only grows as long as the topic
+ * has the same id, an older leader does not follow a newer one, and an id that the topic had before is not believed, unless
+ * nothing else is heard for BELIEVED_MS. Partitions are never forgotten, see kafka-partition.ts.
  */
 export class Topic {
   readonly name: string
   readonly compression: Compression
   readonly keyless = new Queue()
+  /** Those that the topic has. */
   partitions: readonly Partition[] = []
   /** The largest batch that the broker takes, where it tells. */
   maxMessageBytes = Number.POSITIVE_INFINITY
@@ -47,10 +59,24 @@ export class Topic {
   readonly #owner: TopicOwner
   /** Keyed records that wait for the partitions to be known. */
   readonly #unplaced = new Queue()
+  /** Those with something to send or under way, and some that had. */
+  readonly #busy = new Set<Partition>()
+  /** All that it ever had, by index. */
+  readonly #known: Partition[] = []
+  #id: string | undefined
+  readonly #formerIds = new Set<string>()
+  /** Metadata contradicts what is known ever since. */
+  #contradictedSinceMs: number | undefined
+  #wasThere = false
+  /** The cluster was asked to create it. */
+  #isRequested = false
+  /** Why it was not created. */
+  #notCreated: string | undefined
   /** Metadata said that there is no such topic, first at this time. */
   #absentSinceMs: number | undefined
   #refusalCode = 0
-  #leaders: readonly number[] = []
+  /** By the broker that leads them. */
+  #led: ReadonlyMap<number, readonly Partition[]> = new Map()
   /** The partition whose turn it is to take keyless records. */
   #turn = 0
 
@@ -70,21 +96,29 @@ export class Topic {
     const { key } = waiting.record
     if (key === undefined) {
       this.keyless.push(waiting)
+      if (this.keyless.length === 1) this.#owner.keylessWait(this)
       return undefined
     }
     const partition = this.partitions[this.partitions.length && partitionOf(key, this.partitions.length)]
     const queue = partition?.queue ?? this.#unplaced
     queue.push(waiting)
+    if (partition !== undefined && queue.length === 1) this.#waits(partition)
     return partition
+  }
+
+  /** Puts keyless records back, before all others. */
+  putBackKeyless(items: readonly Waiting[]): void {
+    if (items.length === 0) return
+    this.keyless.putBack(items)
+    this.#owner.keylessWait(this)
   }
 
   /** Why nothing can be published to the topic now; undefined: it can. */
   problem(): PublishError | undefined {
     if (this.state === "missing") {
-      return new PublishError(
-        "unavailable",
-        `topic ${this.name} does not exist, and the cluster does not create it`,
-      )
+      const why = this.#notCreated === undefined ? "" : ` (${this.#notCreated})`
+      const told = this.#wasThere ? "was deleted; create it again" : `does not exist${why}; create it`
+      return new PublishError("unavailable", `topic ${this.name} ${told}`)
     }
     return this.state === "refused" ? this.refusal(this.#refusalCode) : undefined
   }
@@ -93,32 +127,49 @@ export class Topic {
   nextForKeyless(leader: number, nowMs: number): Partition | undefined {
     this.keyless.expire(nowMs)
     if (this.keyless.length === 0) return undefined
-    const count = this.partitions.length
-    for (let step = 0; step < count; step++) {
-      const partition = this.partitions[(this.#turn + step) % count]!
-      if (partition.leader === leader && partition.batch === undefined && partition.notBeforeMs <= nowMs) {
-        this.#turn = (partition.index + 1) % count
-        return partition
-      }
+    const led = this.#led.get(leader) ?? []
+    const from = led.findIndex(({ index }) => index >= this.#turn)
+    for (let step = 0; step < led.length; step++) {
+      const partition = led[(Math.max(0, from) + step) % led.length]!
+      if (partition.batch === undefined && partition.notBeforeMs <= nowMs) return partition
     }
     return undefined
+  }
+
+  /** A partition has taken its turn. */
+  tookKeyless({ index }: Partition): void {
+    this.#turn = (index + 1) % this.partitions.length
+    this.#busy.add(this.partitions[index]!)
+  }
+
+  /** When the first of a leader's partitions may be sent to again that may not now. */
+  nextTryMs(leader: number, nowMs: number): number {
+    let earliestMs = Number.POSITIVE_INFINITY
+    for (const { notBeforeMs } of this.#led.get(leader) ?? []) {
+      if (notBeforeMs > nowMs) earliestMs = Math.min(earliestMs, notBeforeMs)
+    }
+    return earliestMs
   }
 
   /** Ids of the brokers that lead partitions, that of the next turn first. */
   *leaders(): Generator<number> {
     const first = this.partitions[this.#turn]?.leader
     if (first !== undefined) yield first
-    for (const leader of this.#leaders) if (leader !== first) yield leader
+    for (const leader of this.#led.keys()) if (leader !== first) yield leader
   }
 
   /** Whether every partition is known and has a leader. */
   get isLed(): boolean {
-    return this.state === "there" && this.partitions.every(({ leader }) => leader >= 0)
+    return this.state === "there" && !this.#led.has(NO_LEADER)
   }
 
   /** Takes what the cluster says of the topic. */
   update(told: TopicMetadata, nowMs: number): void {
     if (told.errorCode === UNKNOWN_TOPIC) {
+      if (!this.#wasThere && !this.#isRequested) {
+        this.#isRequested = true
+        this.#owner.create(this)
+      }
       this.#absentSinceMs ??= nowMs
       if (nowMs - this.#absentSinceMs >= ABSENT_MS) this.#become("missing")
       return
@@ -128,15 +179,29 @@ export class Topic {
       this.#refusalCode = told.errorCode
       this.#become("refused")
     } else if (told.errorCode === 0 && told.partitions.length > 0) {
-      this.#place(told.partitions)
+      if (!this.#believes(told, nowMs)) return
+      this.#follow(told.partitions, nowMs)
+      this.#wasThere = true
       this.#become("there")
     }
   }
 
+  /**
+   * It was created, or was not: what said that it is absent was true until now.
+   *
+   * @param problem why not
+   * @param retry the cluster did not answer
+   */
+  created(problem: string | undefined, retry: boolean, nowMs: number): void {
+    this.#isRequested = !retry
+    this.#notCreated = problem
+    if (this.#absentSinceMs !== undefined) this.#absentSinceMs = nowMs
+  }
+
   /** Whether nothing waits, and nothing is under way or of unknown fate. */
   get isIdle(): boolean {
-    const waiting = this.partitions.reduce((sum, { queue }) => sum + queue.length, this.#unplaced.length)
-    return waiting + this.keyless.length === 0 && this.partitions.every(({ batch }) => batch === undefined)
+    for (const partition of this.#busy) if (!partition.isBusy) this.#busy.delete(partition)
+    return this.#unplaced.length + this.keyless.length + this.#busy.size === 0
   }
 
   /** It was not looked up for some time: what is known of it may be wrong. */
@@ -149,7 +214,7 @@ export class Topic {
   expire(nowMs: number): void {
     this.keyless.expire(nowMs)
     this.#unplaced.expire(nowMs)
-    for (const partition of this.partitions) partition.expire(nowMs)
+    for (const partition of this.#busy) partition.expire(nowMs)
   }
 
   /** Rejects what waits, and lets go of what is under way. */
@@ -157,12 +222,26 @@ export class Topic {
     const error = new PublishError("unavailable", "taken back before Kafka acknowledged it")
     this.keyless.refuse(error)
     this.#unplaced.refuse(error)
-    for (const partition of this.partitions) partition.withdraw(error)
+    for (const partition of this.#busy) partition.withdraw(error)
   }
 
   refusal(errorCode: number): PublishError {
-    const why = REFUSALS[errorCode] ?? `Kafka refuses it with error ${errorCode}`
+    const why = REFUSALS[errorCode] ?? `Kafka refuses it with error ${nameOf(errorCode)}`
     return new PublishError("refused", `topic ${this.name}: ${why}`)
+  }
+
+  /** Why a batch is not sent any more whose answers say nothing about it. */
+  unexpected(errorCode: number): PublishError {
+    const reason = `Kafka answers error ${nameOf(errorCode)} again and again`
+    this.#owner.log.error({ topic: this.name, error_code: errorCode }, `batch refused: ${reason}`)
+    return new PublishError("refused", `topic ${this.name}: ${reason}`)
+  }
+
+  /** Why a batch is not sent any more on which the broker closes the connection. */
+  connectionClosedOn(bytes: number): PublishError {
+    const reason = `Kafka closes the connection on a request of ${bytes} bytes again and again`
+    this.#owner.log.error({ topic: this.name, bytes }, `batch refused: ${reason}`)
+    return new PublishError("record_too_large", `topic ${this.name}: ${reason}`)
   }
 
   tooLarge(): PublishError {
@@ -174,12 +253,29 @@ export class Topic {
   unfit(errorCode: number): PublishError {
     if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE) return this.tooLarge()
     const why =
-      errorCode === INVALID_TIMESTAMP ? "this machine's clock is too far from its own" : `error ${errorCode}`
+      errorCode === INVALID_TIMESTAMP
+        ? "this machine's clock is too far from its own"
+        : `error ${nameOf(errorCode)}`
     return new PublishError("refused", `Kafka does not take the record into topic ${this.name}: ${why}`)
   }
 
-  renewProducer(): void {
-    this.#owner.renewProducer()
+  /** Why a batch is not acknowledged that is said to be stored at an offset where another one is. */
+  offsetBehind(partition: number, offset: number, lastOffset: number): PublishError {
+    this.#owner.log.error(
+      { topic: this.name, partition, offset, last_offset: lastOffset },
+      "Kafka acknowledged a batch at an offset that is not above the last one: the batch may not be in the log, and is answered 503; or the partition's log was truncated",
+    )
+    this.renewProducer("an offset went back")
+    return new PublishError("unavailable", `topic ${this.name}: Kafka acknowledged another batch`)
+  }
+
+  renewProducer(reason: string): void {
+    this.#owner.renewProducer(reason)
+  }
+
+  #waits(partition: Partition): void {
+    this.#busy.add(partition)
+    this.#owner.partitionWaits(partition)
   }
 
   #become(state: Topic["state"]): void {
@@ -188,35 +284,67 @@ export class Topic {
     this.state = state
     const problem = this.problem()
     if (problem === undefined) {
-      if (before !== "unknown")
-        this.#owner.log.info({ topic: this.name }, "topic is there: its events are published")
+      if (before !== "unknown") this.#owner.log.info({ topic: this.name }, "topic available; publishing")
       return
     }
     this.#owner.log.error({ topic: this.name }, `events of this topic are refused: ${problem.message}`)
     this.keyless.refuse(problem)
     this.#unplaced.refuse(problem)
-    for (const { queue } of this.partitions) queue.refuse(problem)
+    for (const { queue } of this.#busy) queue.refuse(problem)
   }
 
-  #place(told: TopicMetadata["partitions"]): void {
-    if (told.length !== this.partitions.length) this.#resize(told.length)
-    for (const { partitionIndex, leaderId } of told) {
-      const partition = this.partitions[partitionIndex]
-      if (partition !== undefined) partition.leader = leaderId
+  /** Whether metadata is of the topic as it is, and not from a broker that lags behind. */
+  #believes({ topicId, partitions: { length: count } }: TopicMetadata, nowMs: number): boolean {
+    const id = topicId === undefined || topicId === NO_ID ? undefined : topicId
+    const isOther = id !== undefined && this.#id !== undefined && id !== this.#id
+    const isFewer = id === undefined && count < this.partitions.length
+    if (isFewer || (isOther && this.#formerIds.has(id))) {
+      this.#contradictedSinceMs ??= nowMs
+      if (nowMs - this.#contradictedSinceMs < BELIEVED_MS) return false
     }
-    this.#leaders = [...new Set(this.partitions.map(({ leader }) => leader))]
+    this.#contradictedSinceMs = undefined
+    if (isOther) this.#formerIds.add(this.#id!)
+    if (isOther || isFewer) this.#renew()
+    this.#id = id ?? this.#id
+    if (isOther || isFewer || count > this.partitions.length) this.#resize(count)
+    return true
+  }
+
+  /** Has what waits for partitions sent by those that lead them now. */
+  requeue(): void {
+    for (const partition of this.#busy) if (partition.isBusy) this.#owner.partitionWaits(partition)
+  }
+
+  #renew(): void {
+    this.#owner.log.warn({ topic: this.name }, "topic was deleted and created again")
+    for (const partition of this.#known) partition.renew()
+  }
+
+  #follow(told: TopicMetadata["partitions"], nowMs: number): void {
+    let hasMoved = false
+    for (const { partitionIndex, leaderId, leaderEpoch } of told) {
+      const partition = this.partitions[partitionIndex]
+      if (partition === undefined) continue
+      const { leader } = partition
+      partition.follow(leaderId, leaderEpoch ?? -1, nowMs)
+      if (partition.leader === leader) continue
+      hasMoved = true
+      if (partition.isBusy) this.#owner.partitionWaits(partition)
+    }
+    if (hasMoved) this.#led = Map.groupBy(this.partitions, ({ leader }) => leader)
   }
 
   /** Partitions were added, or the topic was made anew with fewer. What waits is placed again. */
   #resize(count: number): void {
-    const gone = this.partitions.slice(count)
     const waiting = [...this.#unplaced.takeAll(), ...this.partitions.flatMap(({ queue }) => queue.takeAll())]
-    for (const partition of gone) partition.giveUp()
+    for (const partition of this.partitions.slice(count)) {
+      if (partition.batch !== undefined) partition.giveUp()
+      partition.leader = NO_LEADER
+    }
+    while (this.#known.length < count) this.#known.push(new Partition(this, this.#known.length))
+    this.partitions = this.#known.slice(0, count)
+    this.#led = Map.groupBy(this.partitions, ({ leader }) => leader)
     this.#turn = 0
-    this.partitions = Array.from(
-      { length: count },
-      (_, index) => this.partitions[index] ?? new Partition(this, index),
-    )
     for (const each of waiting) this.add(each)
   }
 }
@@ -224,6 +352,9 @@ export class Topic {
 /** For so long a topic that is said not to exist may be on its way: just created, or the broker just started. */
 const ABSENT_MS = 700
 const MAX_BATCH_BYTES = 1_048_576
+const NO_LEADER = -1
+/** Of topics on brokers that give them no ids. */
+const NO_ID = "00000000-0000-0000-0000-000000000000"
 
 const REFUSALS: { readonly [errorCode: number]: string } = {
   [INVALID_TOPIC]: "the name is not one that Kafka takes",

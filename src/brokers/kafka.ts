@@ -31,25 +31,34 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const dormant = new Map<string, Topic>()
   /** Names of those that are to be looked up; undefined: all. */
   let named: ReadonlySet<string> | undefined
+  /** Topics with records that wait or are under way, and some that had; the others cost nothing. */
+  const busy = new Set<Topic>()
+  /** Topics with records that wait for whichever partition takes them. */
+  const keyless = new Set<Topic>()
+  /** Topics in the order in which they are looked up. */
+  const rotation = new Set<Topic>()
   const lanes = new Map<number, Lane>()
   const lookedUpMs = new WeakMap<Topic, number>()
   let closing: Promise<void> | undefined
   let sweep: Timer | undefined
 
-  const cluster = new Cluster(client, log, {
-    topics: () => [...topics.keys()],
-    told,
-  })
+  const cluster = new Cluster(client, log, { topics: toLookUp, told, created })
   const topicOwner = {
     log,
     compression: options.compression_type,
-    renewProducer: () => cluster.renewProducer(),
-    limitChanged: (topic: Topic) => void lookUpLimit(topic),
+    renewProducer: (reason: string) => cluster.renewProducer(reason),
+    limitChanged: (topic: Topic) => void lookUpLimits([topic], LOOK_UP_AGAIN_MS),
+    create: (topic: Topic) => cluster.create(topic.name),
+    keylessWait: (topic: Topic) => void keyless.add(topic),
+    partitionWaits: (partition: Partition) => lanes.get(partition.leader)?.enqueue(partition),
   }
   const laneOwner = {
     client,
     log,
     metrics,
+    maxRequestBytes: options.max_request_bytes,
+    maxIdleMs: options.connections_max_idle,
+    keyless,
     producerId: () => cluster.producerId,
     availableSinceMs: () => cluster.availableSinceMs,
     stale: () => cluster.refresh(),
@@ -62,6 +71,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
       topic = dormant.get(name) ?? new Topic(name, topicOwner)
       if (dormant.delete(name)) topic.wake()
       topics.set(name, topic)
+      rotation.add(topic)
       cluster.refresh()
     }
     return topic
@@ -71,53 +81,74 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     for (const [name, topic] of topics) {
       if (named === undefined || named.has(name) || !topic.isIdle) continue
       topics.delete(name)
+      rotation.delete(topic)
       dormant.set(name, topic)
     }
   }
 
-  function told({ brokers, topics: all }: Metadata): number {
-    const nowMs = steadyMs()
+  /** Topics that records wait for, those that are not known yet, and some of the others, in turn. */
+  function toLookUp(): string[] {
     leaveUnnamed()
-    let nextMs = REFRESH_MS
-    for (const one of all) {
-      const topic = topics.get(one.name ?? "")
-      if (topic === undefined) continue
-      topic.update(one, nowMs)
-      const isOld = nowMs - (lookedUpMs.get(topic) ?? 0) > LIMIT_AGE_MS
-      if (topic.state === "there" && isOld) void lookUpLimit(topic)
-      if (topic.problem() !== undefined) nextMs = Math.min(nextMs, PROBLEM_MS)
-      else if (!topic.isLed) nextMs = Math.min(nextMs, UNSETTLED_MS)
+    const chosen = new Set<Topic>(busy)
+    for (const topic of rotation) {
+      if (topic.state === "unknown" || chosen.size < LOOK_UP_TOPICS) chosen.add(topic)
     }
+    for (const topic of chosen) {
+      if (rotation.delete(topic)) rotation.add(topic)
+    }
+    return Array.from(chosen, ({ name }) => name)
+  }
+
+  function told({ brokers, topics: some }: Metadata): number {
+    const nowMs = steadyMs()
     for (const { nodeId, host, port } of brokers) {
       if (!lanes.has(nodeId)) lanes.set(nodeId, new Lane(nodeId, { host, port }, laneOwner))
     }
-    const partitions = [...topics.values()].flatMap((topic) => topic.partitions)
+    let nextMs = REFRESH_MS
+    const there: Topic[] = []
+    for (const one of some) {
+      const topic = topics.get(one.name ?? "")
+      if (topic === undefined) continue
+      topic.update(one, nowMs)
+      if (topic.state === "there") there.push(topic)
+      if (topic.problem() !== undefined) nextMs = Math.min(nextMs, PROBLEM_MS)
+      else if (!topic.isLed) nextMs = Math.min(nextMs, UNSETTLED_MS)
+    }
+    void lookUpLimits(there, LIMIT_AGE_MS)
+    const leading = new Set<number>()
+    for (const topic of topics.values()) for (const leader of topic.leaders()) leading.add(leader)
     for (const [id, lane] of lanes) {
-      const endpoint = brokers.find(({ nodeId }) => nodeId === id)
       lane.lead(
-        endpoint,
-        partitions.filter(({ leader }) => leader === id),
+        brokers.find(({ nodeId }) => nodeId === id),
+        leading.has(id),
       )
     }
+    for (const topic of busy) topic.requeue()
     return nextMs
   }
 
-  async function lookUpLimit(topic: Topic, nowMs = steadyMs()): Promise<void> {
-    if (nowMs - (lookedUpMs.get(topic) ?? 0) < LOOK_UP_AGAIN_MS) return
-    lookedUpMs.set(topic, nowMs)
-    topic.maxMessageBytes = (await cluster.maxMessageBytes(topic.name)) ?? topic.maxMessageBytes
+  function created(name: string, problem: string | undefined, answered: boolean): void {
+    topics.get(name)?.created(problem, !answered, steadyMs())
+    if (problem === undefined) log.info({ topic: name }, "topic created")
+    else log.debug({ topic: name, reason: problem }, "topic not created")
+  }
+
+  /** Looks the limits of topics up that are older than a time. */
+  async function lookUpLimits(of: readonly Topic[], ageMs: number): Promise<void> {
+    const nowMs = steadyMs()
+    const old = of.filter((topic) => nowMs - (lookedUpMs.get(topic) ?? Number.NEGATIVE_INFINITY) >= ageMs)
+    if (old.length === 0) return
+    for (const topic of old) lookedUpMs.set(topic, nowMs)
+    const limits = await cluster.maxMessageBytes(old.map(({ name }) => name))
+    for (const topic of old) topic.maxMessageBytes = limits.get(topic.name) ?? topic.maxMessageBytes
   }
 
   function scheduleAll(): void {
     for (const lane of lanes.values()) lane.schedule()
   }
 
-  /** Has a record sent by the lane that it is bound to, or by the first that is free. */
-  function dispatch(topic: Topic, partition: Partition | undefined): void {
-    if (partition !== undefined) {
-      lanes.get(partition.leader)?.schedule()
-      return
-    }
+  /** Has keyless records sent by the first leader that is free. */
+  function dispatch(topic: Topic): void {
     for (const leader of topic.leaders()) if (lanes.get(leader)?.schedule() === true) return
   }
 
@@ -125,7 +156,10 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   function expire(): void {
     sweep = undefined
     const nowMs = steadyMs()
-    for (const topic of topics.values()) topic.expire(nowMs)
+    for (const topic of busy) {
+      topic.expire(nowMs)
+      if (topic.isIdle) busy.delete(topic)
+    }
     if (backlog.size > 0) sweep = setTimeout(expire, SWEEP_MS)
   }
 
@@ -144,9 +178,10 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
         return Promise.reject(topic.tooLarge())
       }
       return new Promise((resolve, reject) => {
+        busy.add(topic)
         const partition = topic.add(new Waiting(record, deadlineMs, backlog, resolve, reject))
         sweep ??= setTimeout(expire, SWEEP_MS)
-        dispatch(topic, partition)
+        if (partition === undefined) dispatch(topic)
       })
     },
     prepare(names: readonly string[]): void {
@@ -178,6 +213,8 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   }
 }
 
+/** How many topics are looked up at once, beside those that records wait for. */
+const LOOK_UP_TOPICS = 100
 /** How often the cluster is asked: when all is well, about topics that can't be used, and while leaders are wanted. */
 const REFRESH_MS = 1000
 const PROBLEM_MS = 500

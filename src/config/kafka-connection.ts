@@ -1,6 +1,6 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { parseEndpoint } from "./endpoint.ts"
-import { custom, file, list, oneOf, path, size, text } from "./options.ts"
+import { custom, duration, file, list, oneOf, path, size, text } from "./options.ts"
 import { defineSection, type Checking } from "./section.ts"
 
 /** A connection to Apache Kafka. Keys are named as librdkafka names them. */
@@ -39,6 +39,17 @@ export const KAFKA = defineSection({
     compression_type: oneOf(["none", "gzip", "snappy", "lz4", "zstd"], {
       default: "none",
       doc: "How batches are compressed.",
+    }),
+    max_request_bytes: size({
+      min: 16_384,
+      max: 104_857_600,
+      default: "1000000",
+      doc: "How many bytes of records go to a broker in one request; a single record that is larger goes alone. It must be below the brokers' `socket.request.max.bytes`. For a broker that closes the connection on large requests it is halved until one is answered.",
+    }),
+    connections_max_idle: duration({
+      minMs: 1000,
+      default: "3m",
+      doc: "A connection to a broker that was not used for so long is closed and opened anew. It must be below the time after which a NAT or load balancer forgets idle connections (Azure: 4 minutes) and the brokers' `connections.max.idle.ms`.",
     }),
     client_id: text({ default: "hookline", doc: "The name that brokers see in their logs and quotas." }),
     delivery_timeout: deliveryTimeout,

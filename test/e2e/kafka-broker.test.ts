@@ -317,7 +317,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("what Kafka does not tak
     const created = steadyMs()
     await until("taken", async () => (await Promise.allSettled([publish()]))[0].status === "fulfilled")
     expect(steadyMs() - created).toBeLessThan(2500)
-    expect(broker.log.filter(({ msg }) => msg.startsWith("topic is there"))).toHaveLength(1)
+    expect(broker.log.filter(({ msg }) => msg.startsWith("topic available"))).toHaveLength(1)
     expect(await readWithKcat(kafka, topic)).toHaveLength(1)
   })
 

@@ -97,7 +97,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
     report("broker killed and restarted", findings, backAfterMs)
     expect(running.log.map(({ msg }) => msg).filter((msg) => /Kafka/.test(msg))).toEqual([
       "connected to Kafka",
-      "Kafka is not available; connecting goes on",
+      "Kafka unavailable; retrying",
       "connected to Kafka",
     ])
     expectKept(findings, DELIVERY_TIMEOUT_MS)

@@ -18,6 +18,8 @@ export function kafkaOptions(servers: readonly string[], more: Partial<KafkaOpti
     ssl_key_location: undefined,
     compression_type: "none",
     client_id: "hookline-test",
+    max_request_bytes: 1_000_000,
+    connections_max_idle: 180_000,
     ...more,
   }
 }

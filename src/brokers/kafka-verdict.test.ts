@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test"
+import { protocolErrors } from "@platformatic/kafka"
+import { nameOf, verdictOf } from "./kafka-verdict.ts"
+
+const codes = (verdict: string): string[] =>
+  Object.entries(protocolErrors)
+    .filter(([, { code }]) => verdictOf(code) === verdict)
+    .map(([name]) => name)
+
+test("codes are told by number and name", () => {
+  expect([nameOf(42), nameOf(-1), nameOf(9999)]).toEqual([
+    "42 (INVALID_REQUEST)",
+    "-1 (UNKNOWN_SERVER_ERROR)",
+    "9999",
+  ])
+})
+
+test("only codes of a leader or replicas that are away are waited for without an end", () => {
+  expect([...codes("unsure"), ...codes("refused_for_now")].toSorted()).toEqual([
+    "BROKER_NOT_AVAILABLE",
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+    "FENCED_LEADER_EPOCH",
+    "INCONSISTENT_TOPIC_ID",
+    "KAFKA_STORAGE_ERROR",
+    "LEADER_NOT_AVAILABLE",
+    "LISTENER_NOT_FOUND",
+    "NETWORK_EXCEPTION",
+    "NOT_ENOUGH_REPLICAS",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    "NOT_LEADER_OR_FOLLOWER",
+    "PREFERRED_LEADER_NOT_AVAILABLE",
+    "REPLICA_NOT_AVAILABLE",
+    "REQUEST_TIMED_OUT",
+    "THROTTLING_QUOTA_EXCEEDED",
+    "UNKNOWN_LEADER_EPOCH",
+    "UNKNOWN_TOPIC_ID",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+  ])
+})
+
+test("no code but these two is an acknowledgement, and codes that nobody knows are none", () => {
+  expect(codes("stored")).toEqual(["NONE", "DUPLICATE_SEQUENCE_NUMBER"])
+  for (const code of [-2, 128, 9999]) expect(verdictOf(code)).toBe("unexpected")
+})

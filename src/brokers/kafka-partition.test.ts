@@ -9,7 +9,7 @@ import { Topic } from "./kafka-topic.ts"
 
 const PRODUCER = 7n
 const NONE = 0
-const [NOT_LEADER, CORRUPT, OUT_OF_ORDER, DUPLICATE, INVALID_REQUEST] = [6, 2, 45, 46, 42]
+const [UNKNOWN_TOPIC, NOT_LEADER, CORRUPT, OUT_OF_ORDER, DUPLICATE, INVALID_REQUEST] = [3, 6, 2, 45, 46, 42]
 const ID_A = "aaaaaaaa-0000-0000-0000-000000000000"
 const ID_B = "bbbbbbbb-0000-0000-0000-000000000000"
 const NO_ID = "00000000-0000-0000-0000-000000000000"
@@ -128,6 +128,17 @@ describe("the sequence of a partition", () => {
     expect(fixture.topic.partitions).toHaveLength(2)
     fixture.metadata(ID_B, 4)
     expect(placeOf(fixture.send(3).batch)).toEqual({ producer: PRODUCER, epoch: 1, sequence: 0 })
+  })
+
+  test("begins anew under a higher epoch, at whatever offset, when the broker did not have the partition for a moment", async () => {
+    const fixture = started()
+    fixture.settle(fixture.send(0, 5).batch, NONE, 100)
+    const { batch, answers } = fixture.send(0)
+    fixture.settle(batch, UNKNOWN_TOPIC)
+    fixture.settle(batch, NONE, 0)
+    expect(await answers[0]).toEqual({ partition: 0, offset: 0 })
+    expect(placeOf(fixture.send(0).batch)).toEqual({ producer: PRODUCER, epoch: 1, sequence: 0 })
+    expect(fixture.errors).toEqual([])
   })
 
   test("begins anew only after what was under way when the topic was made anew", () => {

@@ -2,7 +2,7 @@ import { PublishError } from "../errors.ts"
 import { Queue, type Waiting } from "./kafka-queue.ts"
 import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
-import { DUPLICATE_SEQUENCE, MESSAGE_TOO_LARGE, nameOf, verdictOf } from "./kafka-verdict.ts"
+import { DUPLICATE_SEQUENCE, MESSAGE_TOO_LARGE, nameOf, UNKNOWN_TOPIC, verdictOf } from "./kafka-verdict.ts"
 
 /** A batch as it is sent, and sent again. Its bytes never change, so that the broker knows it by its sequence. */
 export interface Batch {
@@ -94,12 +94,11 @@ export class Partition {
     this.leader = leader
   }
 
-  /** The topic was made anew, or may have been: what the log had of this producer may be gone. */
+  /** The topic was made anew: what is known of its leader is worth nothing. */
   renew(): void {
     this.#leaderEpoch = -1
     this.#olderSinceMs = undefined
-    this.#lastOffset = -1
-    this.#epochIsDue = true
+    this.#expectNewLog()
   }
 
   /**
@@ -140,6 +139,7 @@ export class Partition {
         }
         return
       case "unsure":
+        if (errorCode === UNKNOWN_TOPIC) this.#expectNewLog()
         this.#waitBeforeRetry(batch, nowMs)
         return
       case "unexpected":
@@ -241,6 +241,12 @@ export class Partition {
       closes: 0,
     }
     return this.batch
+  }
+
+  /** What the log had of this producer may be gone, and its offsets may begin anew. */
+  #expectNewLog(): void {
+    this.#lastOffset = -1
+    this.#epochIsDue = true
   }
 
   /** Whether what the broker says is stored is another batch than this one. */

@@ -26,6 +26,8 @@ export interface OwnKafka extends TestKafka {
 export interface KafkaSettings {
   /** How many brokers; 1 unless given. */
   readonly brokers?: number
+  /** How many of them, the first ones, are controllers as well; all unless given. */
+  readonly controllers?: number
   /** Listeners beside the plaintext one: name to security protocol. */
   readonly listeners?: { readonly [name: string]: "PLAINTEXT" | "SSL" | "SASL_PLAINTEXT" | "SASL_SSL" }
   /** The `host:port` that a listener tells its clients, where that is not its own. */
@@ -69,7 +71,7 @@ function classPath(): Promise<{ classPath: string } | undefined> {
   return available
 }
 
-/** Starts brokers of Apache Kafka in KRaft mode on free ports of 127.0.0.1, each a controller as well. */
+/** Starts brokers of Apache Kafka in KRaft mode on free ports of 127.0.0.1, each a controller as well unless fewer are wanted. */
 export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka> {
   const found = await classPath()
   if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
@@ -84,17 +86,22 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
     return new KafkaNode(found.classPath, join(folder, `${node}`), `${port(node, "PLAINTEXT")}`)
   })
   const address = (node: number, name: string): string => `127.0.0.1:${port(node, name)}`
+  const controllers = all.slice(0, settings.controllers)
   await Promise.all(
     nodes.map(async (made, node) => {
       const properties = {
         ...broker(count),
         "node.id": `${node + 1}`,
-        "controller.quorum.voters": all.map((n) => `${n + 1}@${address(n, "CONTROLLER")}`).join(","),
+        "process.roles": controllers.includes(node) ? "broker,controller" : "broker",
+        "controller.quorum.voters": controllers.map((n) => `${n + 1}@${address(n, "CONTROLLER")}`).join(","),
         "advertised.listeners": names
           .filter((name) => name !== "CONTROLLER")
           .map((name) => `${name}://${settings.advertised?.[name] ?? address(node, name)}`)
           .join(","),
-        listeners: names.map((name) => `${name}://${address(node, name)}`).join(","),
+        listeners: names
+          .filter((name) => name !== "CONTROLLER" || controllers.includes(node))
+          .map((name) => `${name}://${address(node, name)}`)
+          .join(","),
         "listener.security.protocol.map": Object.entries({
           PLAINTEXT: "PLAINTEXT",
           CONTROLLER: "PLAINTEXT",
@@ -136,7 +143,6 @@ export async function startStrictKafka(topics: readonly string[]): Promise<OwnKa
 function broker(count: number): { readonly [key: string]: string } {
   const replicas = `${Math.min(count, 3)}`
   return {
-    "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "default.replication.factor": replicas,
@@ -187,6 +193,28 @@ export async function createTopic(
     throw new Error(`topic ${topic} could not be created: ${reasonOf(error)}`)
   } finally {
     await admin.close()
+  }
+}
+
+/**
+ * Adds partitions to a topic, up to a count, and waits until the cluster tells of them with leaders.
+ *
+ * @param replicas ids of the brokers of each partition that is added, the leader first; node 0 has id 1
+ */
+export async function addPartitions(
+  kafka: TestKafka,
+  topic: string,
+  count: number,
+  replicas?: readonly (readonly number[])[],
+): Promise<void> {
+  const admin = openAdmin(kafka)
+  const assignments = replicas?.map((ids) => ({ brokerIds: [...ids] })) ?? null
+  await admin.createPartitions({ topics: [{ name: topic, count, assignments }] })
+  await admin.close()
+  for (;;) {
+    const partitions = await partitionsOf(kafka, topic)
+    if (partitions.length === count && partitions.every(({ leader }) => leader >= 0)) return
+    await Bun.sleep(20)
   }
 }
 

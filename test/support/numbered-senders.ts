@@ -96,6 +96,12 @@ export class NumberedSenders {
     return answer
   }
 
+  /** Posts one event with the next number. */
+  postNext(connection: KeptConnection, key: string | undefined): Promise<Answer> {
+    const number = this.#next++
+    return this.post(connection, { number, key }, JSON.stringify({ n: number, k: key }))
+  }
+
   /** Ends the load, and waits for every answer. */
   async stop(): Promise<void> {
     this.#stopped = true
@@ -109,8 +115,7 @@ export class NumberedSenders {
   async #work(key: string | undefined): Promise<void> {
     using connection = new KeptConnection(this.#url)
     while (!this.#stopped) {
-      const number = this.#next++
-      const answer = await this.post(connection, { number, key }, JSON.stringify({ n: number, k: key }))
+      const answer = await this.postNext(connection, key)
       await Bun.sleep(answer === "refused" || answer === 503 ? BACK_OFF_MS : this.#pauseMs)
     }
   }

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { partitionOf } from "../../src/brokers/kafka-murmur2.ts"
+import { report } from "../support/fault-table.ts"
+import { compare, expectKept } from "../support/findings.ts"
+import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import {
+  PRODUCE,
+  readProduce,
+  refusedPartition,
+  writeProduceAnswer,
+  type ProduceAnswer,
+} from "../support/kafka-frames.ts"
+import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
+import {
+  addPartitions,
+  canStartKafka,
+  createTopic,
+  freshTopic,
+  startKafka,
+  type OwnKafka,
+} from "../support/kafka.ts"
+import { hasKcat } from "../support/kcat.ts"
+import { KeptConnection } from "../support/kept-connection.ts"
+import { laggingBroker } from "../support/lagging-broker.ts"
+import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
+import { eventsInKafka, serving, startService } from "../support/webhook-service.ts"
+
+const DELIVERY_TIMEOUT_MS = 2000
+const FEW = 2
+const MANY = 40
+
+describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker that lags", () => {
+  const folder = temporaryFolder()
+  let kafka: OwnKafka
+  let interceptor: Interceptor
+
+  beforeAll(async () => {
+    interceptor = await openInterceptor()
+    kafka = await startKafka({
+      listeners: { PROXIED: "PLAINTEXT" },
+      advertised: { PROXIED: interceptor.address },
+    })
+    interceptor.target = kafka.listener("PROXIED")[0]!
+  }, 60_000)
+  afterAll(async () => {
+    await kafka?.stop()
+    await interceptor?.[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+  })
+
+  const onTopic = (topic: string): Promise<RunningHookline> =>
+    startService({
+      folder: folder.path,
+      connection: `bootstrap_servers = ${interceptor.address}`,
+      topic,
+      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+    })
+
+  test("partitions were added, are not told of for a while, and are told of again: nothing is lost, and none waits", async () => {
+    const broker = laggingBroker(interceptor)
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: FEW })
+    const running = await onTopic(topic)
+    const senders = new NumberedSenders(serving(running), { keys: 0 })
+    const keys = keysOfEach(MANY)
+    /** One event for each of the many partitions. */
+    const round = (): Promise<unknown> => Promise.all(keys.map((key) => post(running, senders, key)))
+
+    const earlier = await broker.told(topic, ({ partitions }) => partitions.length === FEW)
+    await round()
+    await addPartitions(kafka, topic, MANY)
+    await broker.told(topic, ({ partitions }) => partitions.length === MANY)
+    await round()
+    await round()
+    await broker.lag(earlier)
+    await round()
+    await broker.catchUp()
+    await round()
+    await round()
+    await running.stop()
+
+    const findings = compare(senders.posted, await eventsInKafka(kafka, topic))
+    report("added partitions not told of for a while", findings)
+    expectKept(findings, DELIVERY_TIMEOUT_MS)
+    expect(senders.posted.every(isAcknowledged)).toBe(true)
+  }, 60_000)
+
+  test("an offset that does not rise is no acknowledgement: the log says so, and others are published under a new producer id", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    const running = await onTopic(topic)
+    const senders = new NumberedSenders(serving(running), { keys: 0 })
+    const producers: bigint[] = []
+    let swallow = false
+    interceptor.handle = (request) => {
+      if (request.apiKey !== PRODUCE) return "pass"
+      const { topics } = readProduce(request.body)
+      producers.push(producerOf(topics[0]!.partitions[0]!.records))
+      if (!swallow) return "pass"
+      swallow = false
+      return { answer: writeProduceAnswer(storedAt(0n, topic)) }
+    }
+    for (let n = 0; n < 3; n++) await post(running, senders, "k")
+    swallow = true
+    await post(running, senders, "k")
+    for (let n = 0; n < 3; n++) await post(running, senders, "k")
+    await running.stop()
+    interceptor.handle = () => "pass"
+
+    const findings = compare(senders.posted, await eventsInKafka(kafka, topic))
+    report("the broker answers with an offset that it has given before", findings)
+    expect(findings).toMatchObject({ lost: 0, doubled: 0, disordered: 0 })
+    expect(findings.acknowledged).toBeGreaterThanOrEqual(6)
+    expect(producers.at(-1)).not.toBe(producers[0]!)
+    expect(running.log.filter(({ level }) => level === "error")).toMatchObject([{ topic }])
+  }, 60_000)
+})
+
+/** Posts an event with a key, with the next number. */
+async function post(running: RunningHookline, senders: NumberedSenders, key: string): Promise<void> {
+  using connection = new KeptConnection(running.urls["webhooks"]!)
+  await senders.postNext(connection, key)
+}
+
+/** What a broker says that has taken a batch into a topic's only partition. */
+function storedAt(baseOffset: bigint, name: string): ProduceAnswer {
+  const partition = { ...refusedPartition(0, 0), baseOffset, logStartOffset: 0n }
+  return {
+    responses: [{ name, partitionResponses: [partition] }],
+    throttleTimeMs: 0,
+    nodeEndpoints: [],
+  }
+}
+
+/** The producer id of a record batch; kafka-records.ts draws one. */
+const producerOf = (records: Buffer): bigint => records.readBigInt64BE(43)
+
+/** A key for each of so many partitions. */
+function keysOfEach(partitions: number): string[] {
+  const keys = new Map<number, string>()
+  for (let n = 0; keys.size < partitions; n++) {
+    const partition = partitionOf(Buffer.from(`k${n}`), partitions)
+    if (!keys.has(partition)) keys.set(partition, `k${n}`)
+  }
+  return [...keys.values()]
+}

@@ -16,7 +16,7 @@ export interface EmbeddedOptions {
 
 export interface EmbeddedDeps {
   readonly log: Logger
-  readonly metrics: ConnectionMetrics
+  readonly metrics: Pick<ConnectionMetrics, "batch">
   /** Milliseconds since 1970, for timestamps and retention. */
   readonly now?: () => number
 }

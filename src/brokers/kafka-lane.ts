@@ -161,6 +161,7 @@ export class Lane {
   /** Has the request go over another connection: the broker knows its batches, should they have come twice. */
   #doubt(connection: KafkaConnection): void {
     const broker = formatEndpoint(this.#endpoint)
+    this.#owner.metrics.incident("idle_connection_lost")
     this.#owner.log.warn({ broker }, "no answer on a connection that had been idle; retrying on a new one")
     connection.close()
   }
@@ -293,6 +294,7 @@ export class Lane {
     const [batch, ...others] = request.batches
     if (this.#limit.closed(request.bytes, steadyMs())) {
       const line = { broker, request_bytes: request.bytes, max_request_bytes: this.#limit.bytes }
+      this.#owner.metrics.incident("request_limit_lowered")
       this.#owner.log.warn(line, "the broker closes the connection on large requests; sending smaller ones")
     }
     if (batch === undefined || others.length > 0 || !this.#wasClosedOn(batch)) return
@@ -303,7 +305,8 @@ export class Lane {
   /** @returns whether it was closed on this batch alone often enough */
   #wasClosedOn(batch: Batch): boolean {
     batch.closes++
-    return batch.closes >= (isSuspect(batch.bytes.length) ? LARGE_CLOSES : SMALL_CLOSES)
+    if (!isSuspect(batch.bytes.length)) return batch.closes >= SMALL_CLOSES
+    return batch.closes >= (batch.items.length === 1 ? LONE_CLOSES : LARGE_CLOSES)
   }
 
   /** Logs that the leader can't be reached although the cluster answers: the address it advertises may be wrong. */
@@ -344,6 +347,8 @@ const IDLE_MS = 5000
 const DOUBT_MS = 1000
 /** After so many requests in a row that the connection was closed on, each batch goes alone. */
 const CLOSES_ALONE = 5
-/** On so many connections a batch alone is tried, when the broker closes them: a large one, and one of any size. */
+/** On so many connections a batch alone is tried, when the broker closes them: a large one, one of one large record, and
+ * a small one, within 10 s at the least. */
 const LARGE_CLOSES = 3
+const LONE_CLOSES = 6
 const SMALL_CLOSES = 100

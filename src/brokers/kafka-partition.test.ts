@@ -30,6 +30,7 @@ class Fixture {
     }
     this.topic = new Topic("t", {
       log: pino({}, { write }),
+      metrics: { batch() {}, incident() {} },
       compression: "none",
       renewProducer: (reason) => void this.renewals.push(reason),
       limitChanged() {},
@@ -236,7 +237,7 @@ describe("a batch is tried a bounded number of times", () => {
   test("with an answer that says nothing of it, then its records are refused and the epoch goes up", async () => {
     const fixture = started()
     const { batch, answers } = fixture.send(0, 2)
-    for (let tries = 1; tries < 5; tries++) {
+    for (let tries = 1; tries < 8; tries++) {
       fixture.settle(batch, INVALID_REQUEST)
       expect(fixture.partition(0).batch).toBe(batch)
     }

@@ -1,5 +1,5 @@
 import { PublishError } from "../errors.ts"
-import { Queue, type Waiting } from "./kafka-queue.ts"
+import { Queue, type Room, type Waiting } from "./kafka-queue.ts"
 import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
 import { DUPLICATE_SEQUENCE, MESSAGE_TOO_LARGE, nameOf, UNKNOWN_TOPIC, verdictOf } from "./kafka-verdict.ts"
@@ -83,15 +83,18 @@ export class Partition {
   /**
    * Takes what metadata says of its leader. One of an older leader epoch comes from a broker that lags behind, unless
    * nothing else is heard for BELIEVED_MS.
+   *
+   * @returns whether it was believed
    */
-  follow(leader: number, leaderEpoch: number, nowMs: number): void {
+  follow(leader: number, leaderEpoch: number, nowMs: number): boolean {
     if (leaderEpoch >= 0 && leaderEpoch < this.#leaderEpoch) {
       this.#olderSinceMs ??= nowMs
-      if (nowMs - this.#olderSinceMs < BELIEVED_MS) return
+      if (nowMs - this.#olderSinceMs < BELIEVED_MS) return false
     }
     this.#olderSinceMs = undefined
     this.#leaderEpoch = leaderEpoch
     this.leader = leader
+    return true
   }
 
   /** The topic was made anew: what is known of its leader is worth nothing. */
@@ -111,6 +114,7 @@ export class Partition {
     for (;;) {
       const items: Waiting[] = []
       const room = { records: this.#maxRecords, bytes: Math.min(batchBytes, maxBytes), untilMs: 0 }
+      if (takesKeyless) moveHalf(keyless, items, room)
       this.queue.moveTo(items, room)
       if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
@@ -144,12 +148,12 @@ export class Partition {
         return
       case "unexpected":
         if (++batch.tries >= TRIES) return this.giveUp(this.topic.unexpected(errorCode))
-        this.#waitBeforeRetry(batch, nowMs)
+        this.#waitBeforeRetry(batch, nowMs, Math.min(RETRY_MS * 2 ** batch.tries, MAX_RETRY_MS))
         return
       case "out_of_sequence":
         // The broker would have known the batch if it were there, so it is not: the same records may go out anew.
         this.#outOfSequence++
-        if (this.#outOfSequence >= TRIES) {
+        if (this.#outOfSequence >= QUICK_TRIES) {
           this.#outOfSequence = 0
           return this.giveUp(this.topic.unexpected(errorCode))
         }
@@ -164,7 +168,7 @@ export class Partition {
         return
       case "corrupt":
         this.notBeforeMs = nowMs + RETRY_MS
-        if (++batch.tries < TRIES) return
+        if (++batch.tries < QUICK_TRIES) return
         if (batch.unsure) return this.giveUp()
         this.batch = undefined
         return this.#isolate(batch.items, errorCode)
@@ -280,9 +284,9 @@ export class Partition {
     this.topic.putBackKeyless(batch.items.filter(({ record }) => record.key === undefined))
   }
 
-  #waitBeforeRetry(batch: Batch, nowMs: number): void {
+  #waitBeforeRetry(batch: Batch, nowMs: number, ms = RETRY_MS): void {
     batch.unsure = true
-    this.notBeforeMs = nowMs + RETRY_MS
+    this.notBeforeMs = nowMs + ms
   }
 
   #place(producerId: bigint): Sequence {
@@ -305,10 +309,23 @@ export class Partition {
   }
 }
 
+/** Moves records into half of a batch's room, so that neither those with a key nor those without wait for the others. */
+function moveHalf(queue: Queue, items: Waiting[], room: Room): void {
+  const kept = { records: Math.floor(room.records / 2), bytes: Math.floor(room.bytes / 2) }
+  room.records -= kept.records
+  room.bytes -= kept.bytes
+  queue.moveTo(items, room)
+  room.records += kept.records
+  room.bytes += kept.bytes
+}
+
 const MAX_RECORDS = 8192
 const MAX_EPOCH = 32_000
 const RETRY_MS = 100
-/** How often a batch is sent in vain whose answers say nothing about it. */
-const TRIES = 5
+const MAX_RETRY_MS = 5000
+/** How often a batch is sent in vain whose answers say nothing about it: within 13 s, for what may pass. */
+const TRIES = 8
+/** How often one is that is damaged, or out of sequence. */
+const QUICK_TRIES = 5
 /** For so long a broker that lags behind is not believed. */
 export const BELIEVED_MS = 5000

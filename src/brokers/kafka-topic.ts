@@ -1,5 +1,6 @@
 import { PublishError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
+import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import type { Metadata } from "./kafka-cluster.ts"
 import { partitionOf } from "./kafka-murmur2.ts"
 import { BELIEVED_MS, Partition } from "./kafka-partition.ts"
@@ -19,6 +20,7 @@ import {
 /** What a topic asks of the broker that it belongs to. */
 export interface TopicOwner {
   readonly log: Logger
+  readonly metrics: ConnectionMetrics
   readonly compression: Compression
   /** A new producer id is wanted, for a reason. */
   readonly renewProducer: (reason: string) => void
@@ -67,6 +69,7 @@ export class Topic {
   readonly #formerIds = new Set<string>()
   /** Metadata contradicts what is known ever since. */
   #contradictedSinceMs: number | undefined
+  #ignoredMs = Number.NEGATIVE_INFINITY
   #wasThere = false
   /** The cluster was asked to create it. */
   #isRequested = false
@@ -233,14 +236,14 @@ export class Topic {
   /** Why a batch is not sent any more whose answers say nothing about it. */
   unexpected(errorCode: number): PublishError {
     const reason = `Kafka answers error ${nameOf(errorCode)} again and again`
-    this.#owner.log.error({ topic: this.name, error_code: errorCode }, `batch refused: ${reason}`)
+    this.#refusesBatch(reason)
     return new PublishError("refused", `topic ${this.name}: ${reason}`)
   }
 
   /** Why a batch is not sent any more on which the broker closes the connection. */
   connectionClosedOn(bytes: number): PublishError {
     const reason = `Kafka closes the connection on a request of ${bytes} bytes again and again`
-    this.#owner.log.error({ topic: this.name, bytes }, `batch refused: ${reason}`)
+    this.#refusesBatch(reason)
     return new PublishError("record_too_large", `topic ${this.name}: ${reason}`)
   }
 
@@ -261,6 +264,7 @@ export class Topic {
 
   /** Why a batch is not acknowledged that is said to be stored at an offset where another one is. */
   offsetBehind(partition: number, offset: number, lastOffset: number): PublishError {
+    this.#owner.metrics.incident("offset_behind")
     this.#owner.log.error(
       { topic: this.name, partition, offset, last_offset: lastOffset },
       "Kafka acknowledged a batch at an offset that is not above the last one: the batch may not be in the log, and is answered 503; or the partition's log was truncated",
@@ -271,6 +275,11 @@ export class Topic {
 
   renewProducer(reason: string): void {
     this.#owner.renewProducer(reason)
+  }
+
+  #refusesBatch(reason: string): void {
+    this.#owner.metrics.incident("batch_refused")
+    this.#owner.log.error({ topic: this.name, reason }, "batch refused")
   }
 
   #waits(partition: Partition): void {
@@ -300,7 +309,10 @@ export class Topic {
     const isFewer = id === undefined && count < this.partitions.length
     if (isFewer || (isOther && this.#formerIds.has(id))) {
       this.#contradictedSinceMs ??= nowMs
-      if (nowMs - this.#contradictedSinceMs < BELIEVED_MS) return false
+      if (nowMs - this.#contradictedSinceMs < BELIEVED_MS) {
+        this.#ignores(nowMs)
+        return false
+      }
     }
     this.#contradictedSinceMs = undefined
     if (isOther) this.#formerIds.add(this.#id!)
@@ -322,16 +334,26 @@ export class Topic {
 
   #follow(told: TopicMetadata["partitions"], nowMs: number): void {
     let hasMoved = false
+    let isBehind = told.length < this.partitions.length
     for (const { partitionIndex, leaderId, leaderEpoch } of told) {
       const partition = this.partitions[partitionIndex]
       if (partition === undefined) continue
       const { leader } = partition
-      partition.follow(leaderId, leaderEpoch ?? -1, nowMs)
+      if (!partition.follow(leaderId, leaderEpoch ?? -1, nowMs)) isBehind = true
       if (partition.leader === leader) continue
       hasMoved = true
       if (partition.isBusy) this.#owner.partitionWaits(partition)
     }
+    if (isBehind) this.#ignores(nowMs)
     if (hasMoved) this.#led = Map.groupBy(this.partitions, ({ leader }) => leader)
+  }
+
+  /** Metadata of a broker that lags behind was not believed. It may be asked again and again. */
+  #ignores(nowMs: number): void {
+    if (nowMs - this.#ignoredMs < IGNORED_MS) return
+    this.#ignoredMs = nowMs
+    this.#owner.metrics.incident("metadata_behind")
+    this.#owner.log.warn({ topic: this.name }, "a broker's metadata is older than what is known; ignored")
   }
 
   /** Partitions were added, or the topic was made anew with fewer. What waits is placed again. */
@@ -351,6 +373,8 @@ export class Topic {
 
 /** For so long a topic that is said not to exist may be on its way: just created, or the broker just started. */
 const ABSENT_MS = 700
+/** How often it is logged that metadata was ignored. */
+const IGNORED_MS = 60_000
 const MAX_BATCH_BYTES = 1_048_576
 const NO_LEADER = -1
 /** Of topics on brokers that give them no ids. */

@@ -45,8 +45,12 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   const cluster = new Cluster(client, log, { topics: toLookUp, told, created })
   const topicOwner = {
     log,
+    metrics,
     compression: options.compression_type,
-    renewProducer: (reason: string) => cluster.renewProducer(reason),
+    renewProducer: (reason: string) => {
+      if (cluster.producerId !== undefined) metrics.incident("producer_id_renewed")
+      cluster.renewProducer(reason)
+    },
     limitChanged: (topic: Topic) => void lookUpLimits([topic], LOOK_UP_AGAIN_MS),
     create: (topic: Topic) => cluster.create(topic.name),
     keylessWait: (topic: Topic) => void keyless.add(topic),

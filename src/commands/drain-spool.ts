@@ -47,7 +47,7 @@ export async function drainSpool(
 function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: YieldingBroker } {
   const log = pino({ level: "silent" })
   const uncounted = (): void => {}
-  const kafka = openKafka(values, { log, metrics: { batch: uncounted } })
+  const kafka = openKafka(values, { log, metrics: { batch: uncounted, incident: uncounted } })
   try {
     const spool = openSpool(
       { file: values.spool, maxBytes: values.spool_max_bytes, retrySetAside: true },

@@ -25,7 +25,25 @@ export interface PipelineMetrics {
 export interface ConnectionMetrics {
   /** A batch was acknowledged: how many records, and the milliseconds from sending to acknowledgement. */
   batch(records: number, ms: number): void
+  /** Something happened that an operator may want to know of, and that the log has a line of. */
+  incident(kind: Incident): void
 }
+
+/**
+ * - `batch_refused`: the broker never answered for a batch, or always in a way that says nothing of it
+ * - `idle_connection_lost`: a connection that had been idle gave no answer, and another one was opened
+ * - `metadata_behind`: a broker named older leaders, fewer partitions or a topic that is no more, and was not believed
+ * - `offset_behind`: a batch was acknowledged at an offset that had been given before
+ * - `producer_id_renewed`: a new producer id was asked for
+ * - `request_limit_lowered`: the broker closes the connection on large requests
+ */
+export type Incident =
+  | "batch_refused"
+  | "idle_connection_lost"
+  | "metadata_behind"
+  | "offset_behind"
+  | "producer_id_renewed"
+  | "request_limit_lowered"
 
 /** What a connection's spool counts, in records. */
 export interface SpoolMetrics {
@@ -113,6 +131,11 @@ export class Metrics {
     help: "Records by what became of them in the spool: spooled, forwarded, set_aside.",
     labelNames: ["connection", "outcome"],
   })
+  readonly #incidents = new Tallies(this.#registry, {
+    name: "hookline_broker_incidents_total",
+    help: "Incidents between Hookline and a broker by kind; the log has a line for each.",
+    labelNames: ["connection", "kind"],
+  })
   readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
     help: "From the arrival of a request's body to the broker's acknowledgement of its record.",
@@ -175,6 +198,7 @@ export class Metrics {
         batch(records)
         publish(ms / 1000)
       },
+      incident: boundByFirst((kind: Incident) => this.#incidents.bind({ connection: id, kind })),
     }
     this.#connections.set(id, made)
     return made

@@ -25,7 +25,7 @@ export function laggingBroker(interceptor: Interceptor): LaggingBroker {
     const { topics } = metadata
     const at = topics.findIndex(({ name }) => name === shown?.name)
     if (shown !== undefined && at >= 0) topics[at] = shown
-    for (const watch of [...watching]) watch(topics)
+    for (const watch of watching) watch(topics)
     return writeMetadata(metadata)
   }
   interceptor.handle = ({ apiKey }) => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { partitionOf } from "../../src/brokers/kafka-murmur2.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
@@ -20,7 +19,7 @@ import {
   type OwnKafka,
 } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
-import { KeptConnection } from "../support/kept-connection.ts"
+import { keysOfEach } from "../support/keys.ts"
 import { laggingBroker } from "../support/lagging-broker.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { eventsInKafka, serving, startService } from "../support/webhook-service.ts"
@@ -62,13 +61,16 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     await createTopic(kafka, topic, { partitions: FEW })
     const running = await onTopic(topic)
     const senders = new NumberedSenders(serving(running), { keys: 0 })
-    const keys = keysOfEach(MANY)
     /** One event for each of the many partitions. */
-    const round = (): Promise<unknown> => Promise.all(keys.map((key) => post(running, senders, key)))
+    const round = (): Promise<void> => senders.round(keysOfEach(MANY))
 
     const earlier = await broker.told(topic, ({ partitions }) => partitions.length === FEW)
     await round()
-    await addPartitions(kafka, topic, MANY)
+    await addPartitions(
+      kafka,
+      topic,
+      Array.from({ length: MANY - FEW }, () => [1]),
+    )
     await broker.told(topic, ({ partitions }) => partitions.length === MANY)
     await round()
     await round()
@@ -100,10 +102,10 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
       swallow = false
       return { answer: writeProduceAnswer(storedAt(0n, topic)) }
     }
-    for (let n = 0; n < 3; n++) await post(running, senders, "k")
+    for (let n = 0; n < 3; n++) await senders.round(["k"])
     swallow = true
-    await post(running, senders, "k")
-    for (let n = 0; n < 3; n++) await post(running, senders, "k")
+    await senders.round(["k"])
+    for (let n = 0; n < 3; n++) await senders.round(["k"])
     await running.stop()
     interceptor.handle = () => "pass"
 
@@ -115,12 +117,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     expect(running.log.filter(({ level }) => level === "error")).toMatchObject([{ topic }])
   }, 60_000)
 })
-
-/** Posts an event with a key, with the next number. */
-async function post(running: RunningHookline, senders: NumberedSenders, key: string): Promise<void> {
-  using connection = new KeptConnection(running.urls["webhooks"]!)
-  await senders.postNext(connection, key)
-}
 
 /** What a broker says that has taken a batch into a topic's only partition. */
 function storedAt(baseOffset: bigint, name: string): ProduceAnswer {
@@ -134,13 +130,3 @@ function storedAt(baseOffset: bigint, name: string): ProduceAnswer {
 
 /** The producer id of a record batch; kafka-records.ts draws one. */
 const producerOf = (records: Buffer): bigint => records.readBigInt64BE(43)
-
-/** A key for each of so many partitions. */
-function keysOfEach(partitions: number): string[] {
-  const keys = new Map<number, string>()
-  for (let n = 0; keys.size < partitions; n++) {
-    const partition = partitionOf(Buffer.from(`k${n}`), partitions)
-    if (!keys.has(partition)) keys.set(partition, `k${n}`)
-  }
-  return [...keys.values()]
-}

@@ -1,5 +1,6 @@
 import { connect, createServer, type Socket } from "node:net"
 import type { AddressInfo } from "node:net"
+import { steadyMs } from "../../src/steady-clock.ts"
 
 /** A network between clients and a broker that a test can harm. */
 export interface Proxy extends AsyncDisposable {
@@ -13,13 +14,22 @@ export interface Proxy extends AsyncDisposable {
   holdAnswers(): void
   /** Half of the next produce request passes, then both sides are reset; resolves when that has happened. */
   cutProduce(): Promise<void>
-  /** Everything passes again. */
+  /** Silently drops what comes on connections on which nothing passed for so long, as a NAT does that forgot them. */
+  forgetIdle(afterMs: number): void
+  /** Everything passes again; what was forgotten stays so. */
   heal(): void
+  /** How many bytes clients have sent. */
+  readonly sentBytes: number
+  /** How many connections clients have closed. */
+  readonly closedByClients: number
 }
 
 export async function openProxy(): Promise<Proxy> {
   let losing = false
   let holding = false
+  let forgetAfterMs = Number.POSITIVE_INFINITY
+  let sentBytes = 0
+  let closedByClients = 0
   let cutting: PromiseWithResolvers<void> | undefined
   const open = new Set<Socket>()
   const server = createServer((client) => {
@@ -35,7 +45,18 @@ export async function openProxy(): Promise<Proxy> {
     broker.on("error", () => client.destroy())
     broker.on("close", () => client.destroy())
     client.on("close", () => broker.destroy())
+    client.on("end", () => (closedByClients += 1))
+    let lastMs = steadyMs()
+    let isForgotten = false
+    /** Whether the connection is still known; what passes now counts. */
+    const isKnown = (): boolean => {
+      isForgotten ||= steadyMs() - lastMs > forgetAfterMs
+      lastMs = steadyMs()
+      return !isForgotten
+    }
     client.on("data", (bytes: Buffer) => {
+      sentBytes += bytes.length
+      if (!isKnown()) return
       if (cutting === undefined || !isProduce(bytes)) return void broker.write(bytes)
       broker.write(bytes.subarray(0, bytes.length / 2), () => broker.resetAndDestroy())
       client.resetAndDestroy()
@@ -44,7 +65,7 @@ export async function openProxy(): Promise<Proxy> {
     })
     broker.on("data", (bytes) => {
       if (losing) client.destroy()
-      else if (!holding) client.write(bytes)
+      else if (isKnown() && !holding) client.write(bytes)
     })
   })
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
@@ -54,7 +75,17 @@ export async function openProxy(): Promise<Proxy> {
     loseAnswers: () => (losing = true),
     holdAnswers: () => (holding = true),
     cutProduce: () => (cutting ??= Promise.withResolvers()).promise,
-    heal: () => (losing = holding = false),
+    forgetIdle: (afterMs) => (forgetAfterMs = afterMs),
+    heal() {
+      losing = holding = false
+      forgetAfterMs = Number.POSITIVE_INFINITY
+    },
+    get sentBytes() {
+      return sentBytes
+    },
+    get closedByClients() {
+      return closedByClients
+    },
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()
       await new Promise((done) => server.close(done))

@@ -24,12 +24,16 @@ export interface Target {
 }
 
 export interface Sending {
-  /** How many senders post events of a key of their own: k0, k1, …; 32 unless given. */
-  readonly keys?: number
+  /** How many senders post events of a key of their own: k0, k1, …; 32 unless given. Or the keys. */
+  readonly keys?: number | readonly string[]
   /** How many post events without a key. */
   readonly keyless?: number
   /** Between an answer and the next event of a sender. */
   readonly pauseMs?: number
+  /** By how much each event is longer than its number and key; nothing unless given. */
+  readonly padBytes?: number
+  /** The number of the first event; 0 unless given. To be set where two of these post to one topic. */
+  readonly firstNumber?: number
 }
 
 /**
@@ -44,16 +48,20 @@ export class NumberedSenders {
   pid: number
   readonly #url: string
   readonly #pauseMs: number
+  readonly #padBytes: number
   readonly #working: readonly Promise<void>[]
   #waiting: (() => void)[] = []
-  #next = 0
+  #next: number
   #stopped = false
 
-  constructor({ url, pid }: Target, { keys = 32, keyless = 0, pauseMs = 10 }: Sending = {}) {
+  constructor({ url, pid }: Target, sending: Sending = {}) {
+    const { keys = 32, keyless = 0, pauseMs = 10, padBytes = 0, firstNumber = 0 } = sending
     this.#url = url
     this.pid = pid
     this.#pauseMs = pauseMs
-    this.keys = Array.from({ length: keys }, (_, n) => `k${n}`)
+    this.#padBytes = padBytes
+    this.#next = firstNumber
+    this.keys = typeof keys === "number" ? Array.from({ length: keys }, (_, n) => `k${n}`) : keys
     const each = [...this.keys, ...Array.from({ length: keyless }, () => undefined)]
     this.#working = each.map((key) => this.#work(key))
   }
@@ -96,10 +104,14 @@ export class NumberedSenders {
     return answer
   }
 
-  /** Posts one event with the next number. */
-  postNext(connection: KeptConnection, key: string | undefined): Promise<Answer> {
-    const number = this.#next++
-    return this.post(connection, { number, key }, JSON.stringify({ n: number, k: key }))
+  /** Posts an event for each of some keys, all at once, and waits for the answers. */
+  async round(keys: readonly string[], padBytes = 0): Promise<void> {
+    await Promise.all(
+      keys.map(async (key) => {
+        using connection = new KeptConnection(this.#url)
+        await this.#postNext(connection, key, padBytes)
+      }),
+    )
   }
 
   /** Ends the load, and waits for every answer. */
@@ -112,10 +124,16 @@ export class NumberedSenders {
     return withheldMs(process.pid) + withheldMs(this.pid)
   }
 
+  #postNext(connection: KeptConnection, key: string | undefined, padBytes: number): Promise<Answer> {
+    const number = this.#next++
+    const pad = padBytes === 0 ? undefined : "x".repeat(padBytes)
+    return this.post(connection, { number, key }, JSON.stringify({ n: number, k: key, pad }))
+  }
+
   async #work(key: string | undefined): Promise<void> {
     using connection = new KeptConnection(this.#url)
     while (!this.#stopped) {
-      const answer = await this.postNext(connection, key)
+      const answer = await this.#postNext(connection, key, this.#padBytes)
       await Bun.sleep(answer === "refused" || answer === 503 ? BACK_OFF_MS : this.#pauseMs)
     }
   }

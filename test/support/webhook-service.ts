@@ -17,6 +17,8 @@ export interface ServiceSettings {
   readonly port?: number
   /** 1, unless given; several need a port. */
   readonly workers?: number
+  /** More lines of its source. */
+  readonly source?: string
   readonly env?: { readonly [name: string]: string }
 }
 
@@ -28,13 +30,14 @@ export function startService(settings: ServiceSettings): Promise<RunningHookline
 
 /** The configuration that `startService` starts with. */
 export function configurationOf(settings: ServiceSettings): string {
-  const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1 } = settings
+  const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1, source = "" } = settings
   return `[connection:broker]
 ${connection}
 delivery_timeout = ${deliveryTimeoutMs}ms
 [pipeline:webhooks:WebHookSource]
 host = 127.0.0.1
 port = ${port}
+${source}
 [pipeline:webhooks:BrokerSink]
 topic = ${topic}
 key = json:/k

@@ -1,0 +1,168 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { protocolErrors } from "@platformatic/kafka"
+import { steadyMs } from "../../src/steady-clock.ts"
+import { temporaryFolder, startHookline, type RunningHookline } from "../support/hookline.ts"
+import { answerWithCodes } from "../support/kafka-error-codes.ts"
+import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
+import { canStartKafka, freshTopic, openAdmin, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { keysOfEach } from "../support/keys.ts"
+
+const DELIVERY_TIMEOUT_MS = 3000
+const LATE_MS = 100
+/** Whom no error concerns waits less than this. */
+const UNHINDERED_MS = 1000
+/** By when a spool has set aside what is not taken. */
+const SETTLED_MS = 20_000
+
+interface Case {
+  readonly name: string
+  readonly code: number
+  /** Whether Kafka itself calls it one that goes away: a spool may wait for that. */
+  readonly mayWait: boolean
+}
+
+/** Codes that mean that the batch is in the log. */
+const STORED = [0, 46]
+const CASES: readonly Case[] = [
+  ...Object.values(protocolErrors).map(({ id, code, canRetry }) => ({ name: id, code, mayWait: canRetry })),
+  { name: "UNHEARD_OF", code: 999, mayWait: false },
+].filter(({ code }) => !STORED.includes(code))
+
+/** Events of the first key meet the error, those of the second do not. */
+const [REFUSED, TAKEN] = keysOfEach(2) as [string, string]
+
+const available = (await canStartKafka()) && hasKcat()
+describe.skipIf(!available)(`each of ${CASES.length} error codes that a broker may answer`, () => {
+  const folder = temporaryFolder()
+  const unhindered = "unhindered"
+  const pipelines = [...CASES.map(({ name }) => name.toLowerCase()), unhindered]
+  let kafka: OwnKafka
+  let interceptor: Interceptor
+  let prefix: string
+  let running: RunningHookline
+
+  beforeAll(async () => {
+    interceptor = await openInterceptor()
+    kafka = await startKafka({
+      listeners: { PROXIED: "PLAINTEXT" },
+      advertised: { PROXIED: interceptor.address },
+      properties: { "auto.create.topics.enable": "false", "message.max.bytes": "10000000" },
+    })
+  }, 60_000)
+  beforeEach(async () => {
+    prefix = freshTopic()
+    const admin = openAdmin(kafka)
+    await admin.createTopics({ topics: pipelines.map(topicOf), partitions: 2, replicas: 1 })
+    await admin.close()
+    const codes = new Map(CASES.map(({ name, code }) => [topicOf(name), code]))
+    answerWithCodes(interceptor, (topic, partition) => (partition === 0 ? (codes.get(topic) ?? 0) : 0))
+  }, 60_000)
+  afterEach(() => running.stop())
+  afterAll(async () => {
+    await kafka?.stop()
+    await interceptor?.[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+  })
+
+  const topicOf = (name: string): string => `${prefix}-${name.toLowerCase()}`
+
+  async function start(connection: string): Promise<void> {
+    const sections = pipelines.map(
+      (name) => `
+[pipeline:${name}:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:${name}:BrokerSink]
+topic = ${topicOf(name)}
+key = json:/k`,
+    )
+    const head = `[connection:broker]
+bootstrap_servers = ${interceptor.address}
+delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
+${connection}`
+    running = await startHookline([head, ...sections].join("\n"), { folder: folder.path })
+  }
+
+  interface Answered {
+    readonly name: string
+    readonly status: number
+    readonly waitMs: number
+  }
+
+  async function post(name: string, key: string, n: number): Promise<Answered> {
+    const fromMs = steadyMs()
+    const response = await fetch(running.urls[name]!, { method: "POST", body: JSON.stringify({ n, k: key }) })
+    await response.text()
+    return { name, status: response.status, waitMs: steadyMs() - fromMs }
+  }
+
+  /** Posts one event to each pipeline of a list. */
+  const postAll = (names: readonly string[], key: string, n: number): Promise<Answered[]> =>
+    Promise.all(names.map((name) => post(name, key, n)))
+
+  const cases = pipelines.filter((name) => name !== unhindered)
+  const wrong = (answers: readonly Answered[], isRight: (answer: Answered) => boolean): Answered[] =>
+    answers.filter((answer) => !isRight(answer))
+  const isQuick = ({ status, waitMs }: Answered): boolean => status === 200 && waitMs < UNHINDERED_MS
+
+  test("is answered in time, holds up nobody else, and what comes after it is acknowledged", async () => {
+    interceptor.target = kafka.listener("PROXIED")[0]!
+    await start("")
+    expect(wrong(await postAll(pipelines, TAKEN, 0), ({ status }) => status === 200)).toEqual([])
+    const refused = postAll(cases, REFUSED, 1)
+    let done = false
+    void refused.finally(() => (done = true))
+    const others: Answered[] = []
+    for (let n = 2; !done; n++) {
+      others.push(...(await postAll([unhindered], TAKEN, n)))
+      others.push(...(await postAll(cases.slice((n * 7) % 100, ((n * 7) % 100) + 7), TAKEN, n)))
+    }
+    const answers = await refused
+    expect(wrong(others, isQuick)).toEqual([])
+    const inTime = ({ status, waitMs }: Answered): boolean =>
+      status >= 400 && waitMs < DELIVERY_TIMEOUT_MS + LATE_MS
+    expect(wrong(answers, inTime)).toEqual([])
+    interceptor.handle = () => "pass"
+    expect(wrong(await postAll(cases, REFUSED, 100), ({ status }) => status === 200)).toEqual([])
+  }, 60_000)
+
+  test("makes a spool wait where it goes away by itself, else the event is set aside, and those behind it move on", async () => {
+    interceptor.target = undefined
+    await start(`spool = ${join(folder.path, "spool")}`)
+    for (const [n, key] of [REFUSED, TAKEN].entries())
+      expect(wrong(await postAll(pipelines, key, n), ({ status }) => status === 200)).toEqual([])
+    interceptor.target = kafka.listener("PROXIED")[0]!
+    const setAside = (name: string): boolean =>
+      running.log.some(({ msg, topic }) => msg.startsWith("SET ASIDE") && topic === topicOf(name))
+    const final = CASES.filter(({ mayWait }) => !mayWait).map(({ name }) => name)
+    const stuck = (): string[] => final.filter((name) => !setAside(name))
+    const endMs = steadyMs() + SETTLED_MS
+    while (stuck().length > 0 && steadyMs() < endMs) {
+      expect(wrong([await post(unhindered, TAKEN, 2)], ({ status }) => status === 200)).toEqual([])
+      await Bun.sleep(100)
+    }
+    expect(stuck()).toEqual([])
+    const unheardOf = running.log.find(
+      ({ msg, topic }) => msg.startsWith("SET ASIDE") && topic === topicOf("UNHEARD_OF"),
+    )
+    expect(unheardOf).toMatchObject({ level: "error", records: 1, reason: expect.stringContaining("999") })
+
+    interceptor.handle = () => "pass"
+    const missing = async (): Promise<string[]> => {
+      const left: string[] = []
+      for (const name of pipelines) {
+        const found = (await readWithKcat(kafka, topicOf(name))).map(({ value }) =>
+          Number(/\d+/.exec(value.toString())),
+        )
+        const wanted = final.includes(name.toUpperCase()) ? [1] : [0, 1]
+        if (!wanted.every((n) => found.includes(n) || setAside(name))) left.push(name)
+      }
+      return left
+    }
+    const allMs = steadyMs() + SETTLED_MS
+    while ((await missing()).length > 0 && steadyMs() < allMs) await Bun.sleep(100)
+    expect(await missing()).toEqual([])
+  }, 90_000)
+})

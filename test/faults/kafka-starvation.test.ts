@@ -1,0 +1,68 @@
+import { afterAll, afterEach, describe, expect, test } from "bun:test"
+import { isFull, report } from "../support/fault-table.ts"
+import { compare, expectKept } from "../support/findings.ts"
+import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
+import { hasKcat } from "../support/kcat.ts"
+import { keysIn } from "../support/keys.ts"
+import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
+import { eventsInKafka, onKafka, serving, startService } from "../support/webhook-service.ts"
+
+const DELIVERY_TIMEOUT_MS = 2000
+const LOAD_MS = isFull ? 8000 : 4000
+const PAD_BYTES = 200_000
+/** Senders of large events: more than any request takes. */
+const LARGE = 100
+const SMALL = 16
+const SMALL_FROM = 1_000_000
+
+const kafka = hasKcat() ? await kafkaForTests() : undefined
+
+describe.skipIf(kafka === undefined)("large events on the first partitions all the time", () => {
+  const folder = temporaryFolder()
+  let running: RunningHookline
+  let topic: string
+  afterEach(async () => {
+    await running.stop()
+    // It has some GB.
+    const admin = openAdmin(kafka!)
+    await admin.deleteTopics({ topics: [topic] })
+    await admin.close()
+  })
+  afterAll(() => folder[Symbol.dispose]())
+
+  test.each([8, 500])(
+    "small ones on the last of %d partitions are acknowledged all the same",
+    async (partitions) => {
+      topic = freshTopic()
+      await createTopic(kafka!, topic, { partitions })
+      running = await startService({
+        folder: folder.path,
+        connection: onKafka(kafka!),
+        topic,
+        deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+      })
+      const last = Math.min(partitions / 4, SMALL)
+      const large = new NumberedSenders(serving(running), {
+        keys: keysIn(partitions, 0, Math.min(partitions - last, LARGE), LARGE),
+        pauseMs: 0,
+        padBytes: PAD_BYTES,
+      })
+      const small = new NumberedSenders(serving(running), {
+        keys: keysIn(partitions, partitions - last, partitions, SMALL),
+        firstNumber: SMALL_FROM,
+      })
+      await Bun.sleep(LOAD_MS)
+      await Promise.all([large.stop(), small.stop()])
+
+      const posted = [...large.posted, ...small.posted]
+      const findings = compare(posted, await eventsInKafka(kafka!, topic))
+      report(`large events beside small ones, ${partitions} partitions`, findings)
+      const refused = (senders: NumberedSenders): number =>
+        senders.posted.filter((it) => !isAcknowledged(it)).length
+      expect({ large: refused(large), small: refused(small) }).toEqual({ large: 0, small: 0 })
+      expectKept(findings, DELIVERY_TIMEOUT_MS)
+    },
+    120_000,
+  )
+})

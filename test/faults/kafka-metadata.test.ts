@@ -1,20 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { PublishError } from "../../src/errors.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import {
+  METADATA,
   PRODUCE,
+  readMetadata,
   readProduce,
   refusedPartition,
+  writeMetadata,
   writeProduceAnswer,
   type ProduceAnswer,
 } from "../support/kafka-frames.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
+import { openTestBroker, until } from "../support/kafka-options.ts"
 import {
   addPartitions,
   canStartKafka,
   createTopic,
   freshTopic,
+  openAdmin,
   startKafka,
   type OwnKafka,
 } from "../support/kafka.ts"
@@ -26,6 +33,8 @@ import { eventsInKafka, serving, startService } from "../support/webhook-service
 
 const DELIVERY_TIMEOUT_MS = 2000
 const FEW = 2
+/** An error code that no version of Kafka has. */
+const UNHEARD_OF = 999
 const MANY = 40
 
 describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker that lags", () => {
@@ -37,6 +46,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     interceptor = await openInterceptor()
     kafka = await startKafka({
       listeners: { PROXIED: "PLAINTEXT" },
+      properties: { "auto.create.topics.enable": "false" },
       advertised: { PROXIED: interceptor.address },
     })
     interceptor.target = kafka.listener("PROXIED")[0]!
@@ -87,6 +97,40 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     expect(senders.posted.every(isAcknowledged)).toBe(true)
   }, 60_000)
 
+  test("a topic was made anew, and is told of as it was before for a while: nothing is lost, and none waits", async () => {
+    const broker = laggingBroker(interceptor)
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: MANY })
+    const running = await onTopic(topic)
+    const senders = new NumberedSenders(serving(running), { keys: 0 })
+    const round = (): Promise<void> => senders.round(keysOfEach(MANY))
+
+    await round()
+    await round()
+    const earlier = await broker.told(topic, ({ partitions }) => partitions.length === MANY)
+    const admin = openAdmin(kafka)
+    await admin.deleteTopics({ topics: [topic] })
+    await until("it is gone", async () => !(await admin.listTopics()).includes(topic))
+    await admin.close()
+    await createTopic(kafka, topic, { partitions: MANY })
+    await broker.told(topic, ({ topicId, errorCode }) => errorCode === 0 && topicId !== earlier.topicId)
+    const gone = senders.posted.length
+    await round()
+    await round()
+    await broker.lag(earlier)
+    await round()
+    await broker.catchUp()
+    await round()
+    await round()
+    await running.stop()
+
+    const since = senders.posted.slice(gone)
+    const findings = compare(since, await eventsInKafka(kafka, topic))
+    report("topic made anew, told of as before for a while", findings)
+    expectKept(findings, DELIVERY_TIMEOUT_MS)
+    expect(since.every(isAcknowledged)).toBe(true)
+  }, 60_000)
+
   test("an offset that does not rise is no acknowledgement: the log says so, and others are published under a new producer id", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic)
@@ -115,6 +159,31 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     expect(findings.acknowledged).toBeGreaterThanOrEqual(6)
     expect(producers.at(-1)).not.toBe(producers[0]!)
     expect(running.log.filter(({ level }) => level === "error")).toMatchObject([{ topic }])
+  }, 60_000)
+
+  test("an error code that nobody has heard of, for one topic, holds up no other", async () => {
+    const [strange, other] = [freshTopic("strange"), freshTopic("other")]
+    await createTopic(kafka, strange)
+    await createTopic(kafka, other)
+    interceptor.handle = ({ apiKey }) => {
+      if (apiKey !== METADATA) return "pass"
+      return {
+        change: (body) => {
+          const metadata = readMetadata(body)
+          for (const topic of metadata.topics) if (topic.name === strange) topic.errorCode = UNHEARD_OF
+          return writeMetadata(metadata)
+        },
+      }
+    }
+    await using broker = openTestBroker({ bootstrapServers: [interceptor.address] })
+    broker.prepare([strange, other])
+    const publish = (topic: string): Promise<unknown> =>
+      broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + DELIVERY_TIMEOUT_MS)
+    const refused = publish(strange).catch((error: unknown) => error)
+    expect(await publish(other)).toEqual({ partition: 0, offset: 0 })
+    expect(await refused).toBeInstanceOf(PublishError)
+    interceptor.handle = () => "pass"
+    expect(await publish(strange)).toEqual({ partition: 0, offset: 0 })
   }, 60_000)
 })
 

@@ -12,8 +12,6 @@ import {
 export type Handling =
   /** It passes as it is, and so does its answer. */
   | "pass"
-  /** It is not answered, nor is what follows it on its connection. */
-  | "hold"
   /** It is answered with this body, and the broker never sees it. */
   | { readonly answer: Buffer }
   /** It passes, with another body where one is given, and so does its answer, with the body that this makes of it. */
@@ -72,15 +70,12 @@ function intercept(client: Socket, broker: Socket, handle: (request: KafkaReques
   const requests = new FrameSplitter()
   const answers = new FrameSplitter()
   const owed: Owed[] = []
-  let held = false
   const flush = (): void => {
     while (owed[0]?.answer !== undefined) client.write(owed.shift()!.answer!)
   }
   const take = (request: KafkaRequest): void => {
     const handling = handle(request)
-    if (handling === "hold") {
-      held = true
-    } else if (handling === "pass") {
+    if (handling === "pass") {
       owed.push({ request, answer: undefined, change: undefined })
       broker.write(request.frame)
     } else if ("answer" in handling) {
@@ -92,7 +87,7 @@ function intercept(client: Socket, broker: Socket, handle: (request: KafkaReques
     }
   }
   client.on("data", (bytes: Buffer) => {
-    for (const frame of requests.push(bytes)) if (!held) take(readRequest(frame))
+    for (const frame of requests.push(bytes)) take(readRequest(frame))
   })
   broker.on("data", (bytes: Buffer) => {
     for (const frame of answers.push(bytes)) {

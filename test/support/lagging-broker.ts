@@ -9,8 +9,6 @@ export interface LaggingBroker {
   told(topic: string, passes: (told: TopicMetadata) => boolean): Promise<TopicMetadata>
   /** From now on this is told of the topic; resolves when a client got it twice, which has thus taken it at least once. */
   lag(earlier: TopicMetadata): Promise<void>
-  /** Metadata requests are not answered any more, nor is what follows them. */
-  hang(): void
   /** It tells what holds; resolves when a client got that twice. */
   catchUp(): Promise<void>
 }
@@ -18,8 +16,7 @@ export interface LaggingBroker {
 /** Takes a broker's interceptor over. */
 export function laggingBroker(interceptor: Interceptor): LaggingBroker {
   let shown: TopicMetadata | undefined
-  let hanging = false
-  let watching: ((topics: readonly TopicMetadata[]) => void)[] = []
+  const watching = new Set<(topics: readonly TopicMetadata[]) => void>()
   const tell = (body: Buffer): Buffer => {
     const metadata = readMetadata(body)
     const { topics } = metadata
@@ -28,10 +25,7 @@ export function laggingBroker(interceptor: Interceptor): LaggingBroker {
     for (const watch of watching) watch(topics)
     return writeMetadata(metadata)
   }
-  interceptor.handle = ({ apiKey }) => {
-    if (apiKey !== METADATA) return "pass"
-    return hanging ? "hold" : { change: tell }
-  }
+  interceptor.handle = ({ apiKey }) => (apiKey === METADATA ? { change: tell } : "pass")
   /** Resolves with the topic when it was told so many times and passes each time. */
   const seen = (
     name: string,
@@ -43,10 +37,10 @@ export function laggingBroker(interceptor: Interceptor): LaggingBroker {
     const watch = (topics: readonly TopicMetadata[]): void => {
       const found = topics.find((topic) => topic.name === name)
       if (found === undefined || !passes(found) || --left > 0) return
-      watching = watching.filter((one) => one !== watch)
+      watching.delete(watch)
       resolve(found)
     }
-    watching.push(watch)
+    watching.add(watch)
     return promise
   }
   return {
@@ -55,11 +49,9 @@ export function laggingBroker(interceptor: Interceptor): LaggingBroker {
       shown = earlier
       await seen(earlier.name!, 2, (told) => told === earlier)
     },
-    hang: () => (hanging = true),
     async catchUp() {
       const { name } = shown!
       shown = undefined
-      hanging = false
       await seen(name!, 2, () => true)
     },
   }

@@ -5,14 +5,12 @@ import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
 import type { KafkaNode } from "../support/kafka-node.ts"
 import { until } from "../support/kafka-options.ts"
+import { addPartitions, createPlacedTopic, takeProducerId } from "../support/kafka-placement.ts"
 import {
-  addPartitions,
   canStartKafka,
-  createPlacedTopic,
   freshTopic,
   partitionsOf,
   startKafka,
-  takeProducerId,
   type OwnKafka,
   type TestKafka,
 } from "../support/kafka.ts"

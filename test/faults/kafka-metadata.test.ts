@@ -16,8 +16,8 @@ import {
 } from "../support/kafka-frames.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
+import { addPartitions } from "../support/kafka-placement.ts"
 import {
-  addPartitions,
   canStartKafka,
   createTopic,
   freshTopic,

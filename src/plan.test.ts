@@ -395,7 +395,7 @@ describe("connections", () => {
       "a key that every object of JavaScript has",
       kafka("constructor = 1"),
       [
-        "p.conf:3: [connection:kafka] constructor: is unknown; there is `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `client_id`, `delivery_timeout`, `spool` and `spool_max_bytes`",
+        "p.conf:3: [connection:kafka] constructor: is unknown; there is `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `max_request_bytes`, `connections_max_idle`, `client_id`, `delivery_timeout`, `spool` and `spool_max_bytes`",
       ],
     ],
     [

@@ -6,6 +6,7 @@ import {
   apiVersionsV3,
   Connection,
   type ConnectionOptions,
+  protocolErrors,
   type SASLOptions,
 } from "@platformatic/kafka"
 import type { KAFKA } from "../config/kafka-connection.ts"
@@ -34,6 +35,7 @@ export interface KafkaClient {
  * @throws HooklineError `no_input` when a file can't be read
  */
 export function kafkaClient(options: KafkaOptions): KafkaClient {
+  tolerateUnknownCodes()
   const protocol = options.security_protocol
   const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
   if (protocol === "ssl" || protocol === "sasl_ssl") {
@@ -55,6 +57,19 @@ export function kafkaClient(options: KafkaOptions): KafkaClient {
     bootstrap: bootstrap.filter((endpoint) => endpoint !== undefined),
     security,
   }
+}
+
+/**
+ * Gives the client library a name for error codes that it does not know. It looks each code of a response up in this table,
+ * and one that was not found there would cost the response, with what it says of everything else.
+ */
+function tolerateUnknownCodes(): void {
+  const value = {
+    id: "UNKNOWN_ERROR_CODE",
+    message: "an error code that this client does not know",
+    canRetry: false,
+  }
+  Object.defineProperty(protocolErrors, "undefined", { value, configurable: true })
 }
 
 function read(key: string, file: string): Buffer {

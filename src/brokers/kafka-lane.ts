@@ -69,7 +69,10 @@ export class Lane {
   #closes = 0
   #scheduled = false
   #retry: Timer | undefined
+  #retryAtMs = 0
+  #connectAtMs = 0
   #delayMs = RECONNECT_MS
+  #idle: Timer | undefined
   #closed = false
 
   constructor(id: number, endpoint: Endpoint, owner: LaneOwner) {
@@ -94,7 +97,6 @@ export class Lane {
     const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
     const isDeposed = this.#out?.batches.some(({ partition }) => partition.leader !== this.#id) === true
     if (hasMoved || (isDeposed && nowMs - this.#out!.sentMs > DEPOSED_MS)) this.#drop()
-    if (this.#out === undefined && nowMs - this.#usedMs > this.#owner.maxIdleMs) this.#drop()
     this.#endpoint = endpoint ?? this.#endpoint
     this.#leads = leads
     this.#logUnreachable(endpoint)
@@ -127,6 +129,7 @@ export class Lane {
   close(): void {
     this.#closed = true
     clearTimeout(this.#retry)
+    clearTimeout(this.#idle)
     this.#drop()
   }
 
@@ -193,7 +196,7 @@ export class Lane {
       this.#line.delete(partition)
       this.#line.add(partition)
     }
-    if (nextMs < Number.POSITIVE_INFINITY) this.#retryIn(nextMs - nowMs)
+    if (nextMs < Number.POSITIVE_INFINITY) this.#retryAt(nextMs, nowMs)
     return { batches, bytes }
   }
 
@@ -257,7 +260,9 @@ export class Lane {
   }
 
   async #connect(): Promise<void> {
-    if (this.#connecting || this.#closed || this.#retry !== undefined) return
+    const nowMs = steadyMs()
+    if (this.#connecting || this.#closed) return
+    if (nowMs < this.#connectAtMs) return this.#retryAt(this.#connectAtMs, nowMs)
     this.#connecting = true
     this.#drop()
     const endpoint = formatEndpoint(this.#endpoint)
@@ -266,6 +271,7 @@ export class Lane {
       if (this.#closed || endpoint !== formatEndpoint(this.#endpoint)) connection.close()
       else this.#connection = connection
       this.#usedMs = steadyMs()
+      this.#watchIdle()
       if (this.#failure?.logged === true)
         this.#owner.log.info({ broker: endpoint }, "reconnected to partition leader")
       this.#failure = undefined
@@ -273,11 +279,13 @@ export class Lane {
       this.schedule()
     } catch (error) {
       const reason = reasonOf(error)
-      this.#failure ??= { reason, sinceMs: steadyMs(), logged: false }
+      const failedMs = steadyMs()
+      this.#failure ??= { reason, sinceMs: failedMs, logged: false }
       this.#failure.reason = reason
       this.#closedOn = undefined
       this.#owner.stale()
-      this.#retryIn(reason === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
+      this.#connectAtMs = failedMs + (reason === AUTHENTICATION_FAILED ? REFUSED_RETRY_MS : this.#delayMs)
+      this.#retryAt(this.#connectAtMs, failedMs)
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RECONNECT_MS)
     } finally {
       this.#connecting = false
@@ -325,12 +333,31 @@ export class Lane {
     connection?.close()
   }
 
-  #retryIn(ms: number): void {
-    if (this.#closed) return
-    this.#retry ??= setTimeout(() => {
+  /** Replaces a connection that is not used, before the network forgets it. */
+  #watchIdle(): void {
+    clearTimeout(this.#idle)
+    const leftMs = this.#usedMs + this.#owner.maxIdleMs - steadyMs()
+    this.#idle = setTimeout(
+      () => {
+        if (this.#connection === undefined) return
+        if (this.#out !== undefined || steadyMs() - this.#usedMs < this.#owner.maxIdleMs)
+          return this.#watchIdle()
+        this.#drop()
+        this.schedule()
+      },
+      Math.max(leftMs, IDLE_AGAIN_MS),
+    )
+  }
+
+  /** Tries again at this time, or before. */
+  #retryAt(ms: number, nowMs: number): void {
+    if (this.#closed || (this.#retry !== undefined && this.#retryAtMs <= ms)) return
+    clearTimeout(this.#retry)
+    this.#retryAtMs = ms
+    this.#retry = setTimeout(() => {
       this.#retry = undefined
       this.#send()
-    }, ms)
+    }, ms - nowMs)
   }
 }
 
@@ -343,8 +370,10 @@ const UNREACHABLE_MS = 2000
 /** A request to a broker that no longer leads gets this long before its batches go to the new leader. */
 const DEPOSED_MS = 500
 /** After so long without a request, a connection that does not answer within DOUBT_MS is taken to be dead. */
-const IDLE_MS = 5000
+const IDLE_MS = 1000
 const DOUBT_MS = 1000
+/** While a request is out, it is looked again after so long whether the connection is idle. */
+const IDLE_AGAIN_MS = 50
 /** After so many requests in a row that the connection was closed on, each batch goes alone. */
 const CLOSES_ALONE = 5
 /** On so many connections a batch alone is tried, when the broker closes them: a large one, one of one large record, and

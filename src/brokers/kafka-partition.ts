@@ -114,9 +114,11 @@ export class Partition {
     for (;;) {
       const items: Waiting[] = []
       const room = { records: this.#maxRecords, bytes: Math.min(batchBytes, maxBytes), untilMs: 0 }
-      if (takesKeyless) moveHalf(keyless, items, room)
+      if (takesKeyless) {
+        moveHalf(this.queue, items, room)
+        keyless.moveTo(items, room)
+      }
       this.queue.moveTo(items, room)
-      if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
       const bytes = encodeBatch(items, this.#place(producerId), Date.now(), compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)

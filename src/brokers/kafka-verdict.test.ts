@@ -17,7 +17,6 @@ test("codes are told by number and name", () => {
 
 test("only codes of a leader or replicas that are away are waited for without an end", () => {
   expect([...codes("unsure"), ...codes("refused_for_now")].toSorted()).toEqual([
-    "BROKER_NOT_AVAILABLE",
     "ELIGIBLE_LEADERS_NOT_AVAILABLE",
     "FENCED_LEADER_EPOCH",
     "INCONSISTENT_TOPIC_ID",

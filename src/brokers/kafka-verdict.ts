@@ -36,7 +36,6 @@ const VERDICTS: { readonly [code: number]: Verdict } = {
   5: "unsure", // LEADER_NOT_AVAILABLE
   6: "unsure", // NOT_LEADER_OR_FOLLOWER
   7: "unsure", // REQUEST_TIMED_OUT
-  8: "unsure", // BROKER_NOT_AVAILABLE
   9: "unsure", // REPLICA_NOT_AVAILABLE
   10: "unfit", // MESSAGE_TOO_LARGE
   13: "unsure", // NETWORK_EXCEPTION

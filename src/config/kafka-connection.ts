@@ -47,7 +47,8 @@ export const KAFKA = defineSection({
       doc: "How many bytes of records go to a broker in one request; a single record that is larger goes alone. It must be below the brokers' `socket.request.max.bytes`. For a broker that closes the connection on large requests it is halved until one is answered.",
     }),
     connections_max_idle: duration({
-      minMs: 1000,
+      minMs: 100,
+      maxMs: 86_400_000,
       default: "3m",
       doc: "A connection to a broker that was not used for so long is closed and opened anew. It must be below the time after which a NAT or load balancer forgets idle connections (Azure: 4 minutes) and the brokers' `connections.max.idle.ms`.",
     }),

@@ -102,6 +102,7 @@ describe("a plan of the file", () => {
       max_in_flight_bytes: 67_108_864,
       drain_timeout: 20_000,
       body_timeout: 30_000,
+      stall_timeout: 10_000,
       log_level: "info",
       log_format: "auto",
     })

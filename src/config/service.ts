@@ -32,6 +32,12 @@ export const SERVICE = defineSection({
       default: "30s",
       doc: "How long a sender may take for a request's body, then 408.",
     }),
+    stall_timeout: duration({
+      minMs: 3000,
+      maxMs: HOUR_MS,
+      default: "10s",
+      doc: "With several workers: how long one of them may stand still, not answering its supervisor, before it is killed and replaced; see workers.md.",
+    }),
     log_level: oneOf(LOG_LEVELS, { default: "info", doc: "The least important lines that are logged." }),
     log_format: oneOf(LOG_FORMATS, {
       default: "auto",

@@ -17,12 +17,18 @@ export interface FleetOptions {
   readonly broker: (number: number) => Broker | undefined
   /** A worker has ended that was not to. */
   readonly lost: (worker: number) => void
+  /** For how long a worker may stand still. */
+  readonly stallTimeoutMs: () => number
+  /** A worker stands still, or was killed for it. */
+  readonly stalled: (worker: number, what: "noticed" | "killed") => void
 }
 
 /** How a worker is. */
 export interface WorkerStatus {
   readonly worker: number
   readonly slot: SlotState
+  /** For how long it has stood still; undefined: it does not. */
+  readonly stalledMs: number | undefined
   /** Undefined when it does not take webhooks, or does not answer. */
   readonly state: State | undefined
 }
@@ -37,7 +43,7 @@ export class Fleet {
   #order: Order | undefined
   readonly #stopping = Promise.withResolvers<never>()
 
-  constructor({ workers, log, broker, lost }: FleetOptions) {
+  constructor({ workers, log, broker, lost, stallTimeoutMs, stalled }: FleetOptions) {
     const owner = {
       log,
       workers,
@@ -50,6 +56,8 @@ export class Fleet {
         this.#bequest.add(last)
         if (slot.state !== "ended") lost(slot.number)
       },
+      stallTimeoutMs,
+      stalled: (slot: Slot, what: "noticed" | "killed") => stalled(slot.number, what),
     }
     this.#slots = Array.from({ length: workers }, (_, index) => new Slot(index + 1, owner))
     this.#stopping.promise.catch(() => {})
@@ -101,7 +109,7 @@ export class Fleet {
     return Promise.all(
       this.#slots.map(async (slot) => {
         const state = await slot.ask((it) => it.call("state"))
-        return { worker: slot.number, slot: slot.state, state }
+        return { worker: slot.number, slot: slot.state, stalledMs: slot.stalledMs, state }
       }),
     )
   }
@@ -109,7 +117,9 @@ export class Fleet {
   /** What each has counted; one that does not answer, by what it told last. */
   async count(): Promise<readonly ToldWorker[]> {
     await Promise.all(this.#slots.map((slot) => slot.count()))
-    return this.#slots.map(({ number, isUp, counted }) => ({ worker: number, isUp, metrics: counted }))
+    return this.#slots.map(({ number, isUp, stalledMs, counted }) => {
+      return { worker: number, isUp: isUp && stalledMs === undefined, metrics: counted }
+    })
   }
 
   /** What those have counted that are gone. */

@@ -25,6 +25,8 @@ export interface Calls {
   /** Answers when all events that began before the last change have ended. */
   settle(): void
   state(): State
+  /** Answers as soon as the event loop comes round. */
+  heartbeat(): void
   metrics(): MetricsSnapshot
   /** Drains and ends. */
   stop(): void

@@ -6,6 +6,7 @@ const up = (worker: number, kafka?: string, store?: string): WorkerStatus => {
   return {
     worker,
     slot: "up",
+    stalledMs: undefined,
     state: {
       connections: [
         ["log", undefined],
@@ -18,8 +19,10 @@ const up = (worker: number, kafka?: string, store?: string): WorkerStatus => {
 const away = (worker: number, slot: WorkerStatus["slot"]): WorkerStatus => ({
   worker,
   slot,
+  stalledMs: undefined,
   state: undefined,
 })
+const stalled = (worker: number): WorkerStatus => ({ ...away(worker, "up"), stalledMs: 2250 })
 
 const told = (workers: WorkerStatus[], log?: string, isDraining = false) => {
   const {
@@ -73,6 +76,12 @@ test.each([
   expect(connections.get("log")).toBe(log)
   if (workers.every(({ state }) => state?.connections[1]?.[1] === "no leader"))
     expect(connections.get("kafka")).toBe("no leader")
+})
+
+test("while a worker stalls the whole is not ready: new connections go on being given to it", () => {
+  const { state, workers } = told([up(1), stalled(2)])
+  expect(state).toBe("not ready")
+  expect(workers.get("2")).toBe("stalled: has not answered for 2.3 s")
 })
 
 test("while it drains it is not ready, whatever the workers say", () => {

@@ -5,8 +5,8 @@ import type { WorkerStatus } from "./fleet.ts"
 type Problem = readonly [name: string, problem: string | undefined]
 
 /**
- * Whether events can be taken by all processes together: by the brokers in the supervisor, and by at least one worker. What
- * any of them has a problem with is told.
+ * Whether events can be taken by all processes together: by the brokers in the supervisor, by at least one worker, and
+ * while none stalls, since new connections go on being given to it. What any of them has a problem with is told.
  */
 export function readinessOf({
   workers,
@@ -22,7 +22,8 @@ export function readinessOf({
 }): Readiness {
   const hostedIds = new Set(hosted.map(([id]) => id))
   const own = joined(workers, ({ connections }) => connections).filter(([id]) => !hostedIds.has(id))
-  const isReady = isSound(hosted) && workers.some((it) => takesEvents(it, hostedIds))
+  const isStalled = workers.some(({ stalledMs }) => stalledMs !== undefined)
+  const isReady = isSound(hosted) && !isStalled && workers.some((it) => takesEvents(it, hostedIds))
   return {
     state: isDraining ? "draining" : isReady ? "ready" : "not ready",
     connections: [...hosted, ...own],
@@ -43,8 +44,9 @@ function takesEvents({ state }: WorkerStatus, hostedIds: ReadonlySet<string>): b
 
 const STATES = { starting: "starting", waiting: "ended, to be started again", ended: "ended" } as const
 
-function problemOf({ slot, state }: WorkerStatus): string | undefined {
+function problemOf({ slot, stalledMs, state }: WorkerStatus): string | undefined {
   if (slot !== "up") return STATES[slot]
+  if (stalledMs !== undefined) return `stalled: has not answered for ${(stalledMs / 1000).toFixed(1)} s`
   return state === undefined ? "does not answer" : undefined
 }
 

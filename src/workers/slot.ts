@@ -6,6 +6,7 @@ import type { Listening } from "../reload.ts"
 import { BackOff } from "./back-off.ts"
 import type { Host } from "./hosting.ts"
 import type { Order } from "./messages.ts"
+import { StallWatch } from "./stall-watch.ts"
 import { WorkerProcess } from "./worker-process.ts"
 
 /*
@@ -28,10 +29,16 @@ export interface SlotOwner {
   readonly passOn: (from: Slot, frame: Buffer) => void
   /** A process that was up has ended, and told this last. */
   readonly lost: (slot: Slot, last: MetricsSnapshot | undefined) => void
+  /** For how long a process that takes webhooks may stand still. */
+  readonly stallTimeoutMs: () => number
+  /** A process stands still, or was killed for it. */
+  readonly stalled: (slot: Slot, what: "noticed" | "killed") => void
 }
 
 /** How long a worker may take to tell how it is. */
 const TELL_MS = 1000
+/** How long a process that starts may stand still: it may have much to read and to open in one turn. */
+const START_MS = 60_000
 
 /** The place of one worker, in which one process follows another. */
 export class Slot {
@@ -40,6 +47,7 @@ export class Slot {
   readonly #backOff = new BackOff()
   #state: SlotState = "waiting"
   #process: WorkerProcess | undefined
+  #watch: StallWatch | undefined
   /** What the process runs. */
   #order: Order | undefined
   #restart: Timer | undefined
@@ -63,6 +71,11 @@ export class Slot {
     return this.#state
   }
 
+  /** For how long its process has stood still; undefined: it does not. */
+  get stalledMs(): number | undefined {
+    return this.#watch?.stalledMs
+  }
+
   /** What its process has counted, as far as it told. */
   get counted(): MetricsSnapshot | undefined {
     return this.#counted
@@ -73,10 +86,10 @@ export class Slot {
     return this.#begin()
   }
 
-  /** What the worker answers; undefined: it is not up, or does not answer in time. */
+  /** What the worker answers; undefined: it is not up, stands still, or does not answer in time. */
   async ask<T>(question: (process: WorkerProcess) => Promise<T>): Promise<T | undefined> {
     const { process } = this
-    if (process === undefined) return undefined
+    if (process === undefined || this.stalledMs !== undefined) return undefined
     const late = Promise.withResolvers<undefined>()
     const timer = setTimeout(late.resolve, TELL_MS, undefined)
     const answer = await Promise.race([question(process).catch(() => undefined), late.promise])
@@ -146,6 +159,7 @@ export class Slot {
     this.#state = "starting"
     this.#process = process
     this.#order = order
+    void this.#watchOver(process)
     try {
       const listening = await process.call("start", { ...order, worker: this.number, workers })
       if ((this.#state as SlotState) === "ended")
@@ -159,6 +173,29 @@ export class Slot {
       if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
       throw new HooklineError("internal", `worker ${this.number} ended while it started: ${ending}`)
     }
+  }
+
+  /** Until the process has ended. */
+  async #watchOver(process: WorkerProcess): Promise<void> {
+    const { log, stallTimeoutMs, stalled } = this.#owner
+    const isStarting = (): boolean => this.#state === "starting"
+    const watch = new StallWatch({
+      worker: this.number,
+      pid: process.pid,
+      log,
+      heartbeat: () => process.call("heartbeat"),
+      isStarting,
+      patienceMs: () => Math.max(stallTimeoutMs(), isStarting() ? START_MS : 0),
+      stalled: () => stalled(this, "noticed"),
+      overdue: () => {
+        stalled(this, "killed")
+        process.kill()
+      },
+    })
+    this.#watch = watch
+    await process.exited
+    watch.end()
+    if (this.#watch === watch) this.#watch = undefined
   }
 
   #lost(process: WorkerProcess, ending: string, startedMs: number): void {

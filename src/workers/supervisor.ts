@@ -55,6 +55,8 @@ export class Supervisor implements Runner, Reloadable {
       log,
       broker: (number) => this.#hosted.find(number),
       lost: (worker) => this.metrics.workers.lost(worker),
+      stallTimeoutMs: () => (this.#generation?.plan.service ?? service).stall_timeout,
+      stalled: (worker, what) => this.metrics.workers.stalled(worker, what),
     })
   }
 

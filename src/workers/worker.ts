@@ -111,6 +111,8 @@ class Worker implements Answers {
     return this.#runner!.state()
   }
 
+  heartbeat(): void {}
+
   metrics(): Promise<MetricsSnapshot> {
     return this.#runner!.metrics.snapshot()
   }

@@ -19,6 +19,8 @@ export interface ServiceSettings {
   readonly workers?: number
   /** More lines of its source. */
   readonly source?: string
+  /** More lines of `[service]`. */
+  readonly service?: string
   readonly env?: { readonly [name: string]: string }
 }
 
@@ -30,7 +32,7 @@ export function startService(settings: ServiceSettings): Promise<RunningHookline
 
 /** The configuration that `startService` starts with. */
 export function configurationOf(settings: ServiceSettings): string {
-  const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1, source = "" } = settings
+  const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1, source = "", service = "" } = settings
   return `[connection:broker]
 ${connection}
 delivery_timeout = ${deliveryTimeoutMs}ms
@@ -43,6 +45,7 @@ topic = ${topic}
 key = json:/k
 [service]
 workers = ${workers}
+${service}
 [admin]
 listen = 127.0.0.1:0`
 }

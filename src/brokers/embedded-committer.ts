@@ -10,6 +10,7 @@ import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
 import { PublishQueue, tooLargeFor, type Waiting } from "./embedded-queue.ts"
 import type { Answer, Demand } from "./embedded-thread.ts"
 import { LogWriter } from "./embedded-writer.ts"
+import { ASK_MS, LockWatch } from "./lock-watch.ts"
 
 /*
  * The states of the embedded log as its publishers see it. Its file is open in a thread of its own, so that the event loop
@@ -19,7 +20,8 @@ import { LogWriter } from "./embedded-writer.ts"
  *           event loop's turn; what comes meanwhile is the next batch, so that batches are as large as the disk is slow. A
  *           small batch waits for a few turns: senders that were answered together send again together, and would else fall
  *           into two groups that take turns, with twice as many commits. While another process holds the file, the batch
- *           goes back to the front of the queue and is tried again every few milliseconds.
+ *           goes back to the front of the queue and is tried again every few milliseconds. While nothing is committed the
+ *           thread asks for the write lock now and then, so that it is known who has it before the next event comes.
  *   failed  a commit failed, or the thread ended: its batch and the queue were rejected. publish() rejects with the reason.
  *           Opening the file is tried again and again; the first success leads back to open.
  *   closing the queue is still published; publish() rejects.
@@ -62,6 +64,9 @@ export class Committer {
   readonly #deps: CommitterDependencies
   readonly #lock: WriterLock
   readonly #queue: PublishQueue
+  readonly #lockWatch: LockWatch
+  #committedMs = 0
+  #asking: Timer | undefined
   #thread: Worker
   /** What is to be done with the thread's next answers, in their order. */
   #asked: ((answer: Answer) => void)[] = []
@@ -91,6 +96,7 @@ export class Committer {
     this.#place = place
     this.#deps = deps
     this.#queue = new PublishQueue(place.title)
+    this.#lockWatch = new LockWatch(place, deps.log)
     makeFolderOf(place)
     this.#lock = lockForWriting(place)
     try {
@@ -103,6 +109,7 @@ export class Committer {
     }
     this.#thread = this.#start()
     this.#open()
+    this.#askLater()
   }
 
   /** Resolves when the record is durable; as `Broker.publish`. */
@@ -121,7 +128,7 @@ export class Committer {
 
   /** Why nothing can be written now; undefined: it can. */
   get problem(): string | undefined {
-    return this.#failure?.message ?? this.#stall(steadyMs())
+    return this.#failure?.message ?? this.#stall(steadyMs()) ?? this.#lockWatch.problem
   }
 
   /** Makes topics that are not there yet. When another process holds the file, publishing to them will. */
@@ -145,6 +152,7 @@ export class Committer {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers()
+      clearTimeout(this.#asking)
       this.#giveUpLater(this.#closing)
       this.#schedule()
     }
@@ -172,6 +180,19 @@ export class Committer {
     thread.addEventListener("message", ({ data }: MessageEvent<Answer>) => this.#asked.shift()?.(data))
     thread.addEventListener("error", ({ message }) => this.#threadFailed(message))
     return thread
+  }
+
+  /** Asks for the write lock, unless a commit has just had it. */
+  #askLater(): void {
+    this.#asking = setTimeout(() => {
+      if (this.#failure !== undefined || steadyMs() - this.#committedMs < ASK_MS) return this.#askLater()
+      this.#ask({ kind: "ask" }, (answer) => {
+        if (answer.kind === "done") this.#lockWatch.free()
+        else if (answer.kind === "busy") this.#lockWatch.held()
+        else this.#note(answer)
+        if (this.#closing === undefined) this.#askLater()
+      })
+    }, ASK_MS)
   }
 
   #ask(demand: Demand, then: (answer: Answer) => void, transfer: ArrayBuffer[] = []): void {
@@ -238,6 +259,8 @@ export class Committer {
     switch (answer.kind) {
       case "appended": {
         const { offsets, ms, spare } = answer
+        this.#committedMs = steadyMs()
+        this.#lockWatch.free()
         if (spare.byteLength <= SPARE_BYTES) this.#spare = spare
         this.#deps.committed(batch.length, ms)
         for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
@@ -245,6 +268,7 @@ export class Committer {
         return
       }
       case "busy":
+        this.#lockWatch.held()
         this.#queue.putBack(batch)
         this.#scheduled = true
         setTimeout(this.#flush, BUSY_RETRY_MS)

@@ -6,6 +6,7 @@ import { describeFailure, isBusy, makeFolderOf, type LogPlace } from "./embedded
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
 import { PublishQueue, tooLargeFor, type Waiting } from "./embedded-queue.ts"
 import type { LogWriter } from "./embedded-writer.ts"
+import { ASK_MS, LockWatch } from "./lock-watch.ts"
 
 /*
  * The states of a spool's file as it is written to:
@@ -15,7 +16,8 @@ import type { LogWriter } from "./embedded-writer.ts"
  *           batch gathers in the sockets, so that batches are as large as the disk is slow, and no record waits for others
  *           to come. (The embedded log has a thread for it, see embedded-committer.ts.)
  *           While another process holds the file, the batch stays queued, is tried again every few milliseconds and
- *           loses the records whose deadlines pass.
+ *           loses the records whose deadlines pass. The write lock is asked for now and then, so that it is known who has it
+ *           before the next record comes.
  *   failed  a commit failed: its batch and the queue were rejected, the file is closed. publish() rejects with the
  *           reason. Opening the file is tried again and again; the first success leads back to open.
  *   closing the queue is still published; publish() rejects.
@@ -54,6 +56,8 @@ export class LogStore<W extends LogWriter> {
   readonly #deps: StoreDependencies<W>
   readonly #lock: WriterLock
   readonly #queue: PublishQueue
+  readonly #lockWatch: LockWatch
+  readonly #asking: Timer
   #writer: W | undefined
   #failure: PublishError | undefined
   #closing: PromiseWithResolvers<void> | undefined
@@ -70,6 +74,7 @@ export class LogStore<W extends LogWriter> {
     this.#place = place
     this.#deps = deps
     this.#queue = new PublishQueue(place.title)
+    this.#lockWatch = new LockWatch(place, deps.log)
     makeFolderOf(place)
     this.#lock = lockForWriting(place)
     try {
@@ -79,6 +84,7 @@ export class LogStore<W extends LogWriter> {
       if (error instanceof HooklineError) throw error
       throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
     }
+    this.#asking = setInterval(() => this.#askForLock(), ASK_MS)
   }
 
   /** Resolves when the record is durable; as `Broker.publish`. */
@@ -96,7 +102,7 @@ export class LogStore<W extends LogWriter> {
 
   /** Why nothing can be written now; undefined: it can. */
   get problem(): string | undefined {
-    return this.#failure?.message
+    return this.#failure?.message ?? this.#lockWatch.problem
   }
 
   /**
@@ -120,9 +126,20 @@ export class LogStore<W extends LogWriter> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers()
       clearTimeout(this.#reopening)
+      clearInterval(this.#asking)
       this.#schedule()
     }
     return this.#closing.promise
+  }
+
+  #askForLock(): void {
+    if (this.#writer === undefined) return
+    const isFree = this.attempt((writer) => {
+      writer.askForLock()
+      return true
+    })
+    if (isFree === true) this.#lockWatch.free()
+    else if (this.#failure === undefined) this.#lockWatch.held()
   }
 
   /** The queue is committed at the end of this turn of the event loop, with all that comes until then. */
@@ -155,11 +172,13 @@ export class LogStore<W extends LogWriter> {
         this.#fail(error)
         return true
       }
+      this.#lockWatch.held()
       this.#scheduled = true
       setTimeout(() => this.#flush(), BUSY_RETRY_MS)
       return false
     }
     const tookMs = performance.now() - startedAtMs
+    this.#lockWatch.free()
     this.#deps.committed(batch.length, tookMs)
     for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
     if (tookMs > SLOW_COMMIT_MS) {

@@ -10,6 +10,7 @@ import { LogWriter } from "./embedded-writer.ts"
  *   append  writes a batch in one transaction; the answer follows its fsync. Then the WAL is carried over when it is due.
  *   prepare makes topics
  *   trim    deletes a slice of the oldest records
+ *   ask     asks for the write lock and gives it back
  *   close   closes the file
  *
  * A demand that finds the file held by another process changes nothing and is answered `busy`. After any other failure the
@@ -20,6 +21,7 @@ export type Demand =
   | { readonly kind: "append"; readonly batch: PackedBatch; readonly timestampMs: number }
   | { readonly kind: "prepare"; readonly topics: readonly string[] }
   | { readonly kind: "trim"; readonly beforeMs: number; readonly maxBytes: number }
+  | { readonly kind: "ask" }
   | { readonly kind: "close" }
 
 export type Answer =
@@ -70,6 +72,9 @@ function answer(demand: Demand): Answer {
     }
     case "prepare":
       writer.prepare(demand.topics)
+      return { kind: "done" }
+    case "ask":
+      writer.askForLock()
       return { kind: "done" }
     case "trim":
       return { kind: "trimmed", more: writer.trim(demand.beforeMs, demand.maxBytes) }

@@ -86,6 +86,12 @@ export class LogWriter {
     return offsets
   }
 
+  /** Asks for the write lock and gives it back; nothing is written. @throws SQLiteError busy: another process has it */
+  askForLock(): void {
+    this.#begin.run()
+    this.#commit.run()
+  }
+
   /** Carries the WAL over into the database when much has gathered. Waits for no reader. */
   checkpoint(): void {
     if (this.#uncheckpointed < CHECKPOINT_BYTES && this.#uncheckpointedCommits < CHECKPOINT_COMMITS) return

@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
+import { holdWriteLock } from "../support/lock-holder.ts"
+import { startService } from "../support/webhook-service.ts"
+import { metricOf } from "../support/worker-processes.ts"
+
+const DELIVERY_TIMEOUT_MS = 500
+
+let folder: ReturnType<typeof temporaryFolder>
+let running: RunningHookline
+beforeEach(() => {
+  folder = temporaryFolder()
+})
+afterEach(async () => {
+  await running.stop()
+  folder[Symbol.dispose]()
+}, 30_000)
+
+const start = async (connection: string): Promise<void> => {
+  running = await startService({
+    folder: folder.path,
+    connection,
+    topic: "webhooks",
+    deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+  })
+}
+const readiness = async (): Promise<[code: number, told: { [part: string]: unknown }]> => {
+  const answer = await fetch(`${running.adminUrl}/readyz`)
+  return [answer.status, (await answer.json()) as { [part: string]: unknown }]
+}
+const becomes = (code: number): Promise<void> =>
+  until(`/readyz is ${code}`, async () => (await readiness())[0] === code, 10_000)
+const post = async (): Promise<number> =>
+  (await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })).status
+
+describe("while another process holds the write lock", () => {
+  test("of the embedded log, it is not ready, with no event on its way too, and says why; then it is again", async () => {
+    await start("directory = log")
+    expect((await readiness())[0]).toBe(200)
+    const file = join(folder.path, "log", "log.sqlite")
+    const holder = await holdWriteLock(file)
+    try {
+      await becomes(503)
+      const [, told] = await readiness()
+      expect(told).toMatchObject({
+        status: "not ready",
+        connections: { broker: expect.stringContaining(`another process holds the write lock of ${file}`) },
+      })
+      expect((await metricOf(running, "hookline_connection_ready")).get('connection="broker"')).toBe(0)
+      expect(await post()).toBe(503)
+      // what waited and was refused does not make it ready
+      expect((await readiness())[0]).toBe(503)
+    } finally {
+      await holder.release()
+    }
+    await becomes(200)
+    expect(await post()).toBe(200)
+    const lines = running.log.filter(({ msg }) => msg.includes("write lock"))
+    expect(lines).toMatchObject([
+      { level: "error", connection: "broker", file },
+      { level: "info", connection: "broker", file },
+    ])
+  }, 30_000)
+
+  test("of a spool, it is ready only as long as the broker behind it takes events", async () => {
+    await start("bootstrap_servers = 127.0.0.1:9\nspool = spool.sqlite")
+    expect(await post()).toBe(200)
+    expect((await readiness())[0]).toBe(200)
+    const file = join(folder.path, "spool.sqlite")
+    const holder = await holdWriteLock(file)
+    try {
+      await becomes(503)
+      const text = expect.stringContaining(`another process holds the write lock of ${file}`)
+      expect((await readiness())[1]).toMatchObject({
+        connections: { broker: text },
+        spools: { broker: { spool: text } },
+      })
+      expect(await post()).toBe(503)
+    } finally {
+      await holder.release()
+    }
+    await becomes(200)
+    expect(await post()).toBe(200)
+  }, 30_000)
+})

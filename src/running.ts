@@ -1,6 +1,7 @@
 import type { Readiness } from "./admin/server.ts"
-import type { SpoolState } from "./brokers/broker.ts"
+import type { Impairment, SpoolState } from "./brokers/broker.ts"
 import { holdPipeline, type Built, type Usable } from "./build.ts"
+import { connectionStates } from "./connection-states.ts"
 import { changesOf, type Changes, type Snapshot } from "./changes.ts"
 import type { Marks } from "./dedupe/marks.ts"
 import { HooklineError } from "./errors.ts"
@@ -41,6 +42,8 @@ export interface Runner extends Running {
 /** Why parts of what runs can't be used now; undefined for those that can. */
 export interface State {
   readonly connections: readonly Problem[]
+  /** By connection, the topics that can't be published to, or in part only; of those that tell. */
+  readonly impaired: readonly (readonly [id: string, topics: readonly Impairment[]])[]
   /** The Deduplicators' stores. */
   readonly stores: readonly Problem[]
 }
@@ -97,6 +100,7 @@ export class PlanRunner implements Runner, Reloadable {
     runner.metrics.observe({
       inFlight: () => runner.#servers!.inFlight(),
       connections: () => readiness(runner.state().connections),
+      impaired: () => runner.state().impaired,
       stores: () => readiness(runner.state().stores),
       waiting: () => runner.#stores().map(([name, marks]) => [name, marks.waiting()]),
       spools: () => runner.#spools(),
@@ -226,19 +230,27 @@ export class PlanRunner implements Runner, Reloadable {
   }
 
   state(): State {
+    const generation = this.#generation
+    const connections = generation ? connectionStates(generation.connections, generation.plan) : []
     return {
-      connections: [...(this.#generation?.connections ?? [])].map(([id, { broker }]) =>
-        problemOf(id, broker),
-      ),
+      connections: connections.map(({ id, problem }) => [id, problem]),
+      impaired: connections.flatMap(({ id, impaired }) => (impaired === undefined ? [] : [[id, impaired]])),
       stores: this.#stores().map(([name, marks]) => problemOf(name, marks)),
     }
   }
 
   #readiness(): Readiness {
-    const { connections, stores } = this.state()
+    const { connections, impaired, stores } = this.state()
     const isReady = [...connections, ...stores].every(([, problem]) => problem === undefined)
-    const state = this.#stopped !== undefined ? "draining" : isReady ? "ready" : "not ready"
-    return { state, connections, stores, spools: this.#spools() }
+    const isWhole = impaired.every(([, topics]) => topics.length === 0)
+    const state = !isReady ? "not ready" : isWhole ? "ready" : "partly ready"
+    return {
+      state: this.#stopped !== undefined ? "draining" : state,
+      connections,
+      impaired: impaired.map(([id, topics]) => [id, topics.map(({ problem }) => problem)] as const),
+      stores,
+      spools: this.#spools(),
+    }
   }
 
   /** What the spools hold, by connection. */

@@ -14,9 +14,12 @@ export type Problems = Iterable<readonly [name: string, problem: string | undefi
 
 /** Whether events can be taken now, and if not, why. */
 export interface Readiness {
-  readonly state: "ready" | "not ready" | "draining"
+  /** `partly ready`: some events are taken, and of some that is known that they are not. */
+  readonly state: "ready" | "partly ready" | "not ready" | "draining"
   /** Why a pipeline can't take events now, by connection id. */
   readonly connections: Problems
+  /** What of its topics can't be published to, by connection id. */
+  readonly impaired: Iterable<readonly [id: string, problems: readonly string[]]>
   /** The same of the Deduplicators' stores, by their names. */
   readonly stores: Problems
   /** What waits in the spools, by connection id. */
@@ -83,9 +86,18 @@ export function openAdmin(
   }
 }
 
-function answer({ state, connections, stores, spools, workers }: Readiness, withReasons: boolean): Response {
+function answer(
+  { state, connections, impaired, stores, spools, workers }: Readiness,
+  withReasons: boolean,
+): Response {
   const told = {
     connections: tell(connections),
+    ...ifAny(
+      "impaired",
+      [...impaired]
+        .filter(([, problems]) => problems.length > 0)
+        .map(([id, problems]) => [id, some(problems)]),
+    ),
     ...ifAny(
       "spools",
       [...spools].map(([id, spool]) => [id, describe(spool)] as const),
@@ -94,12 +106,20 @@ function answer({ state, connections, stores, spools, workers }: Readiness, with
     ...ifAny("workers", Object.entries(tell(workers ?? []))),
   }
   return Response.json(withReasons ? { status: state, ...told } : { status: state }, {
-    status: state === "ready" ? 200 : 503,
+    status: state === "ready" || state === "partly ready" ? 200 : 503,
   })
 }
 
 const tell = (parts: Problems): { [name: string]: string } =>
   Object.fromEntries([...parts].map(([name, problem]) => [name, problem ?? "ready"]))
+
+/** Beyond so many, impaired topics are counted. */
+const LISTED = 100
+
+function some(problems: readonly string[]): readonly string[] {
+  const rest = problems.length - LISTED
+  return rest <= 0 ? problems : [...problems.slice(0, LISTED), `and ${rest} more`]
+}
 
 const ifAny = (name: string, told: readonly (readonly [string, unknown])[]): object =>
   told.length === 0 ? {} : { [name]: Object.fromEntries(told) }

@@ -25,6 +25,21 @@ export interface Broker {
   close(untilMs?: number): Promise<void>
   /** What waits in the spool before the broker; a broker without one has not this member. */
   spool?(): SpoolState
+  /** The topics that can't be published to now, or not to all of their partitions; a broker that never tells has not this member. */
+  impaired?(): readonly Impairment[]
+}
+
+/** A topic that can't be published to, or in part only. */
+export interface Impairment {
+  readonly topic: string
+  /** In a sentence: `topic payments: partitions 0, 3 have no leader`. */
+  readonly problem: string
+  /** Whether no event of the topic is taken. */
+  readonly isWhole: boolean
+  /** How many of its partitions have no leader. */
+  readonly leaderless: number
+  /** The broker itself says that the topic, or a part of it, is not there. */
+  readonly isOutage: boolean
 }
 
 /** What a spool holds. */
@@ -41,6 +56,8 @@ export interface SpoolState {
   readonly oldestMs: number | undefined
   /** Records that the broker refused for good. */
   readonly setAside: number
+  /** Topics none of whose records is forwarded although the broker is there. */
+  readonly stuckTopics: number
 }
 
 /** A broker from which records can be taken back. */

@@ -1,4 +1,5 @@
 import { PublishError } from "../errors.ts"
+import { Delivery } from "./kafka-delivery.ts"
 import { Queue, type Room, type Waiting } from "./kafka-queue.ts"
 import { encodeBatch, type Sequence } from "./kafka-records.ts"
 import type { Topic } from "./kafka-topic.ts"
@@ -46,6 +47,7 @@ export class Partition {
   leader = -1
   /** Keyed records, and those that were put back for this partition. */
   readonly queue = new Queue()
+  readonly delivery = new Delivery()
   /** What is under way or of unknown fate; undefined: nothing is. */
   batch: Batch | undefined
   /** Nothing is sent before this time: the broker has just refused. */
@@ -131,11 +133,13 @@ export class Partition {
     batch.inFlight = false
     if (this.batch !== batch) return
     const verdict = verdictOf(errorCode)
+    if (verdict !== "stored") this.delivery.refused(verdict, errorCode, nowMs)
     if (batch.withdrawn && verdict !== "stored") return this.giveUp()
     if (verdict !== "out_of_sequence") this.#outOfSequence = 0
     switch (verdict) {
       case "stored":
         if (this.#isAnother(batch, errorCode, baseOffset)) return this.#notStored(baseOffset)
+        this.delivery.acknowledged(nowMs)
         this.#sequence += batch.items.length
         this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
         this.batch = undefined
@@ -186,6 +190,7 @@ export class Partition {
   /** The request that held the batch failed, so that its fate is unknown. */
   lost(batch: Batch, nowMs: number): void {
     batch.inFlight = false
+    this.delivery.lost(nowMs)
     this.#waitBeforeRetry(batch, nowMs)
   }
 
@@ -210,6 +215,7 @@ export class Partition {
     this.queue.expire(nowMs)
     const { batch } = this
     if (batch === undefined || (nowMs < batch.earliestMs && !batch.withdrawn)) return
+    if (!batch.withdrawn) this.delivery.late(nowMs)
     for (const waiting of batch.items) waiting.expire(nowMs)
     if (!batch.inFlight) this.giveUp()
   }

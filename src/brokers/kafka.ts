@@ -6,6 +6,7 @@ import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import type { YieldingBroker } from "./broker.ts"
 import { Cluster, type Metadata } from "./kafka-cluster.ts"
 import { kafkaClient, type KafkaOptions } from "./kafka-connection.ts"
+import { Impairments } from "./kafka-impairment.ts"
 import { Lane } from "./kafka-lane.ts"
 import type { Partition } from "./kafka-partition.ts"
 import { Backlog, Waiting } from "./kafka-queue.ts"
@@ -38,6 +39,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
   /** Topics in the order in which they are looked up. */
   const rotation = new Set<Topic>()
   const lanes = new Map<number, Lane>()
+  const impairments = new Impairments(log)
   const lookedUpMs = new WeakMap<Topic, number>()
   let closing: Promise<void> | undefined
   let sweep: Timer | undefined
@@ -109,11 +111,13 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
       if (!lanes.has(nodeId)) lanes.set(nodeId, new Lane(nodeId, { host, port }, laneOwner))
     }
     let nextMs = REFRESH_MS
+    const looked: Topic[] = []
     const there: Topic[] = []
     for (const one of some) {
       const topic = topics.get(one.name ?? "")
       if (topic === undefined) continue
       topic.update(one, nowMs)
+      looked.push(topic)
       if (topic.state === "there") there.push(topic)
       if (topic.problem() !== undefined) nextMs = Math.min(nextMs, PROBLEM_MS)
       else if (!topic.isLed) nextMs = Math.min(nextMs, UNSETTLED_MS)
@@ -128,6 +132,8 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
       )
     }
     for (const topic of busy) topic.requeue()
+    const unreachable = (leader: number): string | undefined => lanes.get(leader)?.problem
+    impairments.look(looked, unreachable, (topic) => topics.get(topic.name) === topic, nowMs)
     return nextMs
   }
 
@@ -195,6 +201,7 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     withdraw(topic: string): void {
       topics.get(topic)?.withdraw()
     },
+    impaired: () => (closing === undefined ? impairments.lasting(steadyMs()) : []),
     ready: () => (closing === undefined ? reachable() : "the connection is closing"),
     close(): Promise<void> {
       closing ??= end()

@@ -34,6 +34,10 @@ export interface ForwardedTopic {
   readonly stored: () => Promise<void> | undefined
   /** The broker acknowledged so many. */
   readonly forwarded: (records: number) => void
+  /** The broker took one, or refused it for good. */
+  readonly moved: () => void
+  /** Why the broker took none. */
+  readonly failed: (reason: string) => void
 }
 
 /**
@@ -140,10 +144,12 @@ async function publishAll(
       try {
         await broker.publish(record, Number.POSITIVE_INFINITY)
         open.delete(record)
+        owner.moved()
       } catch (error) {
         if (!(error instanceof PublishError && error.retryHelps)) {
           refused.set(record.offset, error instanceof Error ? error.message : String(error))
           open.delete(record)
+          owner.moved()
         } else if (trouble === undefined) {
           trouble = error
           broker.withdraw(topic)
@@ -153,6 +159,7 @@ async function publishAll(
     await Promise.all([...open].map(publishOne))
     if (trouble !== undefined && !signal.aborted) {
       log.debug({ topic, reason: trouble.message }, "forwarding is tried again")
+      owner.failed(trouble.message)
       owner.delayed()
       await pause(RETRY_MS, signal)
       await untilTaking(parts, owner)

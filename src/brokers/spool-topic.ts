@@ -3,6 +3,7 @@ import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { YieldingBroker } from "./broker.ts"
 import { forwardTopic, type SpoolParts } from "./spool-forwarder.ts"
+import type { WatchedTopic } from "./spool-watch.ts"
 
 /** An event's record between `publish` and its answer. */
 interface Waiting {
@@ -17,7 +18,9 @@ interface Waiting {
 }
 
 /** One topic of a spool; its states are told in spool.ts. */
-export class SpooledTopic {
+export class SpooledTopic implements WatchedTopic {
+  progress = 0
+  trouble: string | undefined
   readonly #name: string
   readonly #parts: SpoolParts
   #state: "direct" | "changing" | "turning" | "spooling" | "returning" = "direct"
@@ -198,6 +201,13 @@ export class SpooledTopic {
       stored: () => (this.#storing > 0 ? this.#settled() : undefined),
       forwarded: (records) => {
         this.#forwarded += records
+      },
+      moved: () => {
+        this.progress++
+        this.trouble = undefined
+      },
+      failed: (reason) => {
+        this.trouble = reason
       },
     })
     if (isEmpty) this.#returned()

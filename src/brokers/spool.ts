@@ -3,7 +3,7 @@ import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { SpoolMetrics } from "../telemetry/metrics.ts"
-import type { Broker, SpoolState, YieldingBroker } from "./broker.ts"
+import type { Broker, Impairment, SpoolState, YieldingBroker } from "./broker.ts"
 import { describeFailure } from "./embedded-file.ts"
 import { LogStore } from "./embedded-store.ts"
 import { spoolAt, type Contents, type SpoolWriter } from "./spool-file.ts"
@@ -11,6 +11,7 @@ import { SpoolDestination } from "./spool-destination.ts"
 import type { SpoolParts } from "./spool-forwarder.ts"
 import { SpoolRoom } from "./spool-room.ts"
 import { SpooledTopic } from "./spool-topic.ts"
+import { SpoolWatch } from "./spool-watch.ts"
 
 /*
  * A spool stands before a broker and takes events while the broker does not. Each topic has states of its own, so that
@@ -56,6 +57,7 @@ export interface SpoolDependencies {
 /** A spool and the broker behind it. */
 export interface SpooledBroker extends Broker {
   spool(): SpoolState
+  impaired(): readonly Impairment[]
   /** Has events go to this broker from now on. The one before gets a moment to settle what it was given. */
   use(broker: YieldingBroker): void
   /** Resolves when a broker gets nothing any more and can be closed: another has its place, or the spool is closed. */
@@ -89,6 +91,7 @@ class Spool implements SpooledBroker {
   readonly #store: LogStore<SpoolWriter>
   readonly #room: SpoolRoom
   readonly #parts: SpoolParts
+  readonly #watch: SpoolWatch
   readonly #topics = new Map<string, SpooledTopic>()
   /** Topics that will be published to. */
   #prepared: readonly string[] = []
@@ -128,6 +131,10 @@ class Spool implements SpooledBroker {
       throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
     }
     if (options.retrySetAside === true) while (this.#store.attempt((writer) => writer.putBack()) === true);
+    this.#watch = new SpoolWatch(
+      { log, broker: () => this.#destination.broker, topics: this.#holding },
+      steadyMs,
+    )
     this.#resume()
   }
 
@@ -179,11 +186,31 @@ class Spool implements SpooledBroker {
   spool(): SpoolState {
     this.#contents = this.#store.attempt((writer) => writer.contents()) ?? this.#contents
     const outage = this.#destination.broker.ready()
-    return { ...this.#contents, outage: outage === true ? undefined : outage, problem: this.#problem }
+    return {
+      ...this.#contents,
+      outage: outage === true ? undefined : outage,
+      problem: this.#problem,
+      stuckTopics: this.#watch.impaired().length,
+    }
+  }
+
+  /** What is stuck, and what the broker has a problem with: of those topics events are taken all the same. */
+  impaired(): readonly Impairment[] {
+    const { broker } = this.#destination
+    const stuck = this.#watch.impaired()
+    const behind = broker.ready() === true ? (broker.impaired?.() ?? []) : []
+    const others = behind.filter(({ topic }) => stuck.every((it) => it.topic !== topic))
+    return [...stuck, ...others.map((it) => ({ ...it, isWhole: false }))]
   }
 
   close(untilMs = 0): Promise<void> {
     return (this.#closing ??= this.#end(untilMs).finally(() => this.#destination.close()))
+  }
+
+  /** The topics that hold events. */
+  readonly #holding = (): ReadonlyMap<string, SpooledTopic> | undefined => {
+    const names = this.#store.attempt((writer) => writer.extents().map(({ topic }) => topic))
+    return names && new Map(names.map((name) => [name, this.#topic(name)]))
   }
 
   get #problem(): string | undefined {
@@ -222,6 +249,7 @@ class Spool implements SpooledBroker {
 
   async #end(untilMs: number): Promise<void> {
     await this.#forwardUntil(untilMs)
+    this.#watch.close()
     this.#stop.abort()
     await Promise.all([...this.#topics.values()].map((topic) => topic.ended()))
     const { records } = this.spool()

@@ -53,12 +53,15 @@ test("a connection's batches count by records and by seconds", async () => {
   ])
 })
 
+const HALF = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
+
 test("gauges are read at each scrape", async () => {
   const metrics = new Metrics()
   let ready = false
   metrics.observe({
     inFlight: () => ({ requests: 2, bytes: 300 }),
     connections: () => [["log", ready]],
+    impaired: () => [["log", ready ? [] : [HALF, HALF]]],
     stores: () => [["data", ready]],
     waiting: () => [["data", 3]],
     spools: () => [],
@@ -76,7 +79,19 @@ test("gauges are read at each scrape", async () => {
   expect(await linesOf(metrics, "hookline_deduplicator_waiting_events")).toEqual([
     'hookline_deduplicator_waiting_events{store="data"} 3',
   ])
+  const impaired = async () => [
+    ...(await linesOf(metrics, "hookline_impaired_topics")),
+    ...(await linesOf(metrics, "hookline_partitions_without_leader")),
+  ]
+  expect(await impaired()).toEqual([
+    'hookline_impaired_topics{connection="log"} 2',
+    'hookline_partitions_without_leader{connection="log"} 4',
+  ])
   ready = true
+  expect(await impaired()).toEqual([
+    'hookline_impaired_topics{connection="log"} 0',
+    'hookline_partitions_without_leader{connection="log"} 0',
+  ])
   expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([
     'hookline_connection_ready{connection="log"} 1',
   ])

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry, type Aggregator } from "prom-client"
-import type { SpoolState } from "../brokers/broker.ts"
+import type { Impairment, SpoolState } from "../brokers/broker.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
 import { Distribution } from "./distribution.ts"
 import { Tallies } from "./tally.ts"
@@ -61,6 +61,8 @@ export interface Observed {
   inFlight(): { requests: number; bytes: number }
   /** Each connection's id and whether records can be published to it now. */
   connections(): Iterable<readonly [id: string, ready: boolean]>
+  /** Each connection that can be impaired, by its id, and the topics that can't be published to, or in part only. */
+  impaired(): Iterable<readonly [id: string, topics: readonly Impairment[]]>
   /** Each Deduplicator store's name and whether it can be used now. */
   stores(): Iterable<readonly [name: string, ready: boolean]>
   /** Each of these stores' names and how many duplicates wait for what becomes of the first of their key. */
@@ -249,6 +251,31 @@ export class Metrics {
       },
       "min",
     )
+    const impairedGauge = (
+      name: string,
+      help: string,
+      read: (topics: readonly Impairment[]) => number,
+    ): void =>
+      gauge(
+        name,
+        help,
+        ["connection"],
+        (it) => {
+          it.reset()
+          for (const [id, topics] of observed.impaired()) it.labels(id).set(read(topics))
+        },
+        "max",
+      )
+    impairedGauge(
+      "hookline_impaired_topics",
+      "Topics that can't be published to, or in part only; /readyz names them.",
+      (topics) => topics.length,
+    )
+    impairedGauge(
+      "hookline_partitions_without_leader",
+      "Partitions of the topics in use that have no leader.",
+      (topics) => topics.reduce((sum, { leaderless }) => sum + leaderless, 0),
+    )
     gauge(
       "hookline_deduplicator_store_ready",
       "1 while the Deduplicator's store can be used, else 0.",
@@ -281,6 +308,11 @@ export class Metrics {
       "hookline_spool_set_aside_records",
       "Records that the broker refused for good.",
       ({ setAside }) => setAside,
+    )
+    spoolGauge(
+      "hookline_spool_stuck_topics",
+      "Topics none of whose spooled records is forwarded although the broker is there.",
+      ({ stuckTopics }) => stuckTopics,
     )
   }
 

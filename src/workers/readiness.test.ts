@@ -1,8 +1,12 @@
 import { expect, test } from "bun:test"
+import type { Impairment } from "../brokers/broker.ts"
 import type { WorkerStatus } from "./fleet.ts"
 import { readinessOf } from "./readiness.ts"
 
-const up = (worker: number, kafka?: string, store?: string): WorkerStatus => {
+const impairment = (topic: string): Impairment => {
+  return { topic, problem: `topic ${topic}: no leader`, isWhole: false, leaderless: 1, isOutage: true }
+}
+const up = (worker: number, kafka?: string, store?: string, topics: string[] = []): WorkerStatus => {
   return {
     worker,
     slot: "up",
@@ -12,6 +16,7 @@ const up = (worker: number, kafka?: string, store?: string): WorkerStatus => {
         ["log", undefined],
         ["kafka", kafka],
       ],
+      impaired: topics.length === 0 ? [] : [["kafka", topics.map(impairment)]],
       stores: [["redis", store]],
     },
   }
@@ -24,7 +29,7 @@ const away = (worker: number, slot: WorkerStatus["slot"]): WorkerStatus => ({
 })
 const stalled = (worker: number): WorkerStatus => ({ ...away(worker, "up"), stalledMs: 2250 })
 
-const told = (workers: WorkerStatus[], log?: string, isDraining = false) => {
+const told = (workers: WorkerStatus[], log?: string, isDraining = false, logTopics: string[] = []) => {
   const {
     connections,
     stores,
@@ -32,7 +37,7 @@ const told = (workers: WorkerStatus[], log?: string, isDraining = false) => {
     ...rest
   } = readinessOf({
     workers,
-    hosted: [["log", log]],
+    hosted: [{ id: "log", problem: log, impaired: logTopics.map(impairment) }],
     spools: [],
     isDraining,
   })
@@ -53,9 +58,9 @@ test("all workers take events", () => {
   ])
 })
 
-test("as long as one takes events the whole is ready, and what the others have is told", () => {
+test("as long as one takes events the whole is partly ready, and what the others have is told", () => {
   const { state, connections, workers } = told([up(1, "no leader"), up(2), away(3, "waiting"), away(4, "up")])
-  expect(state).toBe("ready")
+  expect(state).toBe("partly ready")
   expect(connections.get("kafka")).toBe("worker 1: no leader")
   expect([...workers.values()]).toEqual([
     undefined,
@@ -76,6 +81,20 @@ test.each([
   expect(connections.get("log")).toBe(log)
   if (workers.every(({ state }) => state?.connections[1]?.[1] === "no leader"))
     expect(connections.get("kafka")).toBe("no leader")
+})
+
+test("one that is away and does not listen leaves its part to the others", () => {
+  expect(told([up(1), away(2, "waiting"), away(3, "starting")]).state).toBe("ready")
+})
+
+test("topics that workers, or the supervisor, can't publish to make it partly ready, and are told once", () => {
+  const { state, impaired } = told([
+    up(1, undefined, undefined, ["a", "b"]),
+    up(2, undefined, undefined, ["b"]),
+  ])
+  expect(state).toBe("partly ready")
+  expect(new Map(impaired).get("kafka")).toEqual(["topic a: no leader", "topic b: no leader"])
+  expect(told([up(1)], undefined, false, ["c"]).state).toBe("partly ready")
 })
 
 test("while a worker stalls the whole is not ready: new connections go on being given to it", () => {

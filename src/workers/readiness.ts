@@ -1,4 +1,5 @@
 import type { Readiness } from "../admin/server.ts"
+import type { ConnectionState } from "../connection-states.ts"
 import type { State } from "../running.ts"
 import type { WorkerStatus } from "./fleet.ts"
 
@@ -6,7 +7,8 @@ type Problem = readonly [name: string, problem: string | undefined]
 
 /**
  * Whether events can be taken by all processes together: by the brokers in the supervisor, by at least one worker, and
- * while none stalls, since new connections go on being given to it. What any of them has a problem with is told.
+ * while none stalls, since new connections go on being given to it. Where one that listens can't take them, or some topic
+ * can't be published to, they are partly ready. What any of them has a problem with is told.
  */
 export function readinessOf({
   workers,
@@ -16,17 +18,27 @@ export function readinessOf({
 }: {
   readonly workers: readonly WorkerStatus[]
   /** Of the connections that are open in the supervisor. */
-  readonly hosted: readonly Problem[]
+  readonly hosted: readonly ConnectionState[]
   readonly spools: Readiness["spools"]
   readonly isDraining: boolean
 }): Readiness {
-  const hostedIds = new Set(hosted.map(([id]) => id))
+  const hostedIds = new Set(hosted.map(({ id }) => id))
+  const problems = hosted.map(({ id, problem }): Problem => [id, problem])
   const own = joined(workers, ({ connections }) => connections).filter(([id]) => !hostedIds.has(id))
   const isStalled = workers.some(({ stalledMs }) => stalledMs !== undefined)
-  const isReady = isSound(hosted) && !isStalled && workers.some((it) => takesEvents(it, hostedIds))
+  const isReady = isSound(problems) && !isStalled && workers.some((it) => takesEvents(it, hostedIds))
+  const impaired = [
+    ...hosted.map(({ id, impaired: topics = [] }) => [id, topics.map(({ problem }) => problem)] as const),
+    ...impairedIn(workers).filter(([id]) => !hostedIds.has(id)),
+  ]
+  const isWhole =
+    impaired.every(([, told]) => told.length === 0) &&
+    workers.every((it) => it.slot !== "up" || takesEvents(it, hostedIds))
+  const state = !isReady ? "not ready" : isWhole ? "ready" : "partly ready"
   return {
-    state: isDraining ? "draining" : isReady ? "ready" : "not ready",
-    connections: [...hosted, ...own],
+    state: isDraining ? "draining" : state,
+    connections: [...problems, ...own],
+    impaired,
     stores: joined(workers, ({ stores }) => stores),
     spools,
     workers: workers.map((it) => [String(it.worker), problemOf(it)] as const),
@@ -48,6 +60,17 @@ function problemOf({ slot, stalledMs, state }: WorkerStatus): string | undefined
   if (slot !== "up") return STATES[slot]
   if (stalledMs !== undefined) return `stalled: has not answered for ${(stalledMs / 1000).toFixed(1)} s`
   return state === undefined ? "does not answer" : undefined
+}
+
+/** What workers say of topics, by connection. */
+function impairedIn(
+  workers: readonly WorkerStatus[],
+): (readonly [id: string, problems: readonly string[]])[] {
+  const told = workers.flatMap(({ state }) => state?.impaired ?? [])
+  return [...Map.groupBy(told, ([id]) => id)].map(([id, all]) => {
+    const problems = all.flatMap(([, topics]) => topics.map(({ problem }) => problem))
+    return [id, [...new Set(problems)]]
+  })
 }
 
 /** What workers say of each thing: in the words of all of them, or with the numbers of those that say it. */

@@ -2,12 +2,15 @@ import { expect, test } from "bun:test"
 import { Metrics } from "../telemetry/metrics.ts"
 import { Bequest, exposeSum } from "./summed-metrics.ts"
 
+const LEADERLESS = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
+
 /** A process that answered so many requests, each of whose events took so many milliseconds. */
 async function process(requests: number, ms: number, isReady: boolean) {
   const metrics = new Metrics()
   metrics.observe({
     inFlight: () => ({ requests, bytes: 10 * requests }),
     connections: () => [["kafka", isReady]],
+    impaired: () => [["kafka", [LEADERLESS]]],
     stores: () => [],
     waiting: () => [],
     spools: () => [],
@@ -37,6 +40,10 @@ test("counters, histograms and what is in flight are added up; a connection is r
   ])
   expect(await linesOf(all, "hookline_connection_ready")).toEqual([
     'hookline_connection_ready{connection="kafka"} 0',
+  ])
+  // both see the same partitions
+  expect(await linesOf(all, "hookline_partitions_without_leader")).toEqual([
+    'hookline_partitions_without_leader{connection="kafka"} 2',
   ])
 })
 

@@ -1,5 +1,6 @@
 import type { Readiness } from "../admin/server.ts"
 import type { SpoolState } from "../brokers/broker.ts"
+import { connectionStates, type ConnectionState } from "../connection-states.ts"
 import { changesOf, type Changes } from "../changes.ts"
 import { HooklineError } from "../errors.ts"
 import { holdAdmin } from "../held-admin.ts"
@@ -76,7 +77,9 @@ export class Supervisor implements Runner, Reloadable {
     supervisor.metrics.configuration.started()
     supervisor.metrics.observe({
       inFlight: () => ({ requests: 0, bytes: 0 }),
-      connections: () => supervisor.#problems().map(([id, problem]) => [id, problem === undefined] as const),
+      connections: () => supervisor.#hosting().map(({ id, problem }) => [id, problem === undefined] as const),
+      impaired: () =>
+        supervisor.#hosting().flatMap(({ id, impaired }) => (impaired === undefined ? [] : [[id, impaired]])),
       stores: () => [],
       waiting: () => [],
       spools: () => supervisor.#spools(),
@@ -177,7 +180,7 @@ export class Supervisor implements Runner, Reloadable {
 
   async #readiness(): Promise<Readiness> {
     const workers = await this.#fleet.status()
-    const hosted = this.#problems()
+    const hosted = this.#hosting()
     return readinessOf({ workers, hosted, spools: this.#spools(), isDraining: this.#stopped !== undefined })
   }
 
@@ -189,11 +192,10 @@ export class Supervisor implements Runner, Reloadable {
     return exposeSum([own, this.#fleet.bequeathed, ...told])
   }
 
-  #problems(): (readonly [string, string | undefined])[] {
-    return [...(this.#generation?.connections ?? [])].map(([id, { broker }]) => {
-      const ready = broker.ready()
-      return [id, ready === true ? undefined : ready] as const
-    })
+  /** The connections that are open here. */
+  #hosting(): ConnectionState[] {
+    const generation = this.#generation
+    return generation === undefined ? [] : connectionStates(generation.connections, generation.plan)
   }
 
   #spools(): (readonly [string, SpoolState])[] {

@@ -138,6 +138,24 @@ describe("while the broker is down", () => {
   })
 })
 
+test("events that stay though the broker seems to be up are told once, make the topic impaired, and are not when they go", async () => {
+  broker.state = "down"
+  const spool = open()
+  await publish(spool, "a")
+  await publish(spool, "b", { topic: "other" })
+  broker.refuses = ({ topic }) => (topic === "t" ? MISSING : undefined)
+  broker.state = "up"
+  await until("one topic is stuck", () => spool.spool().stuckTopics === 1)
+  expect(spool.impaired()).toMatchObject([
+    { topic: "t", isWhole: true, problem: expect.stringContaining("there is no such topic") },
+  ])
+  broker.refuses = () => undefined
+  await until("it goes", () => spool.spool().stuckTopics === 0)
+  expect(texts().toSorted()).toEqual(["a", "b"])
+  const told = lines.filter(({ msg }) => /stuck|again/.test(msg) && !msg.startsWith("what was"))
+  expect(told.map(({ topic }) => topic)).toEqual(["t", "t"])
+}, 15_000)
+
 describe("order", () => {
   test("what is at a broker that stalls is taken back and keeps its place before what comes later", async () => {
     const spool = open()

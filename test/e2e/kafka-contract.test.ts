@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
+import { until } from "../support/kafka-options.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
 const DELIVERY_TIMEOUT_MS = 1000
@@ -76,7 +77,9 @@ listen = 127.0.0.1:0`,
 
     await kafka.nodes[0]!.start()
     const up = await accepted()
-    expect(await readiness()).toEqual([200, "ready"])
+    // the other topic is not there
+    await until("the missing topic is told", async () => (await readiness())[1] === "partly ready")
+    expect(await readiness()).toEqual([200, "partly ready"])
     const found = await published("webhooks")
     expect([count(found, up), count(found, "down")]).toEqual([1, 0])
   }, 60_000)
@@ -99,6 +102,7 @@ listen = 127.0.0.1:0`,
     expect(running.log.filter((line) => line["topic"] === "made-later")).toHaveLength(1)
     await createTopic(kafka, "made-later")
     const later = await accepted("missing")
+    await until("it is told no more", async () => (await readiness())[1] === "ready")
     const found = await published("made-later")
     expect([count(found, later), count(found, "early")]).toEqual([1, 0])
   })

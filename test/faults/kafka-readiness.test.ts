@@ -109,21 +109,25 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
     ]).toEqual([0, 0])
   }, 60_000)
 
-  test.if(isFull)("a topic none of whose partitions has a leader makes it not ready, when there is no other", async () => {
-    await start({ partitions: 1, replicas: 1 })
-    const dead = await leaderOf(0)
-    await kafka.nodes[dead]!.kill()
-    const told = await becomes("not ready", ({ connections }) =>
-      /has no leader$/.test(connections["broker"]!),
-    )
-    expect(told).toMatchObject({
-      code: 503,
-      connections: { broker: `topic ${topic}: partition 0 has no leader` },
-    })
-    expect(await gauge("hookline_connection_ready")).toBe(0)
-    await kafka.nodes[dead]!.start()
-    expect((await becomes("ready")).code).toBe(200)
-  }, 60_000)
+  test.if(isFull)(
+    "a topic none of whose partitions has a leader makes it not ready, when there is no other",
+    async () => {
+      await start({ partitions: 1, replicas: 1 })
+      const dead = await leaderOf(0)
+      await kafka.nodes[dead]!.kill()
+      const told = await becomes("not ready", ({ connections }) =>
+        connections["broker"]!.endsWith("has no leader"),
+      )
+      expect(told).toMatchObject({
+        code: 503,
+        connections: { broker: `topic ${topic}: partition 0 has no leader` },
+      })
+      expect(await gauge("hookline_connection_ready")).toBe(0)
+      await kafka.nodes[dead]!.start()
+      expect((await becomes("ready")).code).toBe(200)
+    },
+    60_000,
+  )
 
   test("a topic whose events are all refused, while metadata is answered, makes it not ready, with the reason", async () => {
     await start({ partitions: 3, replicas: 3, insync: 3 })

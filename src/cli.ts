@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import { version } from "../package.json" with { type: "json" }
 import type { ReadFrom } from "./brokers/broker.ts"
+import { enterFolder } from "./commands/folder.ts"
 import { send, type SendFlags } from "./commands/send.ts"
 import type { TailOutput } from "./commands/tail.ts"
 import { addVerifierFlags, repeatable, SECRETS_HELP } from "./commands/verifier-flags.ts"
@@ -200,6 +201,7 @@ function parseFrom(text: string): ReadFrom {
 const EX_USAGE = 64
 
 try {
+  enterFolder()
   await program.parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EX_USAGE

@@ -5,6 +5,7 @@ import { openKafka } from "../brokers/kafka.ts"
 import { openSpool, type SpooledBroker } from "../brokers/spool.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../steady-clock.ts"
+import { leaveFolder } from "./folder.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { spoolsOf, type Spooling } from "./spool.ts"
 
@@ -23,6 +24,7 @@ export async function drainSpool(
   const [spooling, ...others] = spoolsOf(options.config, id)
   if (spooling === undefined || others.length > 0)
     throw new HooklineError("usage", "several connections have a spool; name one of them")
+  leaveFolder()
   const { values } = spooling
   if (!existsSync(values.spool)) return console.log(`nothing is spooled: ${values.spool} does not exist`)
 

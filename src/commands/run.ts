@@ -5,6 +5,7 @@ import { HooklineError } from "../errors.ts"
 import type { Plan, PlannedPipeline } from "../plan.ts"
 import { PlanRunner, type Runner } from "../running.ts"
 import { watchFiles } from "../watch.ts"
+import { leaveFolder } from "./folder.ts"
 
 /**
  * Runs what a configuration file names until a signal ends it; SIGHUP reads it again.
@@ -14,6 +15,7 @@ import { watchFiles } from "../watch.ts"
 export async function run(file: string | undefined, { watches }: { watches: boolean }): Promise<void> {
   const hadTerminal = isatty(STDOUT)
   const app = Application.fromFile(file)
+  leaveFolder()
   const { log, listening } = await app.start(startRunner)
   const open = new Set(app.plan().pipelines.flatMap((it) => (isOpen(it) ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))

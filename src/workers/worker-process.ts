@@ -7,6 +7,8 @@ import { errorOf, type CallName, type Calls, type Question, type Reply } from ".
 export type Ending = string
 
 const PROGRAM = join(import.meta.dir, "..", "cli.ts")
+/** Bun executes and reads nothing of the current folder: as in bin/hookline. */
+const FLAGS = ["--config=/dev/null", "--no-env-file", "--no-install", "--tsconfig-override=/dev/null"]
 /** The descriptor of its end of the pair of sockets. */
 export const WORKER_FD = 3
 
@@ -22,7 +24,9 @@ export class WorkerProcess {
   #ended = false
 
   constructor(host: Host) {
-    this.#child = Bun.spawn([process.execPath, ...process.execArgv, PROGRAM, "worker"], {
+    const flags = [...FLAGS, ...process.execArgv.filter((it) => !FLAGS.includes(it))]
+    this.#child = Bun.spawn([process.execPath, ...flags, PROGRAM, "worker"], {
+      cwd: "/",
       // one log: lines shorter than a pipe's atomic write, and longer ones while nobody stands still, stay whole
       stdio: ["ignore", "inherit", "inherit", "socket-fd"],
       serialization: "advanced",

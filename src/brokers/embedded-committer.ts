@@ -3,6 +3,7 @@ import { dirname } from "node:path"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
+import { warnOfLoose } from "../storage/private-files.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { packBatch } from "./embedded-batch.ts"
 import { describeFailure, makeFolderOf, type LogPlace } from "./embedded-file.ts"
@@ -107,6 +108,7 @@ export class Committer {
       if (error instanceof HooklineError) throw error
       throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
     }
+    warnOfLoose(place, deps.log)
     this.#thread = this.#start()
     this.#open()
     this.#askLater()

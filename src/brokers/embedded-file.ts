@@ -1,7 +1,7 @@
 import { Database, SQLiteError } from "bun:sqlite"
-import { mkdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
+import { makePrivateDatabase, makePrivateFolder } from "../storage/private-files.ts"
 
 /*
  * A log's file, of the embedded log `log.sqlite`, in WAL mode with synchronous=FULL:
@@ -96,6 +96,7 @@ export function openDurably(
   pageBytes: number,
   createTables: (db: Database) => void,
 ): Database {
+  makePrivateDatabase(place.file)
   const db = new Database(place.file, { create: true, readwrite: true })
   try {
     // A reader that recovers or closes the file holds it for a moment.
@@ -128,7 +129,7 @@ export function openDurably(
  */
 export function makeFolderOf({ file, title }: LogPlace): void {
   try {
-    mkdirSync(dirname(file), { recursive: true })
+    makePrivateFolder(dirname(file))
   } catch (error) {
     throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {
       cause: error,

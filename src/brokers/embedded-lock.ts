@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite"
-import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync } from "node:fs"
 import { HooklineError } from "../errors.ts"
+import { createPrivateFile, makePrivateDatabase } from "../storage/private-files.ts"
 import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
 
 /** Says that this process writes to the log. */
@@ -20,6 +21,7 @@ export interface WriterLock {
 export function lockForWriting(place: LogPlace): WriterLock {
   let db: Database | undefined
   try {
+    makePrivateDatabase(place.lockFile)
     db = new Database(place.lockFile, { create: true, readwrite: true })
     db.run("PRAGMA journal_mode = MEMORY")
     db.run("BEGIN EXCLUSIVE")
@@ -44,7 +46,9 @@ export function lockForWriting(place: LogPlace): WriterLock {
 
 function nameHolder(holderFile: string): void {
   try {
-    writeFileSync(holderFile, `${process.pid}\n`)
+    // one that a killed process left
+    rmSync(holderFile, { force: true })
+    createPrivateFile(holderFile, `${process.pid}\n`)
   } catch (error) {
     // On a full disk the lock counts all the same; it has no name then.
     if ((error as { code?: string }).code !== "ENOSPC") throw error

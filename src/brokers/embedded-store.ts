@@ -1,6 +1,7 @@
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../record.ts"
 import { steadyMs } from "../steady-clock.ts"
+import { warnOfLoose } from "../storage/private-files.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { describeFailure, isBusy, makeFolderOf, type LogPlace } from "./embedded-file.ts"
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
@@ -85,6 +86,7 @@ export class LogStore<W extends LogWriter> {
       throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
     }
     this.#asking = setInterval(() => this.#askForLock(), ASK_MS)
+    warnOfLoose(place, deps.log)
   }
 
   /** Resolves when the record is durable; as `Broker.publish`. */

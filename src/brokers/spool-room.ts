@@ -1,8 +1,9 @@
 import { randomFillSync } from "node:crypto"
-import { rmSync, statfsSync, statSync, writeFileSync } from "node:fs"
+import { rmSync, statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { PublishError } from "../errors.ts"
 import type { Record } from "../record.ts"
+import { createPrivateFile } from "../storage/private-files.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { isDiskFull, type LogPlace } from "./embedded-file.ts"
 import { sizeOf } from "./embedded-queue.ts"
@@ -137,7 +138,8 @@ export class SpoolRoom {
   /** Writes bytes that no file system makes smaller. */
   #makeReserve(): boolean {
     try {
-      writeFileSync(this.#reserve, randomFillSync(Buffer.alloc(RESERVE_BYTES)))
+      rmSync(this.#reserve, { force: true })
+      createPrivateFile(this.#reserve, randomFillSync(Buffer.alloc(RESERVE_BYTES)))
       return true
     } catch (error) {
       if ((error as { code?: string }).code !== "ENOSPC") throw error

@@ -1,5 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { HooklineError } from "../errors.ts"
+import { createPrivateFile, looseMode } from "../storage/private-files.ts"
+import type { Logger } from "../telemetry/log.ts"
 
 /** A file for a secret that the provider makes up and sends once. */
 export interface SecretFile {
@@ -10,7 +12,7 @@ export interface SecretFile {
 }
 
 /** @throws HooklineError `no_input` when it is there and can't be read */
-export function openSecretFile(path: string): SecretFile {
+export function openSecretFile(path: string, log: Logger): SecretFile {
   let text = ""
   try {
     if (existsSync(path)) text = readFileSync(path, "utf8")
@@ -19,9 +21,12 @@ export function openSecretFile(path: string): SecretFile {
       cause: error,
     })
   }
+  const loose = looseMode(path)
+  if (loose !== undefined)
+    log.warn({ paths: [loose] }, "secret_file is open to other users of this machine; run chmod go-rwx on it")
   return {
     secrets: text.split("\n").flatMap((line) => line.trim() || []),
     // a file that is there by now, of another process, is not to be written over
-    keep: (secret) => writeFileSync(path, `${secret}\n`, { mode: 0o600, flag: "wx" }),
+    keep: (secret) => createPrivateFile(path, `${secret}\n`),
   }
 }

@@ -37,7 +37,7 @@ export function verification(
   { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
 ): Processor {
   const { provider, mode } = values
-  const file = values.secret_file === undefined ? undefined : openSecretFile(values.secret_file)
+  const file = values.secret_file === undefined ? undefined : openSecretFile(values.secret_file, log)
   let verifier =
     file !== undefined && file.secrets.length === 0
       ? NO_SECRET
@@ -45,7 +45,7 @@ export function verification(
   /** Another process may have been brought the secret. */
   const lookAgain = (): void => {
     if (values.secret_file === undefined || verifier !== NO_SECRET) return
-    const { secrets } = openSecretFile(values.secret_file)
+    const { secrets } = openSecretFile(values.secret_file, log)
     if (secrets.length > 0) verifier = makeVerifier(provider, { ...values, secret: secrets }, outside)
   }
   const learn = (secret: string): boolean => {

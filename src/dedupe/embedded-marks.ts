@@ -1,9 +1,9 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
-import { mkdirSync } from "node:fs"
 import { describeFailure, isBusy, type LogPlace } from "../brokers/embedded-file.ts"
 import { lockForWriting, type WriterLock } from "../brokers/embedded-lock.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../steady-clock.ts"
+import { makePrivateFolder, warnOfLoose } from "../storage/private-files.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Claim, MarkStore } from "./mark-store.ts"
 import { MarksFile, marksIn } from "./marks-file.ts"
@@ -72,7 +72,7 @@ class EmbeddedMarks implements MarkStore {
     this.#log = log
     this.#now = now
     try {
-      mkdirSync(directory, { recursive: true })
+      makePrivateFolder(directory)
     } catch (cause) {
       throw new HooklineError("log_io", `${this.#place.title} can't be made: ${(cause as Error).message}`, {
         cause,
@@ -86,6 +86,7 @@ class EmbeddedMarks implements MarkStore {
       if (error instanceof HooklineError) throw error
       throw new HooklineError("log_io", describeFailure(error, this.#place), { cause: error })
     }
+    warnOfLoose(this.#place, log)
     log.info("the Deduplicator's store is open")
     this.#trimIn(0)
   }

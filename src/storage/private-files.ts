@@ -1,0 +1,80 @@
+import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, statSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import type { Logger } from "../telemetry/log.ts"
+
+/*
+ * What Hookline keeps is for the user that runs it alone, whatever the umask: folders are made 0700, files 0600. SQLite gives
+ * the files beside a database the database's mode. What is there already keeps its mode, since an operator may have chosen
+ * it; a looser one is logged.
+ */
+const FOLDER_MODE = 0o700
+const FILE_MODE = 0o600
+
+/**
+ * Makes a folder, and those above it that are not there.
+ *
+ * @throws Error of node:fs
+ */
+export function makePrivateFolder(path: string): void {
+  const above = dirname(path)
+  if (above !== path && statSync(above, { throwIfNoEntry: false }) === undefined) makePrivateFolder(above)
+  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) === undefined) return
+  // a umask may take bits from its owner, too
+  if (modeOf(path) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE)
+}
+
+/**
+ * Makes a file that is not there yet.
+ *
+ * @throws Error of node:fs, `EEXIST` when it is there
+ */
+export function createPrivateFile(path: string, content: string | Uint8Array): void {
+  const fd = openSync(path, "wx", FILE_MODE)
+  try {
+    fchmodSync(fd, FILE_MODE)
+    writeFileSync(fd, content)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Makes the file of a database that is about to be opened, when it is not there. */
+export function makePrivateDatabase(path: string): void {
+  try {
+    createPrivateFile(path, "")
+  } catch {
+    // It is there, or can't be made: SQLite, which opens it next, says why.
+  }
+}
+
+/** A database, with its lock and the note of who holds that one. */
+interface Place {
+  readonly file: string
+  readonly lockFile: string
+  readonly holderFile: string
+  readonly title: string
+}
+
+/** Logs which files of a database, with their folder, others than their owner can get at, if any, and what to do. */
+export function warnOfLoose({ file, lockFile, holderFile, title }: Place, log: Logger): void {
+  const paths = [dirname(file), file, `${file}-wal`, `${file}-shm`, lockFile, holderFile]
+  const loose = paths.flatMap((path) => looseMode(path) ?? [])
+  if (loose.length === 0) return
+  log.warn(
+    { paths: loose },
+    `${title} is open to other users of this machine; run chmod go-rwx on these paths`,
+  )
+}
+
+/** A path that others than its owner can get at, with its mode: `/data/log.sqlite (0644)`. */
+export function looseMode(path: string): string | undefined {
+  const mode = modeOf(path)
+  if (mode === undefined || (mode & 0o077) === 0) return undefined
+  return `${path} (${mode.toString(8).padStart(4, "0")})`
+}
+
+/** undefined: it is not there. */
+function modeOf(path: string): number | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat && stat.mode & 0o777
+}

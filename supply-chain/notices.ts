@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { productionPackages, ROOT, type Package } from "./packages.ts"
+
+const HEAD = `# Third-party notices
+
+Hookline is under the MIT licence (LICENSE). What is installed with it is the work of others, under the licences below.
+Generated from the packages by \`npm run docs\`; do not edit. Packages that only tests and builds need are not installed with
+\`npm install --omit=dev\` and not listed.
+
+**Bun**, which runs Hookline, is a program of its own, installed unchanged from its npm packages. It is under the MIT licence
+and links libraries under other ones, JavaScriptCore and WebKit among them (LGPL-2); https://bun.com/docs/project/license lists
+them and says how to relink it.
+`
+
+/** The packages of a production installation with the texts of their licences. */
+export function renderNotices(): string {
+  const packages = productionPackages()
+  const rows = packages.map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`)
+  const table = ["| package | version | licence |", "| --- | --- | --- |", ...rows].join("\n")
+  // those for single platforms are of the package that wants them, and under its licence
+  const texts = packages.filter(({ isOfPlatform }) => !isOfPlatform).map(renderLicence)
+  return `${HEAD}\n${table}\n\n${texts.join("\n")}`
+}
+
+function renderLicence({ path, name, version, license }: Package): string {
+  const folder = join(ROOT, path)
+  const files = readdirSync(folder).filter((file) => /^(?:licen[sc]e|copying|notice)/i.test(file))
+  const texts = files.toSorted().map((file) => readFileSync(join(folder, file), "utf8").trim())
+  const body =
+    texts.length === 0 ? `The package has no text of its licence (${license}).` : texts.join("\n\n")
+  const lines = body.split(/\r?\n/).map((line) => `    ${line}`.trimEnd())
+  return `## ${name} ${version}\n\n${lines.join("\n")}\n`
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { renderNotices } from "./notices.ts"
+import { productionPackages, ROOT } from "./packages.ts"
+import { renderSbom } from "./sbom.ts"
+
+test("the bill of materials and the notices have every package that a production installation has, and no other", () => {
+  const all = productionPackages().map(({ name, version }) => `${name} ${version}`)
+  const bom = JSON.parse(renderSbom()) as { components: { name: string; version: string }[] }
+  const inBom = bom.components.map(({ name, version }) => `${name} ${version}`)
+  expect(inBom.toSorted()).toEqual(all.toSorted())
+  const inNotices = [...renderNotices().matchAll(/^\| (\S+) \| (\d\S*) \|/gm)].map(
+    ([, name, version]) => `${name} ${version}`,
+  )
+  expect(inNotices.toSorted()).toEqual(all.toSorted())
+  expect(all.filter((it) => it.startsWith("bun "))).toHaveLength(1)
+  expect(all.filter((it) => /^(typescript|twilio|knip) /.test(it))).toEqual([])
+})
+
+test("the bill of materials is the same each time, and names no host that packages come from", () => {
+  const bom = renderSbom()
+  expect(renderSbom()).toBe(bom)
+  expect(bom.match(/https?:\/\/[^"/]+/g)).toEqual(["http://cyclonedx.org"])
+})
+
+test("package-lock.json has the packages of every platform, with a digest and without a host: npm 11 installs no other", () => {
+  interface Locked {
+    readonly resolved?: string
+    readonly integrity?: string
+    readonly optionalDependencies?: { readonly [name: string]: string }
+  }
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
+    packages: { [path: string]: Locked }
+  }
+  const wrong = Object.entries(packages).flatMap(
+    ([path, { resolved, integrity, optionalDependencies = {} }]) => [
+      ...(path !== "" && (resolved !== undefined || integrity === undefined) ? [path] : []),
+      ...Object.keys(optionalDependencies).filter(
+        (name) =>
+          packages[`${path}/node_modules/${name}`] === undefined &&
+          packages[`node_modules/${name}`] === undefined,
+      ),
+    ],
+  )
+  expect(wrong).toEqual([])
+})

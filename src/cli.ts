@@ -7,6 +7,7 @@ import type { TailOutput } from "./commands/tail.ts"
 import { addVerifierFlags, repeatable, SECRETS_HELP } from "./commands/verifier-flags.ts"
 import { verify, type VerifyFlags } from "./commands/verify.ts"
 import { HooklineError } from "./errors.ts"
+import { escapeControls } from "./telemetry/escape-controls.ts"
 
 // The commands that work on pipelines are read when they are called: with the Kafka client they take 0.3 s to load, which
 // `verify`, `send` and --help need not wait for.
@@ -68,9 +69,9 @@ program
   .addOption(
     new Option(
       "-o, --output <form>",
-      "value: the record's value; json: its place, time, key, headers and value",
+      "value: the record's value, control characters escaped; raw: its bytes; json: its place, time, key, headers and value",
     )
-      .choices(["value", "json"] satisfies TailOutput[])
+      .choices(["value", "raw", "json"] satisfies TailOutput[])
       .default("value"),
   )
   .action(
@@ -206,7 +207,7 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EX_USAGE
   else if (error instanceof HooklineError) {
-    console.error(error.message)
+    console.error(escapeControls(error.message))
     process.exitCode = error.exitCode
   } else {
     console.error(error)

@@ -1,3 +1,4 @@
+import { escapeControls } from "../telemetry/escape-controls.ts"
 import type { VerifierSettings } from "../verify/family.ts"
 import { findFamily, makeSigner } from "../verify/providers.ts"
 import { sampleRequest } from "../verify/samples.ts"
@@ -48,7 +49,7 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
     const onAnswer = (): void => bar?.increment()
     const tally = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
     bar?.stop()
-    console.log(summarize(tally, concealer(settings)))
+    console.log(escapeControls(summarize(tally, concealer(settings))))
     process.exitCode = allAccepted(tally) && !stop.signal.aborted ? 0 : 1
   } finally {
     bar?.stop()

@@ -2,6 +2,7 @@ import { Application } from "../application.ts"
 import { inspectSpool, readSetAside, type SpooledTopicInfo } from "../brokers/spool-reader.ts"
 import type { Connection } from "../config/connection.ts"
 import { HooklineError } from "../errors.ts"
+import { escapeControls } from "../telemetry/escape-controls.ts"
 import { toPrintable } from "./printable.ts"
 import { renderTable } from "./table.ts"
 
@@ -56,7 +57,7 @@ export async function spoolStatus(id: string | undefined, options: { config?: st
 export function printSetAside(id: string | undefined, options: { config?: string }): void {
   for (const { values } of spoolsOf(options.config, id)) {
     for (const record of readSetAside(values.spool))
-      console.log(JSON.stringify({ ...toPrintable(record), reason: record.reason }))
+      console.log(escapeControls(JSON.stringify({ ...toPrintable(record), reason: record.reason })))
   }
 }
 

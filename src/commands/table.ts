@@ -1,5 +1,8 @@
+import { escapeLine } from "../telemetry/escape-controls.ts"
+
 /** Lines of a table whose first row is the heading. Columns that are named in `left` are text, the others numbers. */
-export function renderTable(rows: readonly (readonly string[])[], left: readonly number[]): string[] {
+export function renderTable(cells: readonly (readonly string[])[], left: readonly number[]): string[] {
+  const rows = cells.map((row) => row.map(escapeLine))
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   return rows.map((row) =>
     row

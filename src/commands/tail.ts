@@ -1,9 +1,11 @@
+import { isUtf8 } from "node:buffer"
 import { once } from "node:events"
 import type { ReadFrom, StoredRecord } from "../brokers/broker.ts"
+import { escapeControls } from "../telemetry/escape-controls.ts"
 import { openLogOf } from "./open-log.ts"
 import { toPrintable } from "./printable.ts"
 
-export const TAIL_OUTPUTS = ["value", "json"] as const
+export const TAIL_OUTPUTS = ["value", "json", "raw"] as const
 export type TailOutput = (typeof TAIL_OUTPUTS)[number]
 
 /** Prints a topic's records; ends at the log's end, or with `follow` at an interrupt or when nobody reads any more. */
@@ -24,7 +26,7 @@ export async function tail(
   process.once("SIGTERM", abort)
   // The other end of the pipe may have had enough (`| head`): that is no error.
   process.stdout.once("error", abort)
-  const show = options.output === "json" ? asJson : asValue
+  const show = SHOWN[options.output]
   try {
     for await (const record of reader.read(topic, {
       from: options.from,
@@ -45,8 +47,13 @@ export async function tail(
 
 const NEWLINE = Buffer.from("\n")
 
-function asValue(record: StoredRecord): Uint8Array {
-  return Buffer.concat([record.value, NEWLINE])
+/** A value comes from strangers: its bytes are written as they are only where it is asked for. */
+const SHOWN: { readonly [output in TailOutput]: (record: StoredRecord) => string | Uint8Array } = {
+  raw: ({ value }) => Buffer.concat([value, NEWLINE]),
+  value({ value }) {
+    const text = Buffer.from(value).toString()
+    const escaped = escapeControls(text)
+    return escaped === text && isUtf8(value) ? Buffer.concat([value, NEWLINE]) : `${escaped}\n`
+  },
+  json: (record) => `${escapeControls(JSON.stringify(toPrintable(record)))}\n`,
 }
-
-const asJson = (record: StoredRecord): string => `${JSON.stringify(toPrintable(record))}\n`

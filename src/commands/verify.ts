@@ -1,3 +1,4 @@
+import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/freshness.ts"
 import { findFamily, makeVerifier, PROVIDER_NAMES, describeRequired } from "../verify/providers.ts"
 import { diagnose } from "../verify/diagnosis.ts"
@@ -34,7 +35,7 @@ export async function verify(flags: VerifyFlags): Promise<void> {
   const nowMs = flags.now === undefined ? Date.now() : readTime(flags.now)
   const inquiry = { provider, settings, request, nowMs }
   const diagnosis = await diagnose(inquiry)
-  console.log(await report(inquiry, diagnosis, concealer(settings)))
+  console.log(escapeControls(await report(inquiry, diagnosis, concealer(settings))))
   process.exitCode = diagnosis.explanation.verdict instanceof Verified ? 0 : 1
 }
 

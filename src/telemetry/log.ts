@@ -1,5 +1,6 @@
 import { destination, pino, type Logger } from "pino"
 import pretty from "pino-pretty"
+import { escapeControls, escapeLine } from "./escape-controls.ts"
 
 export type { Logger }
 
@@ -23,9 +24,12 @@ export interface OpenLog {
 /** Opens the log on standard output. Lines are written at once, so that none is lost when the process dies. */
 export function openLog({ level, format, worker }: LogOptions): OpenLog {
   const human = format === "pretty" || (format === "auto" && process.stdout.isTTY === true)
-  const stream = human
+  const out = human
     ? pretty({ destination: 1, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
     : destination({ dest: 1, sync: true })
+  // senders write some of it: paths, header values, what a parser complains about
+  const toSafe = human ? escapeParsed : escapeControls
+  const stream = { write: (line: string) => void out.write(toSafe(line)) }
   // a logger's level is its own from the moment that it is made
   const made = new Set<WeakRef<Logger>>()
   const log = pino(
@@ -49,4 +53,12 @@ export function openLog({ level, format, worker }: LogOptions): OpenLog {
       }
     },
   }
+}
+
+/** A line of JSON whose texts can be written to a terminal as they are. A stack keeps its lines, the message is one. */
+function escapeParsed(line: string): string {
+  const escaped = JSON.parse(line, (key, value: unknown) =>
+    typeof value === "string" ? (key === "msg" ? escapeLine(value) : escapeControls(value)) : value,
+  ) as object
+  return `${JSON.stringify(escaped)}\n`
 }

@@ -10,7 +10,7 @@ import type { Logger } from "./telemetry/log.ts"
  * @throws HooklineError `listen`
  */
 export function holdAdmin(
-  { admin: { listen, token } }: Plan,
+  { admin: { listen, token, hosts } }: Plan,
   changeover: Changeover,
   status: Status,
   log: Logger,
@@ -22,12 +22,12 @@ export function holdAdmin(
     wants: listen,
     open: () => {
       isNew = true
-      return openAdmin(listen, token, status)
+      return openAdmin(listen, { token, hosts }, status)
     },
     close: (it) => it.close(),
   })
   return () => {
-    admin.setToken(token)
+    admin.setAccess({ token, hosts })
     if (isNew) log.info({ url: admin.url }, "admin listening")
   }
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import type { Exposition } from "../telemetry/metrics.ts"
+import { hostTest } from "./host.ts"
 
 /** What the admin listener tells of the application. */
 export interface Status {
@@ -28,26 +29,37 @@ export interface Readiness {
   readonly workers?: Problems
 }
 
+/** Who may call. */
+export interface Access {
+  /** What callers must present; undefined: nothing. */
+  readonly token?: string | undefined
+  /** Names that the listener is called by, beside `localhost`, addresses and the one it listens on. */
+  readonly hosts?: readonly string[] | undefined
+}
+
 export interface AdminServer {
   readonly url: string
-  /** What callers must present from now on; undefined: nothing. */
-  setToken(token: string | undefined): void
+  /** Takes other rules, from now on. */
+  setAccess(access: Access): void
   close(): Promise<void>
 }
 
 /**
  * Listens for operators and their probes: `/healthz` (the process lives), `/readyz` (events can be taken),
  * `/metrics` (Prometheus). With a token, metrics and the reasons in `/readyz` want it as `Authorization: Bearer`; the
- * two probes answer their status without it, since load balancers and kubelets send none.
+ * two probes answer their status without it, since load balancers and kubelets send none. Requests that name another host
+ * than its own get 421.
  *
  * @throws HooklineError `listen`
  */
 export function openAdmin(
   listen: { host: string; port: number },
-  token: string | undefined,
+  access: Access,
   status: Status,
 ): AdminServer {
-  let admits = tokenTest(token)
+  let admits = tokenTest(access.token)
+  const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
+  let isOwnHost = ownHost(access)
   const routes: { [path: string]: (request: Request) => Response | Promise<Response> } = {
     "/healthz": () => text(200, "ok\n"),
     "/readyz": async (request) => answer(await status.readiness(), admits(request)),
@@ -63,6 +75,7 @@ export function openAdmin(
       hostname: listen.host,
       port: listen.port,
       fetch(request) {
+        if (!isOwnHost(request)) return text(421, "the name in Host is not in [admin] hosts\n")
         const route = routes[new URL(request.url).pathname]
         if (route === undefined) return text(404, "/healthz, /readyz and /metrics are here\n")
         if (request.method !== "GET" && request.method !== "HEAD")
@@ -72,8 +85,9 @@ export function openAdmin(
     })
     return {
       url: server.url.origin,
-      setToken(next) {
-        admits = tokenTest(next)
+      setAccess(next) {
+        admits = tokenTest(next.token)
+        isOwnHost = ownHost(next)
       },
       close: () => server.stop(true),
     }

@@ -1,9 +1,15 @@
 import { formatEndpoint, isLoopback, parseEndpoint, type Endpoint } from "./endpoint.ts"
 import { custom, notA } from "./option.ts"
-import { text } from "./options.ts"
+import { list, text } from "./options.ts"
 import { defineSection } from "./section.ts"
 
 const LISTEN_FORM = "host:port (an IPv6 address in brackets), or off"
+
+const hostName = text({
+  pattern: /^\w(?:[\w.-]*\w)?$/,
+  form: "a host name, without a port",
+  doc: "A host name.",
+})
 
 /** The admin listener: probes and metrics. */
 export const ADMIN = defineSection({
@@ -32,6 +38,10 @@ export const ADMIN = defineSection({
       optional: true,
       secret: true,
       doc: "What callers must present as `Authorization: Bearer <token>`. Without it anyone who reaches the listener may call it.",
+    }),
+    hosts: list(hostName, {
+      optional: true,
+      doc: "Names that the listener is called by, beside `localhost` and addresses; a request whose `Host` is another one gets 421, so that no web page can read it by a name of its own (DNS rebinding).",
     }),
   },
   check({ values: { listen }, isGiven, wrong }) {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -88,6 +88,31 @@ test("an admin token guards the metrics and the reasons, not the probes", async 
       connections: { log: "ready" },
     })
     expect(running.output()).not.toContain("obviously-fake-token")
+  } finally {
+    await running.stop()
+  }
+})
+
+test("the admin listener answers no page that reaches it by a name of its own; [admin] hosts names others, also at a reload", async () => {
+  const named = (hosts: string): string =>
+    conf("hosts").replace("listen = 127.0.0.1:0", `listen = 127.0.0.1:0\nhosts = ${hosts}`)
+  const running = await startHookline(conf("hosts"), { folder: folder.path })
+  try {
+    const { port } = new URL(running.adminUrl!)
+    const statuses = (Host: string): Promise<number[]> =>
+      Promise.all(
+        ["healthz", "readyz", "metrics", "none"].map(
+          async (path) => (await fetch(`http://127.0.0.1:${port}/${path}`, { headers: { Host } })).status,
+        ),
+      )
+    for (const own of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, "10.0.0.7"])
+      expect(await statuses(own)).toEqual([200, 200, 200, 404])
+    for (const other of [`attacker.example:${port}`, "hookline.internal", "localhost.attacker.example"])
+      expect(await statuses(other)).toEqual([421, 421, 421, 421])
+    expect(await reload(running, folder.path, named("hookline.internal, metrics.example"))).toBe("reloaded")
+    expect(await statuses("hookline.internal:9464")).toEqual([200, 200, 200, 404])
+    expect(await statuses("attacker.example")).toEqual([421, 421, 421, 421])
+    expect(await reload(running, folder.path, named("http://hookline.internal"))).toBe("not")
   } finally {
     await running.stop()
   }

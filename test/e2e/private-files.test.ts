@@ -164,7 +164,49 @@ test("what is looser already keeps its mode, and is named with what to do", asyn
   )
 }, 20_000)
 
-const canBeAnother = process.getuid?.() === 0 && Bun.which("setpriv") !== null
+/** As a user who has nothing to do with Hookline, in no group. */
+const STRANGER = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+const canBeAnother =
+  process.getuid?.() === 0 &&
+  Bun.which("setpriv") !== null &&
+  Bun.spawnSync([...STRANGER, process.execPath, "--revision"]).success
+
+/** Reads in a database and goes on holding its lock, as far as it may. */
+const HOLD = `
+  const db = new (require("bun:sqlite").Database)(process.argv[1], { readonly: true })
+  db.run("BEGIN")
+  db.query("SELECT * FROM sqlite_schema").all()
+  console.log("held")
+  await Bun.stdin.text()`
+
+test.skipIf(!canBeAnother)(
+  "another user can keep Hookline from its log by the lock only where its mode was loosened",
+  async () => {
+    using folder = temporaryFolder()
+    chmodSync(folder.path, 0o755)
+    mkdirSync(join(folder.path, "data/log"), { recursive: true })
+    const lock = join(folder.path, "data/log/writer.lock")
+    writeFileSync(lock, "")
+    const command = [...STRANGER, process.execPath, "-e", HOLD, lock]
+    const tries = async (mode: number): Promise<{ held: boolean; starts: boolean }> => {
+      chmodSync(lock, mode)
+      const stranger = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" })
+      const { value } = await stranger.stdout.getReader().read()
+      const starts = await runAll(folder.path, "000").then(
+        () => true,
+        () => false,
+      )
+      stranger.kill()
+      await stranger.exited
+      return { held: value !== undefined, starts }
+    }
+    expect(await tries(0o644)).toEqual({ held: true, starts: false })
+    stops.length = 0
+    expect(await tries(0o600)).toEqual({ held: false, starts: true })
+  },
+  20_000,
+)
+
 test.skipIf(!canBeAnother)(
   "another user can open neither log, WAL nor lock, in a folder that is open to all",
   async () => {
@@ -173,10 +215,8 @@ test.skipIf(!canBeAnother)(
     const names = Object.keys(ALL)
     for (const name of ["", ...names.filter((it) => ALL[it] === "0700")])
       chmodSync(join(folder.path, name), 0o777)
-    const opens = (name: string, how: "<" | ">>"): boolean => {
-      const stranger = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-      return Bun.spawnSync([...stranger, "sh", "-c", `exec 3${how}"$0"`, join(folder.path, name)]).success
-    }
+    const opens = (name: string, how: "<" | ">>"): boolean =>
+      Bun.spawnSync([...STRANGER, "sh", "-c", `exec 3${how}"$0"`, join(folder.path, name)]).success
     expect(opens("pipelines.conf", "<")).toBe(true)
     const files = names.filter((it) => ALL[it] === "0600")
     expect(files.filter((name) => opens(name, "<") || opens(name, ">>"))).toEqual([])

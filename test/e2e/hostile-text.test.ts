@@ -31,33 +31,36 @@ dead_letter_topic = refused
 listen = off`,
     { folder: folder.path },
   )
-  const post = async (body: string | Uint8Array): Promise<number> =>
-    (await fetch(running.urls["webhooks"]!, { method: "POST", body, headers: { "X-Token": "s" } })).status
-  expect(await post(EVENT)).toBe(200)
-  const notJson = Buffer.concat([Buffer.from(DRIVING), Buffer.from([0x9b, 0xff])])
-  expect(await post(notJson)).toBe(400)
-  const conf = ["-c", join(folder.path, "pipelines.conf")]
+  try {
+    const post = async (body: string | Uint8Array): Promise<number> =>
+      (await fetch(running.urls["webhooks"]!, { method: "POST", body, headers: { "X-Token": "s" } })).status
+    expect(await post(EVENT)).toBe(200)
+    const notJson = Buffer.concat([Buffer.from(DRIVING), Buffer.from([0x9b, 0xff])])
+    expect(await post(notJson)).toBe(400)
+    const conf = ["-c", join(folder.path, "pipelines.conf")]
 
-  const values = await hookline(["tail", "webhooks", ...conf])
-  expect(values.stdout).not.toMatch(CONTROLS)
-  const reader = openEmbeddedReader(join(folder.path, "log"))
-  const records = await Array.fromAsync(
-    reader.read("webhooks", { from: "beginning", follow: false, signal: new AbortController().signal }),
-  )
-  await reader.close()
-  const value = Buffer.from(records[0]!.value).toString()
-  expect(value).toMatch(CONTROLS)
-  expect(JSON.parse(values.stdout)).toEqual(JSON.parse(value))
-  expect((await hookline(["tail", "webhooks", "--output", "raw", ...conf])).stdout).toBe(`${value}\n`)
+    const values = await hookline(["tail", "webhooks", ...conf])
+    expect(values.stdout).not.toMatch(CONTROLS)
+    const reader = openEmbeddedReader(join(folder.path, "log"))
+    const records = await Array.fromAsync(
+      reader.read("webhooks", { from: "beginning", follow: false, signal: new AbortController().signal }),
+    )
+    await reader.close()
+    const value = Buffer.from(records[0]!.value).toString()
+    expect(value).toMatch(CONTROLS)
+    expect(JSON.parse(values.stdout)).toEqual(JSON.parse(value))
+    expect((await hookline(["tail", "webhooks", "--output", "raw", ...conf])).stdout).toBe(`${value}\n`)
 
-  const json = await hookline(["tail", "webhooks", "--output", "json", ...conf])
-  expect(json.stdout).not.toMatch(CONTROLS)
-  expect((JSON.parse(json.stdout) as { value: string }).value).toBe(value)
+    const json = await hookline(["tail", "webhooks", "--output", "json", ...conf])
+    expect(json.stdout).not.toMatch(CONTROLS)
+    expect((JSON.parse(json.stdout) as { value: string }).value).toBe(value)
 
-  const refused = await hookline(["tail", "refused", ...conf])
-  expect(refused.stdout).not.toMatch(CONTROLS)
-  expect(refused.stdout).toContain("\\u001b[2J")
-  await running.stop()
+    const refused = await hookline(["tail", "refused", ...conf])
+    expect(refused.stdout).not.toMatch(CONTROLS)
+    expect(refused.stdout).toContain("\\u001b[2J")
+  } finally {
+    await running.stop()
+  }
   expect(running.output()).not.toMatch(CONTROLS)
 }, 20_000)
 

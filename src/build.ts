@@ -1,5 +1,5 @@
 import type { Broker } from "./brokers/broker.ts"
-import type { ComponentContext, ComponentKind, Made } from "./components/component.ts"
+import type { ComponentContext, ComponentKind, Made, Store } from "./components/component.ts"
 import type { Connection } from "./config/connection.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "./config/delivery-timeout.ts"
 import { isLoopback } from "./config/endpoint.ts"
@@ -102,6 +102,12 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
       void topics.set(broker, [...(topics.get(broker) ?? []), ...names])
     return { broker: withPrepare(broker, prepare), deliveryTimeoutMs }
   }
+  const marks = (store: string, ca?: string): Marks => {
+    const location = locate(store, homeOf(pipeline, destination, plan), ca)
+    const held = changeover.hold(wantedMarks(location, log))
+    stores.set(nameOf(location), held)
+    return held
+  }
   const seen = new Map<string, number>()
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
     const { title } = component
@@ -114,12 +120,12 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
       metrics: metrics.pipeline(id),
       connection,
       deliveryTimeoutMs: deliveryTimeoutOf(destination),
-      marks: (store, ca) => {
-        const location = locate(store, homeOf(pipeline, destination, plan), ca)
-        const marks = changeover.hold(wantedMarks(location, log))
-        stores.set(nameOf(location), marks)
-        return marks
+      marks,
+      sharedMarks: () => {
+        const shared = storeOf(pipeline)
+        return shared === undefined || shared.store === "memory" ? undefined : marks(shared.store, shared.ca)
       },
+      hasLogFolder: destination?.kind === "embedded",
       keep: (wanted) => changeover.hold({ ...wanted, name: `${own}/${wanted.name}` }),
       workers: membership?.workers ?? 1,
       peers: membership && {
@@ -141,6 +147,15 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
   later(() => warnIfOpen(pipeline, route, ownLog))
   const shown = { ...route, response: responseOf(route, processors), admit, methods }
   return { route: shown, uses, topics, stores }
+}
+
+/** The store that a component of the pipeline keeps keys in; of several, the first. */
+function storeOf({ processors }: PlannedPipeline): Store | undefined {
+  for (const it of processors) {
+    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
+    if (store !== undefined) return store
+  }
+  return undefined
 }
 
 /** The connection that a pipeline publishes on; undefined: its sink has none. */

@@ -23,6 +23,10 @@ export interface Event {
   /** When the whole request had arrived, by the steady clock: what the delivery takes counts from here. */
   readonly arrivedMs: number
   readonly request: RequestInfo
+  /** Whether the body must be read as a form and as nothing else: a signature covers the form's parameters alone. */
+  isForm?: boolean
+  /** Whether a Verifier in mode observe let it pass unverified: anybody may have sent it. */
+  isUnverified?: boolean
 }
 
 /** The event is durably in the broker's log. */
@@ -129,8 +133,12 @@ export interface Processor {
   /**
    * Told, by its request, of each event whose way has ended: published, or in any other way, faults too. It may be one
    * that ended before this step. The sender is answered when what this returns has resolved; what it throws is logged.
+   *
+   * @param outcome what the sender is told; undefined: a fault
    */
-  readonly settled?: ((request: RequestInfo, published: boolean) => void | Promise<void>) | undefined
+  readonly settled?:
+    | ((request: RequestInfo, published: boolean, outcome: Outcome | undefined) => void | Promise<void>)
+    | undefined
   /** What accepted events are answered with where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
   /** Whether it lets requests of verified senders alone pass. A component's steps have it from their component. */

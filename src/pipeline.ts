@@ -100,26 +100,30 @@ export function composePipeline(parts: Parts): Way {
   }
 
   // A fault of one is no reason to tell a sender, or the others, anything else than what became of the event.
-  const tellAll = async (request: RequestInfo, published: boolean): Promise<void> => {
+  const logFault = (err: unknown): void =>
+    log.write("error", { pipeline, reason: "internal", err }, "a processor failed behind an event's end")
+  // All are told before any is waited for, so that what they write can be written at once.
+  const tellAll = async (request: RequestInfo, outcome: Outcome | undefined): Promise<void> => {
+    const pending: Promise<void>[] = []
     for (const settled of settles) {
       try {
-        const pending = settled(request, published)
-        if (pending !== undefined) await pending
+        const writing = settled(request, outcome?.kind === "accepted", outcome)
+        if (writing !== undefined) pending.push(writing.catch(logFault))
       } catch (err) {
-        log.write("error", { pipeline, reason: "internal", err }, "a processor failed behind an event's end")
+        logFault(err)
       }
     }
+    for (const writing of pending) await writing
   }
 
   // For pipelines with a processor that wants to know how it ended.
   const handleAndTell = async (event: Event): Promise<Outcome> => {
-    let published = false
+    let outcome: Outcome | undefined
     try {
-      const outcome = await handle(event)
-      published = outcome.kind === "accepted"
+      outcome = await handle(event)
       return outcome
     } finally {
-      await tellAll(event.request, published)
+      await tellAll(event.request, outcome)
     }
   }
 

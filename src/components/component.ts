@@ -31,6 +31,13 @@ export interface ComponentContext {
   readonly deliveryTimeoutMs: number
   /** The keys that the store of a text of this form knows, see dedupe/location.ts; `ca` as there. */
   readonly marks: (store: string, ca?: string) => Marks
+  /**
+   * The store that survives this process, for who remembers something of events by the way: that of the pipeline's
+   * Deduplicator, unless it is in memory. undefined: there is none.
+   */
+  readonly sharedMarks: () => Marks | undefined
+  /** Whether the pipeline publishes to an embedded log, in whose folder the store `embedded` lies. */
+  readonly hasLogFolder: boolean
   /** How many processes share the load, each with a component of its own. */
   readonly workers: number
   /** The same component in the other processes; undefined: there are none. */
@@ -56,9 +63,18 @@ export interface Component<
   readonly kind: K
   /** Whether, with these options, it lets requests of verified senders alone pass; absent: it judges no senders. */
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
+  /** The store that it keeps keys in, with these options, where others of its pipeline may keep theirs too. */
+  readonly store?: ((values: Values<O>) => Store) | undefined
   /** What of it is kept by one process, so that several can't run it with these options; undefined: nothing. */
   readonly alone?: ((values: Partial<Values<O>>) => Alone | undefined) | undefined
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** A store of keys, see dedupe/location.ts. */
+export interface Store {
+  readonly store: string
+  /** CAs in PEM; undefined: the public ones. */
+  readonly ca: string | undefined
 }
 
 /** Why several processes can't run a component. */
@@ -80,7 +96,8 @@ export interface Configured<K extends ComponentKind = ComponentKind> {
  *
  * @param declared `name` is the name in `[pipeline:<id>:<name>]`; `create` is called once for each pipeline, before it
  *   runs, with all options resolved; `check` tells of keys that do not fit each other; `verifies` says whether, with
- *   these options, requests of verified senders alone pass; `alone`, what one process alone can keep
+ *   these options, requests of verified senders alone pass; `store`, where it keeps keys; `alone`, what one process alone
+ *   can keep
  */
 export function defineComponent<K extends ComponentKind, O extends OptionSet>(declared: {
   kind: K
@@ -90,6 +107,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
   options: O
   check?: (checking: Checking<O>) => void
   verifies?: (values: Partial<Values<O>>) => boolean
+  store?: (values: Values<O>) => Store
   alone?: (values: Partial<Values<O>>) => Alone | undefined
   create: (values: Values<O>, context: ComponentContext) => Made[K]
 }): Component<K, O> {
@@ -105,6 +123,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
     options: declared.options,
     check: declared.check,
     verifies: declared.verifies,
+    store: declared.store,
     alone: declared.alone,
     create: declared.create,
   }) as unknown as Component<K, O>

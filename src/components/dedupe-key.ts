@@ -1,4 +1,5 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
+import { keysIn } from "../dedupe/key.ts"
 import type { Event } from "../event.ts"
 import { QUOTE, MINUS } from "../json/bytes.ts"
 import { isDigit } from "../json/tokens.ts"
@@ -10,9 +11,6 @@ export type KeyOf = (event: Event) => string | undefined
 
 /** What `parseDedupeKey` reads, for messages and the reference. */
 export const DEDUPE_KEY_FORM = "header:Name or json:/pointer (RFC 6901)"
-
-/** 128 bits: nobody finds two events whose keys come out the same by chance, or a second one for a given one at all. */
-const KEY_BYTES = 16
 
 /**
  * Reads what tells events apart: `header:X-GitHub-Delivery`, `json:/id`. undefined when it is none of them.
@@ -27,12 +25,10 @@ const KEY_BYTES = 16
 export function parseDedupeKey(text: string, pipeline: string): KeyOf | undefined {
   const find = parseFinder(text)
   if (find === undefined) return undefined
-  const space = JSON.stringify([pipeline, text])
+  const keyOf = keysIn([pipeline, text])
   return (event) => {
     const found = find(event)
-    if (found === undefined) return undefined
-    const hash = new Bun.CryptoHasher("sha256").update(space).update(found)
-    return hash.digest().toString("base64url", 0, KEY_BYTES)
+    return found === undefined ? undefined : keyOf(found)
   }
 }
 

@@ -10,7 +10,7 @@ import type { Marks } from "../dedupe/marks.ts"
 import { HooklineError } from "../errors.ts"
 import { Dropped, Rejected, type Event, type Processor, type RequestInfo } from "../event.ts"
 import { steadyMs } from "../steady-clock.ts"
-import { defineComponent, type ComponentContext } from "./component.ts"
+import { defineComponent, type ComponentContext, type Store } from "./component.ts"
 import { DEDUPE_KEY_FORM, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
 
 const DAY_MS = 86_400_000
@@ -51,18 +51,24 @@ export const Deduplicator = defineComponent({
       doc: "PEM file with the CAs that the certificate of a `rediss://` store is checked against, instead of the public ones.",
     }),
   },
+  store: storeOf,
   alone: ({ store }) =>
     store === undefined || isShared(store) ? undefined : { key: "store", advice: "name a redis:// store" },
   check({ values: { store }, isGiven, wrong }) {
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
       wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")
   },
-  create({ key, window, store, store_ca: ca }, context) {
+  create({ key, window, ...where }, context) {
+    const { store, ca } = storeOf(where)
     const keyOf = parseDedupeKey(key, context.pipeline)
     if (keyOf === undefined) throw new HooklineError("config", `${key} is not ${DEDUPE_KEY_FORM}`)
-    return deduplication({ keyOf, windowMs: window, marks: context.marks(store, ca && readCa(ca)) }, context)
+    return deduplication({ keyOf, windowMs: window, marks: context.marks(store, ca) }, context)
   },
 })
+
+function storeOf({ store, store_ca: ca }: { store: string; store_ca: string | undefined }): Store {
+  return { store, ca: ca === undefined ? undefined : readCa(ca) }
+}
 
 function readCa(path: string): string {
   try {
@@ -105,6 +111,11 @@ export function deduplication(
     tellUnchecked()
     return event
   }
+  /** Anybody may have sent it: it must not make the provider's own event a duplicate, nor be one. */
+  const passUnverified = (event: Event): Event => {
+    metrics.undeduplicated("unverified")
+    return event
+  }
   const end = (isMarked: boolean): void => {
     if (isMarked) return
     metrics.undeduplicated("unmarked")
@@ -119,6 +130,7 @@ export function deduplication(
   }
 
   const process = (event: Event): ReturnType<Processor> => {
+    if (event.isUnverified === true) return passUnverified(event)
     const key = keyOf(event)
     if (key === undefined) return passUnchecked(event)
     const first = { key, deadlineMs: event.arrivedMs + deliveryTimeoutMs }

@@ -17,12 +17,14 @@ export const Validator = defineComponent({
     }),
     schema: file({
       optional: true,
-      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing.",
+      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. With a schema a member name that is there twice in one object is invalid, too: consumers may read the other one.",
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {
     const findMismatch =
-      schema && loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`))
+      schema === undefined
+        ? undefined
+        : loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`))
 
     const invalid = (reason: string, problem: string): Dropped | Rejected => {
       const detail = `The body ${problem}.`
@@ -32,10 +34,11 @@ export const Validator = defineComponent({
     }
 
     return (event) => {
+      if (event.isForm === true) return invalid("form_body", "is a form, and must be a JSON object")
       const flaw = findFlaw(event.body)
       if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
-      const mismatch = findMismatch && findMismatch(event.body)
-      return mismatch === undefined ? event : invalid("schema_mismatch", mismatch)
+      const mismatch = findMismatch?.(event.body)
+      return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)
     }
   },
 })

@@ -9,19 +9,17 @@ import {
   type Processor,
   type RequestInfo,
 } from "../event.ts"
-import { openRecentIds } from "../dedupe/shared-ids.ts"
 import type { Outside } from "../verify/family.ts"
 import { handshakeOf } from "../verify/handshakes.ts"
-import { makeVerifier } from "../verify/providers.ts"
+import { findFamily, makeVerifier } from "../verify/providers.ts"
 import { NOTHING_READ } from "../verify/signature.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
-import { Refused, type Verdict, type Verifier } from "../verify/verifier.ts"
+import { Refused, type Verdict, type Verified, type Verifier } from "../verify/verifier.ts"
 import type { ComponentContext } from "./component.ts"
 import { openSecretFile } from "./secret-file.ts"
+import { signedIdClaims, type IdVerdict } from "./signed-id-claims.ts"
 import type { VERIFIER_OPTIONS } from "./verifier-options.ts"
 
-/** Signed ids that are remembered at most, up to 64 MB of UUIDs (measured); beyond them the oldest are forgotten early. */
-const MOST_IDS = 200_000
 const NO_BODY = new Uint8Array()
 
 /**
@@ -33,9 +31,10 @@ const NO_BODY = new Uint8Array()
  */
 export function verification(
   values: Values<typeof VERIFIER_OPTIONS>,
-  { log, metrics, keep, peers }: Pick<ComponentContext, "log" | "metrics" | "keep" | "peers">,
+  context: Pick<ComponentContext, "metrics"> & Parameters<typeof signedIdClaims>[2],
   { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
 ): Processor {
+  const { log, metrics, keep } = context
   const { provider, mode } = values
   const file = values.secret_file === undefined ? undefined : openSecretFile(values.secret_file, log)
   let verifier =
@@ -58,28 +57,15 @@ export function verification(
   }
   const handshake = handshakeOf(provider, {
     secrets: values.secret ?? [],
-    verifyTokens: values.verify_token ?? values.secret ?? [],
+    verifyTokens: values.verify_token ?? [],
     confirms: values.confirm === "true",
     learn,
     fetch: outside?.fetch ?? ((url, init) => fetch(url, init)),
   })
 
-  // In two steps, so that a provider's retry of what was answered 5xx comes through: asked before the event is published,
-  // told when it was. Two deliveries of one id at the same moment may both pass.
-  const memory =
-    verifier.toleranceMs > 0
-      ? keep({
-          name: "signed ids",
-          wants: provider,
-          open: () =>
-            openRecentIds({ most: MOST_IDS, now }, peers && { peers, name: `signed ids of ${provider}` }),
-          close: (it) => it.close(),
-        })
-      : undefined
-  // a signed time may be off either way: one that is stamped as far ahead as may be is good for twice as long
-  const keepMs = 2 * verifier.toleranceMs
-  /** Signed ids of events on their way. */
-  const ids = new WeakMap<RequestInfo, string>()
+  const covers = findFamily(provider)!.covers(values)
+  const { toleranceMs } = verifier
+  const ids = covers.id ? signedIdClaims(provider, { covers, toleranceMs }, context, now) : undefined
   const challenge = { "WWW-Authenticate": challengeOf(values) }
 
   if (mode === "observe")
@@ -107,6 +93,8 @@ export function verification(
       return undefined
     }
     const word = `unverified_${reason}`
+    if (reason === "duplicate_member")
+      return new Rejected(400, reason, "The body has a duplicate member name.", { logDetail: detail })
     if (reason === "keys_unavailable")
       return new Rejected(503, word, "The event can't be verified now; send it again later.", {
         logDetail: detail,
@@ -125,26 +113,42 @@ export function verification(
     return verifier.verify({ method, path, query, headers, url, body }, now())
   }
 
-  const pass = (
-    event: Event,
-    { id, key }: { id?: string | undefined; key: number },
-  ): Event | Ended | Promise<Event | Ended> => {
+  const passUnverified = (event: Event): Event => {
+    event.isUnverified = true
+    return event
+  }
+  const pass = (event: Event, { id, key, isForm }: Passed): Event | Ended | Promise<Event | Ended> => {
     const answer = handshake?.verified?.(event, key)
     if (answer instanceof Promise) return answer.then((it) => it ?? event)
     if (answer !== undefined) return answer
-    if (id === undefined || memory === undefined) return event
-    if (!memory.has(id)) {
-      ids.set(event.request, id)
-      return event
+    if (isForm) event.isForm = true
+    if (id === undefined || ids === undefined) return event
+    const claimed = ids.claim(id, event)
+    return claimed instanceof Promise ? claimed.then((it) => use(event, it)) : use(event, claimed)
+  }
+  const use = (event: Event, claimed: IdVerdict): Event | Ended => {
+    if (claimed === "first") return event
+    if (claimed === "refilled") return refuse(REFILLED, event.request) ?? passUnverified(event)
+    if (mode === "observe") {
+      if (claimed !== "repeated") return event
+      refuse(REPEATED, event.request)
+      return passUnverified(event)
     }
-    metrics.unverified("replayed", mode)
-    if (observed === undefined)
-      return new Dropped("replayed", "an event of this signed id was accepted before")
-    observed.write("warn", { pipeline: undefined, reason: "replayed" }, "not verified; passes")
-    return event
+    if (claimed === "repeated") {
+      metrics.unverified("replayed", mode)
+      return new Dropped("replayed", REPEATED.detail)
+    }
+    return claimed === "late"
+      ? PENDING
+      : new Rejected(503, "signed_ids_unavailable", "The event can't be verified now; send it again later.", {
+          logDetail: claimed.message,
+          headers: { "Retry-After": "5" },
+        })
   }
   const conclude = (event: Event, verdict: Verdict): Event | Ended | Promise<Event | Ended> =>
-    verdict.kind === "refused" ? (refuse(verdict, event.request) ?? event) : pass(event, verdict)
+    verdict.kind === "refused"
+      ? (refuse(verdict, event.request) ?? passUnverified(event))
+      : pass(event, verdict)
 
   /** Requests whose headers were not right, in mode observe. */
   const unverified = new WeakSet<RequestInfo>()
@@ -152,7 +156,8 @@ export function verification(
     const answer = handshake?.unsigned?.(event)
     if (answer !== undefined) return answer
     if (verifier === NO_SECRET) lookAgain()
-    if (verifier.needs === "headers") return unverified.has(event.request) ? event : pass(event, { key: 0 })
+    if (verifier.needs === "headers")
+      return unverified.has(event.request) ? passUnverified(event) : pass(event, BY_HEADERS)
     const verdict = verify(event.request, event.body)
     return verdict instanceof Promise ? verdict.then((it) => conclude(event, it)) : conclude(event, verdict)
   }
@@ -172,16 +177,23 @@ export function verification(
   return Object.assign(process, {
     admit: verifier.needs === "headers" || handshake?.byHeaders !== undefined ? admit : undefined,
     methods: handshake?.methods ?? [],
-    settled:
-      memory === undefined
-        ? undefined
-        : (request: RequestInfo, published: boolean) => {
-            const id = published ? ids.get(request) : undefined
-            if (id !== undefined) memory.remember(id, now() + keepMs)
-          },
+    settled: ids?.settled,
     response: handshake?.response,
   })
 }
+
+/** What a verified request is known by. */
+type Passed = Pick<Verified, "id" | "key" | "isForm">
+
+const BY_HEADERS: Passed = { id: undefined, key: 0, isForm: false }
+const REPEATED = new Refused("replayed", "an event of this signed id was accepted before")
+const REFILLED = new Refused("replayed", "its signed id was used before, with another body")
+const PENDING = new Rejected(
+  503,
+  "signed_id_pending",
+  "Another event of the same id is still being stored; send this one again.",
+  { headers: { "Retry-After": "5" } },
+)
 
 const NO_SECRET_YET = new Refused("no_match", "no secret is known: the provider's first request has not come")
 

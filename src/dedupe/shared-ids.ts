@@ -14,8 +14,12 @@ export interface Joined {
 /** Ids that all processes of one Hookline remember together. */
 export interface SharedIds {
   has(id: string): boolean
-  /** The other processes know it soon. */
-  remember(id: string, untilMs: number): void
+  /**
+   * The other processes know it soon.
+   *
+   * @returns whether another one had to be forgotten early for it
+   */
+  remember(id: string, untilMs: number): boolean
   close(): void
 }
 
@@ -33,8 +37,8 @@ export function openRecentIds(
   return {
     has: (id) => ids.has(id),
     remember(id, untilMs) {
-      ids.remember(id, untilMs)
       joined?.tell(id, untilMs)
+      return ids.remember(id, untilMs)
     },
     close: () => joined?.leave(),
   }

@@ -2,10 +2,18 @@ import { readFileSync } from "node:fs"
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js"
 import { HooklineError } from "../errors.ts"
 import { findFlaw } from "./check.ts"
+import { findDuplicateName } from "./duplicates.ts"
 import { asBuffer, startOfText } from "./bytes.ts"
 
-/** Says how a valid JSON text breaks the schema, as what can follow "The body "; undefined when it does not. */
-export type FindMismatch = (json: Uint8Array) => string | undefined
+/** How a JSON text breaks a schema. */
+export interface Mismatch {
+  readonly rule: "schema_mismatch" | "duplicate_member"
+  /** What can follow "The body ". */
+  readonly problem: string
+}
+
+/** Says how a valid JSON text breaks the schema; undefined when it does not. */
+export type FindMismatch = (json: Uint8Array) => Mismatch | undefined
 
 /**
  * Reads and compiles a JSON Schema (2020-12). As that version has it, `format` asserts nothing and unknown keywords are
@@ -17,15 +25,23 @@ export type FindMismatch = (json: Uint8Array) => string | undefined
  */
 export function loadSchema(path: string, warn: (message: string) => void): FindMismatch {
   const conforms = compile(path, readSchema(path), warn)
+  const mismatch = (problem: string): Mismatch => ({ rule: "schema_mismatch", problem })
   return (json) => {
     try {
-      if (conforms(JSON.parse(asBuffer(json.subarray(startOfText(json))).toString()))) return undefined
+      const parsed: unknown = JSON.parse(asBuffer(json.subarray(startOfText(json))).toString())
+      const position = findDuplicateName(json, parsed)
+      if (position !== undefined) {
+        const problem = `has a duplicate member name at byte ${position}: what was checked may not be what is read`
+        return { rule: "duplicate_member", problem }
+      }
+      if (conforms(parsed)) return undefined
     } catch (error) {
       // Schemas that refer to themselves are checked by recursion; how deep it can go is the engine's secret.
-      if (error instanceof RangeError) return "is nested too deeply to be checked against the schema"
+      if (error instanceof RangeError)
+        return mismatch("is nested too deeply to be checked against the schema")
       throw error
     }
-    return describe(conforms.errors![0]!)
+    return mismatch(describe(conforms.errors![0]!))
   }
 }
 

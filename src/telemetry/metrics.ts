@@ -15,8 +15,11 @@ export interface PipelineMetrics {
   unverified(reason: string, mode: "enforce" | "observe"): void
   /** The body of an event that ended so is durably in the dead letter topic. */
   deadLetter(reason: string): void
-  /** An event was published without a key to know it by, or without a mark that its duplicates are known by. */
-  undeduplicated(reason: "no_key" | "unmarked"): void
+  /**
+   * An event was published without a key to know it by, or without a mark that its duplicates are known by, or passed
+   * unverified.
+   */
+  undeduplicated(reason: "no_key" | "unmarked" | "unverified"): void
   /** Milliseconds from the arrival of its body to the acknowledgement. */
   acknowledged(ms: number): void
 }
@@ -125,7 +128,7 @@ export class Metrics {
   })
   readonly #undeduplicated = new Tallies(this.#registry, {
     name: "hookline_undeduplicated_events_total",
-    help: "Events that passed a Deduplicator unchecked (no_key), and published ones whose mark could not be kept (unmarked).",
+    help: "Events that passed a Deduplicator unchecked, since they lack the key (no_key) or a Verifier that observes found them unverified (unverified), and published ones whose mark could not be kept (unmarked).",
     labelNames: ["pipeline", "reason"],
   })
   readonly #spooled = new Tallies(this.#registry, {

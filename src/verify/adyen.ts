@@ -1,5 +1,5 @@
 import type { Family } from "./family.ts"
-import { member, readJson } from "./json-body.ts"
+import { member, readJson, readSignedJson } from "./json-body.ts"
 import { macFamily } from "./mac-family.ts"
 import type { Claim } from "./signature.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
@@ -38,14 +38,16 @@ export function adyen(): Family {
         return { method, url, headers, body: Buffer.from(JSON.stringify(signed)) }
       },
     }),
-    { family: "adyen", secret: "hex" },
+    { family: "adyen", secret: "hex", covers: () => ({ body: "part", time: false, id: false }) },
   )
 }
 
 function read({ headers, body }: SignedRequest): Claim | Refused {
   const header = headers.get(HEADER)
   if (header !== null && header !== "") return { signatures: [header], signed: [body] }
-  const item = itemOf(readJson(body))
+  const json = readSignedJson(body)
+  if (json instanceof Refused) return json
+  const item = itemOf(json)
   if (item === undefined)
     return new Refused("missing_header", `no ${HEADER} and not exactly one item in the body`)
   const signature = member(member(item, "additionalData"), "hmacSignature")

@@ -1,6 +1,6 @@
 import { sign, verify, type KeyObject } from "node:crypto"
 import { listOf, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
-import { hmacScheme, type HmacForm } from "./hmac.ts"
+import { coverageOf, hmacScheme, type HmacForm } from "./hmac.ts"
 import { joinSigned } from "./payload.ts"
 import { importPrivateKey, importPublicKey } from "./public-key.ts"
 import { decodeBase64 } from "./secrets.ts"
@@ -73,6 +73,7 @@ function asymmetric(
     secretForm: undefined,
     toleranceMs: traits.toleranceMs,
     signsUrl: form.payload?.includes("{url}") ?? false,
+    covers: (settings) => coverageOf(adapt(settings)),
     verifier(settings) {
       const adapted = adapt(settings)
       const { read } = hmacScheme(adapted)

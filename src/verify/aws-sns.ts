@@ -1,7 +1,7 @@
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
 import { textOf, WrongSetting, type Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"
-import { member, readJson } from "./json-body.ts"
+import { member, readSignedJson } from "./json-body.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
 
 /** The service's hosts, by region. Amazon's own validator takes `sns.s3-us-west-2.amazonaws.com` too: a bucket of that name. */
@@ -27,6 +27,7 @@ export function awsSns(): Family {
     secretForm: undefined,
     toleranceMs: 0,
     signsUrl: false,
+    covers: () => ({ body: "part", time: true, id: true }),
     verifier(settings, outside) {
       const topic = textOf(settings, "topic_arn")
       if (!TOPIC_ARN.test(topic))
@@ -42,7 +43,8 @@ export function awsSns(): Family {
 }
 
 function read({ body }: SignedRequest, topic: string): CertificateClaim | Refused {
-  const message = readJson(body)
+  const message = readSignedJson(body)
+  if (message instanceof Refused) return message
   const type = member(message, "Type")
   const names = type === "Notification" ? NOTIFICATION : CONFIRMATION
   if (type !== "Notification" && type !== "SubscriptionConfirmation" && type !== "UnsubscribeConfirmation")

@@ -10,6 +10,8 @@ export const REASON_WORDS: { readonly [reason in RefusedReason]: string } = {
   future: "it is signed for a time further ahead than the tolerance allows",
   no_match: "no secret or key matches what was presented",
   wrong_claim: "it is signed, but by or for somebody else",
+  duplicate_member: "an object of the body has two members of one name, and consumers may read the other one",
+  replayed: "its signed id was used before, with another body",
   keys_unavailable: "the provider's keys could not be fetched, so nothing is known of the signature",
 }
 

@@ -43,6 +43,19 @@ export interface Outside {
   readonly rootCertificates: readonly string[]
 }
 
+/** What a right signature proves beside who made it. */
+export interface Coverage {
+  /**
+   * How much of the body is signed: every byte; a form's parameters, joined without separators; some members of it; its
+   * CRC-32, for which anybody can find another body; nothing.
+   */
+  readonly body: "whole" | "form" | "part" | "checksum" | "none"
+  /** Whether a time is signed. */
+  readonly time: boolean
+  /** Whether an id of the delivery is signed. */
+  readonly id: boolean
+}
+
 /** A way to verify, apart from its settings. */
 export interface Family {
   /** What kind of scheme it is, for lists: `hmac`, `token`. */
@@ -56,6 +69,8 @@ export interface Family {
   /** The tolerance where none is set, in milliseconds; 0: the time is not checked; undefined: none is signed. */
   readonly toleranceMs: number | undefined
   readonly signsUrl: boolean
+  /** What is signed with these settings, which are right. */
+  readonly covers: (settings: VerifierSettings) => Coverage
   /** @throws WrongSetting for a key whose value has a wrong form */
   verifier(settings: VerifierSettings, outside: Outside): Verifier
   /** undefined where nobody but the provider can sign. */

@@ -6,9 +6,16 @@ import type { Signed } from "./payload.ts"
 import type { Claim } from "./signature.ts"
 import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "./verifier.ts"
 
+/*
+ * These schemes join names and values without separators, so that whoever has one signed request can cut the same text
+ * into other parameters, and, where a parameter is a stranger's text (a message's), into a body that is JSON too. Hence a
+ * body that was verified this way is a form and nothing else (`isForm`), and Twilio's hash of a body counts only at the
+ * very end of the URL: elsewhere it may be a piece of a parameter.
+ */
+
 /**
  * Twilio: HMAC-SHA1 of the URL, followed by each form parameter's name and value, sorted by name. A body that is not a
- * form is signed by its SHA-256 in the URL's parameter `bodySHA256`. Twilio signs the URL at times with the port and at
+ * form is signed by its SHA-256 in the URL's last parameter, `bodySHA256`. Twilio signs the URL at times with the port and at
  * times without, and at times with its query spelled anew, so each is tried, as by its own library.
  *
  * @see https://www.twilio.com/docs/usage/security#validating-requests
@@ -16,14 +23,15 @@ import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from
 export function twilio(): Family {
   return urlAndForm("X-Twilio-Signature", {
     read(request) {
-      const hash = /[?&]bodySHA256=([^&#]*)/.exec(request.url)?.[1]
+      const hash = /[?&]bodySHA256=([0-9a-f]{64})$/i.exec(request.url)?.[1]
       if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
         return new Refused("no_match", "the body does not have the bodySHA256 of the URL")
       const form = hash === undefined ? sortedForm(request, true) : ""
       if (form === undefined)
         return new Refused("malformed", "the body is no form, and the URL has no bodySHA256")
       const [url, ...others] = spellings(request.url)
-      return { signed: [url! + form], orSigned: others.map((it) => [it + form]) }
+      const isForm = hash === undefined
+      return { signed: [url! + form], orSigned: others.map((it) => [it + form]), isForm }
     },
     prepare(request) {
       if (mediaType(request.headers) === FORM)
@@ -47,7 +55,7 @@ export function mandrill(): Family {
       const form = sortedForm(request, false)
       return form === undefined
         ? new Refused("malformed", "the body is no form")
-        : { signed: [request.url + form] }
+        : { signed: [request.url + form], isForm: true }
     },
     prepare(request) {
       const headers = new Headers(request.headers)
@@ -60,7 +68,7 @@ export function mandrill(): Family {
 
 interface UrlAndForm {
   /** What of a request was signed. */
-  read(request: SignedRequest): Pick<Claim, "signed" | "orSigned"> | Refused
+  read(request: SignedRequest): Pick<Claim, "signed" | "orSigned" | "isForm"> | Refused
   /** The request as it will be sent, apart from its signature, and what of it is to be signed. */
   prepare(request: UnsignedRequest): { readonly request: Sendable; readonly signed: Signed }
 }
@@ -86,7 +94,7 @@ function urlAndForm(header: string, { read, prepare }: UrlAndForm): Family {
         return { method, url, headers, body }
       },
     }),
-    { family: "url-and-form", signsUrl: true },
+    { family: "url-and-form", signsUrl: true, covers: () => ({ body: "form", time: false, id: false }) },
   )
 }
 

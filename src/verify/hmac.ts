@@ -1,5 +1,11 @@
 // Hot path: every event of a verified pipeline passes here.
-import { MOST_SIGNATURES, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
+import {
+  MOST_SIGNATURES,
+  type Coverage,
+  type Family,
+  type SettingKey,
+  type VerifierSettings,
+} from "./family.ts"
 import { formatTime, parseTime, type TimeUnit } from "./freshness.ts"
 import { readMember, withMember } from "./json-body.ts"
 import { macFamily, type MacScheme } from "./mac-family.ts"
@@ -56,9 +62,17 @@ export function hmac(
   return macFamily((settings) => (adapt === undefined ? fixed : hmacScheme(adapt(settings))), {
     family: "hmac",
     signsUrl: form.payload?.includes("{url}") ?? false,
+    covers: (settings) => coverageOf(adapt?.(settings) ?? form),
     ...traits,
   })
 }
+
+/** What a form signs: the body whole, and what else it has a place for. */
+export const coverageOf = ({ time, id }: Pick<HmacForm, "time" | "id">): Coverage => ({
+  body: "whole",
+  time: time !== undefined,
+  id: id !== undefined,
+})
 
 /** How requests of this form are read and written. */
 export function hmacScheme(form: HmacForm): MacScheme {
@@ -101,7 +115,11 @@ export function hmacScheme(form: HmacForm): MacScheme {
     let timestampMs: number | undefined
     if (time !== undefined) {
       if ("header" in time) timestamp = request.headers.get(time.header) ?? ""
-      else if ("member" in time) timestamp = readMember(request.body, time.member) ?? ""
+      else if ("member" in time) {
+        const found = readMember(request.body, time.member)
+        if (found instanceof Refused) return found
+        timestamp = found ?? ""
+      }
       if (timestamp === "")
         return new Refused("header" in time ? "missing_header" : "malformed", `no ${placeOf(time)}`)
       timestampMs = parseTime(timestamp, time.unit)

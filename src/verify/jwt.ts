@@ -75,6 +75,11 @@ export function jwt(form: JwtForm): Family {
       : undefined,
     toleranceMs: form.toleranceMs,
     signsUrl: false,
+    covers: () => ({
+      body: form.bodyHash === undefined ? "none" : "whole",
+      time: form.toleranceMs !== undefined,
+      id: false,
+    }),
     verifier(settings, outside) {
       const keys = keysOf(form, settings, outside)
       const toleranceMs = settings.tolerance ?? form.toleranceMs ?? 0

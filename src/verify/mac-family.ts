@@ -1,4 +1,4 @@
-import { listOf, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
+import { listOf, type Coverage, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
 import { digestSpelling, macKeys, type Algorithm, type Encoding } from "./mac.ts"
 import type { Signed } from "./payload.ts"
 import { decodeSecret, SECRET_FORMS, type SecretForm } from "./secrets.ts"
@@ -24,6 +24,8 @@ export interface MacTraits {
   readonly toleranceMs?: number | undefined
   /** Whether the URL is signed, or may be by the settings. */
   readonly signsUrl?: boolean
+  /** What is signed where it is not the whole body, the time if there is a tolerance, and no id. */
+  readonly covers?: ((settings: VerifierSettings) => Coverage) | undefined
   /** Keys beside secret and tolerance. */
   readonly optional?: readonly SettingKey[] | undefined
   readonly requires?: readonly (readonly SettingKey[])[]
@@ -44,6 +46,7 @@ export function macFamily(schemeOf: (settings: VerifierSettings) => MacScheme, t
     secretForm: SECRET_FORMS[secret],
     toleranceMs,
     signsUrl,
+    covers: traits.covers ?? (() => ({ body: "whole", time: toleranceMs !== undefined, id: false })),
     verifier(settings) {
       const { scheme, keys } = prepare(settings)
       const spelling = digestSpelling(scheme.algorithm, scheme.encoding, scheme.prefix)

@@ -1,14 +1,19 @@
 import type { Family } from "./family.ts"
 import { formatTime, parseTime } from "./freshness.ts"
-import { member, readJson, withMember } from "./json-body.ts"
+import { member, readSignedJson, withMember } from "./json-body.ts"
 import { macFamily } from "./mac-family.ts"
 import type { Claim } from "./signature.ts"
 import { Refused, type SignedRequest } from "./verifier.ts"
 
+/** Mailgun retries for 8 h, and does not say whether a retry is signed anew. */
+const TOLERANCE_MS = 9 * 3_600_000
+
 /**
  * Mailgun: the body's `signature` object holds a time, a token and the HMAC of both. Nothing else of the body is signed.
+ * Events of a subaccount have a second HMAC beside it, by the primary account's key; any may match.
  *
  * @see https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
+ * @see https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries
  */
 export function mailgun(): Family {
   return macFamily(
@@ -23,12 +28,18 @@ export function mailgun(): Family {
         return { method, url, headers: new Headers(headers), body: withMember(body, "signature", signature) }
       },
     }),
-    { family: "mailgun", toleranceMs: 0 },
+    {
+      family: "mailgun",
+      toleranceMs: TOLERANCE_MS,
+      covers: () => ({ body: "none", time: true, id: true }),
+    },
   )
 }
 
 function read({ body }: SignedRequest): Claim | Refused {
-  const parts = member(readJson(body), "signature")
+  const json = readSignedJson(body)
+  if (json instanceof Refused) return json
+  const parts = member(json, "signature")
   if (typeof parts !== "object" || parts === null)
     return new Refused("missing_header", "no signature in the body")
   const [timestamp, token, signature] = ["timestamp", "token", "signature"].map((name) => member(parts, name))
@@ -43,5 +54,7 @@ function read({ body }: SignedRequest): Claim | Refused {
     return new Refused("malformed", "signature has not timestamp, token and signature")
   const timestampMs = parseTime(String(timestamp), "s")
   if (timestampMs === undefined) return new Refused("malformed", "signature.timestamp is not a time")
-  return { signatures: [signature], signed: [`${timestamp}${token}`], timestampMs, id: token }
+  const parent = member(parts, "parent-signature")
+  const signatures = typeof parent === "string" && parent !== "" ? [signature, parent] : [signature]
+  return { signatures, signed: [`${timestamp}${token}`], timestampMs, id: token }
 }

@@ -1,6 +1,6 @@
 import { secretTest } from "./constant-time.ts"
 import { listOf, type Family } from "./family.ts"
-import { member, readJson, withMember } from "./json-body.ts"
+import { member, readJson, readSignedJson, withMember } from "./json-body.ts"
 import { NOTHING_READ } from "./signature.ts"
 import { Refused, Verified, type SignedRequest } from "./verifier.ts"
 
@@ -19,6 +19,7 @@ export function msGraph(): Family {
     secretForm: "the clientState of the subscription",
     toleranceMs: undefined,
     signsUrl: false,
+    covers: () => ({ body: "none", time: false, id: false }),
     verifier(settings) {
       const tests = listOf(settings, "secret").map(secretTest)
       const judge = (states: readonly string[] | Refused): Verified | Refused => {
@@ -56,7 +57,9 @@ export function msGraph(): Family {
 }
 
 function readStates({ body }: SignedRequest): readonly string[] | Refused {
-  const notifications = member(readJson(body), "value")
+  const json = readSignedJson(body)
+  if (json instanceof Refused) return json
+  const notifications = member(json, "value")
   if (!Array.isArray(notifications) || notifications.length === 0)
     return new Refused("missing_header", "no list of notifications in value")
   if (notifications.length > MOST_NOTIFICATIONS)

@@ -25,6 +25,7 @@ export function paypal(): Family {
     secretForm: undefined,
     toleranceMs: 0,
     signsUrl: false,
+    covers: () => ({ body: "checksum", time: true, id: true }),
     verifier(settings, outside) {
       const webhookId = textOf(settings, "webhook_id")
       return certificateVerifier(

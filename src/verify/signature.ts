@@ -21,6 +21,8 @@ export interface Claim {
   readonly orSigned?: readonly Signed[] | undefined
   readonly timestampMs?: number | undefined
   readonly id?: string | undefined
+  /** Whether only the parameters of a form are signed. */
+  readonly isForm?: boolean | undefined
 }
 
 /** Tells whether a signature is right: by making it, or, where only the sender can, by checking it. */
@@ -42,14 +44,15 @@ export function signatureVerifier(scheme: Scheme, keys: readonly Key[], toleranc
   const bare = keys.map((_, i) => new Verified(undefined, undefined, i))
   const judge = (claim: Claim | Refused, nowMs: number): Verdict => {
     if (claim instanceof Refused) return claim
-    const { timestampMs, id } = claim
+    const { timestampMs, id, isForm = false } = claim
     if (timestampMs !== undefined) {
       const refused = checkFreshness(timestampMs, nowMs, toleranceMs)
       if (refused !== undefined) return refused
     }
     for (let i = 0; i < keys.length; i++) {
       if (!matches(keys[i]!, claim)) continue
-      return timestampMs === undefined && id === undefined ? bare[i]! : new Verified(timestampMs, id, i)
+      if (timestampMs === undefined && id === undefined && !isForm) return bare[i]!
+      return new Verified(timestampMs, id, i, isForm)
     }
     return explainMismatch(claim)
   }

@@ -4,6 +4,7 @@ import {
   listOf,
   textOf,
   WrongSetting,
+  type Coverage,
   type Family,
   type SettingKey,
   type VerifierSettings,
@@ -32,6 +33,7 @@ export function token(
     secretForm: "the token as it is sent",
     toleranceMs: undefined,
     signsUrl: false,
+    covers: () => NOTHING,
     verifier(settings) {
       const place = placeOf(settings)
       const tests = listOf(settings, "secret").map(secretTest)
@@ -92,6 +94,7 @@ export function basic(): Family {
     secretForm: undefined,
     toleranceMs: undefined,
     signsUrl: false,
+    covers: () => NOTHING,
     verifier: (settings) => presentedVerifier(readBasic, credentials(settings).map(secretTest)),
     signer: (settings) => ({
       sign({ method, url, headers: given, body }) {
@@ -104,6 +107,7 @@ export function basic(): Family {
 }
 
 const VERIFIED = new Verified()
+const NOTHING: Coverage = { body: "none", time: false, id: false }
 
 function presentedVerifier(
   read: (request: SignedRequest) => string | Refused,

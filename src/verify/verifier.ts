@@ -25,11 +25,14 @@ export class Verified {
   readonly id: string | undefined
   /** Which of the secrets or keys matched, from 0. */
   readonly key: number
+  /** Whether only a form's parameters were signed, so that the body must not be read as anything but a form. */
+  readonly isForm: boolean
 
-  constructor(timestampMs?: number, id?: string, key = 0) {
+  constructor(timestampMs?: number, id?: string, key = 0, isForm = false) {
     this.timestampMs = timestampMs
     this.id = id
     this.key = key
+    this.isForm = isForm
   }
 }
 
@@ -47,6 +50,10 @@ export type RefusedReason =
   | "no_match"
   /** it is signed, but by or for somebody else: issuer, audience, account, topic */
   | "wrong_claim"
+  /** an object of the body has two members of one name, so that it is not sure what was signed: 400 rather than 401 */
+  | "duplicate_member"
+  /** the signed id was used before, with another body: the signature does not cover the body */
+  | "replayed"
   /** the provider's keys can't be fetched now: the sender should try again, so 503 rather than 401 */
   | "keys_unavailable"
 

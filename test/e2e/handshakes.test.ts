@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createHmac, createSign, generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { pino } from "pino"
 import { verification } from "../../src/components/verification.ts"
 import { Verifier } from "../../src/index.ts"
-import { Metrics } from "../../src/telemetry/metrics.ts"
 import { makeCertificate } from "../support/certificate.ts"
+import { componentContext } from "../support/component-context.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { startVerified, type Verified } from "../support/verified.ts"
 
@@ -423,12 +422,7 @@ describe("Amazon SNS's SubscriptionConfirmation", () => {
         return Promise.resolve(new Response("<ConfirmSubscriptionResponse/>"))
       },
     }
-    const context = {
-      pipeline: "sns",
-      log: pino({ level: "silent" }),
-      keep: <T>({ open }: { open: () => T }): T => open(),
-      metrics: new Metrics().pipeline("sns"),
-    }
+    const context = componentContext({ pipeline: "sns" })
     const values = { provider: "aws-sns", mode: "enforce", topic_arn: TopicArn, confirm }
     const step = verification(values as Parameters<typeof verification>[0], context, { outside })
     await using it = await startVerified(join(folder.path, name), { sns: step })

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { pino } from "pino"
 import { verification } from "../../src/components/verification.ts"
 import { Verifier } from "../../src/index.ts"
-import { Metrics } from "../../src/telemetry/metrics.ts"
+import { componentContext } from "../support/component-context.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO, type Sender } from "../support/senders.ts"
 import { deliver, startVerified, type Verified } from "../support/verified.ts"
@@ -20,11 +19,7 @@ beforeAll(async () => {
   const steps = Object.entries(SENDERS).map(([provider, { settings }]) => {
     const configured = Verifier({ provider, ...settings })
     if (!BY_CERTIFICATE.includes(provider)) return [provider, configured]
-    const context = {
-      log: pino({ level: "silent" }),
-      keep: <T>({ open }: { open: () => T }): T => open(),
-      metrics: new Metrics().pipeline(provider),
-    }
+    const context = componentContext({ pipeline: provider })
     const values = { mode: "enforce", provider, ...settings } as Parameters<typeof verification>[0]
     return [provider, verification(values, context, { outside: OUTSIDE, now: () => NOW })]
   })

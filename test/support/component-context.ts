@@ -16,6 +16,8 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     connection: none,
     deliveryTimeoutMs: 5000,
     marks: none,
+    sharedMarks: () => undefined,
+    hasLogFolder: false,
     workers: 1,
     ...given,
   }

@@ -1,0 +1,87 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  byteAt,
+  skipSpace,
+} from "./bytes.ts"
+import { toText } from "./name.ts"
+import { endOfString } from "./tokens.ts"
+
+/**
+ * Looks for an object that has two members of one name, however its names are escaped: of such members parsers take the
+ * first, the last, or none (RFC 8259, section 4), so that what one reader checked is not what another one sees.
+ *
+ * @param json a valid JSON text
+ * @param parsed what JSON.parse makes of it
+ * @returns the position of the first name that its object has already; undefined when there is none
+ */
+export function findDuplicateName(json: Uint8Array, parsed: unknown): number | undefined {
+  // of members of one name JSON.parse keeps one: counting costs about half of what parsing does
+  return countMembers(json) === countNames(parsed) ? undefined : findFirst(json)
+}
+
+/** Outside strings a colon follows each name, and nothing else. */
+function countMembers(json: Uint8Array): number {
+  let count = 0
+  for (let at = 0; at >= 0 && at < json.length;) {
+    const byte = json[at]
+    if (byte === COLON) count++
+    at = byte === QUOTE ? endOfString(json, at + 1) : at + 1
+  }
+  return count
+}
+
+/** The names of all objects in a value of JSON.parse. Without recursion: any depth of nesting is taken. */
+function countNames(parsed: unknown): number {
+  let count = 0
+  const open: unknown[] = [parsed]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (typeof value !== "object" || value === null) continue
+    if (Array.isArray(value)) {
+      for (const item of value) if (typeof item === "object") open.push(item)
+      continue
+    }
+    for (const name in value) {
+      count++
+      const member = (value as { readonly [name: string]: unknown })[name]
+      if (typeof member === "object") open.push(member)
+    }
+  }
+  return count
+}
+
+function findFirst(json: Uint8Array): number | undefined {
+  /** The names of the open containers; arrays have none. */
+  const open: (Set<string> | undefined)[] = []
+  for (let at = 0; at >= 0 && at < json.length;) {
+    const start = at
+    switch (json[at]) {
+      case OPEN_BRACE:
+        open.push(new Set())
+        break
+      case OPEN_BRACKET:
+        open.push(undefined)
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        open.pop()
+        break
+      case QUOTE: {
+        at = endOfString(json, at + 1)
+        const names = open.at(-1)
+        if (names === undefined || byteAt(json, skipSpace(json, at)) !== COLON) continue
+        const name = toText(json.subarray(start, at))
+        if (names.has(name)) return start
+        names.add(name)
+        continue
+      }
+    }
+    at++
+  }
+  return undefined
+}

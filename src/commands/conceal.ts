@@ -4,8 +4,13 @@ import type { VerifierSettings } from "../verify/family.ts"
 export type Conceal = (text: string) => string
 
 /** Replaces the secrets and passwords of settings, as they are and as requests carry them. */
-export function concealer({ secret = [], username = "", password = [] }: VerifierSettings): Conceal {
-  const spelled = [...secret, ...password]
+export function concealer({
+  secret = [],
+  username = "",
+  password = [],
+  client_secret: client = "",
+}: VerifierSettings): Conceal {
+  const spelled = [...secret, ...password, client]
     .flatMap((it) => [it, it.trim(), encodeURIComponent(it), it.replace(/^Bearer +/i, "")])
     .concat(password.map((it) => Buffer.from(`${username}:${it}`).toString("base64")))
     .filter((it) => it !== "")

@@ -122,6 +122,9 @@ const LISTS: readonly SettingKey[] = ["secret", "password", "public_key"]
 const WORDS: { readonly [key in SettingKey]?: readonly string[] } = {
   algorithm: ["sha1", "sha256", "sha512"],
   encoding: ["hex", "base64", "base64url"],
+  verify_online: ["true", "false"],
+  min_version: ["1", "2", "3"],
+  require_exp: ["true", "false"],
 }
 const KEYS = [
   "secret",
@@ -143,6 +146,12 @@ const KEYS = [
   "email",
   "topic_arn",
   "webhook_id",
+  "verify_online",
+  "api",
+  "client_id",
+  "client_secret",
+  "min_version",
+  "require_exp",
 ] as const satisfies readonly SettingKey[]
 
 function splitSetting(text: string): [SettingKey, string] {

@@ -83,13 +83,13 @@ export const VERIFIER_OPTIONS = {
   }),
   verify_token: texts("a list, by comma or line, of tokens", splitSecrets, {
     optional: true,
-    doc: "What meta has to present in its handshake; the secret where it is not set.",
+    doc: "What meta has to present in its handshake, which is refused where it is not set.",
   }),
   tolerance: custom<number, { optional: true; doc: string }>(
     `${time.form}, or 0`,
     {
       optional: true,
-      doc: "How far a signed time may be off, both ways; 0 turns the check off, and with it the memory of signed ids. The provider's where it is not set.",
+      doc: "How far a signed time may be off, both ways; 0 turns the check off; signed ids are remembered for 24 h all the same. The provider's where it is not set.",
     },
     (value, context) => (value === "0" ? 0 : time.parse(value, context)),
     (value) => time.wrong(value),
@@ -128,6 +128,24 @@ export const VERIFIER_OPTIONS = {
   email: text({ optional: true, doc: "The service account that Google signs for." }),
   topic_arn: text({ optional: true, doc: "The Amazon SNS topic that may send." }),
   webhook_id: text({ optional: true, doc: "PayPal's id of the webhook." }),
+  verify_online: oneOf(["false", "true"], {
+    optional: true,
+    doc: "For paypal: whether PayPal's API is asked about each event, since the signature covers the body's CRC-32 only; events get 503 while it can't be asked. false where not set.",
+  }),
+  api: text({
+    optional: true,
+    doc: "PayPal's API for verify_online: `live` (where not set), `sandbox` or a URL.",
+  }),
+  client_id: text({ optional: true, doc: "Of the app at PayPal, for verify_online." }),
+  client_secret: text({ optional: true, secret: true, doc: "Of the app at PayPal, for verify_online." }),
+  min_version: oneOf(["1", "2", "3"], {
+    optional: true,
+    doc: "For hubspot: the oldest version of signatures that is taken; 3 where not set. Versions 1 and 2 sign no time.",
+  }),
+  require_exp: oneOf(["true", "false"], {
+    optional: true,
+    doc: "For jwt: whether a token must say when it expires; true where not set. One that does not is good for ever.",
+  }),
   confirm: oneOf(["false", "true"], {
     default: "false",
     doc: "For aws-sns: whether subscriptions are confirmed, by visiting the URL of Amazon's that a verified request names.",

@@ -1,4 +1,5 @@
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
+import type { CertificateRules } from "./certificates.ts"
 import { textOf, WrongSetting, type Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"
 import { member, readSignedJson } from "./json-body.ts"
@@ -8,6 +9,31 @@ import { Refused, type SignedRequest } from "./verifier.ts"
 export const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
 
 const TOPIC_ARN = /^arn:aws(?:-[a-z]+)*:sns:[a-z\d-]+:\d+:[\w-]+(?:\.fifo)?$/
+
+/** `/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem` */
+const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{16,64}\.pem$/
+
+/**
+ * Where the certificates of a topic's region are, and the names that they have there, as the SDK of Amazon for Java has it.
+ *
+ * @see https://github.com/aws/aws-sdk-java-v2/blob/master/services-custom/sns-message-manager/src/main/java/software/amazon/awssdk/messagemanager/sns/internal/SnsHostProvider.java
+ */
+function rulesFor(topic: string): CertificateRules {
+  const [, partition = "", , region = ""] = topic.split(":")
+  const domain = partition === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com"
+  const names = [
+    `sns.${domain}`,
+    `sns.${region}.${domain}`,
+    `sns-signing.${region}.${domain}`,
+    ...(partition === "aws-cn" ? [`sns-${region}.${domain}`] : []),
+    ...(partition === "aws-us-gov" ? [`sns-us-gov-west-1.${domain}`] : []),
+  ]
+  return {
+    allows: ({ hostname, pathname }) =>
+      hostname === `sns.${region}.${domain}` && CERTIFICATE_PATH.test(pathname),
+    isFor: (found) => found.some((name) => names.includes(name)),
+  }
+}
 
 /** The members that are signed, in this order, those that are there. */
 const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
@@ -32,11 +58,10 @@ export function awsSns(): Family {
       const topic = textOf(settings, "topic_arn")
       if (!TOPIC_ARN.test(topic))
         throw new WrongSetting("topic_arn", "is not of the form arn:aws:sns:eu-west-1:123456789012:orders")
-      return certificateVerifier(
-        (request) => read(request, topic),
-        { allows: ({ hostname, pathname }) => SNS_HOST.test(hostname) && pathname.endsWith(".pem") },
-        { outside, toleranceMs: settings.tolerance ?? 0 },
-      )
+      return certificateVerifier((request) => read(request, topic), rulesFor(topic), {
+        outside,
+        toleranceMs: settings.tolerance ?? 0,
+      })
     },
     signer: undefined,
   }

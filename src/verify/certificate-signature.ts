@@ -23,12 +23,15 @@ export function certificateVerifier(
   const verifierOf = async (request: SignedRequest, nowMs: number): Promise<Verifier | Refused> => {
     const claim = read(request)
     if (claim instanceof Refused) return claim
-    const key = await certificates.keyAt(claim.certificateUrl, nowMs)
-    if (key instanceof Refused) return key
+    const found = await certificates.keyAt(claim.certificateUrl, nowMs)
+    if (found instanceof Refused) return found
+    const { key, prove } = found
     const { hash } = claim
     const matches = (signed: Claim["signed"], signature: string): boolean => {
       const bytes = decodeBase64(signature)
-      return bytes !== undefined && verify(hash, joinSigned(signed), key, bytes)
+      const isRight = bytes !== undefined && verify(hash, joinSigned(signed), key, bytes)
+      if (isRight) prove()
+      return isRight
     }
     return signatureVerifier(
       { signsUrl: false, read: () => claim, spelling: BASE64 },

@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test"
+import { X509Certificate } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { rootCertificates } from "node:tls"
 import { makeCertificate } from "../../test/support/certificate.ts"
 import { Certificates } from "./certificates.ts"
+import { makeVerifier } from "./providers.ts"
 import { Refused } from "./verifier.ts"
 
 const NOW = 1_790_000_000_000
@@ -8,9 +13,12 @@ const nowMs = NOW
 const root = makeCertificate("Root", { isCa: true, nowMs })
 const middle = makeCertificate("Middle", { issuer: root, isCa: true, nowMs })
 const leaf = makeCertificate("certs.provider.example", { issuer: middle, nowMs })
-const URL_OF_KEYS = "https://certs.provider.example/1.pem"
+const ORIGIN = "https://certs.provider.example"
+const URL_OF_KEYS = `${ORIGIN}/1.pem`
 
-const open = (pem: string | Response, rules: { chain?: boolean } = { chain: true }) => {
+type Serve = (url: string) => Response | Promise<Response>
+
+const open = (serve: string | Serve) => {
   const fetched: string[] = []
   const certificates = new Certificates(
     {
@@ -18,42 +26,32 @@ const open = (pem: string | Response, rules: { chain?: boolean } = { chain: true
         // where a host redirects to has not been looked at
         expect(init?.redirect).toBe("error")
         fetched.push(url)
-        return typeof pem === "string" ? new Response(pem) : pem
+        return typeof serve === "string" ? new Response(serve) : serve(url)
       },
       rootCertificates: [root.pem],
     },
     {
-      allows: ({ hostname }) => hostname === "certs.provider.example",
-      chain: rules.chain === true ? (name) => name.endsWith(".provider.example") : undefined,
+      allows: ({ hostname, pathname }) =>
+        hostname === "certs.provider.example" && /^\/\w+\.pem$/.test(pathname),
+      isFor: (names) => names.some((name) => name.endsWith(".provider.example")),
     },
   )
   return { certificates, fetched }
 }
-const reasonAt = async (pem: string | Response, nowMs = NOW): Promise<string> => {
-  const key = await open(pem).certificates.keyAt(URL_OF_KEYS, nowMs)
+const wordsFor = async (certificates: Certificates, url: string, nowMs = NOW): Promise<string> => {
+  const key = await certificates.keyAt(url, nowMs)
   return key instanceof Refused ? `${key.reason}: ${key.detail}` : "believed"
 }
+const PEM = leaf.pem + middle.pem
 
 test("a chain that leads to a trusted authority is believed, and fetched once", async () => {
-  const { certificates, fetched } = open(leaf.pem + middle.pem)
-  for (let i = 0; i < 3; i++) expect(await certificates.keyAt(URL_OF_KEYS, NOW)).not.toBeInstanceOf(Refused)
+  const { certificates, fetched } = open(PEM)
+  for (let i = 0; i < 3; i++) expect(await wordsFor(certificates, URL_OF_KEYS)).toBe("believed")
   expect(fetched).toEqual([URL_OF_KEYS])
 })
 
-test("who waits for the same certificate waits for one fetch, and not many may wait at all", async () => {
-  const { certificates, fetched } = open(leaf.pem + middle.pem)
-  const at = (n: number) => certificates.keyAt(`https://certs.provider.example/${n}.pem`, NOW)
-  const keys = await Promise.all([1, 1, 2, 3, 4, 5].map(at))
-  expect(fetched.length).toBe(4)
-  expect(keys.map((key): string => (key instanceof Refused ? key.reason : "believed"))).toEqual([
-    ...Array.from({ length: 5 }, () => "believed"),
-    "keys_unavailable",
-  ])
-  expect(await at(5)).not.toBeInstanceOf(Refused)
-})
-
 test.each([
-  ["the authority's own certificate in it", leaf.pem + middle.pem + root.pem, "believed"],
+  ["the authority's own certificate in it", PEM + root.pem, "believed"],
   ["a link that is missing", leaf.pem, "wrong_claim: the certificate does not lead to a trusted authority"],
   [
     "links in disorder",
@@ -67,7 +65,7 @@ test.each([
   ],
   [
     "an issuer that is no authority",
-    makeCertificate("x.provider.example", { issuer: leaf, nowMs }).pem + leaf.pem + middle.pem,
+    makeCertificate("x.provider.example", { issuer: leaf, nowMs }).pem + PEM,
     "wrong_claim: the certificates do not lead to each other",
   ],
   [
@@ -80,29 +78,85 @@ test.each([
     makeCertificate("certs.provider.example", { issuer: root, days: 0, nowMs }).pem,
     "wrong_claim: the certificate is not valid now",
   ],
-  ["no certificate", "<html></html>", "keys_unavailable: what was fetched is no certificate"],
+  [
+    "no certificate",
+    "<html></html>",
+    "keys_unavailable: the certificate could not be fetched: what was fetched is no certificate",
+  ],
   [
     "a broken certificate",
     leaf.pem.replace(/[A-Za-z]{20}/, "A".repeat(20)),
-    "keys_unavailable: what was fetched is no certificate",
+    "keys_unavailable: the certificate could not be fetched: what was fetched is no certificate",
+  ],
+  [
+    "more bytes than any",
+    PEM + " ".repeat(65_536),
+    "keys_unavailable: the certificate could not be fetched: the answer is larger than 65536 bytes",
   ],
 ])("a chain with %s", async (_name, pem, expected) => {
-  expect(await reasonAt(pem)).toBe(expected)
+  const { certificates } = open(pem)
+  expect(await wordsFor(certificates, URL_OF_KEYS)).toBe(expected)
+  // and the same is said while it is not fetched again
+  expect(await wordsFor(certificates, URL_OF_KEYS)).toBe(expected)
 })
 
-test("an error of the host is told from a wrong certificate, and tried again the next time", async () => {
-  const { certificates, fetched } = open(new Response("", { status: 503 }))
-  for (let i = 0; i < 2; i++)
-    expect(await certificates.keyAt(URL_OF_KEYS, NOW)).toMatchObject({ reason: "keys_unavailable" })
-  expect(fetched.length).toBe(2)
+test("a URL that gives none is not fetched again at once, then after ever longer pauses", async () => {
+  const { certificates, fetched } = open(() => new Response("", { status: 503 }))
+  const fetchedAt: number[] = []
+  for (let second = 0; second < 20; second++) {
+    const before = fetched.length
+    expect(await wordsFor(certificates, URL_OF_KEYS, NOW + second * 1000)).toContain("keys_unavailable")
+    if (fetched.length > before) fetchedAt.push(second)
+  }
+  expect(fetchedAt).toEqual([0, 1, 3, 7, 15])
+})
+
+test("strangers' URLs do not keep the provider's own from being fetched: what most wait for is next", async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const { certificates, fetched } = open(async (url) => {
+    if (url === URL_OF_KEYS) return new Response(PEM)
+    await answered
+    return new Response("", { status: 404 })
+  })
+  const strangers = Array.from({ length: 200 }, (_, n) => wordsFor(certificates, `${ORIGIN}/x${n}.pem`))
+  const own = Array.from({ length: 3 }, () => wordsFor(certificates, URL_OF_KEYS))
+  const more = Array.from({ length: 200 }, (_, n) => wordsFor(certificates, `${ORIGIN}/y${n}.pem`))
+  // four at a time
+  expect(fetched.length).toBe(4)
+  answer()
+  expect(await Promise.all(own)).toEqual(["believed", "believed", "believed"])
+  expect(fetched.indexOf(URL_OF_KEYS)).toBe(4)
+  for (const words of await Promise.all([...strangers, ...more])) expect(words).toContain("keys_unavailable")
+  // the rest never had a turn
+  expect(fetched.length).toBeLessThan(80)
+})
+
+test("of many certificates those that a signature was right by are kept", async () => {
+  const { certificates, fetched } = open(PEM)
+  const own = await certificates.keyAt(URL_OF_KEYS, NOW)
+  if (own instanceof Refused) throw new Error(own.detail)
+  own.prove()
+  for (let n = 0; n < 40; n++) await certificates.keyAt(`${ORIGIN}/x${n}.pem`, NOW)
+  const before = fetched.length
+  expect(await wordsFor(certificates, URL_OF_KEYS)).toBe("believed")
+  expect(fetched.length).toBe(before)
 })
 
 test.each([
   "https://certs.provider.example.evil.example/1.pem",
   "http://certs.provider.example/1.pem",
   "https://certs.provider.example:8443/1.pem",
+  "https://certs.provider.example:443/1.pem",
   "https://user@certs.provider.example/1.pem",
   "https://evil.example/certs.provider.example/1.pem",
+  "https://certs.provider.example/1.pem?n=1",
+  "https://certs.provider.example/1.pem?",
+  "https://certs.provider.example/1.pem#",
+  "https://certs.provider.example/1.pem#n",
+  "https://certs.provider.example/x/../1.pem",
+  "https://certs.provider.example\\1.pem",
+  "HTTPS://certs.provider.example/1.pem",
+  " https://certs.provider.example/1.pem",
   "file:///etc/passwd",
   "https://certs.provider.example/1.pem, https://certs.provider.example/1.pem",
   "1.pem",
@@ -111,4 +165,60 @@ test.each([
   const { certificates, fetched } = open(leaf.pem)
   expect(await certificates.keyAt(url, NOW)).toMatchObject({ reason: "wrong_claim" })
   expect(fetched).toEqual([])
+})
+
+/** A message that Amazon sent, the certificate that it was signed by, and that certificate's issuer, as Amazon serves them. */
+const amazon = (name: string): Buffer =>
+  readFileSync(join(import.meta.dir, "../../test/support/amazon", name))
+const SENT_MS = Date.parse("2026-03-06T20:00:27Z")
+const SIGNED_BY =
+  "https://sns.us-west-2.amazonaws.com/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem"
+const ISSUER = "http://crt.r2m01.amazontrust.com/r2m01.cer"
+const TOPIC = "arn:aws:sns:us-west-2:131990247566:dongie-standard-topic"
+
+async function judgeAmazon({
+  topic = TOPIC,
+  pem = amazon("sns-signing.pem"),
+  atMs = SENT_MS,
+  url = SIGNED_BY,
+}) {
+  const fetched: string[] = []
+  const served: { readonly [url: string]: Uint8Array } = {
+    [SIGNED_BY]: pem,
+    [ISSUER]: new X509Certificate(amazon("rsa-2048-m01.pem")).raw,
+  }
+  const outside = {
+    rootCertificates,
+    fetch: async (url: string) => {
+      fetched.push(url)
+      return url in served ? new Response(served[url]) : new Response("", { status: 404 })
+    },
+  }
+  const body = Buffer.from(amazon("notification.json").toString().replace(SIGNED_BY, url))
+  const request = { method: "POST", path: "/", query: "", url: "", headers: new Headers(), body }
+  const verdict = await makeVerifier("aws-sns", { topic_arn: topic }, outside).verify(request, atMs)
+  return { verdict, fetched }
+}
+
+test("Amazon's own message is verified by Amazon's own certificate, whose missing issuer is fetched", async () => {
+  const { verdict, fetched } = await judgeAmazon({})
+  expect(verdict).toMatchObject({ kind: "verified", id: "9d2c5580-b61d-550c-8583-37a582870907" })
+  expect(fetched).toEqual([SIGNED_BY, ISSUER])
+})
+
+test.each([
+  ["of another region's host", { url: SIGNED_BY.replace("us-west-2", "eu-west-1") }, 0],
+  ["at another path of the host", { url: SIGNED_BY.replace("SimpleNotificationService-", "Other-") }, 0],
+  ["with a query", { url: `${SIGNED_BY}?x=1` }, 0],
+  ["that has run out", { atMs: Date.parse("2026-10-15T00:00:01Z") }, 2],
+  [
+    "that leads to no authority",
+    { pem: Buffer.from(makeCertificate("sns.amazonaws.com", { nowMs: SENT_MS }).pem) },
+    1,
+  ],
+  ["that is for another name", { pem: amazon("rsa-2048-m01.pem") }, 1],
+] as const)("a certificate %s is not believed", async (_name, change, fetches) => {
+  const { verdict, fetched } = await judgeAmazon(change)
+  expect(verdict).toMatchObject({ kind: "refused", reason: "wrong_claim" })
+  expect(fetched.length).toBe(fetches)
 })

@@ -31,6 +31,16 @@ export interface VerifierSettings {
   readonly topic_arn?: string | undefined
   /** PayPal's id of the webhook, part of what it signs. */
   readonly webhook_id?: string | undefined
+  /** Whether PayPal's API is asked about each event, too. */
+  readonly verify_online?: "true" | "false" | undefined
+  /** Of PayPal's API: `live`, `sandbox` or a URL. */
+  readonly api?: string | undefined
+  readonly client_id?: string | undefined
+  readonly client_secret?: string | undefined
+  /** The oldest version of HubSpot's signatures that is taken. */
+  readonly min_version?: "1" | "2" | "3" | undefined
+  /** Whether a JWT must have `exp`. */
+  readonly require_exp?: "true" | "false" | undefined
 }
 
 export type SettingKey = keyof VerifierSettings

@@ -1,4 +1,4 @@
-import { listOf, type Family } from "./family.ts"
+import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { hmacScheme } from "./hmac.ts"
 import { digestSpelling } from "./mac.ts"
 import { macFamily } from "./mac-family.ts"
@@ -14,8 +14,8 @@ const VERSION_3 = hmacScheme({
 })
 
 /**
- * HubSpot: version 3 where the request has it, else 2 or 1, which are no HMAC but SHA-256 of the secret and what
- * follows, and carry no time.
+ * HubSpot: version 3 where the request has it, else 2 or 1 where `min_version` allows it, which are no HMAC but SHA-256 of
+ * the secret and what follows, and carry no time.
  *
  * @see https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation
  */
@@ -27,11 +27,18 @@ export function hubspot(): Family {
   })
   return {
     ...third,
+    optional: [...third.optional, "min_version"],
+    covers: (settings) => ({ body: "whole", time: oldestOf(settings) === 3, id: false }),
     verifier(settings, outside): Verifier {
       const v3 = third.verifier(settings, outside)
+      const oldest = oldestOf(settings)
       const keys = listOf(settings, "secret").map(plainHashKey)
       const older = signatureVerifier(
-        { signsUrl: true, read: readOlder, spelling: digestSpelling("sha256", "hex") },
+        {
+          signsUrl: true,
+          read: (request) => readOlder(request, oldest),
+          spelling: digestSpelling("sha256", "hex"),
+        },
         keys,
         0,
       )
@@ -70,10 +77,17 @@ function readThird(request: SignedRequest): Claim | Refused {
   return other instanceof Refused ? other : { ...claim, orSigned: [other.signed] }
 }
 
-function readOlder({ headers, method, url, body }: SignedRequest): Claim | Refused {
+const oldestOf = ({ min_version: version = "3" }: VerifierSettings): number => Number(version)
+
+function readOlder({ headers, method, url, body }: SignedRequest, oldest: number): Claim | Refused {
   const signature = headers.get("X-HubSpot-Signature")
   if (signature === null || signature === "") return new Refused("missing_header", "no X-HubSpot-Signature")
   const version = headers.get("X-HubSpot-Signature-Version")
+  if ((version === "v1" && oldest > 1) || (version === "v2" && oldest > 2))
+    return new Refused(
+      "missing_header",
+      `no X-HubSpot-Signature-v3, and ${version} is older than min_version`,
+    )
   if (version === "v1") return { signatures: [signature], signed: [body] }
   if (version === "v2") return { signatures: [signature], signed: [method + url, body] }
   return new Refused("malformed", "X-HubSpot-Signature-Version is neither v1 nor v2")

@@ -1,24 +1,16 @@
-import { createPublicKey, type KeyObject } from "node:crypto"
-import {
-  createRemoteJWKSet,
-  customFetch,
-  jwtVerify,
-  SignJWT,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  type JWTVerifyOptions,
-} from "jose"
+import { createPublicKey } from "node:crypto"
+import { SignJWT, type JWTPayload, type JWTVerifyOptions } from "jose"
 import { sameText } from "./constant-time.ts"
 import {
   listOf,
   textOf,
-  WrongSetting,
   type Family,
   type Outside,
   type SettingKey,
   type VerifierSettings,
 } from "./family.ts"
-import { toRefused } from "./jwt-refusal.ts"
+import { checkFreshness } from "./freshness.ts"
+import { checkToken, remoteKeys, type VerifyingKey } from "./jwt-keys.ts"
 import { importPrivateKey, importPublicKey } from "./public-key.ts"
 import { NOTHING_READ } from "./signature.ts"
 import { Refused, Verified, type SignedRequest, type Verdict } from "./verifier.ts"
@@ -36,6 +28,8 @@ export interface JwtForm {
   readonly bodyHash?: { readonly claim: string; readonly encoding: "hex" | "base64" }
   /** Whether the tolerance is the age that the token may have by `iat`, and not only leeway for `exp` and `nbf`. */
   readonly limitsAge?: boolean
+  /** Whether `exp` must be there unless `require_exp` is false: else a captured token is good for ever. */
+  readonly requiresExp?: boolean
   /** Milliseconds; undefined: the tokens carry no time. */
   readonly toleranceMs?: number
   readonly requires: readonly (readonly SettingKey[])[]
@@ -57,13 +51,6 @@ export const ASYMMETRIC = [
   "Ed25519",
 ]
 
-/** Milliseconds that fetching keys may take. */
-const FETCH_TIMEOUT_MS = 5000
-/** Milliseconds that fetched keys are used before they are fetched again. */
-const KEYS_MAX_AGE_MS = 600_000
-/** Milliseconds between fetches for key ids that are not known, so that wrong tokens can't cause many. */
-const KEYS_COOLDOWN_MS = 30_000
-
 /** The family of a form of tokens. */
 export function jwt(form: JwtForm): Family {
   return {
@@ -75,21 +62,26 @@ export function jwt(form: JwtForm): Family {
       : undefined,
     toleranceMs: form.toleranceMs,
     signsUrl: false,
-    covers: () => ({
+    covers: (settings) => ({
       body: form.bodyHash === undefined ? "none" : "whole",
-      time: form.toleranceMs !== undefined,
+      time: form.toleranceMs !== undefined && (form.requiresExp !== true || needsExp(settings)),
       id: false,
     }),
     verifier(settings, outside) {
       const keys = keysOf(form, settings, outside)
       const toleranceMs = settings.tolerance ?? form.toleranceMs ?? 0
+      const requiresExp = form.requiresExp === true && needsExp(settings)
       const judge = async (token: string | Refused, body: Uint8Array, nowMs: number): Promise<Verdict> => {
         if (token instanceof Refused) return token
-        const options = optionsOf(form, settings, toleranceMs, nowMs)
+        const options = {
+          ...optionsOf(form, settings, toleranceMs, nowMs),
+          requiredClaims: [...(requiresExp ? ["exp"] : []), ...(form.limitsAge === true ? ["iat"] : [])],
+        }
         let refused = new Refused("no_match", "no key matches")
         for (const key of keys) {
-          const payload = await check(token, key, options)
-          if (!(payload instanceof Refused)) return judgeClaims(payload, form, settings, body)
+          const payload = await checkToken(token, key, options)
+          if (!(payload instanceof Refused))
+            return judgeAge(payload, form, toleranceMs, nowMs) ?? judgeClaims(payload, form, settings, body)
           if (payload.reason !== "no_match") return payload
           refused = payload
         }
@@ -120,7 +112,7 @@ export function jwt(form: JwtForm): Family {
   }
 }
 
-type VerifyingKey = { readonly one: KeyObject | Uint8Array } | { readonly set: JWTVerifyGetKey }
+const needsExp = ({ require_exp: required }: VerifierSettings): boolean => required !== "false"
 
 function keysOf(form: JwtForm, settings: VerifierSettings, outside: Outside): readonly VerifyingKey[] {
   if (settings.secret !== undefined) return listOf(settings, "secret").map((it) => ({ one: Buffer.from(it) }))
@@ -129,16 +121,7 @@ function keysOf(form: JwtForm, settings: VerifierSettings, outside: Outside): re
     return texts.map((it) => ({ one: importPublicKey(it, ["rsa", "rsa-pss", "ec", "ed25519"]) }))
   }
   const text = settings.jwks_url ?? form.jwksUrl ?? textOf(settings, "jwks_url")
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== "https:" && url?.protocol !== "http:")
-    throw new WrongSetting("jwks_url", "is not a URL that begins with https:// (or http://)")
-  const set = createRemoteJWKSet(url, {
-    [customFetch]: (url, init) => outside.fetch(url, init as RequestInit),
-    timeoutDuration: FETCH_TIMEOUT_MS,
-    cacheMaxAge: KEYS_MAX_AGE_MS,
-    cooldownDuration: KEYS_COOLDOWN_MS,
-  })
-  return [{ set }]
+  return [remoteKeys(text, outside)]
 }
 
 function optionsOf(
@@ -154,11 +137,7 @@ function optionsOf(
     currentDate: new Date(nowMs),
     ...(issuer === undefined ? {} : { issuer: typeof issuer === "string" ? issuer : [...issuer] }),
     ...(audience === undefined ? {} : { audience }),
-    ...(form.limitsAge !== true
-      ? { clockTolerance: toleranceMs / 1000 }
-      : toleranceMs === 0
-        ? {}
-        : { maxTokenAge: toleranceMs / 1000 }),
+    clockTolerance: toleranceMs / 1000,
   }
 }
 
@@ -175,18 +154,16 @@ function readToken(form: JwtForm, { headers }: SignedRequest): string | Refused 
       )
 }
 
-async function check(
-  token: string,
-  key: VerifyingKey,
-  options: JWTVerifyOptions,
-): Promise<JWTPayload | Refused> {
-  try {
-    const verified =
-      "set" in key ? await jwtVerify(token, key.set, options) : await jwtVerify(token, key.one, options)
-    return verified.payload
-  } catch (error) {
-    return toRefused(error, "set" in key, options.currentDate!.getTime())
-  }
+/** Clocks go wrong either way: jose's own check of the age takes no token that is a second ahead. */
+function judgeAge(
+  { iat }: JWTPayload,
+  form: JwtForm,
+  toleranceMs: number,
+  nowMs: number,
+): Refused | undefined {
+  if (form.limitsAge !== true) return undefined
+  if (typeof iat !== "number") return new Refused("malformed", "iat is not a number")
+  return checkFreshness(iat * 1000, nowMs, toleranceMs)
 }
 
 function judgeClaims(

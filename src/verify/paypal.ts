@@ -1,9 +1,12 @@
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
-import { textOf, type Family } from "./family.ts"
+import { textOf, WrongSetting, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
+import { findFlaw } from "../json/check.ts"
 import { parseTime } from "./freshness.ts"
-import { Refused, type SignedRequest } from "./verifier.ts"
+import { readSignedJson } from "./json-body.ts"
+import { PayPalApi, type Transmission } from "./paypal-api.ts"
+import { Refused, type SignedRequest, type Verdict, type Verifier } from "./verifier.ts"
 
-const HEADERS = {
+const HEADERS: { readonly [part in keyof Transmission]: string } = {
   id: "PAYPAL-TRANSMISSION-ID",
   time: "PAYPAL-TRANSMISSION-TIME",
   signature: "PAYPAL-TRANSMISSION-SIG",
@@ -11,9 +14,17 @@ const HEADERS = {
   algorithm: "PAYPAL-AUTH-ALGO",
 }
 
+const HOSTS = ["api.paypal.com", "api.sandbox.paypal.com"]
+/** `/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77` */
+const CERTIFICATE_PATH = /^\/v1\/notifications\/certs\/[A-Za-z0-9_-]{1,128}$/
+
+/** PayPal retries for 3 days, and does not say whether a retry is signed anew. */
+const TOLERANCE_MS = 4 * 86_400_000
+
 /**
- * PayPal: RSA with SHA-256 over the transmission's id, its time, the webhook's id and the body's CRC-32. The certificate
- * must be PayPal's and lead to a trusted authority.
+ * PayPal: RSA with SHA-256 over the transmission's id, its time, the webhook's id and the body's CRC-32, for which anybody
+ * can find another body. The certificate must be PayPal's and lead to a trusted authority. With `verify_online` PayPal's API
+ * is asked, too, about what has passed so far.
  *
  * @see https://developer.paypal.com/api/rest/webhooks/rest/
  */
@@ -21,39 +32,82 @@ export function paypal(): Family {
   return {
     family: "paypal",
     requires: [["webhook_id"]],
-    optional: ["tolerance"],
+    optional: ["tolerance", "verify_online", "client_id", "client_secret", "api"],
     secretForm: undefined,
-    toleranceMs: 0,
+    toleranceMs: TOLERANCE_MS,
     signsUrl: false,
-    covers: () => ({ body: "checksum", time: true, id: true }),
+    covers: (settings) => ({ body: isOnline(settings) ? "whole" : "checksum", time: true, id: true }),
     verifier(settings, outside) {
       const webhookId = textOf(settings, "webhook_id")
-      return certificateVerifier(
-        (request) => read(request, webhookId),
+      const byCertificate = certificateVerifier(
+        (request) => toClaim(request, webhookId),
         {
-          allows: ({ hostname }) => hostname === "api.paypal.com" || hostname === "api.sandbox.paypal.com",
-          chain: (commonName) => commonName.toLowerCase().endsWith(".paypal.com"),
+          allows: ({ hostname, pathname }) => HOSTS.includes(hostname) && CERTIFICATE_PATH.test(pathname),
+          isFor: (names) => names.some((name) => name.endsWith(".paypal.com")),
         },
-        { outside, toleranceMs: settings.tolerance ?? 0 },
+        { outside, toleranceMs: settings.tolerance ?? TOLERANCE_MS },
       )
+      return isOnline(settings)
+        ? alsoOnline(byCertificate, new PayPalApi(settings, outside), webhookId)
+        : byCertificate
     },
     signer: undefined,
   }
 }
 
-function read({ headers, body }: SignedRequest, webhookId: string): CertificateClaim | Refused {
-  const values: { [name in keyof typeof HEADERS]?: string } = {}
+function isOnline({ verify_online: online, client_id, client_secret, api }: VerifierSettings): boolean {
+  if (online === "true") return true
+  const given = Object.entries({ client_id, client_secret, api }).find(([, value]) => value !== undefined)
+  if (given !== undefined)
+    throw new WrongSetting(given[0] as SettingKey, "has no effect without verify_online = true")
+  return false
+}
+
+/** A verifier that asks the API about what the certificate's one takes. */
+function alsoOnline(byCertificate: Verifier, api: PayPalApi, webhookId: string): Verifier {
+  const ask = async (request: SignedRequest, verdict: Verdict, nowMs: number): Promise<Verdict> => {
+    if (verdict.kind === "refused") return verdict
+    const transmission = readTransmission(request)
+    if (transmission instanceof Refused) return transmission
+    // it stands in the question as it came, so that it must be one value there, and the same to every reader
+    const flaw = findFlaw(request.body)
+    if (flaw !== undefined) return new Refused("malformed", `the body ${flaw.problem}`)
+    const json = readSignedJson(request.body)
+    if (json instanceof Refused) return json
+    if (json === undefined) return new Refused("malformed", "the body begins with a byte-order mark")
+    return (await api.verify(transmission, webhookId, request.body, nowMs)) ?? verdict
+  }
+  return {
+    ...byCertificate,
+    async verify(request, nowMs) {
+      return ask(request, await byCertificate.verify(request, nowMs), nowMs)
+    },
+    async explain(request, nowMs) {
+      const explanation = await byCertificate.explain(request, nowMs)
+      return { ...explanation, verdict: await ask(request, explanation.verdict, nowMs) }
+    },
+  }
+}
+
+function readTransmission({ headers }: SignedRequest): Transmission | Refused {
+  const values: { [name: string]: string } = {}
   for (const [name, header] of Object.entries(HEADERS)) {
     const value = headers.get(header)
     if (value === null || value === "") return new Refused("missing_header", `no ${header}`)
-    values[name as keyof typeof HEADERS] = value
+    values[name] = value
   }
-  const { id = "", time = "", signature = "", certificate = "", algorithm = "" } = values
+  return values as unknown as Transmission
+}
+
+function toClaim(request: SignedRequest, webhookId: string): CertificateClaim | Refused {
+  const transmission = readTransmission(request)
+  if (transmission instanceof Refused) return transmission
+  const { id, time, signature, certificate, algorithm } = transmission
   if (algorithm.toLowerCase() !== "sha256withrsa")
     return new Refused("malformed", `${HEADERS.algorithm} is not SHA256withRSA`)
   const timestampMs = parseTime(time, "iso")
   if (timestampMs === undefined) return new Refused("malformed", `${HEADERS.time} is not a time`)
-  const signed = [id, time, webhookId, String(Bun.hash.crc32(body))].join("|")
+  const signed = [id, time, webhookId, String(Bun.hash.crc32(request.body))].join("|")
   return {
     signatures: [signature],
     signed: [signed],

@@ -15,9 +15,15 @@ interface Received {
   readonly body?: string
   readonly query?: string
 }
-const snsCertificate = makeCertificate("sns.amazonaws.com", { nowMs: NOW })
+const authority = makeCertificate("Test Authority", { isCa: true, nowMs: NOW })
+const snsCertificate = makeCertificate("sns.amazonaws.com", { issuer: authority, nowMs: NOW })
+const chinaCertificate = makeCertificate("sns-cn-north-1.amazonaws.com.cn", { issuer: authority, nowMs: NOW })
 const outcome = async (name: string, settings: VerifierSettings, received: Received): Promise<string> => {
-  const outside = { fetch: async () => new Response(snsCertificate.pem), rootCertificates: [] }
+  const outside = {
+    fetch: async (url: string) =>
+      new Response((url.includes(".cn/") ? chinaCertificate : snsCertificate).pem),
+    rootCertificates: [authority.pem],
+  }
   const { headers = {}, body = "{}", query = "" } = received
   const verdict = await makeVerifier(name, settings, outside).verify(
     {
@@ -33,6 +39,11 @@ const outcome = async (name: string, settings: VerifierSettings, received: Recei
   return verdict.kind === "verified" ? "verified" : verdict.reason
 }
 
+const mailgunSubaccount = (more: object): Received => ({
+  body: JSON.stringify({
+    signature: { timestamp: "1", token: "t", signature: mac("sub", "1t", "hex"), ...more },
+  }),
+})
 const ADYEN_KEY = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
 const adyenItem = (more: object = {}, signature?: string): object => {
   const item = {
@@ -196,9 +207,30 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     "malformed",
   ],
   [
+    "Mailgun: an event of a subaccount, by the key of its parent",
+    "mailgun",
+    { secret: ["parent"], tolerance: 0 },
+    mailgunSubaccount({ "parent-signature": mac("parent", "1t", "hex") }),
+    "verified",
+  ],
+  [
+    "Mailgun: an event of a subaccount, by its own key",
+    "mailgun",
+    { secret: ["sub"], tolerance: 0 },
+    mailgunSubaccount({ "parent-signature": mac("parent", "1t", "hex") }),
+    "verified",
+  ],
+  [
+    "Mailgun: a parent's signature by another key",
+    "mailgun",
+    { secret: ["parent"], tolerance: 0 },
+    mailgunSubaccount({ "parent-signature": mac("other", "1t", "hex") }),
+    "no_match",
+  ],
+  [
     "Mailgun: the signature in base64",
     "mailgun",
-    { secret: ["k"] },
+    { secret: ["k"], tolerance: 0 },
     {
       body: JSON.stringify({
         signature: { timestamp: "1", token: "t", signature: mac("k", "1t", "base64") },
@@ -253,7 +285,11 @@ test("Contentful: a time that is not among the signed headers proves nothing", a
   expect(await outcome("contentful", { secret: ["k"] }, { headers })).toBe("malformed")
 })
 
-const snsMessage = (more: { readonly [name: string]: string }, hash = "sha256"): Received => {
+const snsMessage = (
+  more: { readonly [name: string]: string },
+  hash = "sha256",
+  { privateKey } = snsCertificate,
+): Received => {
   const message: { [name: string]: string } = {
     Type: "SubscriptionConfirmation",
     MessageId: "m",
@@ -263,14 +299,15 @@ const snsMessage = (more: { readonly [name: string]: string }, hash = "sha256"):
     SubscribeURL: "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription",
     Timestamp: "2026-09-21T14:13:20.000Z",
     SignatureVersion: "2",
-    SigningCertURL: "https://sns.eu-west-1.amazonaws.com/S.pem",
+    SigningCertURL:
+      "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem",
     ...more,
   }
   const names = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
   const text = names.map((name) => `${name}\n${message[name]}\n`).join("")
   return {
     body: JSON.stringify({
-      Signature: createSign(hash).update(text).sign(snsCertificate.privateKey, "base64"),
+      Signature: createSign(hash).update(text).sign(privateKey, "base64"),
       ...message,
       ...more,
     }),
@@ -289,15 +326,32 @@ test.each<[string, Received, string]>([
   ],
   [
     "a certificate in a bucket",
-    snsMessage({ SigningCertURL: "https://sns.s3-us-west-2.amazonaws.com/S.pem" }),
+    snsMessage({
+      SigningCertURL:
+        "https://sns.s3-us-west-2.amazonaws.com/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem",
+    }),
     "wrong_claim",
   ],
   [
-    "a certificate in China",
-    snsMessage({ SigningCertURL: "https://sns.cn-north-1.amazonaws.com.cn/S.pem" }),
-    "verified",
+    "a certificate of another region",
+    snsMessage({
+      SigningCertURL:
+        "https://sns.us-west-2.amazonaws.com/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem",
+    }),
+    "wrong_claim",
   ],
   ["another type", snsMessage({ Type: "Other" }), "malformed"],
 ])("Amazon SNS: %s", async (_name, received, expected) => {
   expect(await outcome("aws-sns", { topic_arn: "arn:aws:sns:eu-west-1:1:t" }, received)).toBe(expected)
+})
+
+test.each([
+  ["its own name", chinaCertificate, "verified"],
+  ["the name of another partition", snsCertificate, "no_match"],
+])("Amazon SNS in China: a certificate of %s", async (_name, certificate, expected) => {
+  const TopicArn = "arn:aws-cn:sns:cn-north-1:1:t"
+  const SigningCertURL =
+    "https://sns.cn-north-1.amazonaws.com.cn/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem"
+  const received = snsMessage({ TopicArn, SigningCertURL }, "sha256", certificate)
+  expect(await outcome("aws-sns", { topic_arn: TopicArn }, received)).toBe(expected)
 })

@@ -386,7 +386,8 @@ describe("a secret that the provider sends", () => {
 
 describe("Amazon SNS's SubscriptionConfirmation", () => {
   const TopicArn = "arn:aws:sns:eu-west-1:1:orders"
-  const CERTIFICATE_URL = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem"
+  const CERTIFICATE_URL =
+    "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem"
   const root = makeCertificate("Test Authority", { isCa: true, nowMs: Date.now() })
   const certificate = makeCertificate("sns.amazonaws.com", { issuer: root, nowMs: Date.now() })
   const confirmation = (SubscribeURL: string, key = certificate.privateKey): string => {

@@ -15,6 +15,7 @@ import {
   checkListeners,
   checkWorkers,
 } from "./plan/cross-checks.ts"
+import { checkReplay } from "./plan/replay-checks.ts"
 
 export type { ComposedPipeline }
 
@@ -42,6 +43,8 @@ export interface Plan {
   readonly pipelines: readonly PlannedPipeline[]
   /** Absolute path that relative paths start from. */
   readonly baseDir: string
+  /** What may be wrong all the same, a line each, for people who look at the configuration. */
+  readonly warnings: readonly string[]
   /** What the file said, for other processes that make the same plan of it; undefined: there is none. */
   readonly seed: Seed | undefined
   readonly admin: Values<(typeof ADMIN)["options"]>
@@ -92,12 +95,18 @@ export function makePlan(draft: Draft): Plan {
   checkDeadLetters(pipelines, problems)
   checkListeners(pipelines, admin, service, problems)
   checkWorkers(pipelines, service, problems)
+  checkReplay(pipelines, connections, service, problems)
   problems.throwIfAny()
 
   // There was no problem, so all values are there.
-  const sound = { baseDir, seed, pipelines, admin: admin.values, service: service.values } as unknown as Omit<
-    Plan,
-    "connections"
-  >
+  const { warnings } = problems
+  const sound = {
+    baseDir,
+    warnings,
+    seed,
+    pipelines,
+    admin: admin.values,
+    service: service.values,
+  } as unknown as Omit<Plan, "connections">
   return { ...sound, connections: connections as ReadonlyMap<string, unknown> as Plan["connections"] }
 }

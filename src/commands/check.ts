@@ -11,6 +11,7 @@ export function check(file: string | undefined): void {
     const { topic } = pipeline.sink.values as { topic: string }
     console.log(`${pipeline.id}: ${host}:${port}${path} -> topic ${topic}; ${describeVerification(pipeline)}`)
   }
+  for (const warning of plan.warnings) console.error(`warning: ${warning}`)
   console.log("The configuration is right.")
 }
 

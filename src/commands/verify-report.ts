@@ -3,6 +3,7 @@ import { exampleHeaders } from "../verify/diagnosis-example.ts"
 import type { Diagnosis, Inquiry } from "../verify/diagnosis.ts"
 import { PRESETS } from "../verify/presets.ts"
 import { findFamily } from "../verify/providers.ts"
+import { secretWarnings } from "../verify/secret-warnings.ts"
 import { Verified, type Explanation } from "../verify/verifier.ts"
 import type { Conceal } from "./conceal.ts"
 import { legend, visible } from "./visible.ts"
@@ -16,6 +17,7 @@ export async function report(inquiry: Inquiry, diagnosis: Diagnosis, conceal: Co
     [isToken(explanation) ? "Token" : "Signature", signature(explanation)],
     ["Time", time(explanation, inquiry.nowMs)],
     ["Verdict", verdict(inquiry, diagnosis, conceal)],
+    ["Warnings", warnings(inquiry)],
   ]
   const text = sections
     .filter(([, lines]) => lines.length > 0)
@@ -104,6 +106,10 @@ function show(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? `${ms} ms after 1970` : date.toISOString()
 }
+
+/** What `check` would say of the secrets, too. */
+const warnings = ({ provider, settings }: Inquiry): string[] =>
+  secretWarnings(provider, settings).map(({ key, text }) => `${key} ${text}`)
 
 function verdict(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, conceal: Conceal): string[] {
   const { verdict } = explanation

@@ -7,6 +7,7 @@ import type { Event, Outcome, Processor, Publisher } from "../event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { Coverage } from "../verify/family.ts"
 import type { Peers } from "../dedupe/shared-ids.ts"
 
 /** What a component gets beside its options when its pipeline is built. */
@@ -63,11 +64,22 @@ export interface Component<
   readonly kind: K
   /** Whether, with these options, it lets requests of verified senders alone pass; absent: it judges no senders. */
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
+  /** What its signatures prove with these options, which are right; undefined: it judges no signatures. */
+  readonly proves?: ((values: Values<O>) => Proof) | undefined
   /** The store that it keeps keys in, with these options, where others of its pipeline may keep theirs too. */
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** What of it is kept by one process, so that several can't run it with these options; undefined: nothing. */
   readonly alone?: ((values: Partial<Values<O>>) => Alone | undefined) | undefined
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** What is known of who sent an event, and when, behind a component. */
+export interface Proof {
+  /** Who sends, as the configuration names it. */
+  readonly sender: string
+  readonly covers: Coverage
+  /** Whether a signed time is compared with the clock. */
+  readonly checksTime: boolean
 }
 
 /** A store of keys, see dedupe/location.ts. */
@@ -96,7 +108,7 @@ export interface Configured<K extends ComponentKind = ComponentKind> {
  *
  * @param declared `name` is the name in `[pipeline:<id>:<name>]`; `create` is called once for each pipeline, before it
  *   runs, with all options resolved; `check` tells of keys that do not fit each other; `verifies` says whether, with
- *   these options, requests of verified senders alone pass; `store`, where it keeps keys; `alone`, what one process alone
+ *   these options, requests of verified senders alone pass; `proves`, what is known of them then; `store`, where it keeps keys; `alone`, what one process alone
  *   can keep
  */
 export function defineComponent<K extends ComponentKind, O extends OptionSet>(declared: {
@@ -107,6 +119,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
   options: O
   check?: (checking: Checking<O>) => void
   verifies?: (values: Partial<Values<O>>) => boolean
+  proves?: (values: Values<O>) => Proof
   store?: (values: Values<O>) => Store
   alone?: (values: Partial<Values<O>>) => Alone | undefined
   create: (values: Values<O>, context: ComponentContext) => Made[K]
@@ -123,6 +136,7 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>(de
     options: declared.options,
     check: declared.check,
     verifies: declared.verifies,
+    proves: declared.proves,
     store: declared.store,
     alone: declared.alone,
     create: declared.create,

@@ -3,6 +3,7 @@ import type { Values } from "../config/options.ts"
 import type { Checking } from "../config/section.ts"
 import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/family.ts"
 import { findFamily, makeVerifier } from "../verify/providers.ts"
+import { secretWarnings } from "../verify/secret-warnings.ts"
 import { defineComponent } from "./component.ts"
 import { verification } from "./verification.ts"
 import { VERIFIER_OPTIONS } from "./verifier-options.ts"
@@ -18,6 +19,14 @@ export const Verifier = defineComponent({
   options: VERIFIER_OPTIONS,
   check,
   verifies: ({ mode }) => mode !== "observe",
+  proves: ({ provider, ...settings }) => {
+    const family = findFamily(provider)!
+    return {
+      sender: provider,
+      covers: family.covers(settings),
+      checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
+    }
+  },
   create: (values, context) => verification(values, context),
 })
 
@@ -30,7 +39,7 @@ const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
 }
 
 /** Asks for what the provider needs, and tells of what it has no use for. */
-function check({ values, isGiven, wrong }: Checking<Options>): void {
+function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
   const { provider } = values
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return
@@ -56,8 +65,19 @@ function check({ values, isGiven, wrong }: Checking<Options>): void {
     const isMissing = key === "secret" && values.secret === undefined
     const form = family.secretForm === undefined ? "" : ` (${family.secretForm})`
     const file = used.includes("secret_file") ? ", or secret_file" : ""
-    wrong(key, isMissing ? said + form + file : said)
+    return wrong(key, isMissing ? said + form + file : said)
   }
+  for (const { key, text } of secretWarnings(provider, values)) warn(key, text)
+  if (provider === "meta" && values.verify_token === undefined)
+    warn(
+      "verify_token",
+      "is not set: Meta's handshake is refused, by which it sees that the endpoint is wanted",
+    )
+  if (provider === "ms-graph" && values.audience === undefined)
+    warn(
+      "audience",
+      "is not set: that validationTokens are for this application is not checked; set it to the application's id",
+    )
 }
 
 /** A component's values as a family's settings; keys that are no settings do no harm. */

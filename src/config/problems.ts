@@ -19,6 +19,7 @@ export class Problems {
   /** The file as the user named it; undefined: there is none. */
   readonly file: string | undefined
   readonly #problems: Problem[]
+  readonly #warnings: Problem[] = []
 
   constructor(file: string | undefined, known: readonly Problem[] = []) {
     this.file = file
@@ -27,6 +28,11 @@ export class Problems {
 
   add(place: Place, text: string): void {
     this.#problems.push({ ...place, text })
+  }
+
+  /** Adds something that is not wrong for sure, and keeps nothing from running. */
+  warn(place: Place, text: string): void {
+    this.#warnings.push({ ...place, text })
   }
 
   get all(): readonly Problem[] {
@@ -41,8 +47,17 @@ export class Problems {
 
   /** Each problem as `file:line: [section] key: what is wrong, what would be right`, in the order of the lines. */
   get lines(): readonly string[] {
+    return this.#spell(this.#problems)
+  }
+
+  /** Each warning, as `lines` has the problems. */
+  get warnings(): readonly string[] {
+    return this.#spell(this.#warnings)
+  }
+
+  #spell(problems: readonly Problem[]): readonly string[] {
     const rank = ({ line }: Place): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
-    return this.#problems
+    return problems
       .toSorted((a, b) => rank(a) - rank(b))
       .map((problem) => {
         const { section, key, text } = problem

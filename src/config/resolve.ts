@@ -56,6 +56,7 @@ export function resolveSection<O extends OptionSet>(
     return text === undefined ? { ...home, key } : { line: text.line, section: home.section, key: text.key }
   }
   const wrong = (key: string, text: string): void => problems.add(where(key), text)
+  const warn = (key: string, text: string): void => problems.warn(where(key), text)
 
   const names = Object.keys(section.options)
   for (const key of new Set([...(seed?.texts.keys() ?? []), ...given.keys()])) {
@@ -86,7 +87,7 @@ export function resolveSection<O extends OptionSet>(
 
   const resolved = values as Partial<Values<O>>
   const isGiven = (key: string): boolean => given.has(key) || seed?.texts.has(key) === true
-  section.check?.({ values: resolved, isGiven, wrong })
+  section.check?.({ values: resolved, isGiven, wrong, warn })
   const isQuotable = (key: string): boolean =>
     section.options[key]?.secret !== true && (given.has(key) || seed?.texts.get(key)?.quotable !== false)
   return {

@@ -21,6 +21,8 @@ export interface Checking<O extends OptionSet> {
   readonly isGiven: (key: keyof O & string) => boolean
   /** Tells a problem of a key: what is wrong, what would be right. */
   readonly wrong: (key: keyof O & string, text: string) => void
+  /** Tells of something about a key that is not wrong for sure: `hookline check` says it. */
+  readonly warn: (key: keyof O & string, text: string) => void
 }
 
 /** Declares a section that is not a component's. */

@@ -17,6 +17,7 @@ export function anyOf(...families: readonly Family[]): Family {
     secretForm: families.find(({ secretForm }) => secretForm !== undefined)?.secretForm,
     toleranceMs: families.find(({ toleranceMs }) => toleranceMs !== undefined)?.toleranceMs,
     signsUrl: families.some(({ signsUrl }) => signsUrl),
+    keyBytes: (settings) => chosen(settings).keyBytes?.(settings),
     covers: (settings) => chosen(settings).covers(settings),
     verifier: (settings, outside) => chosen(settings).verifier(settings, outside),
     signer: (settings) => {

@@ -79,6 +79,11 @@ export interface Family {
   /** The tolerance where none is set, in milliseconds; 0: the time is not checked; undefined: none is signed. */
   readonly toleranceMs: number | undefined
   readonly signsUrl: boolean
+  /**
+   * Says how many bytes of key a secret gives an HMAC; undefined, or giving undefined with these settings: secrets are no
+   * such keys. Asked of secrets of the right form.
+   */
+  readonly keyBytes?: ((settings: VerifierSettings) => ((secret: string) => number) | undefined) | undefined
   /** What is signed with these settings, which are right. */
   readonly covers: (settings: VerifierSettings) => Coverage
   /** @throws WrongSetting for a key whose value has a wrong form */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, setSystemTime, test } from "bun:test"
-import { createHmac, generateKeyPairSync, sign, type KeyObject } from "node:crypto"
+import { createHash, createHmac, generateKeyPairSync, sign, type KeyObject } from "node:crypto"
+import { jwksFetch } from "./jwks-fetch.ts"
 import { makeVerifier } from "./providers.ts"
 import type { VerifierSettings } from "./family.ts"
 import type { Verdict } from "./verifier.ts"
@@ -100,6 +101,93 @@ test("a key server that is not there is told from a wrong token", async () => {
   expect(await reasonOf({ jwks_url: url }, token)).toBe("keys_unavailable")
 })
 
+test("after a failure keys are not fetched for each token, but after ever longer pauses", async () => {
+  served = () => new Response("", { status: 500 })
+  let nowMs = 0
+  const fetchKeys = jwksFetch({ fetch: (url, init) => fetch(url, init) }, () => nowMs)
+  const fetchedAt: number[] = []
+  for (let second = 0; second < 20; second++) {
+    nowMs = second * 1000
+    const before = fetches
+    const failing = fetchKeys(jwks_url, {
+      headers: new Headers(),
+      method: "GET",
+      redirect: "manual",
+      signal: new AbortController().signal,
+    })
+    expect(failing).rejects.toThrow("answered 500")
+    await failing.catch(() => {})
+    if (fetches > before) fetchedAt.push(second)
+  }
+  expect(fetchedAt).toEqual([0, 1, 3, 7, 15])
+  served = keySet(["k1", first.publicKey])
+  nowMs = 31_000
+  expect(
+    (
+      await fetchKeys(jwks_url, {
+        headers: new Headers(),
+        method: "GET",
+        redirect: "manual",
+        signal: new AbortController().signal,
+      })
+    ).status,
+  ).toBe(200)
+})
+
+test("of many tokens at once while keys can't be fetched one causes a fetch", async () => {
+  served = () => new Response("", { status: 500 })
+  const verifier = makeVerifier("jwt", { jwks_url })
+  const token = make({ alg: "RS256", kid: "k1" }, claims, first.privateKey)
+  for (let round = 0; round < 3; round++) {
+    const reasons = await Promise.all(
+      Array.from({ length: 20 }, () => reasonOf({ jwks_url }, token, verifier)),
+    )
+    expect(new Set(reasons)).toEqual(new Set(["keys_unavailable"]))
+  }
+  expect(fetches).toBe(1)
+})
+
+test.each([
+  ["more bytes than 1 MiB", () => new Response(`{"keys":[]}${" ".repeat(1024 * 1024)}`)],
+  [
+    "bytes without an end",
+    () => {
+      let sent = 0
+      return new Response(
+        new ReadableStream({
+          pull(controller) {
+            // far beyond what may be read; a reader that does not stop sees this end
+            if ((sent += 65_536) > 16 * 1024 * 1024) controller.close()
+            else controller.enqueue(Buffer.alloc(65_536, 0x20))
+          },
+        }),
+      )
+    },
+  ],
+])("a set of keys of %s is not read to its end", async (_name, answer) => {
+  served = answer
+  const token = make({ alg: "RS256", kid: "k1" }, claims, first.privateKey)
+  expect(await judge({ jwks_url }, token)).toMatchObject({
+    reason: "keys_unavailable",
+    detail: "the keys could not be fetched: the answer is larger than 1048576 bytes",
+  })
+})
+
+test.each([
+  ["as far ahead as the tolerance allows", 300, "verified"],
+  ["further ahead", 301, "future"],
+  ["as old as the tolerance allows", -300, "verified"],
+  ["older", -301, "stale"],
+])("Plaid: a token that was issued %s", async (_name, seconds, expected) => {
+  const jwk = JSON.stringify(second.publicKey.export({ format: "jwk" }))
+  const request_body_sha256 = createHash("sha256").update("{}").digest("hex")
+  const claims = { iat: NOW / 1000 + seconds, request_body_sha256 }
+  const headers = new Headers({ "Plaid-Verification": make({ alg: "ES256" }, claims, second.privateKey) })
+  const request = { method: "POST", url: "", path: "/", query: "", headers, body: Buffer.from("{}") }
+  const verdict = await makeVerifier("plaid", { public_key: [jwk] }).verify(request, NOW)
+  expect(verdict.kind === "verified" ? "verified" : verdict.reason).toBe(expected)
+})
+
 const pem = first.publicKey.export({ format: "pem", type: "spki" }).toString()
 const rs256 = (more: object): string =>
   make({ alg: "RS256", kid: "k1" }, { ...claims, ...more }, first.privateKey)
@@ -135,6 +223,13 @@ test.each<[string, VerifierSettings, string, string]>([
   ["expired within the leeway", { jwks_url }, rs256({ exp: NOW / 1000 - 59 }), "verified"],
   ["expired", { jwks_url }, rs256({ exp: NOW / 1000 - 61 }), "stale"],
   ["expired, without leeway", { jwks_url, tolerance: 0 }, rs256({ exp: NOW / 1000 - 1 }), "stale"],
+  ["that never expires", { jwks_url }, rs256({ exp: undefined }), "wrong_claim"],
+  [
+    "that never expires, where that may be",
+    { jwks_url, require_exp: "false" },
+    rs256({ exp: undefined }),
+    "verified",
+  ],
   ["not valid yet", { jwks_url }, rs256({ nbf: NOW / 1000 + 61 }), "future"],
   ["of another issuer", { jwks_url, issuer: "https://other.example" }, rs256({}), "wrong_claim"],
   ["for another audience", { jwks_url, audience: "other" }, rs256({}), "wrong_claim"],

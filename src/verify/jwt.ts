@@ -62,6 +62,7 @@ export function jwt(form: JwtForm): Family {
       : undefined,
     toleranceMs: form.toleranceMs,
     signsUrl: false,
+    keyBytes: ({ secret }) => (secret === undefined ? undefined : (text) => Buffer.byteLength(text)),
     covers: (settings) => ({
       body: form.bodyHash === undefined ? "none" : "whole",
       time: form.toleranceMs !== undefined && (form.requiresExp !== true || needsExp(settings)),

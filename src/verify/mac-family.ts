@@ -46,6 +46,7 @@ export function macFamily(schemeOf: (settings: VerifierSettings) => MacScheme, t
     secretForm: SECRET_FORMS[secret],
     toleranceMs,
     signsUrl,
+    keyBytes: () => (text) => decodeSecret(text, secret).length,
     covers: traits.covers ?? (() => ({ body: "whole", time: toleranceMs !== undefined, id: false })),
     verifier(settings) {
       const { scheme, keys } = prepare(settings)

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { createHmac, createSign, generateKeyPairSync } from "node:crypto"
+import { createHash, createHmac, createSign, generateKeyPairSync } from "node:crypto"
 import { makeCertificate } from "../../test/support/certificate.ts"
 import type { VerifierSettings } from "./family.ts"
 import { makeVerifier } from "./providers.ts"
@@ -43,6 +43,14 @@ const mailgunSubaccount = (more: object): Received => ({
   body: JSON.stringify({
     signature: { timestamp: "1", token: "t", signature: mac("sub", "1t", "hex"), ...more },
   }),
+})
+const hubspot = (version: "v1" | "v2"): Received => ({
+  headers: {
+    "X-HubSpot-Signature-Version": version,
+    "X-HubSpot-Signature": createHash("sha256")
+      .update(version === "v1" ? "k{}" : "kPOSThttps://h.example/{}")
+      .digest("hex"),
+  },
 })
 const ADYEN_KEY = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
 const adyenItem = (more: object = {}, signature?: string): object => {
@@ -196,6 +204,29 @@ test.each<[string, string, VerifierSettings, Received, string]>([
         "X-Twitter-Webhooks-Signature": `sha256=${mac("consumer", "{}", "base64")}`,
       },
     },
+    "verified",
+  ],
+  ["HubSpot: version 1", "hubspot", { secret: ["k"] }, hubspot("v1"), "missing_header"],
+  ["HubSpot: version 2", "hubspot", { secret: ["k"] }, hubspot("v2"), "missing_header"],
+  [
+    "HubSpot: version 1 where 2 is the oldest",
+    "hubspot",
+    { secret: ["k"], min_version: "2" },
+    hubspot("v1"),
+    "missing_header",
+  ],
+  [
+    "HubSpot: version 2 where it may be",
+    "hubspot",
+    { secret: ["k"], min_version: "2" },
+    hubspot("v2"),
+    "verified",
+  ],
+  [
+    "HubSpot: version 1 where it may be",
+    "hubspot",
+    { secret: ["k"], min_version: "1" },
+    hubspot("v1"),
     "verified",
   ],
   ["Mailgun: no signature", "mailgun", { secret: ["k"] }, { body: '{"event-data":{}}' }, "missing_header"],

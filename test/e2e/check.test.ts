@@ -16,8 +16,99 @@ const files = [
 
 test.each(files)("%s is right, and check exits 0", async (file) => {
   const { status, stdout, stderr } = await hookline(["check", "-c", file])
-  expect([status, stderr]).toEqual([0, ""])
+  const complaints = stderr
+    .split("\n")
+    .filter((line) => line !== "" && !/^warning: .* signs no time/.test(line))
+  expect([status, complaints]).toEqual([0, []])
   expect(stdout).toContain("The configuration is right.")
+})
+
+test("warns of what signatures leave open and of secrets that look wrong, at their lines, quotes none, and exits 0", async () => {
+  const verifiers = [
+    "provider = stripe\nsecret = sk_live_51Hexample0000000000",
+    "provider = stripe\nsecret = $STRIPE_SECRET",
+    "provider = stripe\nsecret = whsec_example000000000000 # the live one",
+    "provider = stripe\nsecret = whsec_example000000000000, short",
+    "provider = stripe\nsecret = whsec_example000000000000\ntolerance = 0",
+    "provider = stripe\nsecret = whsec_example000000000000",
+    "provider = paypal\nwebhook_id = 4JH86294D6297924G",
+    "provider = paypal\nwebhook_id = 4JH86294D6297924G\nverify_online = true\nclient_id = a\nclient_secret = b",
+    "provider = mailgun\nsecret = 00112233445566778899aabbccddeeff",
+    "provider = gitlab\nsecret = glpat-00112233445566778899",
+    "provider = meta\nsecret = 00112233445566778899aabbccddeeff",
+    "provider = hubspot\nsecret = 00112233-4455-6677-8899-aabbccddeeff\nmin_version = 1",
+    "provider = adyen\nsecret = 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
+    "provider = twilio\nsecret = 00112233445566778899aabbccddeeff",
+    "provider = mailgun\nmode = observe\nsecret = 00112233445566778899aabbccddeeff",
+  ]
+  const pipelines = verifiers.map(
+    (verifier, i) =>
+      `[pipeline:p${i}:WebHookSource]\npath = /p${i}\n[pipeline:p${i}:Verifier]\n${verifier}\n[pipeline:p${i}:BrokerSink]\ntopic = t\n`,
+  )
+  await Bun.write(
+    join(folder.path, "warnings.conf"),
+    `[connection:kafka]\nbootstrap_servers = localhost:9092\n${pipelines.join("")}`,
+  )
+  const { status, stderr } = await hookline(["check", "-c", "warnings.conf"], { cwd: folder.path })
+  expect(status).toBe(0)
+  expect(stderr).not.toMatch(/51Hexample|STRIPE_SECRET|example0|short|glpat|00112233|live one/)
+  const lines = stderr
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.replace(/^warning: warnings\.conf:\d+: \[pipeline:(p\d+):Verifier\] /, "$1 "))
+  expect(lines).toEqual([
+    "p0 secret: looks like an API key of Stripe; the endpoint's signing secret begins with whsec_",
+    "p1 secret: looks like a variable that was not replaced; write ${NAME}",
+    "p2 secret: looks like a secret with a comment behind it; comments have a line of their own",
+    "p3 secret: value 2 of 2: has 5 bytes, which can be guessed from one signed request; have at least 16 made at random",
+    "p4 provider: the time that stripe signs is not checked: a captured request can be sent again at any time; set tolerance",
+    "p6 provider: paypal signs the body's CRC-32 only, for which anybody can find another body; set verify_online = true",
+    "p6 provider: signed ids of paypal are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://",
+    "p8 provider: mailgun signs no body: whoever captures a request before its id is used can fill it with any body",
+    "p8 provider: signed ids of mailgun are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://",
+    "p9 provider: gitlab signs no body: whoever sees one request can send any other, at any time",
+    "p9 secret: looks like an access token of GitLab; the secret token is the webhook's own",
+    "p10 verify_token: is not set: Meta's handshake is refused, by which it sees that the endpoint is wanted",
+    "p10 provider: meta signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
+    "p11 provider: hubspot signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
+    "p12 provider: adyen signs some members of the body only: anybody may have written the others",
+    "p12 provider: adyen signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
+    "p13 provider: twilio signs a form's parameters without separators: whoever has one signed request can cut them into others",
+    "p13 provider: twilio signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
+  ])
+})
+
+test("a Deduplicator that tells signed events apart, and keeps signed ids, leaves less to warn of", async () => {
+  await Bun.write(
+    join(folder.path, "less.conf"),
+    `[connection:kafka]
+bootstrap_servers = localhost:9092
+[pipeline:a:WebHookSource]
+path = /a
+[pipeline:a:Verifier]
+provider = razorpay
+secret = 00112233445566778899aabbccddeeff
+[pipeline:a:Deduplicator]
+key = json:/id
+[pipeline:a:BrokerSink]
+topic = t
+[pipeline:b:WebHookSource]
+path = /b
+[pipeline:b:Verifier]
+provider = mailgun
+secret = 00112233445566778899aabbccddeeff
+[pipeline:b:Deduplicator]
+key = json:/event-data/id
+store = redis://localhost
+[pipeline:b:BrokerSink]
+topic = t
+`,
+  )
+  const { status, stderr } = await hookline(["check", "-c", "less.conf"], { cwd: folder.path })
+  expect([status, stderr.trimEnd().split("\n")]).toEqual([
+    0,
+    [expect.stringContaining("mailgun signs no body: whoever captures a request before its id is used")],
+  ])
 })
 
 const VERIFICATION = `[connection:log]

@@ -316,6 +316,14 @@ test.each([
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, allow])
 })
 
+test("Meta's challenge is not answered to who has the app secret, where verify_token is not set", async () => {
+  await using it = await startVerified(join(folder.path, "meta"), {
+    a: Verifier({ provider: "meta", secret: [SECRET] }),
+  })
+  const query = `?hub.mode=subscribe&hub.challenge=1&hub.verify_token=${encodeURIComponent(SECRET)}`
+  expect((await fetch(`${it.origin("a")}/in${query}`)).status).toBe(403)
+})
+
 test("Discord's events, of which type 1 is no PING, are published", async () => {
   const body = '{"version":1,"application_id":"1","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}'
   const url = `${running.origin("discord")}/in`

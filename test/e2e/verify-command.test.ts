@@ -25,6 +25,35 @@ async function verify(args: readonly string[], body: string | Uint8Array = BODY,
   })
 }
 
+test.each([
+  [
+    "another credential",
+    "sk_live_51Hexample0000",
+    "secret looks like an API key of Stripe; the endpoint's signing secret begins with whsec_",
+  ],
+  [
+    "a variable that was not replaced",
+    "$STRIPE_SECRET",
+    "secret looks like a variable that was not replaced; write ${NAME}",
+  ],
+  [
+    "a comment behind it",
+    "whsec_example00 # live",
+    "secret looks like a secret with a comment behind it; comments have a line of their own",
+  ],
+  [
+    "too few bytes",
+    "whsec_1",
+    "secret has 7 bytes, which can be guessed from one signed request; have at least 16 made at random",
+  ],
+])("a secret that looks like %s is told, whether or not it matches", async (_name, secret, expected) => {
+  for (const key of [secret, "another"]) {
+    const { stdout } = await verify(["-p", "stripe", "-H", stripe(BODY, NOW_S, key)], BODY, secret)
+    expect(stdout).toContain(`Warnings\n   ${expected}\n`)
+    expect(stdout).not.toContain(secret)
+  }
+})
+
 test("a verified request is explained in steps, with 0", async () => {
   const { status, stdout, stderr } = await verify([
     "-p",

@@ -24,6 +24,7 @@ type Context = Pick<
   ComponentContext,
   | "pipeline"
   | "log"
+  | "metrics"
   | "keep"
   | "peers"
   | "workers"
@@ -60,6 +61,10 @@ export function signedIdClaims(
     if (claim.kind === "first") claimed.set(event.request, claim.id)
     return claim.kind
   }
+  /** Counts what the store could not keep; it says so itself, and keeps trying. */
+  const count = (isMarked: boolean): void => {
+    if (!isMarked) context.metrics.undeduplicated("unmarked")
+  }
   return {
     claim(id, event) {
       try {
@@ -73,8 +78,9 @@ export function signedIdClaims(
     },
     settled(request, _published, outcome) {
       const id = claimed.get(request)
-      const marked = id === undefined ? true : ids.end(id, isTaken(outcome))
-      return marked instanceof Promise ? marked.then(() => {}) : undefined
+      if (id === undefined) return undefined
+      const marked = ids.end(id, isTaken(outcome))
+      return marked instanceof Promise ? marked.then(count) : count(marked)
     },
   }
 }

@@ -15,7 +15,6 @@ import { findFamily, makeVerifier } from "../verify/providers.ts"
 import { NOTHING_READ } from "../verify/signature.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { Refused, type Verdict, type Verified, type Verifier } from "../verify/verifier.ts"
-import type { ComponentContext } from "./component.ts"
 import { openSecretFile } from "./secret-file.ts"
 import { signedIdClaims, type IdVerdict } from "./signed-id-claims.ts"
 import type { VERIFIER_OPTIONS } from "./verifier-options.ts"
@@ -31,7 +30,7 @@ const NO_BODY = new Uint8Array()
  */
 export function verification(
   values: Values<typeof VERIFIER_OPTIONS>,
-  context: Pick<ComponentContext, "metrics"> & Parameters<typeof signedIdClaims>[2],
+  context: Parameters<typeof signedIdClaims>[2],
   { outside, now = Date.now }: { outside?: Outside; now?: () => number } = {},
 ): Processor {
   const { log, metrics, keep } = context

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import fc from "fast-check"
+import { assert, dictionary, jsonValue, property, string } from "fast-check"
 import { findDuplicateName } from "./duplicates.ts"
 
 const find = (json: string): number | undefined => findDuplicateName(Buffer.from(json), JSON.parse(json))
@@ -35,8 +35,8 @@ test.each([
 })
 
 test("JSON that a serialiser wrote has none; with any member written again it has one", () => {
-  fc.assert(
-    fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (object) => {
+  assert(
+    property(dictionary(string(), jsonValue(), { minKeys: 1 }), (object) => {
       const json = JSON.stringify(object)
       expect(find(json)).toBeUndefined()
       const [name] = Object.keys(JSON.parse(json) as object)

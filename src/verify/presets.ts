@@ -306,7 +306,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Meta (Facebook, Instagram, WhatsApp)",
     scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=", encoding: "hex" }),
     docs: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads",
-    note: "The secret is the app secret; verify_token is of the handshake only.",
+    note: "The secret is the app secret; the handshake needs verify_token, which is another, made up by you.",
   },
   "x-twitter": {
     title: "X (Twitter)",
@@ -465,7 +465,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Twilio",
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
-    note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator refuses; JSON bodies are verified by their bodySHA256.",
+    note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator refuses; JSON bodies are verified by their bodySHA256, the URL's last parameter.",
   },
   mandrill: {
     title: "Mandrill (Mailchimp Transactional)",
@@ -477,7 +477,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "HubSpot",
     scheme: hubspot(),
     docs: "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
-    note: "Versions 1 to 3; the older two carry no time, so that a captured request can be sent again. Subscriptions send JSON lists, which the Validator refuses; workflows send objects.",
+    note: "Version 3; min_version = 1 or 2 takes the older ones, too, which carry no time, so that a captured request can be sent again. Subscriptions send JSON lists, which the Validator refuses; workflows send objects.",
   },
   contentful: {
     title: "Contentful",
@@ -497,13 +497,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Mailgun",
     scheme: mailgun(),
     docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
-    note: `Nothing of the event itself is signed. ${NO_TOLERANCE}`,
+    note: "Nothing of the event itself is signed, so that a token is taken once, with one body. Mailgun retries for 8 h. Events of subaccounts are verified by the primary account's key (parent-signature), or their own.",
+    toleranceIsOurs: true,
   },
   "ms-graph": {
     title: "Microsoft Graph",
     scheme: msGraph(),
     docs: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
-    note: "Set clientState when the subscription is made: without it nothing tells who sends.",
+    note: "Set clientState when the subscription is made: without it nothing tells who sends. validationTokens, which come with resource data, are checked; with audience (the application's id) they must be there, and for it.",
   },
 
   // ---- Public keys
@@ -540,13 +541,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Amazon SNS",
     scheme: awsSns(),
     docs: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
-    note: "Amazon signs for everybody's topics: topic_arn says whose are taken. Raw delivery is not signed.",
+    note: "Amazon signs for everybody's topics: topic_arn says whose are taken. MessageAttributes are not signed, and raw delivery is not at all.",
   },
   paypal: {
     title: "PayPal",
     scheme: paypal(),
     docs: "https://developer.paypal.com/api/rest/webhooks/rest/",
-    note: "The body is signed by its CRC-32 only. The webhook simulator's events can't be verified.",
+    note: "The body is signed by its CRC-32 only, which is no integrity: set verify_online (below). PayPal retries for 3 days. The webhook simulator's events can't be verified.",
+    toleranceIsOurs: true,
   },
 
   // ---- JSON Web Tokens

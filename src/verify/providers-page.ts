@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { writeFileSync } from "node:fs"
-import type { Family } from "./family.ts"
+import type { Family, VerifierSettings } from "./family.ts"
 import { GENERIC } from "./generic.ts"
 import { PRESETS } from "./presets.ts"
 import { describeRequired } from "./providers.ts"
@@ -27,6 +27,9 @@ comma in it goes in double quotes; passwords go one a line, public keys also as 
   it is set; empty: the provider signs no time. 0 turns the check off. The figure is the provider's, or its library's;
   *ours*: the provider names none, and it is our choice. Of JSON Web Tokens it is the leeway for \`exp\` and \`nbf\`; of
   Plaid's, their age.
+- **signs**: what a request that somebody captured can't be changed in. *body*: every byte; *form*: a form's parameters,
+  joined without separators; *members*: some of the body's; *CRC-32*: that of the body, for which anybody can find another
+  body; –: nothing, as of a token. *time*, *id*: those of the delivery.
 - **URL**: the provider signs the URL that it sends to. Behind a proxy set \`public_url\`, or \`trusted_proxies\` whose
   X-Forwarded-Proto and X-Forwarded-Host are right.
 `
@@ -40,13 +43,54 @@ For everyone else \`provider\` is one of these kinds, and the keys say where thi
 - \`header\` is where the signature is, \`prefix\` what stands before it, \`algorithm\` sha1, sha256 (the default) or sha512,
   \`encoding\` hex (the default), base64 or base64url.
 - \`public_key\` is PEM, base64 of DER (SPKI) or a JWK; for Ed25519 also the 32 bytes in hex. ECDSA signatures are DER, of SHA-256.
-- \`jwt\` takes bearer tokens; \`issuer\` and \`audience\` are checked where they are set, and should be.
+- \`jwt\` takes bearer tokens; \`issuer\` and \`audience\` are checked where they are set, and should be. A token must have
+  \`exp\` unless \`require_exp = false\`: one that does not expire is good for ever.
+`
+
+const REPLAY = `## Captured requests
+
+Who sees one signed request (in a log, at a proxy) can send it again. Three things limit that, and \`hookline check\` warns
+where one is missing:
+
+- **The time** that is signed must be within the tolerance.
+- **An id** that is signed is taken once. It is claimed before the event is published, and free again when the event was not
+  taken (4xx, 5xx), so that the sender's retry comes through. Of several uses at once the others wait for the first: where it
+  is published they are answered 200 and not published; where it fails the next one is. Ids are remembered for twice the
+  tolerance, and for 24 h at least, whatever the tolerance.
+- **The body.** Where it is not signed (\`mailgun\`, \`paypal\`), an id belongs to the body that was taken with it: the same
+  body again is the sender's retry, 200; another one is 401, \`replayed\` in the log.
+
+Ids are remembered in the store of the pipeline's Deduplicator, a file or Redis, where it has one: through a restart, and for
+all replicas together with Redis. Without one those of \`mailgun\` and \`paypal\` are in a file beside the embedded log; on
+Kafka, and for all other presets, in memory: up to 200,000, the oldest are forgotten early, and a restart forgets all. With
+\`[service] workers\` the processes tell each other what they took, so that of uses in the same moment each process may take
+one: use Redis. While the store is down events get 503.
+
+A **Deduplicator** by an id in the body does the same for providers that sign the body and no id.
+
+**PayPal** signs the CRC-32 of the body: four bytes, put anywhere, make any other body have the same. \`verify_online = true\`
+with \`client_id\` and \`client_secret\` of the app asks PayPal's own API about each event that has passed the certificate, with
+the event byte for byte; \`api = sandbox\` or a URL for others than the live one. Its token is kept while it is good. While the
+API can't be asked within 5 s, or answers anything but a verdict, the event gets 503. It is the safer form as far as PayPal
+vouches for it: what its API compares beside the signature PayPal does not say.
+
+**Forms.** What Twilio and Mandrill sign of a form is names and values one after the other; the same text can be cut into
+other pairs, and into JSON. A body that was verified so is a form, never JSON.
+
+**Twice the same member.** Where members are read to verify (\`adyen\`, \`aws-sns\`, \`linear\`, \`mailgun\`, \`ms-graph\`, \`paypal\`
+online), a name that an object has twice is 400, \`duplicate_member\`: consumers might read the other one.
+
+**Certificates and keys** are fetched from the provider's own hosts alone, at paths of the known form, without redirects, and
+bounded in size, time and number; what failed is not fetched again for a second, then ever longer, up to five minutes.
+Certificates must be valid, the provider's by name, and lead to an authority that Bun trusts; an issuer that is missing from
+the chain, as with Amazon SNS, is fetched from where the certificate says (\`http://crt.*.amazontrust.com\`): let both through
+where outgoing connections are filtered. Sets of keys (JWKS) are read up to 1 MiB, fetched once for all who wait.
 `
 
 const BODIES = `## Bodies that are no JSON object
 
-What passes here goes to the Validator, which takes JSON objects alone: forms (Twilio, Mandrill) and lists (SendGrid,
-HubSpot, Event Grid's own schema) are verified, then refused with 400.
+What passes here goes to the Validator, which takes JSON objects alone: forms (Twilio, Mandrill), also those that read as
+JSON, and lists (SendGrid, HubSpot, Event Grid's own schema) are verified, then refused with 400.
 
 ## Handshakes
 
@@ -63,7 +107,7 @@ is asked with them, and are 405 elsewhere. Where \`content_types\` is set, it ha
 | \`discord\` | PING, signed | \`{"type":1}\`, or 204 for webhook events |
 | \`dropbox\` | GET with challenge | the challenge |
 | \`intercom\`, \`mandrill\`, \`trello\` | HEAD | 200 |
-| \`meta\` | GET with hub.challenge | the challenge, to whoever has \`verify_token\` |
+| \`meta\` | GET with hub.challenge | the challenge, to whoever has \`verify_token\`; without one set, nobody |
 | \`ms-graph\` | POST with validationToken | the token |
 | \`notion\` | verification_token, not signed | 200, once: while secret_file is not there yet |
 | \`okta\` | GET with X-Okta-Verification-Challenge | the challenge |
@@ -86,7 +130,6 @@ const LEFT_OUT = `## Left out
 No provider that was asked for is left out. What a preset does not cover:
 
 - **HubSpot, GitLab, Jira, Mollie, Webflow**: the unsigned or older ways that the notes name.
-- **PayPal**: asking PayPal's own API to verify; Hookline verifies by the certificate.
 - **Plaid**: fetching keys by \`/webhook_verification_key/get\`, which takes the account's credentials: keys are set as JWKs.
 - **Amazon SNS** and **PayPal** can't be tried out by \`hookline send\`: nobody else has their keys.
 `
@@ -99,6 +142,7 @@ export function renderProviders(): string {
     scheme.family,
     keys(describeRequired(scheme)) + optional(scheme) + secretForm(scheme),
     tolerance(scheme) + (toleranceIsOurs === true ? ", *ours*" : ""),
+    signs(scheme),
     scheme.signsUrl ? "yes" : "",
     note ?? "",
   ])
@@ -110,11 +154,12 @@ export function renderProviders(): string {
   ])
   return [
     INTRODUCTION,
-    ...table(["preset", "provider", "scheme", "needs", "tolerance", "URL", "note"], presets),
+    ...table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
     "",
     GENERIC_INTRODUCTION,
     ...table(["kind", "needs", "may have", "tolerance"], kinds),
     "",
+    REPLAY,
     BODIES,
     LEFT_OUT,
   ].join("\n")
@@ -134,8 +179,22 @@ const secretForm = ({ secretForm, requires }: Family): string =>
     ? ""
     : `; secret: ${secretForm}`
 
+/** With the first of the ways that it may be set up in. */
+function signs({ covers, requires }: Family): string {
+  const settings = Object.fromEntries(requires[0]!.map((key) => [key, ""])) as VerifierSettings
+  const { body, time, id } = covers(settings)
+  const parts = { whole: ["body"], form: ["form"], part: ["members"], checksum: ["CRC-32"], none: [] }[body]
+  return [...parts, ...(time ? ["time"] : []), ...(id ? ["id"] : [])].join(", ") || "–"
+}
+
 const tolerance = ({ toleranceMs }: Family): string =>
-  toleranceMs === undefined ? "" : toleranceMs === 0 ? "off" : `${toleranceMs / 1000} s`
+  toleranceMs === undefined
+    ? ""
+    : toleranceMs === 0
+      ? "off"
+      : toleranceMs < 3_600_000
+        ? `${toleranceMs / 1000} s`
+        : `${toleranceMs / 3_600_000} h`
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`.replaceAll("  |", " |")

@@ -51,6 +51,8 @@ if (existsSync(FILE)) {
         ? { secret: [secret!, ...(secondarySecret === undefined ? [] : [secondarySecret])] }
         : { public_key: [publicKey] }),
       ...(toleranceSec === undefined ? {} : { tolerance: toleranceSec * 1000 }),
+      // its older signatures are among the vectors, and are off by default
+      ...(provider === "hubspot" ? { min_version: "1" as const } : {}),
     }
     const url = vector.url ?? ""
     const { pathname, search } = url === "" ? { pathname: "/", search: "" } : new URL(url)

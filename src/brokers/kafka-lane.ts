@@ -41,7 +41,8 @@ interface Request {
 
 /**
  * The way to one leader. One request is out at a time; what comes meanwhile gathers and goes with the next: no wait when
- * idle, large batches under load. Each leader has its own, so that one that stalls holds up its own partitions only.
+ * idle, large batches under load. Only what does not fit into one request goes with further ones at once, up to MAX_OUT.
+ * Each leader has its own lane, so that one that stalls holds up its own partitions only.
  *
  * Partitions with something to send wait in line, and each goes behind the others when it had its turn: none waits for what
  * others have in large amounts, and none that is idle costs anything.
@@ -62,9 +63,13 @@ export class Lane {
   #connecting = false
   /** Why it could not connect, since when, and whether the log has it. */
   #failure: { reason: string; readonly sinceMs: number; logged: boolean } | undefined
-  #out: Request | undefined
+  readonly #out = new Set<Request>()
+  /** The last request took no more, and there is more in line. */
+  #isFull = false
   /** The broker closed the connection on it; whether for its sake, shows when another connection is opened. */
   #closedOn: Request | undefined
+  /** The limit was lowered since the connection was closed on a request of this size; the log does not have it yet. */
+  #loweredBelow: number | undefined
   /** Requests in a row that the connection was closed on. */
   #closes = 0
   #scheduled = false
@@ -95,8 +100,10 @@ export class Lane {
   lead(endpoint: Endpoint | undefined, leads: boolean): void {
     const nowMs = steadyMs()
     const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
-    const isDeposed = this.#out?.batches.some(({ partition }) => partition.leader !== this.#id) === true
-    if (hasMoved || (isDeposed && nowMs - this.#out!.sentMs > DEPOSED_MS)) this.#drop()
+    const isDeposed = this.#out.values().some(({ batches, sentMs }) => {
+      return nowMs - sentMs > DEPOSED_MS && batches.some(({ partition }) => partition.leader !== this.#id)
+    })
+    if (hasMoved || isDeposed) this.#drop()
     this.#endpoint = endpoint ?? this.#endpoint
     this.#leads = leads
     this.#logUnreachable(endpoint)
@@ -115,7 +122,7 @@ export class Lane {
    * @returns whether it will; a lane that is busy sends later, of its own accord
    */
   schedule(): boolean {
-    if (this.#out !== undefined) return false
+    if (!this.#mayMore) return false
     if (!this.#scheduled) {
       this.#scheduled = true
       setImmediate(() => {
@@ -133,17 +140,24 @@ export class Lane {
     this.#drop()
   }
 
+  /** Whether another request may go out. */
+  get #mayMore(): boolean {
+    return this.#out.size === 0 || (this.#isFull && this.#out.size < MAX_OUT)
+  }
+
   #send(): void {
-    if (this.#closed || this.#out !== undefined || !this.#leads) return
+    if (this.#closed || !this.#mayMore || !this.#leads) return
     if (this.#connection?.open !== true) return void this.#connect()
     const producerId = this.#owner.producerId()
     if (producerId === undefined) return
     const nowMs = steadyMs()
     const { batches, bytes } = this.#gather(producerId, nowMs)
     if (batches.length === 0) return
-    this.#out = { batches, bytes, sentMs: nowMs }
+    const request = { batches, bytes, sentMs: nowMs }
+    this.#out.add(request)
     for (const batch of batches) batch.inFlight = true
-    void this.#request(this.#connection, this.#out, nowMs - this.#usedMs > IDLE_MS)
+    void this.#request(this.#connection, request, nowMs - this.#usedMs > IDLE_MS)
+    if (this.#isFull) this.schedule()
   }
 
   /** @param mayBeDead the connection was idle for so long that the network may have forgotten it, without a word */
@@ -172,7 +186,8 @@ export class Lane {
   /** One batch for each partition in line, as far as one request takes them. */
   #gather(producerId: bigint, nowMs: number): { batches: Batch[]; bytes: number } {
     const { turns, notBeforeMs } = this.#keylessTurns(nowMs)
-    const limit = this.#closes < CLOSES_ALONE ? this.#limit.bytes : 0
+    const alone = this.#closes >= CLOSES_ALONE
+    this.#isFull = false
     const batches: Batch[] = []
     let bytes = 0
     let nextMs = notBeforeMs
@@ -183,7 +198,10 @@ export class Lane {
       } else if (partition.notBeforeMs > nowMs) {
         nextMs = Math.min(nextMs, partition.notBeforeMs)
       } else if (partition.batch?.inFlight !== true) {
-        if (batches.length > 0 && bytes + partition.nextBytes > limit) break
+        if (batches.length > 0 && (alone || bytes + partition.nextBytes > this.#limit.bytes)) {
+          this.#isFull = !alone
+          break
+        }
         partition.expire(nowMs)
         const batch = partition.batch ?? partition.form(producerId, takesKeyless, this.#limit.bytes - bytes)
         if (batch === undefined) continue
@@ -233,11 +251,12 @@ export class Lane {
       }
     }
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
-    this.#out = undefined
+    this.#out.delete(request)
     this.#usedMs = nowMs
     this.#delayMs = RECONNECT_MS
     this.#closes = 0
     this.#limit.answered(request.bytes)
+    if (request.bytes * 2 >= this.#limit.bytes) this.#logLowered()
     if (trouble) {
       this.#owner.stale()
       this.#owner.putBack()
@@ -248,7 +267,8 @@ export class Lane {
   #failed(connection: KafkaConnection, request: Request, error: unknown): void {
     const nowMs = steadyMs()
     for (const batch of request.batches) batch.partition.lost(batch, nowMs)
-    this.#out = undefined
+    this.#out.delete(request)
+    // of several that were out, the first is the one that the broker was reading
     if (isClosed(error) && !connection.isDropped) this.#closedOn = request
     this.#owner.log.debug(
       { broker: formatEndpoint(this.#endpoint), bytes: request.bytes, reason: reasonOf(error) },
@@ -298,16 +318,21 @@ export class Lane {
     if (request === undefined) return
     this.#closedOn = undefined
     this.#closes++
-    const broker = formatEndpoint(this.#endpoint)
     const [batch, ...others] = request.batches
-    if (this.#limit.closed(request.bytes, steadyMs())) {
-      const line = { broker, request_bytes: request.bytes, max_request_bytes: this.#limit.bytes }
-      this.#owner.metrics.incident("request_limit_lowered")
-      this.#owner.log.warn(line, "the broker closes the connection on large requests; sending smaller ones")
-    }
+    if (this.#limit.closed(request.bytes, steadyMs())) this.#loweredBelow ??= request.bytes
     if (batch === undefined || others.length > 0 || !this.#wasClosedOn(batch)) return
     batch.partition.cannotBeSent(batch, this.#limit.bytes)
     this.#owner.putBack()
+  }
+
+  /** Logs, once a request of about the limit's size is answered, that smaller ones are sent than is configured. */
+  #logLowered(): void {
+    if (this.#loweredBelow === undefined) return
+    const broker = formatEndpoint(this.#endpoint)
+    const line = { broker, closed_on_bytes: this.#loweredBelow, max_request_bytes: this.#limit.bytes }
+    this.#loweredBelow = undefined
+    this.#owner.metrics.incident("request_limit_lowered")
+    this.#owner.log.warn(line, "the broker closes connections on large requests; sending smaller ones")
   }
 
   /** @returns whether it was closed on this batch alone often enough */
@@ -340,8 +365,7 @@ export class Lane {
     this.#idle = setTimeout(
       () => {
         if (this.#connection === undefined) return
-        if (this.#out !== undefined || steadyMs() - this.#usedMs < this.#owner.maxIdleMs)
-          return this.#watchIdle()
+        if (this.#out.size > 0 || steadyMs() - this.#usedMs < this.#owner.maxIdleMs) return this.#watchIdle()
         this.#drop()
         this.schedule()
       },
@@ -361,6 +385,8 @@ export class Lane {
   }
 }
 
+/** As many requests may be out as Kafka's own producers allow (max.in.flight.requests.per.connection). */
+const MAX_OUT = 5
 /** Leaders answer within ACKNOWLEDGE_MS unless they or the network are gone. */
 const REQUEST_TIMEOUT_MS = 10_000
 const RECONNECT_MS = 50

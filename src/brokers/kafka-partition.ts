@@ -116,11 +116,13 @@ export class Partition {
     for (;;) {
       const items: Waiting[] = []
       const room = { records: this.#maxRecords, bytes: Math.min(batchBytes, maxBytes), untilMs: 0 }
-      if (takesKeyless) {
+      // while a record is looked for, what was put back goes first
+      if (takesKeyless && this.#maxRecords === MAX_RECORDS) {
         moveHalf(this.queue, items, room)
         keyless.moveTo(items, room)
       }
       this.queue.moveTo(items, room)
+      if (takesKeyless) keyless.moveTo(items, room)
       if (items.length === 0) return undefined
       const bytes = encodeBatch(items, this.#place(producerId), Date.now(), compression)
       if (bytes.length <= maxMessageBytes) return this.#sending(items, bytes)

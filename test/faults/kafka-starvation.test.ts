@@ -8,7 +8,7 @@ import { keysIn } from "../support/keys.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { eventsInKafka, onKafka, serving, startService } from "../support/webhook-service.ts"
 
-const DELIVERY_TIMEOUT_MS = 2000
+const DELIVERY_TIMEOUT_MS = 5000
 const LOAD_MS = isFull ? 8000 : 4000
 const PAD_BYTES = 200_000
 /** Senders of large events: more than any request takes. */

@@ -224,13 +224,16 @@ test("the WAL stays small while any amount is deleted, and its space goes back t
   expect(await recordsOf()).toBe(Math.floor(MEBIBYTE / 4000) + 10)
 }, 30_000)
 
-test("a file from before, which can't give space back, fills its free space again", async () => {
+test("a file from before fills its free space again, and gives it back once it was changed over", async () => {
+  const change = (mode: string): void => {
+    const file = new Database(join(directory, "log.sqlite"))
+    for (const sql of ["PRAGMA journal_mode = DELETE", `PRAGMA auto_vacuum = ${mode}`, "VACUUM"])
+      file.run(sql)
+    file.run("PRAGMA journal_mode = WAL")
+    file.close()
+  }
   await open().close()
-  const file = new Database(join(directory, "log.sqlite"))
-  file.run("PRAGMA journal_mode = DELETE")
-  file.run("PRAGMA auto_vacuum = NONE")
-  file.run("VACUUM")
-  file.close()
+  change("NONE")
   const broker = open({ retention_bytes: MEBIBYTE })
   const sizes: number[] = []
   for (let round = 0; round < 3; round++) {
@@ -240,6 +243,13 @@ test("a file from before, which can't give space back, fills its free space agai
   }
   expect(sizes[0]).toBeGreaterThan(16 * MEBIBYTE)
   expect(sizes[2]).toBeLessThan(sizes[0]! * 1.2)
+  await broker.close()
+  change("INCREMENTAL")
+  const changed = open()
+  await publish(changed, 5000, { bytes: 5000 })
+  await changed.close()
+  open({ retention_bytes: MEBIBYTE })
+  await until(() => sizeOf("log.sqlite") < 8 * MEBIBYTE)
 }, 30_000)
 
 test("what is deleted is logged in sums, and counted by reason", async () => {

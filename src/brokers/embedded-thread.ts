@@ -1,17 +1,16 @@
 import { unpackBatch, type PackedBatch } from "./embedded-batch.ts"
 import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
 import { TrimmingWriter, type Deletions, type Limits } from "./embedded-trimmer.ts"
+import { Upkeep } from "./embedded-upkeep.ts"
 
 /*
  * The thread that has the embedded log's file open: a Worker, which takes one demand after the other and answers each.
  * Whatever the disk does, it is this thread that waits for it.
  *
  *   open    opens the file; it must not be open
- *   append  writes a batch in one transaction; the answer follows its fsync. Before the next batch comes, a slice of upkeep is
- *           done: the WAL is carried over when it is due, else records are deleted that retention does not keep, else free
- *           space is given back to the disk
+ *   append  writes a batch in one transaction; the answer follows its fsync. Upkeep comes behind it, see embedded-upkeep.ts
  *   prepare makes topics
- *   trim    says what retention keeps from now on; a slice of upkeep is done for it where no batches come
+ *   trim    says what retention keeps from now on, and does some of it
  *   close   closes the file
  *
  * A demand that finds the file held by another process changes nothing and is answered `busy`. After any other failure the
@@ -47,20 +46,11 @@ export type Answer =
   | { readonly kind: "busy" }
   | { readonly kind: "failed"; readonly reason: string; readonly cause: unknown }
 
-/** Batches come when the last one is not longer ago; upkeep is done behind them then. */
-const QUIET_MS = 20
-/** What is deleted behind a batch: more than it brought, little enough for the next one to wait for. */
-const LEAST_RECORDS = 50
-const MOST_RECORDS = 500
-
 declare const self: Worker
 
 let place: LogPlace | undefined
 let writer: TrimmingWriter | undefined
-let limits: Limits | undefined
-let deleted = noDeletions()
-/** When the last batch was written. */
-let appendedAtMs = Number.NEGATIVE_INFINITY
+const upkeep = new Upkeep()
 
 /** Why there is no writer. */
 let broken: Answer = { kind: "failed", reason: "the file is not open", cause: undefined }
@@ -82,7 +72,7 @@ function answer(demand: Demand): Answer {
     case "append": {
       const { batch, timestampMs } = demand
       const startedAtMs = performance.now()
-      if (limits !== undefined && timestampMs < limits.nowMs) limits = setBack(limits, timestampMs)
+      upkeep.begins(timestampMs)
       const offsets = writer.append(unpackBatch(batch), timestampMs)
       return { kind: "appended", offsets, ms: performance.now() - startedAtMs, spare: batch.bytes }
     }
@@ -90,40 +80,10 @@ function answer(demand: Demand): Answer {
       writer.prepare(demand.topics)
       return { kind: "done" }
     case "trim": {
-      limits = demand.limits
-      if (writer.heldBytes > 0) writer.recover()
-      const more =
-        performance.now() - appendedAtMs < QUIET_MS ? writer.isDue(limits) : upkeep(writer, MOST_RECORDS)
-      const told = { kind: "trimmed", more, deleted, heldBytes: writer.heldBytes } as const
-      deleted = noDeletions()
-      return told
+      const more = upkeep.round(writer, demand.limits)
+      return { kind: "trimmed", more, deleted: upkeep.take(), heldBytes: writer.heldBytes }
     }
   }
-}
-
-/**
- * Does one slice of what commits leave to be done.
- *
- * @returns whether there may be more
- */
-function upkeep(writer: TrimmingWriter, records: number): boolean {
-  if (writer.checkpoint()) return true
-  const slice = limits === undefined ? undefined : writer.trim(limits, records)
-  if (slice === undefined) return writer.giveBack()
-  for (const reason of ["age", "size"] as const) {
-    deleted[reason].records += slice[reason].records
-    deleted[reason].bytes += slice[reason].bytes
-  }
-  return true
-}
-
-/** What retention keeps by a clock that was set back since it was told. */
-function setBack({ beforeMs, nowMs, maxBytes }: Limits, toMs: number): Limits {
-  return { beforeMs: beforeMs - (nowMs - toMs), nowMs: toMs, maxBytes }
-}
-
-function noDeletions(): { [reason in keyof Deletions]: { records: number; bytes: number } } {
-  return { age: { records: 0, bytes: 0 }, size: { records: 0, bytes: 0 } }
 }
 
 function failed(error: unknown): Answer {
@@ -143,6 +103,7 @@ function failed(error: unknown): Answer {
 }
 
 self.addEventListener("message", ({ data: demand }: MessageEvent<Demand>): void => {
+  const bytesBefore = writer?.bytes ?? 0
   let told: Answer
   try {
     told = answer(demand)
@@ -152,8 +113,7 @@ self.addEventListener("message", ({ data: demand }: MessageEvent<Demand>): void 
   self.postMessage(told, told.kind === "appended" ? [told.spare] : [])
   if (told.kind !== "appended") return
   try {
-    upkeep(writer!, Math.min(MOST_RECORDS, Math.max(LEAST_RECORDS, 2 * told.offsets.length)))
-    appendedAtMs = performance.now()
+    upkeep.behind(writer!, writer!.bytes - bytesBefore)
   } catch (error) {
     // the next demand is told
     failed(error)

@@ -34,7 +34,7 @@ export type Deletions = { readonly [reason in Reason]: { readonly records: numbe
 
 /** A slice of deletions takes about a millisecond. */
 const SLICE_RECORDS = 500
-const SLICE_BYTES = 512 * 1024
+export const SLICE_BYTES = 512 * 1024
 /** Free pages are given back when they are so many and a quarter of the file, until so few are left. */
 const FREE_PAGES = (16 * 1024 * 1024) / PAGE_BYTES
 const KEPT_PAGES = (4 * 1024 * 1024) / PAGE_BYTES
@@ -43,6 +43,14 @@ const MOST_PAGES = 64
 const SLICE_MS = 1
 /** The WAL is only so large when a reader holds it; without one it is some 10 MiB. */
 const HELD_BYTES = 64 * 1024 * 1024
+/**
+ * From here on the WAL is made to start over, which waits for readers: where several read without a pause, there is never a
+ * moment without one (360 MB after 8 s with four of them). A step of theirs takes milliseconds, on a busy machine some ten.
+ */
+const RESTART_BYTES = 16 * 1024 * 1024
+/** How long a try waits, and how long it is to the next one; each that a reader outlasts doubles both. */
+const RESTART_WAIT_MS = { first: 50, longest: 400 }
+const RESTART_PAUSE_MS = { first: 100, longest: 10_000 }
 /** `PRAGMA auto_vacuum` of a file that can give pages back. */
 const INCREMENTAL = 2
 
@@ -57,6 +65,9 @@ export class TrimmingWriter extends LogWriter {
   #hasDeleted = true
   #isShrinking = false
   #slicePages = MOST_PAGES
+  #restartMs = Number.NEGATIVE_INFINITY
+  /** How many tries a reader has outlasted. */
+  #outlasted = 0
 
   /** @throws HooklineError `log_io`, SQLiteError */
   constructor(place: LogPlace) {
@@ -89,6 +100,16 @@ export class TrimmingWriter extends LogWriter {
     this.#checkRoom()
   }
 
+  /** Bytes of keys, values and headers, over all topics. */
+  get bytes(): number {
+    return this.bytesKept
+  }
+
+  /** How many bytes there are more than the log's size may be; not above 0: none. */
+  excess({ maxBytes }: Limits): number {
+    return this.bytesKept - maxBytes
+  }
+
   /** Whether there is anything to delete; costs nothing where there is not. */
   isDue({ beforeMs, nowMs, maxBytes }: Limits): boolean {
     for (const topic of this.#unseen.splice(0)) this.#lookBehind(topic, nowMs)
@@ -96,7 +117,7 @@ export class TrimmingWriter extends LogWriter {
   }
 
   /** Deletes a slice of what is due; undefined: nothing is. */
-  trim(limits: Limits, records = SLICE_RECORDS): Deletions | undefined {
+  trim(limits: Limits): Deletions | undefined {
     if (this.heldBytes > 0 || !this.isDue(limits)) return undefined
     const topic = this.#ages.oldest()
     if (topic === undefined) return undefined
@@ -105,7 +126,7 @@ export class TrimmingWriter extends LogWriter {
     const deleted = { age: { records: 0, bytes: 0 }, size: { records: 0, bytes: 0 } }
     let last: Mark | undefined
     let bytes = 0
-    for (const mark of this.oldest(topic, records)) {
+    for (const mark of this.oldest(topic, SLICE_RECORDS)) {
       const isOld = mark.timestamp < limits.beforeMs || mark.offset < floor
       if ((!isOld && bytes >= excess) || bytes >= SLICE_BYTES) break
       const kind = deleted[isOld ? "age" : "size"]
@@ -137,6 +158,19 @@ export class TrimmingWriter extends LogWriter {
     else if (ms < SLICE_MS / 2) this.#slicePages = Math.min(MOST_PAGES, this.#slicePages * 2)
     this.#isShrinking = this.#pragma("freelist_count") > KEPT_PAGES
     return this.#isShrinking
+  }
+
+  protected override carryOver(): number {
+    const bytes = super.carryOver()
+    const pauseMs = doubled(RESTART_PAUSE_MS, this.#outlasted)
+    if (bytes < RESTART_BYTES || performance.now() - this.#restartMs < pauseMs) return bytes
+    this.db.run(`PRAGMA busy_timeout = ${doubled(RESTART_WAIT_MS, this.#outlasted)}`)
+    const { busy } = this.db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(RESTART)").get()!
+    this.db.run("PRAGMA busy_timeout = 0")
+    this.#restartMs = performance.now()
+    if (busy === 0) this.walHeldBytes = 0
+    this.#outlasted = busy === 0 ? 0 : this.#outlasted + 1
+    return bytes
   }
 
   protected override add(record: Record, timestampMs: number): number {
@@ -207,3 +241,6 @@ export class TrimmingWriter extends LogWriter {
     return this.db.query<{ [name: string]: number }, []>(`PRAGMA ${name}`).get()![name]!
   }
 }
+
+const doubled = ({ first, longest }: { first: number; longest: number }, times: number): number =>
+  Math.min(longest, first * 2 ** times)

@@ -142,12 +142,17 @@ export class LogWriter {
     this.#uncheckpointed += bytes
   }
 
-  /** Carries over what no reader prevents. */
-  protected carryOver(): void {
+  /**
+   * Carries over what no reader prevents.
+   *
+   * @returns how many bytes the WAL has
+   */
+  protected carryOver(): number {
     const { log, checkpointed } = this.db
       .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
       .get()!
     this.walHeldBytes = checkpointed < log ? log * FRAME_BYTES : 0
+    return log * FRAME_BYTES
   }
 
   /** Makes changes durable as one. */

@@ -1,4 +1,4 @@
-import { statfsSync } from "node:fs"
+import { statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { HooklineError } from "../errors.ts"
 import type { Record } from "../record.ts"
@@ -13,6 +13,9 @@ import { LogWriter, type Mark, type Topic } from "./embedded-writer.ts"
  *   giveBack  hands free pages back to the disk: used pages at the end of the file move forward, and the next checkpoint cuts
  *             the file. Some are kept: what is deleted makes room for what comes. A file that was made without pointer maps
  *             (`PRAGMA auto_vacuum`) keeps its size, and fills its free pages again
+ *
+ * Both need room in the WAL for the pages that they change. Where the disk has little, slices become smaller, and each is
+ * carried over at once, so that the next one has the same room: a full disk is what retention has to free.
  *
  * Neither runs while a reader keeps the WAL from starting over: it would only grow, and the disk would get nothing.
  */
@@ -35,6 +38,10 @@ export type Deletions = { readonly [reason in Reason]: { readonly records: numbe
 /** A slice of deletions takes about a millisecond. */
 const SLICE_RECORDS = 500
 export const SLICE_BYTES = 512 * 1024
+/** With less room for the WAL, slices are made to fit. */
+const LITTLE_ROOM_BYTES = 4 * 1024 * 1024
+/** What a slice changes besides the pages that it frees or moves. */
+const SLICE_OVERHEAD_BYTES = 8 * PAGE_BYTES
 /** Free pages are given back when they are so many and a quarter of the file, until so few are left. */
 const FREE_PAGES = (16 * 1024 * 1024) / PAGE_BYTES
 const KEPT_PAGES = (4 * 1024 * 1024) / PAGE_BYTES
@@ -121,6 +128,8 @@ export class TrimmingWriter extends LogWriter {
     if (this.heldBytes > 0 || !this.isDue(limits)) return undefined
     const topic = this.#ages.oldest()
     if (topic === undefined) return undefined
+    const room = this.#room()
+    const sliceBytes = Math.min(SLICE_BYTES, room / 2)
     const excess = this.bytesKept - limits.maxBytes
     const floor = this.#ages.floor(topic, limits.beforeMs)
     const deleted = { age: { records: 0, bytes: 0 }, size: { records: 0, bytes: 0 } }
@@ -128,7 +137,8 @@ export class TrimmingWriter extends LogWriter {
     let bytes = 0
     for (const mark of this.oldest(topic, SLICE_RECORDS)) {
       const isOld = mark.timestamp < limits.beforeMs || mark.offset < floor
-      if ((!isOld && bytes >= excess) || bytes >= SLICE_BYTES) break
+      if (!isOld && bytes >= excess) break
+      if (last !== undefined && bytes >= sliceBytes) break
       const kind = deleted[isOld ? "age" : "size"]
       kind.records++
       kind.bytes += mark.end_position - topic.firstPosition - bytes
@@ -140,6 +150,7 @@ export class TrimmingWriter extends LogWriter {
     this.#hasDeleted = true
     this.#begins(topic)
     this.#lookBehind(topic, limits.nowMs)
+    if (room < LITTLE_ROOM_BYTES) this.recover()
     return deleted
   }
 
@@ -150,10 +161,13 @@ export class TrimmingWriter extends LogWriter {
    */
   giveBack(): boolean {
     if (this.heldBytes > 0 || !(this.#isShrinking || this.#shouldShrink())) return false
+    const room = this.#room()
+    const pages = Math.max(1, Math.min(this.#slicePages, Math.floor(room / 2 / PAGE_BYTES)))
     const startedMs = performance.now()
-    this.db.run(`PRAGMA incremental_vacuum(${this.#slicePages})`)
+    this.db.run(`PRAGMA incremental_vacuum(${pages})`)
     const ms = performance.now() - startedMs
-    this.gathered(this.#slicePages * PAGE_BYTES)
+    if (room < LITTLE_ROOM_BYTES) this.recover()
+    this.gathered(pages * PAGE_BYTES)
     if (ms > SLICE_MS) this.#slicePages = Math.max(1, this.#slicePages >> 1)
     else if (ms < SLICE_MS / 2) this.#slicePages = Math.min(MOST_PAGES, this.#slicePages * 2)
     this.#isShrinking = this.#pragma("freelist_count") > KEPT_PAGES
@@ -186,6 +200,14 @@ export class TrimmingWriter extends LogWriter {
     this.#hasDeleted = false
     const free = this.#pragma("freelist_count")
     return free >= FREE_PAGES && free * 4 >= this.#pragma("page_count")
+  }
+
+  /** How many bytes of pages a slice may write: the disk's free space, and the WAL, which is written from its front again. */
+  #room(): number {
+    const { file } = this.#place
+    const { bavail, bsize } = statfsSync(dirname(file))
+    const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    return Math.max(0, bavail * bsize + wal - SLICE_OVERHEAD_BYTES)
   }
 
   #begins(topic: Topic): void {

@@ -169,7 +169,8 @@ export class LogWriter {
     this.db
       .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
       .run(offset + 1, endPosition, topic.id)
-    this.gathered(endPosition - topic.firstPosition)
+    // freed pages are written to the WAL once, and many are filled again before they are carried over
+    this.gathered((endPosition - topic.firstPosition) / 2)
     this.bytesKept -= endPosition - topic.firstPosition
     topic.firstOffset = offset + 1
     topic.firstPosition = endPosition

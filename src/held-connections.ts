@@ -39,6 +39,7 @@ export function holdConnections(
       log: log.child({ connection: id }),
       metrics: metrics.connection(id),
       spoolMetrics: () => metrics.spool(id),
+      logMetrics: () => metrics.embeddedLog(id),
     }
     return [id, holdConnection(id, connection, changeover, deps)] as const
   })

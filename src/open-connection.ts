@@ -10,7 +10,7 @@ import type { Values } from "./config/options.ts"
 import { inputsOf } from "./config/resolve.ts"
 import type { Changeover, Wanted } from "./holdings.ts"
 import type { Logger } from "./telemetry/log.ts"
-import type { ConnectionMetrics, SpoolMetrics } from "./telemetry/metrics.ts"
+import type { ConnectionMetrics, LogMetrics, SpoolMetrics } from "./telemetry/metrics.ts"
 
 /** A connection that is open, to publish to. */
 export interface OpenConnection {
@@ -28,6 +28,8 @@ export interface BrokerDependencies {
   readonly metrics: ConnectionMetrics
   /** Makes what a spool counts with, where there is one. */
   readonly spoolMetrics: () => SpoolMetrics
+  /** Makes what an embedded log counts with. */
+  readonly logMetrics: () => LogMetrics
 }
 
 type KafkaValues = Values<(typeof KAFKA)["options"]>
@@ -60,7 +62,7 @@ function holdEmbedded(
   const broker = changeover.hold({
     name: `embedded log ${values.directory}`,
     wants: undefined,
-    open: () => openEmbedded(values, deps),
+    open: () => openEmbedded(values, { ...deps, logMetrics: deps.logMetrics() }),
     close: (it) => it.close(),
   })
   return { broker, instance: broker, take: () => broker.retain(values) }

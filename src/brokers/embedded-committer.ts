@@ -10,6 +10,7 @@ import { describeFailure, makeFolderOf, type LogPlace } from "./embedded-file.ts
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
 import { PublishQueue, tooLargeFor, type Waiting } from "./embedded-queue.ts"
 import type { Answer, Demand } from "./embedded-thread.ts"
+import type { Limits } from "./embedded-trimmer.ts"
 import { LogWriter } from "./embedded-writer.ts"
 import { ASK_MS, LockWatch } from "./lock-watch.ts"
 
@@ -45,6 +46,9 @@ export interface CommitterDependencies {
   readonly now: () => number
 }
 
+/** What a slice of retention did. */
+export type Trimmed = Extract<Answer, { kind: "trimmed" }>
+
 /** For how many turns of the event loop a batch waits to have so many records; idle turns take microseconds. */
 const TURNS = 3
 const ENOUGH = 64
@@ -68,6 +72,8 @@ export class Committer {
   readonly #lockWatch: LockWatch
   #committedMs = 0
   #asking: Timer | undefined
+  /** Time of the newest record that was there when the log was opened, in milliseconds since 1970; undefined: none was. */
+  readonly newestMs: number | undefined
   #thread: Worker
   /** What is to be done with the thread's next answers, in their order. */
   #asked: ((answer: Answer) => void)[] = []
@@ -102,7 +108,9 @@ export class Committer {
     this.#lock = lockForWriting(place)
     try {
       // what is wrong with the file is known before the thread has started
-      new LogWriter(place).close()
+      const writer = new LogWriter(place)
+      this.newestMs = writer.newestMs
+      writer.close()
     } catch (error) {
       this.#lock.release()
       if (error instanceof HooklineError) throw error
@@ -139,14 +147,14 @@ export class Committer {
   }
 
   /**
-   * Deletes a slice of the oldest records, as `LogWriter.trim`.
+   * Says what retention keeps from now on, and deletes a slice of what it does not keep.
    *
-   * @param done told whether there may be more to delete
+   * @param done told what was deleted; undefined: the file can't be written now
    */
-  trim(beforeMs: number, maxBytes: number, done: (more: boolean) => void): void {
-    this.#ask({ kind: "trim", beforeMs, maxBytes }, (answer) => {
+  trim(limits: Limits, done: (trimmed: Trimmed | undefined) => void): void {
+    this.#ask({ kind: "trim", limits }, (answer) => {
       this.#note(answer)
-      done(answer.kind === "trimmed" && answer.more)
+      done(answer.kind === "trimmed" ? answer : undefined)
     })
   }
 

@@ -1,15 +1,16 @@
 import { unpackBatch, type PackedBatch } from "./embedded-batch.ts"
 import { describeFailure, isBusy, type LogPlace } from "./embedded-file.ts"
-import { LogWriter } from "./embedded-writer.ts"
+import { TrimmingWriter, type Deletions, type Limits } from "./embedded-trimmer.ts"
+import { Upkeep } from "./embedded-upkeep.ts"
 
 /*
  * The thread that has the embedded log's file open: a Worker, which takes one demand after the other and answers each.
  * Whatever the disk does, it is this thread that waits for it.
  *
  *   open    opens the file; it must not be open
- *   append  writes a batch in one transaction; the answer follows its fsync. Then the WAL is carried over when it is due.
+ *   append  writes a batch in one transaction; the answer follows its fsync. Upkeep comes behind it, see embedded-upkeep.ts
  *   prepare makes topics
- *   trim    deletes a slice of the oldest records
+ *   trim    says what retention keeps from now on, and does some of it
  *   ask     asks for the write lock and gives it back
  *   close   closes the file
  *
@@ -20,7 +21,7 @@ export type Demand =
   | { readonly kind: "open"; readonly place: LogPlace }
   | { readonly kind: "append"; readonly batch: PackedBatch; readonly timestampMs: number }
   | { readonly kind: "prepare"; readonly topics: readonly string[] }
-  | { readonly kind: "trim"; readonly beforeMs: number; readonly maxBytes: number }
+  | { readonly kind: "trim"; readonly limits: Limits }
   | { readonly kind: "ask" }
   | { readonly kind: "close" }
 
@@ -37,8 +38,12 @@ export type Answer =
     }
   | {
       readonly kind: "trimmed"
-      /** Whether there may be more to delete. */
+      /** Whether there may be more to delete, or to give back. */
       readonly more: boolean
+      /** Since the last such answer. */
+      readonly deleted: Deletions
+      /** As `TrimmingWriter.heldBytes`. */
+      readonly heldBytes: number
     }
   | { readonly kind: "busy" }
   | { readonly kind: "failed"; readonly reason: string; readonly cause: unknown }
@@ -46,7 +51,8 @@ export type Answer =
 declare const self: Worker
 
 let place: LogPlace | undefined
-let writer: LogWriter | undefined
+let writer: TrimmingWriter | undefined
+const upkeep = new Upkeep()
 
 /** Why there is no writer. */
 let broken: Answer = { kind: "failed", reason: "the file is not open", cause: undefined }
@@ -54,7 +60,8 @@ let broken: Answer = { kind: "failed", reason: "the file is not open", cause: un
 function answer(demand: Demand): Answer {
   if (demand.kind === "open") {
     place = demand.place
-    writer = new LogWriter(place)
+    writer = new TrimmingWriter(place)
+    writer.recover()
     return { kind: "done" }
   }
   if (demand.kind === "close") {
@@ -67,6 +74,7 @@ function answer(demand: Demand): Answer {
     case "append": {
       const { batch, timestampMs } = demand
       const startedAtMs = performance.now()
+      upkeep.begins(timestampMs)
       const offsets = writer.append(unpackBatch(batch), timestampMs)
       return { kind: "appended", offsets, ms: performance.now() - startedAtMs, spare: batch.bytes }
     }
@@ -76,8 +84,10 @@ function answer(demand: Demand): Answer {
     case "ask":
       writer.askForLock()
       return { kind: "done" }
-    case "trim":
-      return { kind: "trimmed", more: writer.trim(demand.beforeMs, demand.maxBytes) }
+    case "trim": {
+      const more = upkeep.round(writer, demand.limits)
+      return { kind: "trimmed", more, deleted: upkeep.take(), heldBytes: writer.heldBytes }
+    }
   }
 }
 
@@ -98,6 +108,7 @@ function failed(error: unknown): Answer {
 }
 
 self.addEventListener("message", ({ data: demand }: MessageEvent<Demand>): void => {
+  const bytesBefore = writer?.bytes ?? 0
   let told: Answer
   try {
     told = answer(demand)
@@ -107,7 +118,7 @@ self.addEventListener("message", ({ data: demand }: MessageEvent<Demand>): void 
   self.postMessage(told, told.kind === "appended" ? [told.spare] : [])
   if (told.kind !== "appended") return
   try {
-    writer!.checkpoint()
+    upkeep.behind(writer!, writer!.bytes - bytesBefore)
   } catch (error) {
     // the next demand is told
     failed(error)

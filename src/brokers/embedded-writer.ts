@@ -4,6 +4,7 @@ import type { Record } from "../record.ts"
 import {
   createRecordsTable,
   openLogFile,
+  PAGE_BYTES,
   recordsTable,
   type LogPlace,
   type TopicRow,
@@ -42,8 +43,8 @@ export interface Extent {
 const CHECKPOINT_BYTES = 1024 * 1024
 /** The same by commits, each of which writes whole pages however small its records: this many are some 10 MiB. */
 const CHECKPOINT_COMMITS = 256
-/** Records that one slice of retention deletes at most: a commit that waits for it waits for about a millisecond. */
-const SLICE_RECORDS = 500
+/** A page in the WAL: https://sqlite.org/fileformat2.html#walformat */
+const FRAME_BYTES = PAGE_BYTES + 24
 
 /** The writing side of the log's file. Once one of its calls failed with something else than busy, it must be closed. */
 export class LogWriter {
@@ -51,6 +52,12 @@ export class LogWriter {
   readonly #begin: Statement
   readonly #commit: Statement
   protected readonly topics = new Map<string, Topic>()
+  /** Time of the newest record when the file was opened, in milliseconds since 1970; undefined: there was none. */
+  newestMs: number | undefined
+  /** Bytes of keys, values and headers, over all topics. */
+  protected bytesKept = 0
+  /** Bytes that the last checkpoint had to leave in the WAL, since a reader needs what was there before; 0: none. */
+  protected walHeldBytes = 0
   #uncheckpointed = 0
   #uncheckpointedCommits = 0
 
@@ -92,42 +99,17 @@ export class LogWriter {
     this.#commit.run()
   }
 
-  /** Carries the WAL over into the database when much has gathered. Waits for no reader. */
-  checkpoint(): void {
-    if (this.#uncheckpointed < CHECKPOINT_BYTES && this.#uncheckpointedCommits < CHECKPOINT_COMMITS) return
+  /**
+   * Carries the WAL over into the database when much has gathered. Waits for no reader.
+   *
+   * @returns whether it did
+   */
+  checkpoint(): boolean {
+    if (this.#uncheckpointed < CHECKPOINT_BYTES && this.#uncheckpointedCommits < CHECKPOINT_COMMITS)
+      return false
     this.#uncheckpointed = 0
     this.#uncheckpointedCommits = 0
-    this.db.run("PRAGMA wal_checkpoint(PASSIVE)")
-  }
-
-  /**
-   * Deletes a slice of the oldest records: those from before a time (milliseconds since 1970), and as many as make the
-   * keys, values and headers of all topics fit into `maxBytes`. Which topic's records go first is exact to a slice.
-   *
-   * @returns whether there may be more to delete
-   */
-  trim(beforeMs: number, maxBytes: number): boolean {
-    let excess = -maxBytes
-    let oldest: { topic: Topic; marks: Mark[] } | undefined
-    for (const topic of this.topics.values()) {
-      excess += topic.endPosition - topic.firstPosition
-      const marks = this.oldest(topic, 1)
-      if (marks.length === 0) continue
-      if (oldest === undefined || marks[0]!.timestamp < oldest.marks[0]!.timestamp) oldest = { topic, marks }
-    }
-    if (oldest === undefined || (excess <= 0 && oldest.marks[0]!.timestamp >= beforeMs)) return false
-    const { topic } = oldest
-    let last: Mark | undefined
-    for (const mark of this.oldest(topic, SLICE_RECORDS)) {
-      if (
-        mark.timestamp >= beforeMs &&
-        (last?.end_position ?? topic.firstPosition) - topic.firstPosition >= excess
-      )
-        break
-      last = mark
-    }
-    if (last === undefined) return false
-    this.transact(() => this.dropThrough(topic, last.offset, last.end_position))
+    this.carryOver()
     return true
   }
 
@@ -154,6 +136,7 @@ export class LogWriter {
     const packed = headers === undefined || headers.length === 0 ? null : packHeaders(headers)
     const bytes = sizeOf(record) + (packed === null ? 0 : packed.length)
     topic.endPosition += bytes
+    this.bytesKept += bytes
     this.gathered(bytes)
     const ms = record.timestampMs ?? timestampMs
     topic.insert.run(topic.nextOffset, topic.endPosition, ms, key ?? null, packed, value)
@@ -163,6 +146,19 @@ export class LogWriter {
   /** Counts what goes to the WAL, towards the next checkpoint. */
   protected gathered(bytes: number): void {
     this.#uncheckpointed += bytes
+  }
+
+  /**
+   * Carries over what no reader prevents.
+   *
+   * @returns how many bytes the WAL has
+   */
+  protected carryOver(): number {
+    const { log, checkpointed } = this.db
+      .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
+      .get()!
+    this.walHeldBytes = checkpointed < log ? log * FRAME_BYTES : 0
+    return log * FRAME_BYTES
   }
 
   /** Makes changes durable as one. */
@@ -179,6 +175,9 @@ export class LogWriter {
     this.db
       .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
       .run(offset + 1, endPosition, topic.id)
+    // freed pages are written to the WAL once, and many are filled again before they are carried over
+    this.gathered((endPosition - topic.firstPosition) / 2)
+    this.bytesKept -= endPosition - topic.firstPosition
     topic.firstOffset = offset + 1
     topic.firstPosition = endPosition
   }
@@ -209,6 +208,7 @@ export class LogWriter {
     const last = this.db
       .query<Mark, []>(`SELECT offset, end_position, timestamp FROM ${table} ORDER BY offset DESC LIMIT 1`)
       .get()
+    if (last !== null) this.newestMs = Math.max(last.timestamp, this.newestMs ?? last.timestamp)
     const topic = {
       id: row.id,
       name: row.name,
@@ -218,6 +218,7 @@ export class LogWriter {
       nextOffset: last === null ? row.first_offset : last.offset + 1,
       endPosition: last === null ? row.first_position : last.end_position,
     }
+    this.bytesKept += topic.endPosition - topic.firstPosition
     this.topics.set(row.name, topic)
     return topic
   }

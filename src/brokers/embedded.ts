@@ -1,9 +1,11 @@
 import type { Receipt, Record } from "../record.ts"
 import type { Logger } from "../telemetry/log.ts"
-import type { ConnectionMetrics } from "../telemetry/metrics.ts"
+import type { ConnectionMetrics, LogMetrics } from "../telemetry/metrics.ts"
 import type { Broker } from "./broker.ts"
 import { Committer } from "./embedded-committer.ts"
 import { logIn } from "./embedded-file.ts"
+import { Retention } from "./embedded-retention.ts"
+import { RetentionClock } from "./retention-clock.ts"
 
 export interface EmbeddedOptions {
   /** Folder of the log; made when it is not there. */
@@ -17,15 +19,15 @@ export interface EmbeddedOptions {
 export interface EmbeddedDeps {
   readonly log: Logger
   readonly metrics: Pick<ConnectionMetrics, "batch">
+  /** What retention counts with; nothing is counted without it. */
+  readonly logMetrics?: LogMetrics
   /** Milliseconds since 1970, for timestamps and retention. */
   readonly now?: () => number
+  /** As steadyMs, for retention. */
+  readonly steady?: () => number
 }
 
 const BATCH_BYTES = 8 * 1024 * 1024
-/** How far beyond its limits the log may grow: what arrives in this time. */
-const RETENTION_MS = 200
-/** Between two slices of retention, commits have their turn. */
-const RETENTION_SLICE_MS = 5
 
 /**
  * Opens the log in a directory for publishing. One process at a time can. Its states are those of its file, see
@@ -37,38 +39,40 @@ export function openEmbedded(options: EmbeddedOptions, deps: EmbeddedDeps): Embe
   return new EmbeddedBroker(options, deps)
 }
 
-export type Retention = Pick<EmbeddedOptions, "retention" | "retention_bytes">
-
 export class EmbeddedBroker implements Broker {
-  #retentionMs = Number.POSITIVE_INFINITY
-  #retentionBytes = Number.POSITIVE_INFINITY
-  readonly #now: () => number
   readonly #committer: Committer
+  readonly #retention: Retention
   #topics: readonly string[] = []
   #closing = false
-  #retaining: Timer | undefined
-  /** Counts the changes of retention: each has a round of its own. */
-  #round = 0
 
   /** For openEmbedded. */
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
-    this.#now = deps.now ?? Date.now
-    this.#committer = new Committer(logIn(options.directory), {
-      log: deps.log,
+    const { log, metrics, logMetrics = { deleted() {}, walHeld() {} }, now = Date.now, steady } = deps
+    const place = logIn(options.directory)
+    this.#committer = new Committer(place, {
+      log,
       batchBytes: BATCH_BYTES,
-      committed: (records, ms) => deps.metrics.batch(records, ms),
+      committed: (records, ms) => metrics.batch(records, ms),
       recovered: () => this.prepare(this.#topics),
-      now: this.#now,
+      now: () => clock.stamp(),
+    })
+    const clock = new RetentionClock(now, this.#committer.newestMs, steady)
+    this.#retention = new Retention({
+      log,
+      metrics: logMetrics,
+      file: place.file,
+      clock,
+      trim: (limits, done) => this.#committer.trim(limits, done),
     })
     this.retain(options)
   }
 
   /** Keeps records for other times, or other sizes, from now on. */
-  retain({ retention, retention_bytes }: Retention): void {
-    this.#retentionMs = retention ?? Number.POSITIVE_INFINITY
-    this.#retentionBytes = retention_bytes ?? Number.POSITIVE_INFINITY
-    clearTimeout(this.#retaining)
-    this.#retainIn(0, ++this.#round)
+  retain({ retention, retention_bytes }: Pick<EmbeddedOptions, "retention" | "retention_bytes">): void {
+    this.#retention.keep({
+      ms: retention ?? Number.POSITIVE_INFINITY,
+      bytes: retention_bytes ?? Number.POSITIVE_INFINITY,
+    })
   }
 
   publish(record: Record, deadlineMs: number): Promise<Receipt> {
@@ -86,19 +90,7 @@ export class EmbeddedBroker implements Broker {
 
   close(): Promise<void> {
     this.#closing = true
-    clearTimeout(this.#retaining)
-    this.#round++
+    this.#retention.end()
     return this.#committer.close()
-  }
-
-  #retainIn(ms: number, round: number): void {
-    if (this.#retentionMs === Number.POSITIVE_INFINITY && this.#retentionBytes === Number.POSITIVE_INFINITY)
-      return
-    this.#retaining = setTimeout(() => {
-      const beforeMs = this.#now() - this.#retentionMs
-      this.#committer.trim(beforeMs, this.#retentionBytes, (more) => {
-        if (round === this.#round) this.#retainIn(more ? RETENTION_SLICE_MS : RETENTION_MS, round)
-      })
-    }, ms)
   }
 }

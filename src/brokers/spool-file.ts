@@ -117,7 +117,6 @@ export class SpoolWriter extends LogWriter {
           )
           .run(name, reason, offset)
       }
-      this.gathered(mark.end_position - topic.firstPosition)
       this.dropThrough(topic, last.offset, mark.end_position)
     })
     if (refused.size > 0) this.#countSetAside()

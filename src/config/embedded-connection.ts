@@ -12,10 +12,13 @@ export const EMBEDDED = defineSection({
     directory: path({
       doc: "The log's folder; it is made when it is not there. One process writes to it at a time.",
     }),
-    retention: lasting(duration({ minMs: 1000, doc: "" }), "How long events are kept."),
+    retention: lasting(
+      duration({ minMs: 1000, doc: "" }),
+      "How long events are kept, by a clock that a change of the machine's does not make run ahead: docs/retention.md.",
+    ),
     retention_bytes: lasting(
       size({ min: 1, doc: "" }),
-      "How many bytes of events are kept; the oldest go first.",
+      "How many bytes of events are kept, over all topics; the oldest go first.",
     ),
     delivery_timeout: deliveryTimeout,
   },

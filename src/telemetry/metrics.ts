@@ -58,6 +58,14 @@ export interface SpoolMetrics {
   setAside(records: number): void
 }
 
+/** What the retention of an embedded log counts. */
+export interface LogMetrics {
+  /** Records went, with so many bytes of keys, values and headers, since they were too old or the log too large. */
+  deleted(reason: "age" | "size", records: number, bytes: number): void
+  /** So many bytes are kept in the WAL by a reader; 0: none. */
+  walHeld(bytes: number): void
+}
+
 /** What is only known when someone asks. */
 export interface Observed {
   /** Requests whose answer is outstanding, and the bytes of the in-flight budget that they hold. */
@@ -106,6 +114,7 @@ export class Metrics {
   #workers: WorkerMetrics | undefined
   readonly #pipelines = new Map<string, PipelineMetrics>()
   readonly #connections = new Map<string, ConnectionMetrics>()
+  readonly #logs = new Map<string, LogMetrics>()
   readonly #requests = new Tallies(this.#registry, {
     name: "hookline_http_requests_total",
     help: "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -140,6 +149,23 @@ export class Metrics {
     name: "hookline_broker_incidents_total",
     help: "Incidents between Hookline and a broker by kind; the log has a line for each.",
     labelNames: ["connection", "kind"],
+  })
+  readonly #deletedRecords = new Tallies(this.#registry, {
+    name: "hookline_retention_deleted_records_total",
+    help: "Records that the retention of an embedded log deleted, by reason: age, size.",
+    labelNames: ["connection", "reason"],
+  })
+  readonly #deletedBytes = new Tallies(this.#registry, {
+    name: "hookline_retention_deleted_bytes_total",
+    help: "Bytes of keys, values and headers that the retention of an embedded log deleted, by reason: age, size.",
+    labelNames: ["connection", "reason"],
+  })
+  readonly #walHeld = new Gauge({
+    name: "hookline_log_wal_held_bytes",
+    help: "Bytes that a reader's open transaction keeps in the WAL of an embedded log, where it is over 64 MiB; else 0.",
+    labelNames: ["connection"],
+    aggregator: "max",
+    registers: [this.#registry],
   })
   readonly #acknowledgement = new Distribution(this.#registry, {
     name: "hookline_acknowledgement_seconds",
@@ -215,6 +241,28 @@ export class Metrics {
       forwarded: this.#spooled.bind({ connection: id, outcome: "forwarded" }),
       setAside: this.#spooled.bind({ connection: id, outcome: "set_aside" }),
     }
+  }
+
+  /** The handles of an embedded log, the same for every call with its connection's id. */
+  embeddedLog(id: string): LogMetrics {
+    const known = this.#logs.get(id)
+    if (known !== undefined) return known
+    const of = (tallies: Tallies<"connection" | "reason">) => ({
+      age: tallies.bind({ connection: id, reason: "age" }),
+      size: tallies.bind({ connection: id, reason: "size" }),
+    })
+    const [deletedRecords, deletedBytes] = [of(this.#deletedRecords), of(this.#deletedBytes)]
+    const walHeld = this.#walHeld.labels(id)
+    walHeld.set(0)
+    const made: LogMetrics = {
+      deleted(reason, records, bytes) {
+        deletedRecords[reason](records)
+        deletedBytes[reason](bytes)
+      },
+      walHeld: (bytes) => walHeld.set(bytes),
+    }
+    this.#logs.set(id, made)
+    return made
   }
 
   /** Adds the gauges whose values are read from the running application at each scrape. */

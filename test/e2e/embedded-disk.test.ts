@@ -1,13 +1,17 @@
 import { afterAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { pino } from "pino"
+import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 
 const folder = temporaryFolder()
 const disk = mountSmallDisk(join(folder.path, "disk"))
+const full = disk && mountSmallDisk(join(folder.path, "full"), 32)
 afterAll(() => {
+  full?.[Symbol.dispose]()
   disk?.[Symbol.dispose]()
   folder[Symbol.dispose]()
 })
@@ -24,3 +28,29 @@ test.skipIf(disk === undefined)("a disk that is read-only is said to be at the s
     expect.objectContaining({ code: "log_io", message: expect.stringContaining("read-only") }),
   )
 })
+
+test.skipIf(full === undefined)(
+  "a disk with room for a few pages is freed by retention, and nothing fails",
+  async () => {
+    const directory = join(full!.path, "log")
+    const lines: string[] = []
+    const open = (retention_bytes: number) =>
+      openEmbedded(
+        { directory, retention_bytes },
+        { log: pino({ level: "warn" }, { write: (line) => void lines.push(line) }), metrics: { batch() {} } },
+      )
+    const before = open(Number.POSITIVE_INFINITY)
+    const record = { topic: "t", value: Buffer.alloc(4096, "x") }
+    await Promise.all(Array.from({ length: 4000 }, () => before.publish(record, steadyMs() + 30_000)))
+    await before.close()
+    full!.fill(300 * 1024)
+    const limit = 14 * 1024 * 1024
+    const after = open(limit)
+    const reader = openEmbeddedReader(directory)
+    while ((await reader.topics())[0]!.bytes! > limit) await Bun.sleep(5)
+    await reader.close()
+    expect(await after.publish(record, steadyMs() + 5000)).toEqual({ partition: 0, offset: 4000 })
+    await after.close()
+    expect(lines).toEqual([])
+  },
+)

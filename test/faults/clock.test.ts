@@ -97,4 +97,33 @@ describe.skipIf(clock === undefined)("the clock set back an hour, then ahead", (
     expectKept(findings, DELIVERY_TIMEOUT_MS)
     expect(findings.acknowledged).toBe(findings.sent)
   }, 60_000)
+
+  test("two hours ahead for a moment, over an embedded log that keeps events for one: none is lost, and it is logged", async () => {
+    const directory = join(folder.path, "ahead")
+    clock!.set(0)
+    const running = await startService({
+      folder: folder.path,
+      connection: `directory = ${directory}\nretention = ${HOUR_S}s`,
+      topic: "webhooks",
+      deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
+      env: clock!.env,
+    })
+    const senders = new NumberedSenders(serving(running))
+    await senders.many(300)
+    clock!.set(2 * HOUR_S)
+    const aheadMs = steadyMs()
+    await senders.first((it) => isAcknowledged(it) && it.answeredMs > aheadMs + 1500)
+    clock!.set(0)
+    await senders.many(300)
+    await senders.stop()
+    await running.stop()
+
+    const findings = compare(senders.posted, await eventsInLog(directory, "webhooks"))
+    report("clock two hours ahead for 1.5 s, retention of one", findings)
+    expectKept(findings, DELIVERY_TIMEOUT_MS)
+    expect(findings.acknowledged).toBe(findings.sent)
+    expect(running.log).toContainEqual(
+      expect.objectContaining({ level: "warn", msg: expect.stringContaining("clock jumped ahead") }),
+    )
+  }, 60_000)
 })

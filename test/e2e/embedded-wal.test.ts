@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test"
+import { statSync } from "node:fs"
+import { join } from "node:path"
+import { pino } from "pino"
+import { openEmbedded } from "../../src/brokers/embedded.ts"
+import { steadyMs } from "../../src/steady-clock.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+
+const MEBIBYTE = 1024 * 1024
+const READER = join(import.meta.dir, "../../src/brokers/embedded-reader.ts")
+const READING = `
+  import { openEmbeddedReader } from ${JSON.stringify(READER)}
+  const { signal } = new AbortController()
+  const reader = openEmbeddedReader(process.argv.at(-1))
+  for (let round = 0; ; round++) {
+    for await (const record of reader.read("t", { from: "beginning", follow: false, signal })) void record
+    if (round === 0) process.stdout.write("reading")
+  }
+`
+
+test("the WAL stays small while several processes read the log without a pause", async () => {
+  using folder = temporaryFolder()
+  const broker = openEmbedded(
+    { directory: folder.path, retention_bytes: 32 * MEBIBYTE },
+    { log: pino({ level: "silent" }), metrics: { batch() {} } },
+  )
+  const value = Buffer.alloc(4096, "x")
+  const publish = (): Promise<unknown> => broker.publish({ topic: "t", value }, steadyMs() + 60_000)
+  await publish()
+  const readers = Array.from({ length: 4 }, () =>
+    Bun.spawn([process.execPath, "-e", READING, "--", folder.path], { stdout: "pipe", stderr: "inherit" }),
+  )
+  let largest = 0
+  try {
+    await Promise.all(readers.map(({ stdout }) => stdout.getReader().read()))
+    await Promise.all(
+      Array.from({ length: 64 }, async () => {
+        for (let n = 0; n < 500; n++) {
+          await publish()
+          if (n % 10 === 0) largest = Math.max(largest, statSync(join(folder.path, "log.sqlite-wal")).size)
+        }
+      }),
+    )
+  } finally {
+    for (const reader of readers) {
+      reader.kill("SIGKILL")
+      await reader.exited
+    }
+    await broker.close()
+  }
+  expect(largest).toBeLessThan(128 * MEBIBYTE)
+}, 60_000)

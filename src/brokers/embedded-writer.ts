@@ -9,6 +9,7 @@ import {
   type TopicRow,
 } from "./embedded-file.ts"
 import { packHeaders } from "./embedded-headers.ts"
+import { checkpoint, closeFailed } from "./embedded-recovery.ts"
 import { sizeOf } from "./embedded-queue.ts"
 
 /** A topic as the next commit finds it. */
@@ -48,14 +49,18 @@ const SLICE_RECORDS = 500
 /** The writing side of the log's file. Once one of its calls failed with something else than busy, it must be closed. */
 export class LogWriter {
   protected readonly db: Database
+  readonly #file: string
   readonly #begin: Statement
   readonly #commit: Statement
   protected readonly topics = new Map<string, Topic>()
   #uncheckpointed = 0
   #uncheckpointedCommits = 0
+  /** Whether the last checkpoint was a whole one, with an fsync of the database. */
+  #isSynced = true
 
   /** @throws HooklineError `log_io`, SQLiteError */
   constructor(place: LogPlace) {
+    this.#file = place.file
     this.db = openLogFile(place)
     this.#begin = this.db.prepare("BEGIN IMMEDIATE")
     this.#commit = this.db.prepare("COMMIT")
@@ -91,7 +96,7 @@ export class LogWriter {
     if (this.#uncheckpointed < CHECKPOINT_BYTES && this.#uncheckpointedCommits < CHECKPOINT_COMMITS) return
     this.#uncheckpointed = 0
     this.#uncheckpointedCommits = 0
-    this.db.run("PRAGMA wal_checkpoint(PASSIVE)")
+    this.#isSynced = checkpoint(this.db, "PASSIVE")
   }
 
   /**
@@ -136,9 +141,24 @@ export class LogWriter {
 
   /** Carries everything over into the database, where no reader prevents it, and closes the file. */
   close(): void {
-    // What is left of a failed batch would keep the file open.
-    if (this.db.inTransaction) this.db.run("ROLLBACK")
+    this.#endTransaction()
     this.db.close(true)
+  }
+
+  /** Carries the WAL over into the database, as far as readers allow, and gives its room back. */
+  protected truncateWal(): void {
+    this.#isSynced = checkpoint(this.db, "TRUNCATE")
+  }
+
+  /** Closes the file after one of the calls failed. */
+  closeFailed(): void {
+    this.#endTransaction()
+    closeFailed(this.db, this.#file, this.#isSynced)
+  }
+
+  /** What is left of a failed batch would keep the file open. */
+  #endTransaction(): void {
+    if (this.db.inTransaction) this.db.run("ROLLBACK")
   }
 
   /** Adds a record, within a transaction; gives its offset. */

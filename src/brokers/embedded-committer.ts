@@ -9,6 +9,7 @@ import { packBatch } from "./embedded-batch.ts"
 import { describeFailure, makeFolderOf, type LogPlace } from "./embedded-file.ts"
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
 import { PublishQueue, tooLargeFor, type Waiting } from "./embedded-queue.ts"
+import { HeldByReaders } from "./embedded-recovery.ts"
 import type { Answer, Demand } from "./embedded-thread.ts"
 import type { Limits } from "./embedded-trimmer.ts"
 import { LogWriter } from "./embedded-writer.ts"
@@ -25,7 +26,8 @@ import { ASK_MS, LockWatch } from "./lock-watch.ts"
  *           goes back to the front of the queue and is tried again every few milliseconds. While nothing is committed the
  *           thread asks for the write lock now and then, so that it is known who has it before the next event comes.
  *   failed  a commit failed, or the thread ended: its batch and the queue were rejected. publish() rejects with the reason.
- *           Opening the file is tried again and again; the first success leads back to open.
+ *           Opening the file is tried again and again; the first success leads back to open. A start begins here while
+ *           readers keep the file from being recovered.
  *   closing the queue is still published; publish() rejects.
  *
  * A record whose deadline passes is rejected, in whatever state. One that waits in the queue is never published then; of one
@@ -112,9 +114,12 @@ export class Committer {
       this.newestMs = writer.newestMs
       writer.close()
     } catch (error) {
-      this.#lock.release()
-      if (error instanceof HooklineError) throw error
-      throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
+      // the thread tries that again and again
+      if (!(error instanceof HeldByReaders)) {
+        this.#lock.release()
+        if (error instanceof HooklineError) throw error
+        throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
+      }
     }
     warnOfLoose(place, deps.log)
     this.#thread = this.#start()
@@ -224,6 +229,10 @@ export class Committer {
     }
     if (answer.kind === "failed") {
       if (this.#failure === undefined) return this.#fail(answer.reason, answer.cause)
+      if (answer.reason !== this.#failure.message) {
+        const { file, title } = this.#place
+        this.#deps.log.warn({ file, err: answer.cause }, `${title} can't be opened yet: ${answer.reason}`)
+      }
       this.#failure = unavailable(answer.reason, answer.cause)
     }
     this.#reopenLater()

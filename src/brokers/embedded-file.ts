@@ -2,6 +2,14 @@ import { Database, SQLiteError } from "bun:sqlite"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
 import { makePrivateDatabase, makePrivateFolder } from "../storage/private-files.ts"
+import {
+  checkpointAll,
+  HeldByReaders,
+  recoverAlone,
+  rewriteWal,
+  syncFolder,
+  syncParents,
+} from "./embedded-recovery.ts"
 
 /*
  * A log's file, of the embedded log `log.sqlite`, in WAL mode with synchronous=FULL:
@@ -20,7 +28,8 @@ import { makePrivateDatabase, makePrivateFolder } from "../storage/private-files
  * - `timestamp` is in milliseconds since 1970. `headers` are packed as in embedded-headers.ts, NULL when there are none.
  *
  * What a crash leaves: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the
- * WAL, so what was acknowledged is there; a batch that was committed and not yet acknowledged may be there too.
+ * WAL, so what was acknowledged is there; a batch that was committed and not yet acknowledged may be there too. What a
+ * failed fsync leaves is told in embedded-recovery.ts.
  */
 /** Where a log lies, and what it is called where a person reads of it. */
 export interface LogPlace {
@@ -85,13 +94,14 @@ export function openLogFile(place: LogPlace): Database {
 }
 
 /**
- * Opens a file whose commits are durable when they return, and makes it when it is not there.
+ * Opens a file whose commits are durable when they return, and makes it when it is not there. What it holds is durable
+ * then, whatever failed before.
  *
  * @param pageBytes of a file that is made now
  * @param createTables makes the tables that are not there yet, within a transaction
  * @param canShrink whether a file that is made now can give free pages back to the disk. The pointer maps for it cost some
  *   5 % of the commits' throughput, measured on the commits alone
- * @throws HooklineError `log_io` for a file of another kind, or SQLiteError
+ * @throws HooklineError `log_io` for a file of another kind, HeldByReaders, SQLiteError, or Error of the system
  */
 export function openDurably(
   place: LogPlace,
@@ -100,6 +110,8 @@ export function openDurably(
   canShrink = false,
 ): Database {
   makePrivateDatabase(place.file)
+  rewriteWal(place.file)
+  recoverAlone(place.file)
   const db = new Database(place.file, { create: true, readwrite: true })
   try {
     // A reader that recovers or closes the file holds it for a moment.
@@ -118,6 +130,8 @@ export function openDurably(
       db.run(`PRAGMA application_id = ${place.applicationId}`)
       db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()
+    syncFolder(dirname(place.file))
+    checkpointAll(db, place.file)
     // From now on whoever calls decides how long to wait, and does not hold the event loop meanwhile.
     db.run("PRAGMA busy_timeout = 0")
     return db
@@ -134,7 +148,8 @@ export function openDurably(
  */
 export function makeFolderOf({ file, title }: LogPlace): void {
   try {
-    makePrivateFolder(dirname(file))
+    const first = makePrivateFolder(dirname(file))
+    if (first !== undefined) syncParents(first, dirname(file))
   } catch (error) {
     throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {
       cause: error,
@@ -180,7 +195,9 @@ export function isBusy(error: unknown): boolean {
 
 /** Whether the disk has no room for what was to be written. */
 export function isDiskFull(error: unknown): boolean {
-  return error instanceof SQLiteError && primaryCode(error) === "SQLITE_FULL"
+  return error instanceof SQLiteError
+    ? primaryCode(error) === "SQLITE_FULL"
+    : (error as { code?: string }).code === "ENOSPC"
 }
 
 /** The code without what SQLite adds to it (`SQLITE_IOERR_WRITE`): https://sqlite.org/rescode.html */
@@ -190,10 +207,13 @@ function primaryCode({ code }: SQLiteError): string {
 
 /** What went wrong with a log's file, in a sentence that a person can act on. */
 export function describeFailure(error: unknown, { file, kind, alternative }: LogPlace): string {
-  if (!(error instanceof SQLiteError)) return error instanceof Error ? error.message : String(error)
+  if (error instanceof HeldByReaders || error instanceof HooklineError) return error.message
+  if (isDiskFull(error)) return `the disk of ${dirname(file)} is full`
+  if (!(error instanceof SQLiteError)) {
+    const message = error instanceof Error ? error.message : String(error)
+    return `${file} can't be read or written: ${message}`
+  }
   switch (primaryCode(error)) {
-    case "SQLITE_FULL":
-      return `the disk of ${dirname(file)} is full`
     case "SQLITE_NOTADB":
       return `${file} is not a Hookline ${kind}; name ${alternative}`
     case "SQLITE_CORRUPT":

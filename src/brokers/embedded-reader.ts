@@ -40,10 +40,10 @@ export function openEmbeddedReader(directory: string): LogReader {
 export function openForReading(place: LogPlace): Database {
   let db: Database | undefined
   try {
-    // Not opened read-only: SQLite's readers of a WAL share its index, and recover it when the writer was killed.
-    db = new Database(place.file, { readwrite: true, create: false })
+    // Read-only: it shares the WAL's index, and recovers it when the writer was killed, but never checkpoints as it
+    // closes: that is for the writer to do, once the WAL is known to be durable.
+    db = new Database(place.file, { readonly: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
-    db.run("PRAGMA query_only = ON")
     checkIsLog(db, place)
     return db
   } catch (error) {

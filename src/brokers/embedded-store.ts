@@ -6,6 +6,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { describeFailure, isBusy, makeFolderOf, type LogPlace } from "./embedded-file.ts"
 import { lockForWriting, type WriterLock } from "./embedded-lock.ts"
 import { PublishQueue, tooLargeFor, type Waiting } from "./embedded-queue.ts"
+import { HeldByReaders } from "./embedded-recovery.ts"
 import type { LogWriter } from "./embedded-writer.ts"
 import { ASK_MS, LockWatch } from "./lock-watch.ts"
 
@@ -20,7 +21,8 @@ import { ASK_MS, LockWatch } from "./lock-watch.ts"
  *           loses the records whose deadlines pass. The write lock is asked for now and then, so that it is known who has it
  *           before the next record comes.
  *   failed  a commit failed: its batch and the queue were rejected, the file is closed. publish() rejects with the
- *           reason. Opening the file is tried again and again; the first success leads back to open.
+ *           reason. Opening the file is tried again and again; the first success leads back to open. A start begins
+ *           here while readers keep the file from being recovered.
  *   closing the queue is still published; publish() rejects.
  *
  * The lock is held from beginning to end.
@@ -81,9 +83,12 @@ export class LogStore<W extends LogWriter> {
     try {
       this.#writer = deps.open(place)
     } catch (error) {
-      this.#lock.release()
-      if (error instanceof HooklineError) throw error
-      throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
+      if (error instanceof HeldByReaders) this.#notYet(error)
+      else {
+        this.#lock.release()
+        if (error instanceof HooklineError) throw error
+        throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
+      }
     }
     this.#asking = setInterval(() => this.#askForLock(), ASK_MS)
     warnOfLoose(place, deps.log)
@@ -201,8 +206,18 @@ export class LogStore<W extends LogWriter> {
     log.error({ file: place.file, err: cause }, `${place.title} can't be written: ${reason}`)
     this.#queue.rejectAll(this.#failure)
     this.#deps.failed?.(cause)
-    this.#closeWriter()
+    this.#closeWriter((writer) => writer.closeFailed())
     if (this.#closing === undefined) this.#reopenLater()
+  }
+
+  /** The file can't be opened now. */
+  #notYet(cause: unknown): void {
+    const { file, title } = this.#place
+    const reason = describeFailure(cause, this.#place)
+    if (reason !== this.#failure?.message)
+      this.#deps.log.warn({ file, err: cause }, `${title} can't be opened yet: ${reason}`)
+    this.#failure = new PublishError("unavailable", reason, { cause })
+    this.#reopenLater()
   }
 
   #reopenLater(): void {
@@ -211,8 +226,7 @@ export class LogStore<W extends LogWriter> {
       try {
         this.#writer = this.#deps.open(place)
       } catch (error) {
-        this.#failure = new PublishError("unavailable", describeFailure(error, place), { cause: error })
-        this.#reopenLater()
+        this.#notYet(error)
         return
       }
       this.#failure = undefined
@@ -221,11 +235,12 @@ export class LogStore<W extends LogWriter> {
     }, REOPEN_MS)
   }
 
-  #closeWriter(): void {
+  #closeWriter(close: (writer: W) => void): void {
     const writer = this.#writer
     this.#writer = undefined
+    if (writer === undefined) return
     try {
-      writer?.close()
+      close(writer)
     } catch (error) {
       // What was acknowledged is in the WAL, wherever it lies; a file that failed may fail here again.
       this.#deps.log.warn({ file: this.#place.file, err: error }, `${this.#place.title} can't be closed`)
@@ -233,7 +248,7 @@ export class LogStore<W extends LogWriter> {
   }
 
   #end(closing: PromiseWithResolvers<void>): void {
-    this.#closeWriter()
+    this.#closeWriter((writer) => writer.close())
     this.#lock.release()
     closing.resolve()
   }

@@ -99,7 +99,7 @@ function failed(error: unknown): Answer {
   }
   const reason = describeFailure(error, place!)
   try {
-    writer?.close()
+    writer?.closeFailed()
   } catch {
     // what was acknowledged is in the WAL, wherever it lies; the failure that is told came first
   }

@@ -179,11 +179,11 @@ export class TrimmingWriter extends LogWriter {
     const pauseMs = doubled(RESTART_PAUSE_MS, this.#outlasted)
     if (bytes < RESTART_BYTES || performance.now() - this.#restartMs < pauseMs) return bytes
     this.db.run(`PRAGMA busy_timeout = ${doubled(RESTART_WAIT_MS, this.#outlasted)}`)
-    const { busy } = this.db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(RESTART)").get()!
+    const { isWhole } = this.checkpointNow("RESTART")
     this.db.run("PRAGMA busy_timeout = 0")
     this.#restartMs = performance.now()
-    if (busy === 0) this.walHeldBytes = 0
-    this.#outlasted = busy === 0 ? 0 : this.#outlasted + 1
+    if (isWhole) this.walHeldBytes = 0
+    this.#outlasted = isWhole ? 0 : this.#outlasted + 1
     return bytes
   }
 

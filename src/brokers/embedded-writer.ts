@@ -10,6 +10,7 @@ import {
   type TopicRow,
 } from "./embedded-file.ts"
 import { packHeaders } from "./embedded-headers.ts"
+import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from "./embedded-recovery.ts"
 import { sizeOf } from "./embedded-queue.ts"
 
 /** A topic as the next commit finds it. */
@@ -49,6 +50,7 @@ const FRAME_BYTES = PAGE_BYTES + 24
 /** The writing side of the log's file. Once one of its calls failed with something else than busy, it must be closed. */
 export class LogWriter {
   protected readonly db: Database
+  readonly #file: string
   readonly #begin: Statement
   readonly #commit: Statement
   protected readonly topics = new Map<string, Topic>()
@@ -60,9 +62,12 @@ export class LogWriter {
   protected walHeldBytes = 0
   #uncheckpointed = 0
   #uncheckpointedCommits = 0
+  /** Whether the last checkpoint was a whole one, with an fsync of the database. */
+  #isSynced = true
 
   /** @throws HooklineError `log_io`, SQLiteError */
   constructor(place: LogPlace) {
+    this.#file = place.file
     this.db = openLogFile(place)
     this.#begin = this.db.prepare("BEGIN IMMEDIATE")
     this.#commit = this.db.prepare("COMMIT")
@@ -124,9 +129,31 @@ export class LogWriter {
 
   /** Carries everything over into the database, where no reader prevents it, and closes the file. */
   close(): void {
-    // What is left of a failed batch would keep the file open.
-    if (this.db.inTransaction) this.db.run("ROLLBACK")
+    this.#endTransaction()
     this.db.close(true)
+  }
+
+  /** Carries the WAL over into the database, as far as readers allow, and gives its room back. */
+  protected truncateWal(): void {
+    this.checkpointNow("TRUNCATE")
+  }
+
+  /** All checkpoints go through here, so that it is known whether the database had its fsync. */
+  protected checkpointNow(mode: CheckpointMode): Checkpointed {
+    const done = checkpoint(this.db, mode)
+    this.#isSynced = done.isWhole
+    return done
+  }
+
+  /** Closes the file after one of the calls failed. */
+  closeFailed(): void {
+    this.#endTransaction()
+    closeFailed(this.db, this.#file, this.#isSynced)
+  }
+
+  /** What is left of a failed batch would keep the file open. */
+  #endTransaction(): void {
+    if (this.db.inTransaction) this.db.run("ROLLBACK")
   }
 
   /** Adds a record, within a transaction; gives its offset. */
@@ -154,11 +181,9 @@ export class LogWriter {
    * @returns how many bytes the WAL has
    */
   protected carryOver(): number {
-    const { log, checkpointed } = this.db
-      .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
-      .get()!
-    this.walHeldBytes = checkpointed < log ? log * FRAME_BYTES : 0
-    return log * FRAME_BYTES
+    const { isWhole, frames } = this.checkpointNow("PASSIVE")
+    this.walHeldBytes = isWhole ? 0 : frames * FRAME_BYTES
+    return frames * FRAME_BYTES
   }
 
   /** Makes changes durable as one. */

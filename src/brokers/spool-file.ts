@@ -167,7 +167,7 @@ export class SpoolWriter extends LogWriter {
     const { freelist_count } = this.db.query<{ freelist_count: number }, []>("PRAGMA freelist_count").get()!
     if (freelist_count < FREE_PAGES) return
     this.db.run("VACUUM")
-    this.db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    this.truncateWal()
   }
 
   #countSetAside(): void {

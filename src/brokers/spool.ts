@@ -38,7 +38,8 @@ import { SpoolWatch } from "./spool-watch.ts"
  * (spool-destination.ts) to settle what it has, before the second gets what comes later. What is taken from it then,
  * sent and not acknowledged, may be in its log and goes to the second as well.
  *
- * A start with a file that is not empty begins with `spooling`.
+ * A start with a file that is not empty begins with `spooling`. Where readers keep the file from being recovered, no
+ * event is taken until they let go of it.
  */
 
 export interface SpoolOptions {
@@ -73,6 +74,8 @@ export interface SpooledBroker extends Broker {
 /** Small enough for the reserve of a full disk, see spool-room.ts. */
 const BATCH_BYTES = 1024 * 1024
 const CLOSING_POLL_MS = 20
+/** How soon after the file is open events are taken. */
+const RESUME_MS = 50
 /** Forwarding that has got nowhere for so long is not waited for at the end. */
 const STUCK_MS = 1000
 
@@ -96,6 +99,10 @@ class Spool implements SpooledBroker {
   /** Topics that will be published to. */
   #prepared: readonly string[] = []
   readonly #stop = new AbortController()
+  readonly #retrySetAside: boolean
+  /** What an earlier run left is being forwarded. */
+  #isResumed = false
+  #resuming: Timer | undefined
   #isRetired = false
   #contents: Contents = { records: 0, bytes: 0, oldestMs: undefined, setAside: 0 }
   #closing: Promise<void> | undefined
@@ -130,7 +137,7 @@ class Spool implements SpooledBroker {
       void this.#store.close()
       throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
     }
-    if (options.retrySetAside === true) while (this.#store.attempt((writer) => writer.putBack()) === true);
+    this.#retrySetAside = options.retrySetAside === true
     this.#watch = new SpoolWatch(
       { log, broker: () => this.#destination.broker, topics: this.#holding },
       steadyMs,
@@ -141,6 +148,8 @@ class Spool implements SpooledBroker {
   publish(record: Record, deadlineMs: number): Promise<Receipt> {
     if (this.#closing !== undefined)
       return Promise.reject(new PublishError("closing", "the connection is closing"))
+    if (!this.#isResumed)
+      return Promise.reject(new PublishError("unavailable", this.#problem ?? "the spool is not open yet"))
     return this.#topic(record.topic).publish(record, deadlineMs)
   }
 
@@ -168,7 +177,7 @@ class Spool implements SpooledBroker {
   }
 
   isIdle(): boolean {
-    return this.#isDirect && this.spool().records === 0
+    return this.#isResumed && this.#isDirect && this.spool().records === 0
   }
 
   retire(): void {
@@ -179,7 +188,7 @@ class Spool implements SpooledBroker {
     if (this.#closing !== undefined) return "the connection is closing"
     const outage = this.#destination.broker.ready()
     const problem = this.#problem
-    if (problem === undefined || (outage === true && this.#isDirect)) return true
+    if (problem === undefined || (outage === true && this.#isResumed && this.#isDirect)) return true
     return outage === true ? problem : `${problem}; ${outage}`
   }
 
@@ -235,9 +244,16 @@ class Spool implements SpooledBroker {
     if (bytes !== undefined) this.#room.uses(bytes)
   }
 
+  /** Begins with what an earlier run left. Where the file can't be opened yet, no event is taken: it would overtake. */
   #resume(): void {
+    if (this.#retrySetAside) while (this.#store.attempt((writer) => writer.putBack()) === true);
     this.#changed()
-    const names = this.#store.attempt((writer) => writer.extents().map(({ topic }) => topic)) ?? []
+    const names = this.#store.attempt((writer) => writer.extents().map(({ topic }) => topic))
+    if (names === undefined) {
+      this.#resuming = setTimeout(() => this.#resume(), RESUME_MS)
+      return
+    }
+    this.#isResumed = true
     const { records, bytes, oldestMs, setAside } = this.spool()
     if (setAside > 0)
       this.#log.warn({ records: setAside }, "the spool holds events that the broker refused for good")
@@ -248,6 +264,7 @@ class Spool implements SpooledBroker {
   }
 
   async #end(untilMs: number): Promise<void> {
+    clearTimeout(this.#resuming)
     await this.#forwardUntil(untilMs)
     this.#watch.close()
     this.#stop.abort()

@@ -1,9 +1,10 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
-import { describeFailure, isBusy, type LogPlace } from "../brokers/embedded-file.ts"
+import { describeFailure, isBusy, makeFolderOf, type LogPlace } from "../brokers/embedded-file.ts"
 import { lockForWriting, type WriterLock } from "../brokers/embedded-lock.ts"
+import { HeldByReaders } from "../brokers/embedded-recovery.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../steady-clock.ts"
-import { makePrivateFolder, warnOfLoose } from "../storage/private-files.ts"
+import { warnOfLoose } from "../storage/private-files.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Claim, MarkStore } from "./mark-store.ts"
 import { MarksFile, marksIn } from "./marks-file.ts"
@@ -71,23 +72,20 @@ class EmbeddedMarks implements MarkStore {
     this.#place = marksIn(directory)
     this.#log = log
     this.#now = now
-    try {
-      makePrivateFolder(directory)
-    } catch (cause) {
-      throw new HooklineError("log_io", `${this.#place.title} can't be made: ${(cause as Error).message}`, {
-        cause,
-      })
-    }
+    makeFolderOf(this.#place)
     this.#lock = lockForWriting(this.#place)
     try {
       this.#file = new MarksFile(this.#place)
+      log.info("the Deduplicator's store is open")
     } catch (error) {
-      this.#lock.release()
-      if (error instanceof HooklineError) throw error
-      throw new HooklineError("log_io", describeFailure(error, this.#place), { cause: error })
+      if (error instanceof HeldByReaders) this.#notYet(error)
+      else {
+        this.#lock.release()
+        if (error instanceof HooklineError) throw error
+        throw new HooklineError("log_io", describeFailure(error, this.#place), { cause: error })
+      }
     }
     warnOfLoose(this.#place, log)
-    log.info("the Deduplicator's store is open")
     this.#trimIn(0)
   }
 
@@ -210,9 +208,21 @@ class EmbeddedMarks implements MarkStore {
       one.tell?.(false)
       one.tell = undefined
     }
-    this.#closeFile()
+    this.#closeFile((file) => file.closeFailed())
     if (this.#closing === undefined) this.#reopenLater()
     return this.#failure
+  }
+
+  /** The file can't be opened now. */
+  #notYet(cause: unknown): void {
+    const reason = describeFailure(cause, this.#place)
+    if (reason !== this.#failure?.message)
+      this.#log.warn(
+        { file: this.#place.file, err: cause },
+        `${this.#place.title} can't be opened yet: ${reason}`,
+      )
+    this.#failure = new HooklineError("unavailable", reason, { cause })
+    this.#reopenLater()
   }
 
   #reopenLater(): void {
@@ -222,11 +232,8 @@ class EmbeddedMarks implements MarkStore {
         this.#file = file
         file.write([...this.#unwritten].map(([key, { untilMs }]) => [key, untilMs]))
       } catch (error) {
-        this.#failure = new HooklineError("unavailable", describeFailure(error, this.#place), {
-          cause: error,
-        })
-        this.#closeFile()
-        this.#reopenLater()
+        this.#closeFile((file) => file.closeFailed())
+        this.#notYet(error)
         return
       }
       this.#unwritten.clear()
@@ -235,11 +242,12 @@ class EmbeddedMarks implements MarkStore {
     }, REOPEN_MS)
   }
 
-  #closeFile(): void {
+  #closeFile(close: (file: MarksFile) => void): void {
     const file = this.#file
     this.#file = undefined
+    if (file === undefined) return
     try {
-      file?.close()
+      close(file)
     } catch (error) {
       // What was told to be durable is in the WAL, wherever it lies; a file that failed may fail here again.
       this.#log.warn({ file: this.#place.file, err: error }, `${this.#place.title} can't be closed`)
@@ -249,7 +257,7 @@ class EmbeddedMarks implements MarkStore {
   #end(closing: PromiseWithResolvers<void>): void {
     if (this.#unwritten.size > 0)
       this.#log.error({ marks: this.#unwritten.size }, `${this.#place.title} lacks marks of published events`)
-    this.#closeFile()
+    this.#closeFile((file) => file.close())
     this.#lock.release()
     closing.resolve()
   }

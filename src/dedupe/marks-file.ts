@@ -2,6 +2,7 @@
 import type { Database, Statement } from "bun:sqlite"
 import { join } from "node:path"
 import { openDurably, type LogPlace } from "../brokers/embedded-file.ts"
+import { checkpoint, closeFailed } from "../brokers/embedded-recovery.ts"
 
 /*
  * The file of marks, `marks.sqlite`, in WAL mode with synchronous=FULL:
@@ -46,14 +47,18 @@ export function marksIn(directory: string): LogPlace {
 /** Once one of its calls failed with something else than busy, it must be closed. */
 export class MarksFile {
   readonly #db: Database
+  readonly #path: string
   readonly #begin: Statement
   readonly #commit: Statement
   readonly #find: Statement<{ until: number }, [string]>
   readonly #insert: Statement
   #uncheckpointed = 0
+  /** Whether the last checkpoint was a whole one, with an fsync of the file. */
+  #isSynced = true
 
   /** @throws HooklineError `log_io`, SQLiteError */
   constructor(place: LogPlace) {
+    this.#path = place.file
     this.#db = openDurably(place, PAGE_BYTES, (db) =>
       db.run(
         `CREATE TABLE IF NOT EXISTS marks (
@@ -90,7 +95,7 @@ export class MarksFile {
   checkpoint(): void {
     if (this.#uncheckpointed < CHECKPOINT_MARKS) return
     this.#uncheckpointed = 0
-    this.#db.run("PRAGMA wal_checkpoint(PASSIVE)")
+    this.#isSynced = checkpoint(this.#db, "PASSIVE").isWhole
   }
 
   /**
@@ -110,9 +115,19 @@ export class MarksFile {
   }
 
   close(): void {
-    // What is left of a failed batch would keep the file open.
-    if (this.#db.inTransaction) this.#db.run("ROLLBACK")
+    this.#endTransaction()
     this.#db.close(true)
+  }
+
+  /** Closes the file after one of the calls failed. */
+  closeFailed(): void {
+    this.#endTransaction()
+    closeFailed(this.#db, this.#path, this.#isSynced)
+  }
+
+  /** What is left of a failed batch would keep the file open. */
+  #endTransaction(): void {
+    if (this.#db.inTransaction) this.#db.run("ROLLBACK")
   }
 
   #oldest(limit: number): { id: number; until: number }[] {

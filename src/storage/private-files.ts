@@ -13,14 +13,17 @@ const FILE_MODE = 0o600
 /**
  * Makes a folder, and those above it that are not there.
  *
+ * @returns the first that was made; undefined: it was there
  * @throws Error of node:fs
  */
-export function makePrivateFolder(path: string): void {
+export function makePrivateFolder(path: string): string | undefined {
   const above = dirname(path)
-  if (above !== path && statSync(above, { throwIfNoEntry: false }) === undefined) makePrivateFolder(above)
-  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) === undefined) return
+  const isAlone = above !== path && statSync(above, { throwIfNoEntry: false }) === undefined
+  const first = isAlone ? makePrivateFolder(above) : undefined
+  if (mkdirSync(path, { recursive: true, mode: FOLDER_MODE }) === undefined) return first
   // a umask may take bits from its owner, too
   if (modeOf(path) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE)
+  return first ?? path
 }
 
 /**

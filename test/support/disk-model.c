@@ -1,0 +1,427 @@
+/*
+ * A model of a disk for one process on Linux, to be loaded with LD_PRELOAD: which bytes of some folders' files are durable,
+ * and which lie in the page cache alone.
+ *
+ * The files themselves are the page cache: whatever the process reads is what it wrote. What is durable lies beside them,
+ * in a file of the shadow folder for each:
+ *
+ *   write, ftruncate     change the page cache; the pages are dirty
+ *   fsync, fdatasync     the dirty pages and the size become durable; of a folder: the names in it do
+ *   either one, failed   EIO. A write changes nothing. An fsync leaves its pages as Linux does: clean, readable and not
+ *                        durable, so that no later fsync writes them unless they are written to again
+ *                        (https://wiki.postgresql.org/wiki/Fsync_Errors)
+ *   a power cut          makes another folder of what is durable, and of what the kernel may have written by itself: none
+ *                        of the dirty pages, all of them, or some. Of the names it has those of the last fsync of the
+ *                        folder, or where pages are kept those of now. The process goes on: it may be cut off at many points.
+ *
+ * The index of a WAL (`-shm`) is memory that SQLite shares; it is no part of the model, and none is left after a cut. Nor
+ * are files that Bun writes itself by system calls that pass libc by: they come out empty.
+ *
+ * Its functions are called from the process itself, by disk-model.ts. A disk counts its calls of write, ftruncate and
+ * fsync from 1.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, DISKS = 4096, CUTS = 8 };
+enum keep { KEEP_NONE, KEEP_ALL, KEEP_SOME };
+
+typedef struct file {
+  struct file *next;
+  ino_t ino;
+  int gone; /* unlinked: its inode number may be another's */
+  int shadow;
+  unsigned char *dirty; /* a byte a page */
+  size_t pages;
+  off_t low; /* the smallest size since the last fsync: beyond it the durable bytes are void */
+} file;
+
+typedef struct name {
+  struct name *next;
+  char text[256];
+  file *of;
+} name;
+
+typedef struct {
+  long at;
+  enum keep keep;
+  unsigned seed;
+  char target[512];
+  long acknowledged; /* by the time of the cut; -1: it is yet to come */
+} cut;
+
+typedef struct {
+  int used;
+  char folder[512], shadow[512];
+  dev_t dev;
+  ino_t ino;
+  file *files;
+  name *durable;
+  long calls, fail_from, fail_to, failed, acknowledged;
+  int shadows, cut_count;
+  cut cuts[CUTS];
+} disk;
+
+static disk disks[DISKS];
+static int disk_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define REAL(f) ((__typeof__(&f))real(#f))
+static void *real(const char *symbol) { return dlsym(RTLD_NEXT, symbol); }
+
+static __attribute__((noreturn)) void broken(const char *what) {
+  fprintf(stderr, "disk-model: %s: %s\n", what, strerror(errno));
+  abort();
+}
+
+static int is_index(const char *path) {
+  size_t n = strlen(path);
+  return n >= 4 && strcmp(path + n - 4, "-shm") == 0;
+}
+
+static file *new_file(disk *d, ino_t ino) {
+  file *f = calloc(1, sizeof *f);
+  char path[600];
+  snprintf(path, sizeof path, "%s/%d", d->shadow, d->shadows++);
+  if ((f->shadow = REAL(open64)(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) < 0) broken(path);
+  f->ino = ino;
+  f->next = d->files;
+  return d->files = f;
+}
+
+static file *file_of(disk *d, ino_t ino) {
+  for (file *f = d->files; f; f = f->next)
+    if (f->ino == ino && !f->gone) return f;
+  return new_file(d, ino);
+}
+
+/* The disk and the file of a descriptor; without a file: of the folder itself. */
+static disk *disk_of(int fd, file **f) {
+  struct stat s;
+  if (disk_count == 0 || fstat(fd, &s) != 0) return NULL;
+  if (S_ISDIR(s.st_mode)) {
+    *f = NULL;
+    for (int i = 0; i < disk_count; i++)
+      if (disks[i].used && disks[i].ino == s.st_ino && disks[i].dev == s.st_dev) return &disks[i];
+    return NULL;
+  }
+  if (!S_ISREG(s.st_mode) || s.st_nlink == 0) return NULL;
+  char link[64], path[1024];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path - 1);
+  if (n < 0) return NULL;
+  path[n] = 0;
+  char *slash = strrchr(path, '/');
+  if (!slash || is_index(path)) return NULL;
+  *slash = 0;
+  for (int i = 0; i < disk_count; i++)
+    if (disks[i].used && strcmp(disks[i].folder, path) == 0) {
+      *f = file_of(&disks[i], s.st_ino);
+      return &disks[i];
+    }
+  return NULL;
+}
+
+static void touch(file *f, off_t from, off_t to) {
+  size_t need = (to + PAGE - 1) / PAGE;
+  if (need > f->pages) {
+    f->dirty = realloc(f->dirty, need);
+    memset(f->dirty + f->pages, 0, need - f->pages);
+    f->pages = need;
+  }
+  if (to > from) memset(f->dirty + from / PAGE, 1, need - from / PAGE);
+}
+
+/* Copies pages of a file to another one: those that are dirty, or a part of them. */
+static void copy_pages(int from, int to, file *f, enum keep keep, unsigned *seed) {
+  char page[PAGE];
+  for (size_t i = 0; i < f->pages; i++) {
+    if (!f->dirty[i] || (keep == KEEP_SOME && rand_r(seed) % 2)) continue;
+    ssize_t n = pread(from, page, PAGE, (off_t)i * PAGE);
+    if (n > 0 && REAL(pwrite64)(to, page, n, (off_t)i * PAGE) != n) broken("pwrite");
+  }
+}
+
+static off_t size_of(int fd) {
+  struct stat s;
+  if (fstat(fd, &s) != 0) broken("fstat");
+  return s.st_size;
+}
+
+static void truncate_to(int fd, off_t size) {
+  if (REAL(ftruncate64)(fd, size) != 0) broken("ftruncate");
+}
+
+static void make_durable(int fd, file *f) {
+  if (f->low < size_of(f->shadow)) truncate_to(f->shadow, f->low);
+  copy_pages(fd, f->shadow, f, KEEP_ALL, NULL);
+  f->low = size_of(fd);
+  truncate_to(f->shadow, f->low);
+  if (f->pages) memset(f->dirty, 0, f->pages);
+}
+
+static name *names_now(disk *d) {
+  name *all = NULL;
+  DIR *open = opendir(d->folder);
+  if (!open) return NULL;
+  for (struct dirent *e; (e = readdir(open));) {
+    if (e->d_type != DT_REG || is_index(e->d_name)) continue;
+    name *n = calloc(1, sizeof *n);
+    snprintf(n->text, sizeof n->text, "%s", e->d_name);
+    n->of = file_of(d, e->d_ino);
+    n->next = all;
+    all = n;
+  }
+  closedir(open);
+  return all;
+}
+
+static void forget(name *all) {
+  for (name *next; all; all = next) {
+    next = all->next;
+    free(all);
+  }
+}
+
+static void make_cut(disk *d, cut *c) {
+  c->acknowledged = d->acknowledged;
+  unsigned seed = c->seed;
+  name *now = names_now(d);
+  for (name *n = c->keep == KEEP_NONE ? d->durable : now; n; n = n->next) {
+    char path[800], source[800];
+    snprintf(path, sizeof path, "%s/%s", c->target, n->text);
+    int to = REAL(open64)(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (to < 0) broken(path);
+    char bytes[65536];
+    off_t at = 0;
+    for (ssize_t got; (got = pread(n->of->shadow, bytes, sizeof bytes, at)) > 0; at += got)
+      if (REAL(pwrite64)(to, bytes, got, at) != got) broken(path);
+    snprintf(source, sizeof source, "%s/%s", d->folder, n->text);
+    int from = c->keep == KEEP_NONE || n->of->gone ? -1 : REAL(open64)(source, O_RDONLY | O_CLOEXEC);
+    if (from >= 0) {
+      /* The size is in the file system's journal, apart from the pages: it may be there without them. */
+      if (c->keep == KEEP_ALL || rand_r(&seed) % 2) {
+        if (n->of->low < at) truncate_to(to, n->of->low);
+        copy_pages(from, to, n->of, c->keep, &seed);
+        truncate_to(to, size_of(from));
+      }
+      REAL(close)(from);
+    }
+    REAL(close)(to);
+  }
+  forget(now);
+}
+
+/* Counts a call. Returns whether it fails. */
+static int fails(disk *d) {
+  d->calls++;
+  if (d->calls < d->fail_from || d->calls >= d->fail_to) return 0;
+  d->failed++;
+  errno = EIO;
+  return 1;
+}
+
+static void done(disk *d) {
+  for (int i = 0; i < d->cut_count; i++)
+    if (d->cuts[i].acknowledged < 0 && d->cuts[i].at <= d->calls) make_cut(d, &d->cuts[i]);
+}
+
+/* Does a call on a modelled file, or as it is. `call` gives `result`; `then` runs when it succeeded. */
+#define MODELLED(result_type, fd, call, then)        \
+  file *f = NULL;                                    \
+  pthread_mutex_lock(&lock);                         \
+  disk *d = disk_of(fd, &f);                         \
+  if (d == NULL) {                                   \
+    pthread_mutex_unlock(&lock);                     \
+    return call;                                     \
+  }                                                  \
+  result_type result = -1;                           \
+  int failed = fails(d);                             \
+  if (!failed) {                                     \
+    result = call;                                   \
+    if (result >= 0) then;                           \
+  }                                                  \
+  int error = errno;                                 \
+  done(d);                                           \
+  pthread_mutex_unlock(&lock);                       \
+  errno = error;                                     \
+  return result
+
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at) {
+  MODELLED(ssize_t, fd, REAL(pwrite64)(fd, bytes, n, at), touch(f, at, at + result));
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at) {
+  MODELLED(ssize_t, fd, REAL(pwrite)(fd, bytes, n, at), touch(f, at, at + result));
+}
+
+ssize_t write(int fd, const void *bytes, size_t n) {
+  MODELLED(ssize_t, fd, REAL(write)(fd, bytes, n), {
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    touch(f, end - result, end);
+  });
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int n) {
+  MODELLED(ssize_t, fd, REAL(writev)(fd, parts, n), {
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    touch(f, end - result, end);
+  });
+}
+
+static long modelled_pwritev(long (*call)(long, ...), int fd, const struct iovec *parts, int n, off_t at) {
+  MODELLED(long, fd, call(SYS_pwritev, fd, parts, n, at, 0L), touch(f, at, at + result));
+}
+
+/* Bun's `writevSync` at a position comes here. */
+long syscall(long number, ...) {
+  va_list list;
+  long a[6];
+  va_start(list, number);
+  for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
+  va_end(list);
+  static long (*call)(long, ...);
+  if (!call) call = (long (*)(long, ...))real("syscall");
+  if (number == SYS_pwritev && disk_count > 0)
+    return modelled_pwritev(call, a[0], (const struct iovec *)a[1], a[2], a[3]);
+  return call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static void shrink(int fd, file *f) {
+  off_t size = size_of(fd);
+  if (size < f->low) f->low = size;
+}
+
+int ftruncate64(int fd, off64_t size) { MODELLED(int, fd, REAL(ftruncate64)(fd, size), shrink(fd, f)); }
+int ftruncate(int fd, off_t size) { MODELLED(int, fd, REAL(ftruncate)(fd, size), shrink(fd, f)); }
+
+/* Nothing else that the process writes has to outlive the test: no fsync reaches a real disk. */
+static int modelled_sync(int fd, int (*sync)(int)) {
+  pthread_mutex_lock(&lock);
+  file *f = NULL;
+  disk *d = disk_of(fd, &f);
+  if (d == NULL) {
+    pthread_mutex_unlock(&lock);
+    return disk_count == 0 ? sync(fd) : 0;
+  }
+  int failed = fails(d);
+  if (failed) {
+    if (f && f->pages) memset(f->dirty, 0, f->pages);
+  } else if (f) {
+    make_durable(fd, f);
+  } else {
+    forget(d->durable);
+    d->durable = names_now(d);
+  }
+  done(d);
+  pthread_mutex_unlock(&lock);
+  if (failed) errno = EIO;
+  return failed ? -1 : 0;
+}
+
+int fsync(int fd) { return modelled_sync(fd, REAL(fsync)); }
+int fdatasync(int fd) { return modelled_sync(fd, REAL(fdatasync)); }
+
+/* Under the lock: its inode number may be another file's as soon as it is gone. */
+int unlink(const char *path) {
+  struct stat s;
+  if (disk_count == 0 || lstat(path, &s) != 0 || !S_ISREG(s.st_mode)) return REAL(unlink)(path);
+  pthread_mutex_lock(&lock);
+  int result = REAL(unlink)(path), error = errno;
+  for (int i = 0; result == 0 && i < disk_count; i++)
+    for (file *f = disks[i].used && disks[i].dev == s.st_dev ? disks[i].files : NULL; f; f = f->next)
+      if (f->ino == s.st_ino) f->gone = 1;
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return result;
+}
+
+/* Models a folder, which is empty, from now on; both end without a slash. Returns its number. */
+int disk_add(const char *folder, const char *shadow) {
+  struct stat s;
+  if (stat(folder, &s) != 0) broken(folder);
+  pthread_mutex_lock(&lock);
+  if (disk_count == DISKS) broken("too many disks");
+  disk *d = &disks[disk_count];
+  snprintf(d->folder, sizeof d->folder, "%s", folder);
+  snprintf(d->shadow, sizeof d->shadow, "%s", shadow);
+  d->dev = s.st_dev;
+  d->ino = s.st_ino;
+  d->used = 1;
+  int id = disk_count++;
+  pthread_mutex_unlock(&lock);
+  return id;
+}
+
+/* Has `calls` calls fail, from the n-th one that comes now. */
+void disk_fail(int id, int n, int calls) {
+  pthread_mutex_lock(&lock);
+  disks[id].fail_from = disks[id].calls + n;
+  disks[id].fail_to = disks[id].fail_from + calls;
+  pthread_mutex_unlock(&lock);
+}
+
+/* How many of them have failed. */
+int disk_failed(int id) {
+  pthread_mutex_lock(&lock);
+  int failed = disks[id].failed;
+  pthread_mutex_unlock(&lock);
+  return failed;
+}
+
+/* One more record was acknowledged. */
+void disk_acknowledge(int id) {
+  pthread_mutex_lock(&lock);
+  disks[id].acknowledged++;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Cuts the power after so many more calls into a folder that is there; 0: now. Returns the cut's number. */
+int disk_cut(int id, int calls, const char *target, int keep, int seed) {
+  pthread_mutex_lock(&lock);
+  disk *d = &disks[id];
+  if (d->cut_count == CUTS) broken("too many cuts");
+  cut *c = &d->cuts[d->cut_count];
+  *c = (cut){.at = d->calls + calls, .keep = keep, .seed = seed, .acknowledged = -1};
+  snprintf(c->target, sizeof c->target, "%s", target);
+  if (calls == 0) make_cut(d, c);
+  int number = d->cut_count++;
+  pthread_mutex_unlock(&lock);
+  return number;
+}
+
+/* How many records were acknowledged before a cut; -1: it is yet to come. */
+int disk_cut_acknowledged(int id, int number) {
+  pthread_mutex_lock(&lock);
+  int acknowledged = disks[id].cuts[number].acknowledged;
+  pthread_mutex_unlock(&lock);
+  return acknowledged;
+}
+
+/* Ends the model of a folder. */
+void disk_remove(int id) {
+  pthread_mutex_lock(&lock);
+  disk *d = &disks[id];
+  d->used = 0;
+  forget(d->durable);
+  for (file *f = d->files, *next; f; f = next) {
+    next = f->next;
+    REAL(close)(f->shadow);
+    free(f->dirty);
+    free(f);
+  }
+  d->files = NULL;
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,89 @@
+import { dlopen, FFIType, ptr } from "bun:ffi"
+import { join } from "node:path"
+
+/** What a power cut leaves of the pages that no fsync has written: see disk-model.c. */
+export type Kept = "none" | "all" | "some"
+
+/** A folder whose disk is a model that a test can make fail. */
+export interface ModelledDisk {
+  /** Has so many calls fail, from the n-th write, truncation or fsync that comes now. */
+  fail(n: number, calls: number): void
+  /** How many have failed. */
+  failed(): number
+  /** One more record was acknowledged. */
+  acknowledge(): void
+  /** Makes of a folder, which is there and empty, what a power cut after so many more calls leaves. */
+  cut(afterCalls: number, target: string, kept: Kept, seed: number): PowerCut
+  /** Ends the model; what is written from now on is written as ever. */
+  remove(): void
+}
+
+export interface PowerCut {
+  readonly folder: string
+  readonly kept: Kept
+  /** How many records had been acknowledged by then; undefined: it did not come to it. */
+  acknowledged(): number | undefined
+}
+
+/**
+ * Compiles the model into a folder. Undefined where there is no C compiler or no Linux, which is said loudly, or is an
+ * error with CI set.
+ *
+ * @returns the library, for LD_PRELOAD
+ */
+export function compileDiskModel(folder: string): string | undefined {
+  const compiler = process.platform === "linux" ? Bun.which("cc") : null
+  if (compiler === null) {
+    if (process.env.CI)
+      throw new Error("with CI set the tests of a failing disk may not be skipped, but cc is missing")
+    process.stderr.write("\n*** THE TESTS OF A FAILING DISK ARE SKIPPED: there is no C compiler (cc) ***\n\n")
+    return undefined
+  }
+  const library = join(folder, "disk-model.so")
+  const source = join(import.meta.dir, "disk-model.c")
+  const flags = ["-std=gnu11", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl", "-lpthread"]
+  const { success, stderr } = Bun.spawnSync([compiler, ...flags])
+  if (!success) throw new Error(`disk-model.c can't be compiled: ${stderr.toString()}`)
+  return library
+}
+
+const cstring = FFIType.cstring
+const i32 = FFIType.i32
+const symbols = {
+  disk_add: { args: [cstring, cstring], returns: i32 },
+  disk_fail: { args: [i32, i32, i32], returns: FFIType.void },
+  disk_failed: { args: [i32], returns: i32 },
+  disk_acknowledge: { args: [i32], returns: FFIType.void },
+  disk_cut: { args: [i32, i32, cstring, i32, i32], returns: i32 },
+  disk_cut_acknowledged: { args: [i32, i32], returns: i32 },
+  disk_remove: { args: [i32], returns: FFIType.void },
+} as const
+
+/** The model that this process was started with. */
+export function loadedDiskModel(): { add(folder: string, shadow: string): ModelledDisk } {
+  const model = dlopen(process.env.LD_PRELOAD!, symbols).symbols
+  const text = (value: string): Buffer => Buffer.from(`${value}\0`)
+  return {
+    add(folder, shadow) {
+      const id = model.disk_add(ptr(text(folder)), ptr(text(shadow)))
+      return {
+        fail: (n, calls) => model.disk_fail(id, n, calls),
+        failed: () => model.disk_failed(id),
+        acknowledge: () => model.disk_acknowledge(id),
+        cut(afterCalls, target, kept, seed) {
+          const keep = ["none", "all", "some"].indexOf(kept)
+          const cut = model.disk_cut(id, afterCalls, ptr(text(target)), keep, seed)
+          return {
+            folder: target,
+            kept,
+            acknowledged() {
+              const count = model.disk_cut_acknowledged(id, cut)
+              return count < 0 ? undefined : count
+            },
+          }
+        },
+        remove: () => model.disk_remove(id),
+      }
+    },
+  }
+}

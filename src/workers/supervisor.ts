@@ -13,7 +13,8 @@ import { reload, tellListening, type Listening, type Reloadable } from "../reloa
 import type { Runner } from "../running.ts"
 import { steadyMs } from "../steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "../telemetry/log.ts"
-import { Metrics, type Exposition } from "../telemetry/metrics.ts"
+import { shareAnswer } from "../telemetry/exposition.ts"
+import { Metrics } from "../telemetry/metrics.ts"
 import { Fleet } from "./fleet.ts"
 import { HostedBrokers, hostedOf } from "./hosted.ts"
 import type { Changed, Order } from "./messages.ts"
@@ -182,13 +183,13 @@ export class Supervisor implements Runner, Reloadable {
     return readinessOf({ workers, hosted, spools: this.#spools(), isDraining: this.#stopped !== undefined })
   }
 
-  async #expose(): Promise<Exposition> {
+  readonly #expose = shareAnswer(async () => {
     const workers = await this.#fleet.count()
     this.metrics.workers.told(workers)
-    const own = await this.metrics.snapshot()
+    const own = await this.metrics.lines()
     const told = workers.map(({ metrics }) => metrics ?? [])
     return exposeSum([own, this.#fleet.bequeathed, ...told])
-  }
+  })
 
   #problems(): (readonly [string, string | undefined])[] {
     return [...(this.#generation?.connections ?? [])].map(([id, { broker }]) => {

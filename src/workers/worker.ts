@@ -3,10 +3,10 @@ import { HooklineError } from "../errors.ts"
 import { makePlan, type Plan } from "../plan.ts"
 import { PlanRunner, type Listening, type State } from "../running.ts"
 import { atOnce, type Steps } from "../slices.ts"
-import type { MetricsSnapshot } from "../telemetry/metrics.ts"
 import { Channel } from "./channel.ts"
 import type { Membership } from "./membership.ts"
 import { problemOf, type Calls, type Changed, type Order, type Question, type Reply } from "./messages.ts"
+import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 import { WORKER_FD } from "./worker-process.ts"
 
 /** Beyond its drain_timeout, for a worker whose supervisor has ended. */
@@ -112,8 +112,8 @@ class Worker implements Answers {
     return this.#runner!.state()
   }
 
-  metrics(): Promise<MetricsSnapshot> {
-    return this.#runner!.metrics.snapshot()
+  async metrics(): Promise<PackedMetrics> {
+    return packMetrics(await this.#runner!.metrics.lines())
   }
 
   async stop(): Promise<void> {

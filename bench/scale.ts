@@ -91,6 +91,8 @@ async function costRows(part: string, kafka: BenchKafka | undefined): Promise<st
   ])
 }
 
+const LONGEST = ["longest request ms", "longest turn ms", "of CPU ms"]
+
 async function main(): Promise<void> {
   const parts = flags.parts.split(",")
   const unknown = parts.find((part) => !PARTS.includes(part))
@@ -113,7 +115,7 @@ async function main(): Promise<void> {
   if (parts.includes("reload")) {
     tables.push(
       markdownTable(
-        [`reload of ${count(pipelines)} pipelines`, "took ms", "longest request ms", "longest turn ms"],
+        [`reload of ${count(pipelines)} pipelines`, "took ms", ...LONGEST],
         await reloadRows(how),
       ),
     )

@@ -123,13 +123,7 @@ async function main(): Promise<void> {
   if (parts.includes("metrics")) {
     tables.push(
       markdownTable(
-        [
-          `/metrics of ${count(pipelines)} pipelines`,
-          "KB",
-          "took ms",
-          "longest request ms",
-          "longest turn ms",
-        ],
+        [`/metrics of ${count(pipelines)} pipelines`, "KB", "took ms", ...LONGEST],
         await metricsRows(how),
       ),
     )

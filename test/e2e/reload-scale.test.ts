@@ -68,18 +68,17 @@ connection = log`
   try {
     statuses.push(await post())
     writeFileSync(file, conf(port, "second", added))
-    let reloaded = false
-    let turns = 0
+    const during = { reloaded: false, turns: 0 }
     const turn = (): void => {
-      turns++
-      if (!reloaded) setImmediate(turn)
+      during.turns++
+      if (!during.reloaded) setImmediate(turn)
     }
     setImmediate(turn)
-    const reload = app.reload().finally(() => (reloaded = true))
-    while (!reloaded) statuses.push(await post())
+    const reload = app.reload().finally(() => (during.reloaded = true))
+    while (!during.reloaded) statuses.push(await post())
     expect((await reload).pipelines).toEqual({ added: ["added"], changed: ["p0"], removed: [] })
     // it takes dozens of slices
-    expect(turns).toBeGreaterThan(5)
+    expect(during.turns).toBeGreaterThan(5)
     statuses.push(await post())
     // nothing is made anew that is equal
     expect((await app.reload()).pipelines).toEqual({ added: [], changed: [], removed: [] })

@@ -1,5 +1,6 @@
 import { ListOffsetTimestamps } from "@platformatic/kafka"
 import { canStartKafka, createTopic, freshTopic, openAdmin, startKafka } from "../test/support/kafka.ts"
+import { reasonOf } from "../src/brokers/kafka-failure.ts"
 import { openDelay } from "./delay.ts"
 import type { Topic } from "./target.ts"
 
@@ -73,6 +74,8 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       await withAdmin(kafka, async (admin) => {
         for (let at = 0; at < names.length; at += TOPICS_A_REQUEST)
           await admin.createTopics({ topics: names.slice(at, at + TOPICS_A_REQUEST), partitions: 1 })
+        // the broker is still making them when it has answered
+        while (!(await isThere(admin, names.at(-1)!))) await Bun.sleep(50)
       })
       node!.pause()
     },
@@ -80,6 +83,16 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
 }
 
 const TOPICS_A_REQUEST = 100
+
+async function isThere(admin: ReturnType<typeof openAdmin>, topic: string): Promise<boolean> {
+  try {
+    const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
+    return topics.get(topic)!.partitions.every(({ leader }) => leader >= 0)
+  } catch (error) {
+    if (/UNKNOWN_TOPIC|Unknown topic/.test(reasonOf(error))) return false
+    throw error
+  }
+}
 
 async function endOffsets(
   admin: ReturnType<typeof openAdmin>,

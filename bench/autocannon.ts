@@ -3,7 +3,8 @@ import type { ClosedLoop, Load } from "./load.ts"
 
 /** Posts in a closed loop by autocannon, where wrk is not installed. It takes three times the CPU. */
 export async function postByAutocannon(url: string, run: ClosedLoop): Promise<Load> {
-  if (run.paths !== undefined) throw new Error("autocannon posts to one path; install wrk")
+  if (run.paths !== undefined || run.keys !== undefined)
+    throw new Error("autocannon sends one request again and again; install wrk")
   const program = Bun.fileURLToPath(import.meta.resolve("autocannon"))
   const headers = [...run.headers].flatMap(([name, value]) => ["-H", `${name}=${value}`])
   const printed =
@@ -13,13 +14,13 @@ export async function postByAutocannon(url: string, run: ClosedLoop): Promise<Lo
   const found = JSON.parse(printed) as {
     requests: { total: number }
     duration: number
-    latency: { p50: number; p99: number; p99_9: number }
+    latency: { p50: number; p99: number; p99_9: number; max: number }
     non2xx: number
     errors: number
   }
   if (found.non2xx + found.errors > 0) {
     throw new Error(`${found.non2xx} answers were not 2xx, ${found.errors} connections failed`)
   }
-  const { p50, p99, p99_9: p999 } = found.latency
-  return { requests: found.requests.total, seconds: found.duration, p50, p99, p999 }
+  const { p50, p99, p99_9: p999, max: longest } = found.latency
+  return { requests: found.requests.total, seconds: found.duration, p50, p99, p999, longest }
 }

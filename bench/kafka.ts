@@ -1,5 +1,6 @@
 import { ListOffsetTimestamps } from "@platformatic/kafka"
 import { canStartKafka, createTopic, freshTopic, openAdmin, startKafka } from "../test/support/kafka.ts"
+import { reasonOf } from "../src/brokers/kafka-failure.ts"
 import { openDelay } from "./delay.ts"
 import type { Topic } from "./target.ts"
 
@@ -7,7 +8,9 @@ import type { Topic } from "./target.ts"
 export interface BenchKafka {
   readonly pid: number
   /** Gives a target a topic of its own, until it is disposed; between turns the broker stands still. */
-  turn(): Promise<Turn>
+  turn(partitions?: number): Promise<Turn>
+  /** Makes topics of one partition that stay. */
+  makeTopics(names: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -51,26 +54,52 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       await kafka.stop()
       await delay?.stop()
     },
-    async turn() {
+    async turn(partitions = PARTITIONS) {
       node!.resume()
       const topic = freshTopic("bench")
       const configs = { "retention.bytes": `${512 * 1024 ** 2}`, "segment.bytes": `${128 * 1024 ** 2}` }
-      await createTopic(kafka, topic, { partitions: PARTITIONS, configs })
+      await createTopic(kafka, topic, { partitions, configs })
       return {
         bootstrapServers: delay === undefined ? kafka.bootstrapServers : [delay.address],
         topic,
-        records: () => withAdmin(kafka, (admin) => endOffsets(admin, topic)),
+        records: () => withAdmin(kafka, (admin) => endOffsets(admin, topic, partitions)),
         async [Symbol.asyncDispose]() {
           await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
           node!.pause()
         },
       }
     },
+    async makeTopics(names) {
+      node!.resume()
+      await withAdmin(kafka, async (admin) => {
+        for (let at = 0; at < names.length; at += TOPICS_A_REQUEST)
+          await admin.createTopics({ topics: names.slice(at, at + TOPICS_A_REQUEST), partitions: 1 })
+        // the broker is still making them when it has answered
+        while (!(await isThere(admin, names.at(-1)!))) await Bun.sleep(50)
+      })
+      node!.pause()
+    },
   }
 }
 
-async function endOffsets(admin: ReturnType<typeof openAdmin>, topic: string): Promise<number> {
-  const partitions = Array.from({ length: PARTITIONS }, (_, partitionIndex) => {
+const TOPICS_A_REQUEST = 100
+
+async function isThere(admin: ReturnType<typeof openAdmin>, topic: string): Promise<boolean> {
+  try {
+    const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
+    return topics.get(topic)!.partitions.every(({ leader }) => leader >= 0)
+  } catch (error) {
+    if (/UNKNOWN_TOPIC|Unknown topic/.test(reasonOf(error))) return false
+    throw error
+  }
+}
+
+async function endOffsets(
+  admin: ReturnType<typeof openAdmin>,
+  topic: string,
+  count: number,
+): Promise<number> {
+  const partitions = Array.from({ length: count }, (_, partitionIndex) => {
     return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
   })
   const [listed] = await admin.listOffsets({ topics: [{ name: topic, partitions }] })

@@ -12,6 +12,8 @@ export interface Load {
   p50: number
   p99: number
   p999: number
+  /** The longest, where the load generator tells. */
+  longest?: number
 }
 
 /**
@@ -30,6 +32,8 @@ export interface Traffic {
   readonly seconds: number
   /** Posted to in turn, in place of the URL's own path; in a closed loop by wrk alone. */
   readonly paths?: readonly string[]
+  /** Each request has one of so many keys in the header X-Key, in turn; in a closed loop by wrk alone. */
+  readonly keys?: number
 }
 
 /**

@@ -35,7 +35,7 @@ export async function withTarget<T>(
 ): Promise<T> {
   // What the target before left for the kernel to write would be written during this one's fsyncs.
   await $`sync`
-  await using turn = target.onKafka ? await kafka!.turn() : undefined
+  await using turn = target.onKafka ? await kafka!.turn(target.partitions) : undefined
   const started = await target.start(turn)
   try {
     return await use(started, turn?.records ?? (() => Promise.resolve(Number.POSITIVE_INFINITY)))

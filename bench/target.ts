@@ -12,6 +12,8 @@ export interface Target {
   readonly onKafka: boolean
   /** Whether it takes events by HTTP and publishes them to Kafka, which is then checked before it is measured. */
   readonly isReceiver: boolean
+  /** How many partitions its topic has; otherwise as many as those of the others. */
+  readonly partitions?: number | undefined
   /** False for what answers before Kafka has acknowledged; such a peer promises less. */
   readonly waitsForAcknowledgement?: boolean | undefined
   /** The key by which it expects bodies to be signed, as GitHub signs them. */
@@ -47,11 +49,14 @@ interface Command {
   readonly env?: { readonly [name: string]: string }
   readonly url: string
   readonly paths?: readonly string[]
+  readonly keys?: number
+  /** The file that takes what it writes; otherwise nobody does. */
+  readonly output?: string
 }
 
 /** Starts a process that takes bodies by HTTP, and waits until it answers one with 2xx. */
 export async function startHttp(
-  { args, cwd, env, url, paths }: Command,
+  { args, cwd, env, url, paths, keys, output }: Command,
   secret: string | undefined,
 ): Promise<Started> {
   // What it writes is read by nobody but a person who looks for why it did not start.
@@ -59,7 +64,7 @@ export async function startHttp(
     cwd: cwd ?? `${import.meta.dir}/..`,
     env: { ...process.env, ...env },
     stdin: "ignore",
-    stdout: "ignore",
+    stdout: output === undefined ? "ignore" : Bun.file(output),
     stderr: "inherit",
   })
   const started: Started = {
@@ -68,6 +73,7 @@ export async function startHttp(
     load: async (traffic) =>
       post(url, {
         ...(paths === undefined ? {} : { paths }),
+        ...(keys === undefined ? {} : { keys }),
         ...traffic,
         headers: await headersOf(traffic.body, secret),
       }),

@@ -21,10 +21,19 @@ if os.getenv("BENCH_PATHS") ~= "" then
     return requests[at]
   end
 end
+local keys = tonumber(os.getenv("BENCH_KEYS"))
+if keys ~= nil then
+  local at = 0
+  function request()
+    at = at % keys + 1
+    wrk.headers["X-Key"] = "key-" .. at
+    return wrk.format()
+  end
+end
 function done(summary, latency)
   local e = summary.errors
-  io.write(string.format("@%d %d %f %f %f %d\\n", summary.requests, summary.duration, latency:percentile(50),
-    latency:percentile(99), latency:percentile(99.9), e.connect + e.read + e.write + e.status + e.timeout))
+  io.write(string.format("@%d %d %f %f %f %f %d\\n", summary.requests, summary.duration, latency:percentile(50),
+    latency:percentile(99), latency:percentile(99.9), latency.max, e.connect + e.read + e.write + e.status + e.timeout))
 end
 `
 
@@ -37,16 +46,20 @@ export async function postByWrk(url: string, run: ClosedLoop): Promise<Load> {
     BENCH_BODY: run.bodyFile,
     BENCH_HEADERS: [...run.headers].map(([name, value]) => `${name}=${value}`).join("\n"),
     BENCH_PATHS: (run.paths ?? []).join("\n"),
+    BENCH_KEYS: run.keys === undefined ? "" : String(run.keys),
   }
   const printed =
     await $`wrk -t1 -c${run.connections} -d${run.seconds}s --timeout 10s --latency -s ${script} ${url}`
       .env(env)
       .text()
-  const fields = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) ([\d.]+) (\d+)$/m.exec(printed)?.slice(1).map(Number)
+  const fields = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) (\d+)$/m
+    .exec(printed)
+    ?.slice(1)
+    .map(Number)
   if (fields === undefined) throw new Error(`wrk said nothing of what it measured:\n${printed}`)
   const [requests, us, ...latenciesUs] = fields as [number, number, number, number, number, number]
   const errors = latenciesUs.pop()!
   if (errors > 0) throw new Error(`${errors} of ${requests} requests failed:\n${printed}`)
-  const [p50, p99, p999] = latenciesUs.map((one) => one / 1000) as [number, number, number]
-  return { requests, seconds: us / 1e6, p50, p99, p999 }
+  const [p50, p99, p999, longest] = latenciesUs.map((one) => one / 1000) as [number, number, number, number]
+  return { requests, seconds: us / 1e6, p50, p99, p999, longest }
 }

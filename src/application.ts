@@ -12,6 +12,7 @@ import { HooklineError } from "./errors.ts"
 import type { Processor } from "./event.ts"
 import { makePlan, type ComposedPipeline, type Plan } from "./plan.ts"
 import { PlanRunner, type Runner, type Running } from "./running.ts"
+import { atOnce, type Steps } from "./slices.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`; durations in milliseconds, sizes in bytes. */
@@ -48,7 +49,7 @@ export class Pipeline implements ComposedPipeline {
 export type Start = (plan: Plan) => Promise<Runner>
 
 /** Reads the configuration file. `reads` is told of each file that is read on the way, as an absolute path. */
-type ReadSeed = (reads: (file: string) => void) => Seed
+type ReadSeed = (reads: (file: string) => void) => Steps<Seed>
 
 /** Registers connections and pipelines, and runs them: the same calls that the command line makes. */
 export class Application {
@@ -66,7 +67,7 @@ export class Application {
   constructor(options: ApplicationOptions = {}, readSeed?: ReadSeed) {
     this.#options = options
     this.#readSeed = readSeed
-    this.#seed = readSeed?.(recordIn(this.#inputs))
+    this.#seed = readSeed && atOnce(readSeed(recordIn(this.#inputs)))
   }
 
   /**
@@ -104,7 +105,7 @@ export class Application {
    * @throws HooklineError `config` with everything that is wrong, a line each
    */
   plan(): Plan {
-    return this.#plan(this.#seed, recordIn(this.#inputs))
+    return atOnce(this.#plan(this.#seed, recordIn(this.#inputs)))
   }
 
   /**
@@ -167,7 +168,7 @@ export class Application {
     const reads = recordIn(inputs)
     let seed = this.#seed
     try {
-      const changes = await running.reload(() => this.#plan((seed = this.#readSeed?.(reads)), reads))
+      const changes = await running.reload(() => this.#readAgain(reads, (read) => (seed = read)))
       this.#seed = seed
       this.#inputs.clear()
       return changes
@@ -179,11 +180,18 @@ export class Application {
     }
   }
 
-  #plan(seed: Seed | undefined, reads: (file: string) => void): Plan {
+  *#readAgain(reads: (file: string) => void, took: (seed: Seed | undefined) => void): Steps<Plan> {
+    const seed = this.#readSeed && (yield* this.#readSeed(reads))
+    took(seed)
+    return yield* this.#plan(seed, reads)
+  }
+
+  #plan(seed: Seed | undefined, reads: (file: string) => void): Steps<Plan> {
     return makePlan({
       seed,
-      connections: this.#connections,
-      pipelines: this.#pipelines,
+      // what is added between two steps is for the next reload
+      connections: new Map(this.#connections),
+      pipelines: [...this.#pipelines],
       admin: this.#options.admin ?? (seed === undefined ? { listen: "off" } : undefined),
       service: this.#options.service,
       registry: components,

@@ -18,8 +18,11 @@ function start() {
       close: () => void said.push(`close ${name}`),
     })
   /** Changes to these things: name and wants. */
-  const change = (wanted: readonly (readonly [string, unknown])[], unused = Promise.resolve()): object[] => {
-    const changeover = holdings.begin()
+  const change = async (
+    wanted: readonly (readonly [string, unknown])[],
+    unused = Promise.resolve(),
+  ): Promise<object[]> => {
+    const changeover = await holdings.begin()
     const things = wanted.map(([name, wants]) => hold(changeover, name, wants))
     changeover.commit(unused, 0)
     return things
@@ -32,8 +35,8 @@ const turn = (): Promise<void> => new Promise(setImmediate)
 test("what is wanted again for equal wants stays the same instance", async () => {
   const { said, change } = start()
   const wants = (): unknown => [{ hosts: ["a", "b"], limit: Infinity, none: undefined }, "text"]
-  const [first] = change([["one", wants()]])
-  const [second] = change([["one", wants()]])
+  const [first] = await change([["one", wants()]])
+  const [second] = await change([["one", wants()]])
   await turn()
   expect(second).toBe(first!)
   expect(said).toEqual(["open one"])
@@ -52,8 +55,8 @@ test("other wants make another one, also where they differ in what is no plain d
   ]
   for (const [before, after] of pairs) {
     const { said, change } = start()
-    const [first] = change([["one", before]])
-    const [second] = change([["one", after]])
+    const [first] = await change([["one", before]])
+    const [second] = await change([["one", after]])
     await turn()
     expect(second).not.toBe(first!)
     expect(said).toEqual(["open one", "open one", "close one"])
@@ -62,9 +65,9 @@ test("other wants make another one, also where they differ in what is no plain d
 
 test("what is not wanted any more is closed when nothing uses it, and not before", async () => {
   const { said, change } = start()
-  change([["one", 1]])
+  await change([["one", 1]])
   const { promise: unused, resolve } = Promise.withResolvers<void>()
-  change([], unused)
+  await change([], unused)
   await turn()
   expect(said).toEqual(["open one"])
   resolve()
@@ -74,95 +77,138 @@ test("what is not wanted any more is closed when nothing uses it, and not before
 
 test("what is wanted back before it was closed is taken back, and stays open", async () => {
   const { said, change } = start()
-  const [first] = change([["one", 1]])
+  const [first] = await change([["one", 1]])
   const { promise: unused, resolve } = Promise.withResolvers<void>()
-  change([], unused)
-  const [back] = change([["one", 1]])
+  await change([], unused)
+  const [back] = await change([["one", 1]])
   resolve()
   await turn()
   expect(back).toBe(first!)
   expect(said).toEqual(["open one"])
 })
 
+test("what is left by its last event while a change is under way is closed after it, or taken back by it", async () => {
+  for (const [end, wantedAgain, expected] of [
+    ["commit", true, ["open one"]],
+    ["commit", false, ["open one", "close one"]],
+    ["abort", true, ["open one", "close one"]],
+  ] as const) {
+    const { holdings, said, hold, change } = start()
+    await change([["one", 1]])
+    const { promise: unused, resolve } = Promise.withResolvers<void>()
+    await change([], unused)
+    const changeover = await holdings.begin()
+    if (wantedAgain) hold(changeover, "one", 1)
+    resolve()
+    await turn()
+    expect(said).toEqual(["open one"])
+    if (end === "commit") changeover.commit(Promise.resolve(), 0)
+    else await changeover.abort()
+    await turn()
+    expect(said).toEqual([...expected])
+  }
+})
+
+test("a change begins when what is being closed is closed", async () => {
+  const said: string[] = []
+  const holdings = new Holdings(() => {})
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  const first = await holdings.begin()
+  first.hold({ name: "file", wants: 1, open: () => ({}), close: () => closed })
+  first.commit(Promise.resolve(), 0)
+  const second = await holdings.begin()
+  second.commit(Promise.resolve(), 0)
+  await turn()
+  const third = holdings.begin().then((it) => {
+    said.push("begun")
+    return it
+  })
+  await turn()
+  expect(said).toEqual([])
+  resolve()
+  await (await third).abort()
+  expect(said).toEqual(["begun"])
+})
+
 test("a change that is aborted closes what it opened, and leaves the rest", async () => {
   const { holdings, said, hold, change } = start()
-  const [first] = change([["one", 1]])
-  const changeover = holdings.begin()
+  const [first] = await change([["one", 1]])
+  const changeover = await holdings.begin()
   hold(changeover, "one", 2)
   hold(changeover, "two", 1)
   await changeover.abort()
   expect(said).toEqual(["open one", "open one", "open two", "close one", "close two"])
-  expect(change([["one", 1]])[0]).toBe(first!)
+  expect((await change([["one", 1]]))[0]).toBe(first!)
 })
 
 test("what is kept keeps what was held while it was opened; what is made anew asks for it again", async () => {
   const { holdings, said, hold } = start()
-  const round = (pipeline: number, memory: number): void => {
-    const changeover = holdings.begin()
+  const round = async (pipeline: number, memory: number): Promise<void> => {
+    const changeover = await holdings.begin()
     hold(changeover, "pipeline", pipeline, () => hold(changeover, "memory", memory))
     changeover.commit(Promise.resolve(), 0)
   }
-  round(1, 1)
-  round(1, 2)
-  round(2, 1)
+  await round(1, 1)
+  await round(1, 2)
+  await round(2, 1)
   await turn()
   expect(said).toEqual(["open pipeline", "open memory", "open pipeline", "close pipeline"])
-  round(3, 2)
+  await round(3, 2)
   await turn()
   expect(said.slice(4)).toEqual(["open pipeline", "open memory", "close pipeline", "close memory"])
 })
 
 test("what two hold is one, and stays while one of them is wanted", async () => {
   const { holdings, said, hold } = start()
-  const round = (names: readonly string[]): void => {
-    const changeover = holdings.begin()
+  const round = async (names: readonly string[]): Promise<void> => {
+    const changeover = await holdings.begin()
     for (const name of names) hold(changeover, name, 1, () => hold(changeover, "store", 1))
     changeover.commit(Promise.resolve(), 0)
   }
-  round(["a", "b"])
-  round(["b"])
+  await round(["a", "b"])
+  await round(["b"])
   await turn()
   expect(said).toEqual(["open a", "open store", "open b", "close a"])
-  round([])
+  await round([])
   await turn()
   expect(said.slice(4)).toEqual(["close b", "close store"])
 })
 
-test("one that does not fit is not kept", () => {
+test("one that does not fit is not kept", async () => {
   const { holdings } = start()
-  const hold = (fits: boolean): object => {
-    const changeover = holdings.begin()
+  const hold = async (fits: boolean): Promise<object> => {
+    const changeover = await holdings.begin()
     const thing = changeover.hold({ name: "one", wants: 1, open: () => ({}), fits: () => fits })
     changeover.commit(Promise.resolve(), 0)
     return thing
   }
-  const first = hold(true)
-  expect(hold(true)).toBe(first)
-  expect(hold(false)).not.toBe(first)
+  const first = await hold(true)
+  expect(await hold(true)).toBe(first)
+  expect(await hold(false)).not.toBe(first)
 })
 
-test("one name for two purposes in a change is a mistake", () => {
+test("one name for two purposes in a change is a mistake", async () => {
   const { change } = start()
-  expect(() =>
+  await expect(
     change([
       ["one", 1],
       ["one", 2],
     ]),
-  ).toThrow("one is held for two purposes")
+  ).rejects.toThrow("one is held for two purposes")
 })
 
 test("what is closed is told until when it may go on: at a stop, and after a change", async () => {
   const { holdings } = start()
   const told: number[] = []
-  const change = (wants: number, drainMs: number): void => {
-    const changeover = holdings.begin()
+  const change = async (wants: number, drainMs: number): Promise<void> => {
+    const changeover = await holdings.begin()
     const close = (_: object, untilMs: number): void => void told.push(untilMs)
     changeover.hold({ name: "one", wants, open: () => ({}), close })
     changeover.commit(Promise.resolve(), drainMs)
   }
-  change(1, 1000)
+  await change(1, 1000)
   const beforeMs = steadyMs()
-  change(2, 5000)
+  await change(2, 5000)
   await turn()
   expect(told[0]).toBeWithin(beforeMs + 5000, steadyMs() + 5000 + 1)
   await holdings.close(1234)
@@ -171,8 +217,8 @@ test("what is closed is told until when it may go on: at a stop, and after a cha
 
 test("closing closes all, what is leaving too, and tells the first failure", async () => {
   const { holdings, said, change, hold } = start()
-  change([["leaving", 1]])
-  const changeover = holdings.begin()
+  await change([["leaving", 1]])
+  const changeover = await holdings.begin()
   changeover.hold({
     name: "broken",
     wants: 1,
@@ -187,11 +233,10 @@ test("closing closes all, what is leaving too, and tells the first failure", asy
 
 test("a failure to close what is not wanted any more is told, and what waits for it goes on", async () => {
   const { holdings, said, change } = start()
-  const changeover = holdings.begin()
+  const changeover = await holdings.begin()
   changeover.hold({ name: "broken", wants: 1, open: () => ({}), close: () => Promise.reject(new Error("x")) })
   changeover.commit(Promise.resolve(), 0)
-  change([])
-  await turn()
-  await holdings.settled()
+  await change([])
+  await (await holdings.begin()).abort()
   expect(said).toEqual(["failed broken"])
 })

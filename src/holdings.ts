@@ -40,6 +40,8 @@ export class Holdings {
   /** Not wanted any more, and still used by events on their way. */
   readonly #leaving = new Set<Held>()
   readonly #closing = new Set<Promise<void>>()
+  /** Resolves at the end of the change that is under way; undefined: there is none. */
+  #changing: Promise<void> | undefined
   readonly #failed: (name: string, error: unknown) => void
 
   /** @param failed is told of what could not be closed after a change */
@@ -47,20 +49,25 @@ export class Holdings {
     this.#failed = failed
   }
 
-  /** Begins a change. Nothing that is open is touched until its commit. */
-  begin(): Changeover {
-    return new Changeover(this.#held, this.#leaving, (next, unused, drainMs) =>
-      this.#commit(next, unused, drainMs),
-    )
-  }
-
-  /** Resolves when what is being closed at the moment is closed, so that it can be opened again. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#closing)
+  /**
+   * Begins a change, one at a time, when what is being closed at the moment is closed: it may be wanted back, and one alone
+   * can have it open. Until the end of the change nothing that is open is touched, nor closed.
+   */
+  async begin(): Promise<Changeover> {
+    while (this.#closing.size > 0) await Promise.all(this.#closing)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#changing = promise
+    return new Changeover(this.#held, this.#leaving, {
+      commit: (next, unused, drainMs) => this.#commit(next, unused, drainMs),
+      ended: () => {
+        this.#changing = undefined
+        resolve()
+      },
+    })
   }
 
   /**
-   * Closes everything. Rejects with the first failure, after all were tried.
+   * Closes everything, while no change is under way. Rejects with the first failure, after all were tried.
    *
    * @param untilMs as for `Wanted.close`
    */
@@ -69,7 +76,7 @@ export class Holdings {
     this.#held = new Map()
     this.#leaving.clear()
     await closeAll(all, untilMs)
-    await this.settled()
+    await Promise.all(this.#closing)
   }
 
   #commit(next: ReadonlyMap<string, Held>, unused: Promise<void>, drainMs: number): void {
@@ -78,12 +85,17 @@ export class Holdings {
     this.#held = next
     for (const held of kept) this.#leaving.delete(held)
     for (const held of gone) this.#leaving.add(held)
+    void this.#endWhen(unused, gone, drainMs)
+  }
+
+  async #endWhen(unused: Promise<void>, gone: readonly Held[], drainMs: number): Promise<void> {
+    await unused
+    // a change that is under way may have taken it back
+    while (this.#changing !== undefined) await this.#changing
     // what was let go and is wanted back by then is not leaving any more
-    void unused.then(() =>
-      this.#end(
-        gone.filter((held) => this.#leaving.delete(held)),
-        steadyMs() + drainMs,
-      ),
+    this.#end(
+      gone.filter((held) => this.#leaving.delete(held)),
+      steadyMs() + drainMs,
     )
   }
 
@@ -95,35 +107,40 @@ export class Holdings {
   }
 }
 
-type Commit = (next: ReadonlyMap<string, Held>, unused: Promise<void>, drainMs: number) => void
+/** What a change tells the holdings that it is of. */
+interface Ends {
+  readonly commit: (next: ReadonlyMap<string, Held>, unused: Promise<void>, drainMs: number) => void
+  /** It was committed or aborted. */
+  readonly ended: () => void
+}
 
 /** A change of what is open, all or nothing. To be committed or aborted. */
 export class Changeover {
   readonly #held: ReadonlyMap<string, Held>
-  readonly #leaving: ReadonlySet<Held>
-  readonly #commit: Commit
+  /** What is leaving, by name. */
+  readonly #leaving: ReadonlyMap<string, readonly Held[]>
+  readonly #ends: Ends
   readonly #next = new Map<string, Held>()
   readonly #opened: Held[] = []
   /** The parts of what is being opened at the moment, the innermost last. */
   readonly #opening: Held[][] = []
 
   /** For Holdings. */
-  constructor(held: ReadonlyMap<string, Held>, leaving: ReadonlySet<Held>, commit: Commit) {
+  constructor(held: ReadonlyMap<string, Held>, leaving: ReadonlySet<Held>, ends: Ends) {
     this.#held = held
-    this.#leaving = leaving
-    this.#commit = commit
+    this.#leaving = Map.groupBy(leaving, ({ name }) => name)
+    this.#ends = ends
   }
 
   /** What is open by this name for equal wants, else a new one. Throws what opening it throws. */
   hold<T>({ name, wants, open, close, fits }: Wanted<T>): T {
-    const isRight = (held: Held): boolean =>
-      held.name === name && isSame(held.wants, wants) && (fits?.(held.thing as T) ?? true)
+    const isRight = (held: Held): boolean => isSame(held.wants, wants) && (fits?.(held.thing as T) ?? true)
     const shared = this.#next.get(name)
     if (shared !== undefined && !isRight(shared))
       throw new HooklineError("internal", `${name} is held for two purposes`)
     const held =
       shared ??
-      [this.#held.get(name) ?? [], ...this.#leaving].flat().find(isRight) ??
+      [this.#held.get(name) ?? [], this.#leaving.get(name) ?? []].flat().find(isRight) ??
       this.#open(name, wants, open, close)
     this.#opening.at(-1)?.push(held)
     this.#take(held)
@@ -135,12 +152,17 @@ export class Changeover {
    * @param drainMs for how long that may go on from then with work that would else be left undone
    */
   commit(unused: Promise<void>, drainMs: number): void {
-    this.#commit(this.#next, unused, drainMs)
+    this.#ends.commit(this.#next, unused, drainMs)
+    this.#ends.ended()
   }
 
   /** Closes what was opened for this change. */
   async abort(): Promise<void> {
-    await closeAll(this.#opened, steadyMs())
+    try {
+      await closeAll(this.#opened, steadyMs())
+    } finally {
+      this.#ends.ended()
+    }
   }
 
   #take(held: Held): void {

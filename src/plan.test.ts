@@ -5,6 +5,7 @@ import { integer, path, size, text } from "./config/options.ts"
 import { readSeed } from "./config/seed.ts"
 import { HooklineError } from "./errors.ts"
 import { makePlan, type Draft, type Plan } from "./plan.ts"
+import { atOnce } from "./slices.ts"
 
 // Components with as much of the real ones' options as the plan knows of.
 const create = (): never => {
@@ -49,11 +50,13 @@ function plan(file: string | undefined, draft: Partial<Draft> = {}): Plan {
   const seed =
     file === undefined
       ? undefined
-      : readSeed(new TextEncoder().encode(file), "p.conf", {
-          env: { SECRET: "hunter2" },
-          baseDir: "/etc/hookline",
-        })
-  return makePlan({ seed, registry, cwd: "/srv", ...draft })
+      : atOnce(
+          readSeed(new TextEncoder().encode(file), "p.conf", {
+            env: { SECRET: "hunter2" },
+            baseDir: "/etc/hookline",
+          }),
+        )
+  return atOnce(makePlan({ seed, registry, cwd: "/srv", ...draft }))
 }
 
 function problems(file: string | undefined, draft: Partial<Draft> = {}): string[] {

@@ -7,6 +7,7 @@ import { resolveSection, type Found, type Given } from "./config/resolve.ts"
 import type { Seed, SeedSection } from "./config/seed.ts"
 import { SERVICE } from "./config/service.ts"
 import type { Processor } from "./event.ts"
+import type { Steps } from "./slices.ts"
 import { resolvePipelines, type ComposedPipeline } from "./plan/composition.ts"
 import {
   checkConnections,
@@ -69,7 +70,7 @@ export interface Planned<K extends ComponentKind = ComponentKind> {
  *
  * @throws HooklineError `config` with everything that is wrong, a line each
  */
-export function makePlan(draft: Draft): Plan {
+export function* makePlan(draft: Draft): Steps<Plan> {
   const { seed } = draft
   const baseDir = seed?.baseDir ?? draft.cwd
   const problems = new Problems(seed?.file, seed?.problems)
@@ -85,16 +86,17 @@ export function makePlan(draft: Draft): Plan {
   for (const id of new Set([...(draft.connections?.keys() ?? []), ...(seed?.connections.keys() ?? [])])) {
     const found = find(`connection:${id}`, seed?.connections.get(id), draft.connections?.get(id))
     connections.set(id, resolveConnection(found, problems))
+    yield
   }
-  const pipelines = resolvePipelines(draft, find, problems)
+  const pipelines = yield* resolvePipelines(draft, find, problems)
   const admin = resolveSection(ADMIN, find("admin", seed?.admin, draft.admin), problems)
   const service = resolveSection(SERVICE, find("service", seed?.service, draft.service), problems)
 
-  checkConnections(pipelines, connections, seed?.lacksSections === true, problems)
+  yield* checkConnections(pipelines, connections, seed?.lacksSections === true, problems)
   checkDirectories(connections, problems)
-  checkDeadLetters(pipelines, problems)
-  checkListeners(pipelines, admin, service, problems)
-  checkWorkers(pipelines, service, problems)
+  yield* checkDeadLetters(pipelines, problems)
+  yield* checkListeners(pipelines, admin, service, problems)
+  yield* checkWorkers(pipelines, service, problems)
   checkReplay(pipelines, connections, service, problems)
   problems.throwIfAny()
 

@@ -1,6 +1,7 @@
 import { describeChanges, type Changes } from "./changes.ts"
 import { HooklineError } from "./errors.ts"
 import type { Plan } from "./plan.ts"
+import { inSlices, type Steps } from "./slices.ts"
 import type { Logger } from "./telemetry/log.ts"
 import type { Metrics } from "./telemetry/metrics.ts"
 
@@ -21,16 +22,17 @@ export interface Reloadable {
    * @param read gives the plan
    * @throws HooklineError what is wrong with the plan or can't be opened, nothing is changed then; `closing`
    */
-  change(read: () => Plan): Promise<Changes>
+  change(read: () => Steps<Plan>): Promise<Changes>
 }
 
 /** Keys of `[service]` that only a start takes. */
 const FIXED = ["log_format", "workers"] as const
 
 /** Changes to another plan, and tells the log and the metrics what became of it. Throws what `change` throws. */
-export async function reload(runner: Reloadable, read: () => Plan): Promise<Changes> {
-  const { log, metrics, listening } = runner
+export async function reload(runner: Reloadable, read: () => Steps<Plan>): Promise<Changes> {
+  const { log, metrics } = runner
   const startedMs = performance.now()
+  const { listening } = runner
   let changes: Changes
   try {
     changes = await runner.change(read)
@@ -42,7 +44,7 @@ export async function reload(runner: Reloadable, read: () => Plan): Promise<Chan
     throw error
   }
   metrics.configuration.took()
-  tellListening(log, listening, runner.listening)
+  await inSlices(tellListening(log, listening, runner.listening))
   for (const key of FIXED) {
     if (changes.service.includes(key))
       log.warn({ [key]: runner.plan.service[key] }, `[service] ${key} takes effect with a restart`)
@@ -53,10 +55,20 @@ export async function reload(runner: Reloadable, read: () => Plan): Promise<Chan
 }
 
 /** Tells where pipelines listen now and did not before. */
-export function tellListening(log: Logger, before: readonly Listening[], now: readonly Listening[]): void {
-  const isNew = (it: Listening): boolean => !before.some((other) => Bun.deepEquals(other, it))
-  for (const it of now.filter(isNew)) log.info(it, "listening")
+export function* tellListening(
+  log: Logger,
+  before: readonly Listening[],
+  now: readonly Listening[],
+): Steps<void> {
+  const known = new Set(before.map(keyOf))
+  for (const it of now) {
+    if (known.has(keyOf(it))) continue
+    log.info(it, "listening")
+    yield
+  }
 }
+
+const keyOf = ({ pipeline, url }: Listening): string => JSON.stringify([pipeline, url])
 
 function tellProblems(log: Logger, error: unknown): void {
   if (error instanceof HooklineError) for (const problem of error.message.split("\n")) log.error(problem)

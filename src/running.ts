@@ -1,16 +1,18 @@
 import type { Readiness } from "./admin/server.ts"
 import type { Impairment, SpoolState } from "./brokers/broker.ts"
-import { holdPipeline, type Built, type Usable } from "./build.ts"
+import type { Built, Usable } from "./build.ts"
 import { connectionStates } from "./connection-states.ts"
 import { changesOf, type Changes, type Snapshot } from "./changes.ts"
 import type { Marks } from "./dedupe/marks.ts"
 import { HooklineError } from "./errors.ts"
 import { holdAdmin } from "./held-admin.ts"
 import { holdConnections } from "./held-connections.ts"
+import { holdPipelines, type HeldPipelines } from "./held-pipelines.ts"
 import { Holdings, type Changeover } from "./holdings.ts"
 import { openServers, type Limits, type Servers, type ServersChange } from "./http/server.ts"
 import type { OpenConnection } from "./open-connection.ts"
 import type { Plan } from "./plan.ts"
+import { atOnce, inSlices, type Steps } from "./slices.ts"
 import { reload, tellListening, type Listening, type Reloadable } from "./reload.ts"
 import { steadyMs } from "./steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "./telemetry/log.ts"
@@ -36,7 +38,7 @@ export interface Runner extends Running {
    * @param read gives the plan
    * @throws HooklineError what is wrong with the plan or can't be opened; nothing is changed then
    */
-  reload(read: () => Plan): Promise<Changes>
+  reload(read: () => Steps<Plan>): Promise<Changes>
 }
 
 /** Why parts of what runs can't be used now; undefined for those that can. */
@@ -54,14 +56,16 @@ type Problem = readonly [name: string, problem: string | undefined]
 interface Generation extends Snapshot {
   readonly connections: ReadonlyMap<string, OpenConnection>
   readonly pipelines: ReadonlyMap<string, Built>
+  /** The Deduplicators' stores, by their names. */
+  readonly stores: ReadonlyMap<string, Marks>
 }
 
 /**
  * Runs one plan after another.
  *
- * A change of plans opens all that is new first, then everything takes over in one turn of the event loop, so that each
- * request is taken by the one plan or the other, whole. What fails on the way is closed again, and the plan before goes
- * on. Afterwards what is not wanted any more is closed, when the events that began before have ended.
+ * A change of plans reads and opens all that is new first, in slices, while the plan before takes requests. Then everything
+ * takes over in one turn of the event loop, so that each request is taken by the one plan or the other, whole. What fails on
+ * the way is closed again, and the plan before goes on. Afterwards what is not wanted any more is closed, when the events that began before have ended.
  */
 export class PlanRunner implements Runner, Reloadable {
   readonly log: Logger
@@ -73,6 +77,8 @@ export class PlanRunner implements Runner, Reloadable {
   #servers: Servers | undefined
   #generation: Generation | undefined
   #stopped: Promise<void> | undefined
+  readonly #stopping = new AbortController()
+  #changing: Promise<unknown> = Promise.resolve()
 
   private constructor({ service }: Plan, membership: Membership | undefined) {
     const { log, setLevel } = openLog({
@@ -95,14 +101,14 @@ export class PlanRunner implements Runner, Reloadable {
    */
   static async start(plan: Plan, membership?: Membership): Promise<PlanRunner> {
     const runner = new PlanRunner(plan, membership)
-    await runner.#take(plan)
+    await runner.#take(() => Promise.resolve(plan))
     if (membership === undefined) runner.metrics.configuration.started()
     runner.metrics.observe({
       inFlight: () => runner.#servers!.inFlight(),
       connections: () => readiness(runner.state().connections),
       impaired: () => runner.state().impaired,
       stores: () => readiness(runner.state().stores),
-      waiting: () => runner.#stores().map(([name, marks]) => [name, marks.waiting()]),
+      waiting: () => [...runner.#stores()].map(([name, marks]) => [name, marks.waiting()] as const),
       spools: () => runner.#spools(),
     })
     return runner
@@ -116,11 +122,11 @@ export class PlanRunner implements Runner, Reloadable {
     return this.#generation!.plan
   }
 
-  reload(read: () => Plan): Promise<Changes> {
+  reload(read: () => Steps<Plan>): Promise<Changes> {
     return reload(this, read)
   }
 
-  async change(read: () => Plan): Promise<Changes> {
+  async change(read: () => Steps<Plan>): Promise<Changes> {
     return (await this.changeOver(read)).changes
   }
 
@@ -129,12 +135,11 @@ export class PlanRunner implements Runner, Reloadable {
    *
    * @returns `unused` resolves when all events that began before have ended
    */
-  async changeOver(read: () => Plan): Promise<{ changes: Changes; unused: Promise<void> }> {
-    // what is being closed may be wanted back, and one alone can have it open
-    await this.#holdings.settled()
-    if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
+  async changeOver(read: () => Steps<Plan>): Promise<{ changes: Changes; unused: Promise<void> }> {
     const before = this.#generation!
-    const { unused } = await this.#take(read())
+    const taking = this.#take(() => inSlices(read(), this.#stopping.signal))
+    this.#changing = taking.catch(() => {})
+    const { unused } = await taking
     return { changes: changesOf(before, this.#generation!), unused }
   }
 
@@ -143,40 +148,59 @@ export class PlanRunner implements Runner, Reloadable {
   }
 
   async #stop(): Promise<void> {
+    this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { drain_timeout: drainTimeoutMs } = this.#generation!.plan.service
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...this.#servers!.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await this.#servers!.drain(drainTimeoutMs)
+    // one that is under way closes what it has opened
+    await this.#changing
     await this.#holdings.close(untilMs)
     this.#requestLog.flush()
     this.log.info("stopped")
   }
 
-  /** Does it all in one turn of the event loop, unless it fails or others have to agree. */
-  async #take(plan: Plan): Promise<{ unused: Promise<void> }> {
-    const changeover = this.#holdings.begin()
-    const steps: (() => void)[] = []
+  /**
+   * Prepares a plan in slices, then does the rest in one turn of the event loop, unless others have to agree.
+   *
+   * @throws HooklineError as `change`; what was opened is closed again
+   */
+  async #take(read: () => Promise<Plan>): Promise<{ unused: Promise<void> }> {
+    const { signal } = this.#stopping
+    const changeover = await this.#holdings.begin()
+    const notices: (() => void)[] = []
     const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
     let servers: ServersChange | undefined
     try {
-      const remote = this.#membership?.remote
-      const { open: connections, commit } = holdConnections(before, plan, changeover, this, remote)
-      const pipelines = this.#holdPipelines(plan, connections, changeover, (step) => void steps.push(step))
+      signal.throwIfAborted()
+      const plan = await read()
+      const { open: connections, ...changing } = holdConnections(
+        before,
+        plan,
+        changeover,
+        this,
+        this.#membership?.remote,
+      )
+      const later = (notice: () => void): void => void notices.push(notice)
+      const held = await inSlices(this.#holdPipelines(plan, connections, changeover, later), signal)
+      const openListeners = await inSlices(this.#prepareServers(plan, held), signal)
+      signal.throwIfAborted()
+      // events have come meanwhile
+      changing.check()
       const adopt = this.#membership === undefined ? this.#holdAdmin(plan, changeover) : undefined
-      servers = this.#prepareServers(plan, pipelines)
+      servers = openListeners()
       const isFirst = this.#generation === undefined
       if (!isFirst && this.#membership !== undefined) await this.#membership.agreed()
       // from here on nothing fails
       const unused = servers.commit()
       changeover.commit(unused, plan.service.drain_timeout)
-      commit()
-      for (const { broker } of connections.values())
-        broker.prepare([...pipelines.values()].flatMap(({ topics }) => topics.get(broker) ?? []))
-      for (const step of steps) step()
+      changing.commit()
+      for (const { broker } of connections.values()) broker.prepare([...(held.topics.get(broker) ?? [])])
       this.#setLevel(plan.service.log_level)
-      this.#generation = { plan, connections, pipelines }
-      if (isFirst && this.#membership === undefined) tellListening(this.log, [], this.listening)
+      this.#generation = { plan, connections, pipelines: held.built, stores: held.stores }
       adopt?.()
+      for (const notice of notices) notice()
+      if (isFirst && this.#membership === undefined) atOnce(tellListening(this.log, [], this.listening))
       return { unused }
     } catch (error) {
       servers?.giveUp()
@@ -189,13 +213,13 @@ export class PlanRunner implements Runner, Reloadable {
     plan: Plan,
     open: ReadonlyMap<string, OpenConnection>,
     changeover: Changeover,
-    later: (step: () => void) => void,
-  ): Map<string, Built> {
+    later: (notice: () => void) => void,
+  ): Steps<HeldPipelines> {
     const usable = ([id, { broker }]: readonly [string, OpenConnection]): readonly [string, Usable] => [
       id,
       { broker, deliveryTimeoutMs: plan.connections.get(id)!.values.delivery_timeout },
     ]
-    const surroundings = {
+    return holdPipelines({
       plan,
       changeover,
       connections: new Map([...open].map(usable)),
@@ -204,8 +228,7 @@ export class PlanRunner implements Runner, Reloadable {
       log: this.log,
       requestLog: this.#requestLog,
       membership: this.#membership,
-    }
-    return new Map(plan.pipelines.map((pipeline) => [pipeline.id, holdPipeline(pipeline, surroundings)]))
+    })
   }
 
   #holdAdmin(plan: Plan, changeover: Changeover): () => void {
@@ -213,20 +236,21 @@ export class PlanRunner implements Runner, Reloadable {
     return holdAdmin(plan, changeover, status, this.log)
   }
 
-  #prepareServers({ service }: Plan, pipelines: ReadonlyMap<string, Built>): ServersChange {
-    const routes = [...pipelines.values()].map(({ route }) => route)
+  *#prepareServers({ service }: Plan, { routes }: HeldPipelines): Steps<() => ServersChange> {
     const limits: Limits = {
       maxInFlightBytes: Math.floor(service.max_in_flight_bytes / (this.#membership?.workers ?? 1)),
       bodyTimeoutMs: service.body_timeout,
     }
-    if (this.#servers !== undefined) return this.#servers.prepare(routes, limits)
-    this.#servers = openServers(routes, {
-      ...limits,
-      log: this.#requestLog,
-      metrics: (id) => this.metrics.pipeline(id),
-      sharesPorts: this.#membership !== undefined,
-    })
-    return { commit: () => Promise.resolve(), giveUp() {} }
+    if (this.#servers !== undefined) return yield* this.#servers.prepare(routes, limits)
+    return () => {
+      this.#servers = openServers(routes, {
+        ...limits,
+        log: this.#requestLog,
+        metrics: (id) => this.metrics.pipeline(id),
+        sharesPorts: this.#membership !== undefined,
+      })
+      return { commit: () => Promise.resolve(), giveUp() {} }
+    }
   }
 
   state(): State {
@@ -235,7 +259,7 @@ export class PlanRunner implements Runner, Reloadable {
     return {
       connections: connections.map(({ id, problem }) => [id, problem]),
       impaired: connections.flatMap(({ id, impaired }) => (impaired === undefined ? [] : [[id, impaired]])),
-      stores: this.#stores().map(([name, marks]) => problemOf(name, marks)),
+      stores: [...this.#stores()].map(([name, marks]) => problemOf(name, marks)),
     }
   }
 
@@ -260,9 +284,8 @@ export class PlanRunner implements Runner, Reloadable {
     )
   }
 
-  #stores(): (readonly [name: string, marks: Marks])[] {
-    const stores = [...(this.#generation?.pipelines.values() ?? [])].flatMap((it) => [...it.stores])
-    return [...new Map(stores)]
+  #stores(): Iterable<readonly [name: string, marks: Marks]> {
+    return this.#generation?.stores ?? []
   }
 }
 
@@ -276,5 +299,6 @@ const readiness = (problems: readonly Problem[]): (readonly [string, boolean])[]
 
 function listeningOf(generation: Generation | undefined, servers: Servers | undefined): Listening[] {
   const routes = [...(generation?.pipelines.values() ?? [])].map(({ route }) => route)
-  return routes.map(({ pipeline, path }, i) => ({ pipeline, url: servers!.urls[i]! + path }))
+  const urls = servers?.urls ?? []
+  return routes.map(({ pipeline, path }, i) => ({ pipeline, url: urls[i]! + path }))
 }

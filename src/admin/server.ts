@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
-import type { Exposition } from "../telemetry/metrics.ts"
+import type { Exposition } from "../telemetry/exposition.ts"
 import { hostTest } from "./host.ts"
 
 /** What the admin listener tells of the application. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { atOnce } from "../slices.ts"
 import { readIni } from "./ini.ts"
 import { Problems } from "./problems.ts"
 
@@ -9,7 +10,7 @@ function read(file: string | Uint8Array): {
 } {
   const problems = new Problems("f.conf")
   const bytes = typeof file === "string" ? new TextEncoder().encode(file) : file
-  const sections = readIni(bytes, (place, text) => problems.add(place, text))
+  const sections = atOnce(readIni(bytes, (place, text) => problems.add(place, text)))
   const values = sections.map(({ name, line, entries }) => [
     `${name}:${line}`,
     Object.fromEntries(

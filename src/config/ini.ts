@@ -1,3 +1,4 @@
+import type { Steps } from "../slices.ts"
 import type { Place } from "./problems.ts"
 
 /**
@@ -50,9 +51,12 @@ const KEY = /^[a-z][a-z0-9_.-]{0,39}$/i
  *
  * @param tell is called with each thing that is wrong, by line
  */
-export function readIni(bytes: Uint8Array, tell: Tell): IniSection[] {
-  return readSections(decode(bytes, tell), tell)
+export function* readIni(bytes: Uint8Array, tell: Tell): Steps<IniSection[]> {
+  return yield* readSections(decode(bytes, tell), tell)
 }
+
+/** Lines that are read in one step. */
+const STEP_LINES = 64
 
 function decode(bytes: Uint8Array, tell: Tell): string {
   if (bytes.includes(0)) {
@@ -76,7 +80,7 @@ function decode(bytes: Uint8Array, tell: Tell): string {
   return text
 }
 
-function readSections(text: string, tell: Tell): IniSection[] {
+function* readSections(text: string, tell: Tell): Steps<IniSection[]> {
   const sections = new Map<string, IniSection>()
   let section: IniSection | undefined
   // The value that indented lines continue. A broken line has one too, which is dropped with it.
@@ -86,6 +90,7 @@ function readSections(text: string, tell: Tell): IniSection[] {
 
   for (const [index, raw] of text.split("\n").entries()) {
     const line = index + 1
+    if (line % STEP_LINES === 0) yield
     const content = raw.trim()
     if (content === "") {
       blank.push({ text: "", line })
@@ -114,7 +119,12 @@ function readSections(text: string, tell: Tell): IniSection[] {
     }
     readEntry(section, content, line, open.lines, tell)
   }
-  return [...sections.values()].map((read) => ({ ...read, entries: withoutEmptyStarts(read.entries) }))
+  const all: IniSection[] = []
+  for (const read of sections.values()) {
+    all.push({ ...read, entries: withoutEmptyStarts(read.entries) })
+    yield
+  }
+  return all
 }
 
 /** `key =` with the value on the lines below is the value below, not one that begins with an empty line. */

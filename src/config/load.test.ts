@@ -3,7 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { HooklineError } from "../errors.ts"
+import { atOnce } from "../slices.ts"
 import { loadSeed } from "./load.ts"
+import type { Seed } from "./seed.ts"
+
+const load = (...how: Parameters<typeof loadSeed>): Seed => atOnce(loadSeed(...how))
 
 let folder: string
 let empty: string
@@ -20,14 +24,14 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 test("the file that is named comes before the variable, and that before the default", () => {
   const cwd = folder
-  expect(loadSeed("other.conf", { env: { HOOKLINE_CONFIG: "none.conf" }, cwd }).file).toBe("other.conf")
-  expect(loadSeed(undefined, { env: { HOOKLINE_CONFIG: "other.conf" }, cwd }).file).toBe("other.conf")
-  expect(loadSeed(undefined, { env: { HOOKLINE_CONFIG: "" }, cwd }).file).toBe("pipelines.conf")
-  expect(loadSeed(undefined, { env: {}, cwd }).file).toBe("pipelines.conf")
+  expect(load("other.conf", { env: { HOOKLINE_CONFIG: "none.conf" }, cwd }).file).toBe("other.conf")
+  expect(load(undefined, { env: { HOOKLINE_CONFIG: "other.conf" }, cwd }).file).toBe("other.conf")
+  expect(load(undefined, { env: { HOOKLINE_CONFIG: "" }, cwd }).file).toBe("pipelines.conf")
+  expect(load(undefined, { env: {}, cwd }).file).toBe("pipelines.conf")
 })
 
 test("paths start from the file's folder and variables come from the given environment", () => {
-  const seed = loadSeed(join(folder, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
+  const seed = load(join(folder, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
   expect(seed.baseDir).toBe(folder)
   expect(seed.problems).toEqual([])
   expect(seed.connections.get("other")?.texts.get("x")?.text).toBe("hunter2!")
@@ -49,7 +53,7 @@ test.each<[string, string | undefined, { [name: string]: string }, string]>([
   ],
   ["a folder", ".", {}, "the configuration file . is a folder; check the path behind -c"],
 ])("%s that can't be read is no_input and says what to do", (_, file, env, message) => {
-  const load = (): unknown => loadSeed(file, { env, cwd: empty })
-  expect(load).toThrow(HooklineError)
-  expect(load).toThrow(expect.objectContaining({ code: "no_input", message }))
+  const loadIt = (): unknown => load(file, { env, cwd: empty })
+  expect(loadIt).toThrow(HooklineError)
+  expect(loadIt).toThrow(expect.objectContaining({ code: "no_input", message }))
 })

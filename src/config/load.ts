@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { HooklineError } from "../errors.ts"
+import type { Steps } from "../slices.ts"
 import { whyUnreadable, type Surroundings } from "./interpolate.ts"
 import { readSeed, type Seed } from "./seed.ts"
 
@@ -16,10 +17,10 @@ const DEFAULT_FILE = "pipelines.conf"
  *   read, as an absolute path, whether it can be read or not
  * @throws HooklineError `no_input` when it can't be read, saying what to do
  */
-export function loadSeed(
+export function* loadSeed(
   file: string | undefined,
   { env, cwd, reads }: Pick<Surroundings, "env" | "reads"> & { cwd: string },
-): Seed {
+): Steps<Seed> {
   // An empty variable is as good as none, as in a shell's ${HOOKLINE_CONFIG:-}.
   const fromEnv = env.HOOKLINE_CONFIG === "" ? undefined : env.HOOKLINE_CONFIG
   const chosen = file ?? fromEnv ?? DEFAULT_FILE
@@ -41,5 +42,5 @@ export function loadSeed(
       { cause: error },
     )
   }
-  return readSeed(bytes, chosen, { env, baseDir: dirname(path), reads })
+  return yield* readSeed(bytes, chosen, { env, baseDir: dirname(path), reads })
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { atOnce } from "../slices.ts"
 import { duration, integer, list, oneOf, path, text } from "./options.ts"
 import { Problems } from "./problems.ts"
 import { resolveSection, type Given } from "./resolve.ts"
@@ -38,10 +39,12 @@ function resolve(file: string | undefined, given?: Given): { values: object; pro
   const seed =
     file === undefined
       ? undefined
-      : readSeed(new TextEncoder().encode(file), "p.conf", {
-          env: { WORD: "hunter2!" },
-          baseDir: "/etc/hookline",
-        })
+      : atOnce(
+          readSeed(new TextEncoder().encode(file), "p.conf", {
+            env: { WORD: "hunter2!" },
+            baseDir: "/etc/hookline",
+          }),
+        )
   const problems = new Problems(seed?.file, seed?.problems)
   const found = { address: "service", seed: seed?.service, given, baseDir: seed?.baseDir ?? "/srv" }
   return { values: resolveSection(SECTION, found, problems).values, problems: problems.lines }

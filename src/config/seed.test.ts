@@ -1,14 +1,17 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "fast-check"
+import { atOnce } from "../slices.ts"
 import { Problems } from "./problems.ts"
 import { readSeed, type Seed } from "./seed.ts"
 
 const env = { PASSWORD: "hunter2", LINES: "a\ntopic = b" }
 const seedOf = (file: string | Uint8Array): Seed =>
-  readSeed(typeof file === "string" ? new TextEncoder().encode(file) : file, "p.conf", {
-    env,
-    baseDir: "/etc/hookline",
-  })
+  atOnce(
+    readSeed(typeof file === "string" ? new TextEncoder().encode(file) : file, "p.conf", {
+      env,
+      baseDir: "/etc/hookline",
+    }),
+  )
 const problemsOf = (file: string): readonly string[] => new Problems("p.conf", seedOf(file).problems).lines
 
 test("texts are found by the address of their section, with their lines", () => {

@@ -1,3 +1,4 @@
+import type { Steps } from "../slices.ts"
 import { interpolate, type Surroundings } from "./interpolate.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { nearest } from "./nearest.ts"
@@ -45,7 +46,7 @@ export interface SeedText {
 }
 
 /** Reads the bytes of a configuration file. What is wrong is in the result; nothing is thrown. */
-export function readSeed(bytes: Uint8Array, file: string, surroundings: Surroundings): Seed {
+export function* readSeed(bytes: Uint8Array, file: string, surroundings: Surroundings): Steps<Seed> {
   const problems = new Problems(file)
   const addresses = new Map<string, SeedSection>()
   const connections = new Map<string, SeedSection>()
@@ -56,7 +57,8 @@ export function readSeed(bytes: Uint8Array, file: string, surroundings: Surround
     return known
   }
   let lacksSections = false
-  for (const ini of readIni(bytes, (place, text) => problems.add(place, text))) {
+  for (const ini of yield* readIni(bytes, (place, text) => problems.add(place, text))) {
+    yield
     const section = seedSection(ini, surroundings, problems)
     const parts = ini.name.split(":").map((part) => part.trim())
     const [kind, id = "", component = ""] = parts

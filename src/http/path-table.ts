@@ -1,26 +1,60 @@
-/** Finds what stands for a path: the exact one, else the longest prefix. A prefix ends in `/*`; `/a/*` is not for `/a`. */
+/** What stands for the prefixes that begin with the same segments of a path. */
+interface Node<T> {
+  /** Of the prefix that ends here. */
+  value: T | undefined
+  /** By the next segment. */
+  readonly below: Map<string, Node<T>>
+}
+
+const node = <T>(): Node<T> => ({ value: undefined, below: new Map() })
+
+const SLASH = 47
+
+/**
+ * Finds what stands for a path: the exact one, else the longest prefix. A prefix ends in `/*`; `/a/*` is not for `/a`. How
+ * many there are costs a look-up nothing.
+ */
 export class PathTable<T> {
   readonly #exact = new Map<string, T>()
-  /** With their last slash, without the star, the longest first. */
-  readonly #prefixes: (readonly [prefix: string, value: T])[] = []
+  readonly #prefixes = node<T>()
 
   /** @returns false when the path is there already */
   add(path: string, value: T): boolean {
     // in the form that the paths of requests come in
-    const normal = new URL(path, "http://host").pathname
+    const normal = new URL(`http://host${path}`).pathname
     if (!normal.endsWith("/*")) {
       if (this.#exact.has(normal)) return false
       this.#exact.set(normal, value)
       return true
     }
-    const prefix = normal.slice(0, -1)
-    if (this.#prefixes.some(([other]) => other === prefix)) return false
-    this.#prefixes.push([prefix, value])
-    this.#prefixes.sort(([a], [b]) => b.length - a.length)
+    let at = this.#prefixes
+    for (const segment of normal.split("/").slice(1, -1)) {
+      const next = at.below.get(segment) ?? node<T>()
+      at.below.set(segment, next)
+      at = next
+    }
+    if (at.value !== undefined) return false
+    at.value = value
     return true
   }
 
   find(path: string): T | undefined {
-    return this.#exact.get(path) ?? this.#prefixes.find(([prefix]) => path.startsWith(prefix))?.[1]
+    return this.#exact.get(path) ?? this.#findPrefix(path)
+  }
+
+  /** Looks no further into a path than prefixes go, however many segments a sender gives it. */
+  #findPrefix(path: string): T | undefined {
+    if (path.charCodeAt(0) !== SLASH) return undefined
+    let at: Node<T> | undefined = this.#prefixes
+    let found = at.value
+    for (let start = 1; at.below.size > 0;) {
+      const end = path.indexOf("/", start)
+      if (end === -1) return found
+      at = at.below.get(path.slice(start, end))
+      if (at === undefined) return found
+      found = at.value ?? found
+      start = end + 1
+    }
+    return found
   }
 }

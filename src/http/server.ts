@@ -1,9 +1,10 @@
 import { HooklineError } from "../errors.ts"
+import { atOnce, type Steps } from "../slices.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
 import { InFlight } from "./in-flight.ts"
-import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering } from "./listener.ts"
+import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type Place } from "./listener.ts"
 import { Pacing } from "./pacing.ts"
 import { PathTable } from "./path-table.ts"
 import { ReceivedRequest } from "./received-request.ts"
@@ -29,12 +30,13 @@ export interface Servers {
   /** Where each route listens, with the port that is bound: `http://127.0.0.1:8080`, in the order of the routes. */
   readonly urls: readonly string[]
   /**
-   * Opens what other routes and limits need. Listeners that are wanted again stay as they are. One change is to be
-   * committed or given up before the next.
+   * Prepares what other routes and limits need. One change is to be committed or given up before the next.
    *
-   * @throws HooklineError as `openServers`; nothing is changed then
+   * @returns opens listeners that are not there yet; those that are wanted again stay as they are. Connections may come to
+   *   them from then on.
+   * @throws HooklineError as `openServers`, as does what it returns; nothing is changed then
    */
-  prepare(routes: readonly Route[], limits: Limits): ServersChange
+  prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange>
   /**
    * Stops accepting, finishes what was accepted, closes everything, what is not finished after the time given too.
    * Meanwhile new requests on open connections are answered 503.
@@ -90,7 +92,10 @@ export function openServers(
     await Promise.all([...listeners.values(), ...ending].map((listener) => stop(listener, now)))
   }
 
-  const prepare: Servers["prepare"] = (next, { maxInFlightBytes, bodyTimeoutMs }) => {
+  const prepare = function* (
+    next: readonly Route[],
+    { maxInFlightBytes, bodyTimeoutMs }: Limits,
+  ): ReturnType<Servers["prepare"]> {
     const deps = {
       log,
       metrics,
@@ -101,27 +106,40 @@ export function openServers(
       idleTimeoutS: IDLE_TIMEOUT_S,
       draining: () => draining,
     }
-    const open = new Map<string, Listener>()
+    const wanted: Wanted[] = []
+    for (const [key, group] of Map.groupBy(next, keyOf)) {
+      const tls = readTls(group[0]!)
+      wanted.push({ key, place: group[0]!, tls, answering: yield* answeringOf(group, deps) })
+    }
+    const nobody = yield* answeringOf([], deps)
+    return () =>
+      open(wanted, nobody, () => {
+        inFlight.maxBytes = maxInFlightBytes
+        routes = next
+      })
+  }
+
+  const open = (wanted: readonly Wanted[], nobody: Answering, takeOver: () => void): ServersChange => {
+    const opened = new Map<string, Listener>()
+    const ports = new Set([...listeners.values()].map(({ port }) => port))
     const undo: (() => void)[] = []
     const redo: (() => void)[] = []
     const giveUp = (): void => {
       for (const step of undo) step()
     }
     try {
-      for (const [key, group] of Map.groupBy(next, keyOf)) {
-        const tls = readTls(group[0]!)
-        const answering = answeringOf(group, deps)
+      for (const { key, place, tls, answering } of wanted) {
         const known = listeners.get(key)
         if (known === undefined) {
-          const isShared = sharesPorts || [...listeners.values()].some(({ port }) => port === group[0]!.port)
-          const listener = new Listener(group[0]!, tls, answering, { isShared, isSteered: !sharesPorts })
+          const isShared = sharesPorts || ports.has(place.port)
+          const listener = new Listener(place, tls, answering, { isShared, isSteered: !sharesPorts })
           undo.push(() => void listener.stop(true))
-          open.set(key, listener)
+          opened.set(key, listener)
         } else {
           const { takeOver, giveUp } = known.prepare(tls)
           undo.push(giveUp)
           redo.push(takeOver, () => known.answer(answering))
-          open.set(key, known)
+          opened.set(key, known)
         }
       }
     } catch (error) {
@@ -131,18 +149,17 @@ export function openServers(
     const commit = (): Promise<void> => {
       for (const step of redo) step()
       for (const [key, listener] of listeners) {
-        if (open.has(key)) continue
-        listener.answer(answeringOf([], deps))
+        if (opened.has(key)) continue
+        listener.answer(nobody)
         void stop(listener, false)
       }
-      inFlight.maxBytes = maxInFlightBytes
-      listeners = open
-      routes = next
+      listeners = opened
+      takeOver()
       return inFlight.turn()
     }
     return { commit, giveUp }
   }
-  void prepare(first, limits).commit()
+  void atOnce(prepare(first, limits))().commit()
 
   return {
     get urls() {
@@ -166,13 +183,22 @@ export function openServers(
   }
 }
 
+/** A listener that is to be there. */
+interface Wanted {
+  readonly key: string
+  readonly place: Place
+  readonly tls: Bun.TLSOptions | undefined
+  readonly answering: Answering
+}
+
 /** What tells listeners apart. */
 const keyOf = (route: Route): string =>
   route.port === 0 ? `${route.pipeline} on ${route.host}` : nameOf(route)
 
-function answeringOf(routes: readonly Route[], deps: EndpointDeps): Answering {
+function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answering> {
   const endpoints = new PathTable<Endpoint>()
   for (const route of routes) {
+    yield
     const first = routes[0]!
     const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${nameOf(route)}`
     if (!Bun.deepEquals(route.tls, first.tls))

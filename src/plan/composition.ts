@@ -5,6 +5,7 @@ import type { Place, Problems } from "../config/problems.ts"
 import { resolveSection, type Found, type Given, type Resolved } from "../config/resolve.ts"
 import type { Seed, SeedPipeline, SeedSection } from "../config/seed.ts"
 import type { Processor } from "../event.ts"
+import type { Steps } from "../slices.ts"
 
 /** A pipeline that code composes. Sections of the file with its id give defaults to its components. */
 export interface ComposedPipeline {
@@ -32,7 +33,7 @@ type Find = (address: string, seed: SeedSection | undefined, given: Given | unde
 const ALWAYS = ["Validator", "Enricher"]
 
 /** Reads the options of every component of every pipeline: those of code, then those that only the file names. */
-export function resolvePipelines(
+export function* resolvePipelines(
   draft: {
     seed?: Seed | undefined
     pipelines?: readonly ComposedPipeline[] | undefined
@@ -40,21 +41,27 @@ export function resolvePipelines(
   },
   find: Find,
   problems: Problems,
-): ResolvedPipeline[] {
+): Steps<ResolvedPipeline[]> {
   const { seed, pipelines: composed = [], registry } = draft
   const inFile = seed?.pipelines ?? new Map<string, SeedPipeline>()
-  const ids = composed.map(({ id }) => id)
-  for (const id of new Set(ids.filter((id, index) => ids.indexOf(id) !== index))) {
+  const ids = new Set<string>()
+  const twice = new Set<string>()
+  for (const { id } of composed) (ids.has(id) ? twice : ids).add(id)
+  for (const id of twice) {
     problems.add(
       { line: "code", section: `pipeline:${id}` },
       "there are two pipelines of this id; rename one of them",
     )
   }
-  const resolved = composed.map((pipeline) =>
-    fromCode(pipeline, inFile.get(pipeline.id), registry, find, problems),
-  )
+  const resolved: ResolvedPipeline[] = []
+  for (const pipeline of composed) {
+    resolved.push(fromCode(pipeline, inFile.get(pipeline.id), registry, find, problems))
+    yield
+  }
   for (const [id, seeded] of inFile) {
-    if (!ids.includes(id)) resolved.push(fromFile(id, seeded, registry, find, problems))
+    if (ids.has(id)) continue
+    resolved.push(fromFile(id, seeded, registry, find, problems))
+    yield
   }
   if (resolved.length === 0 && seed?.lacksSections !== true) {
     problems.add(

@@ -1,11 +1,12 @@
 import type { ADMIN } from "../config/admin.ts"
 import type { ResolvedConnection } from "../config/connection.ts"
 import { enumerate, suggest } from "../config/nearest.ts"
-import type { OptionSet } from "../config/option.ts"
 import type { Problems } from "../config/problems.ts"
 import type { Resolved } from "../config/resolve.ts"
 import type { SERVICE } from "../config/service.ts"
+import type { Steps } from "../slices.ts"
 import type { ResolvedPipeline } from "./composition.ts"
+import { hostKey, hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
 import { verifiedFrom } from "./verified.ts"
 
 type Connections = ReadonlyMap<string, ResolvedConnection>
@@ -17,15 +18,16 @@ const WAYS = "with bootstrap_servers = <host:port> for Kafka, or directory = <fo
  *
  * @param mayLack whether a connection may be missing because its section's name is wrong, which was told
  */
-export function checkConnections(
+export function* checkConnections(
   pipelines: readonly ResolvedPipeline[],
   connections: Connections,
   mayLack: boolean,
   problems: Problems,
-): void {
+): Steps<void> {
   const ids = [...connections.keys()]
   let noneTold = mayLack
   for (const { sink } of pipelines) {
+    yield
     if (sink === undefined || !("connection" in sink.component.options)) continue
     const id: unknown = sink.values.connection
     const place = sink.where("connection")
@@ -73,8 +75,10 @@ export function checkDirectories(connections: Connections, problems: Problems): 
 }
 
 /** Sees that dead letters are of verified senders alone, and lie in no topic of accepted events. */
-export function checkDeadLetters(pipelines: readonly ResolvedPipeline[], problems: Problems): void {
+export function* checkDeadLetters(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+  const sinks = sinksByTopic(pipelines)
   for (const { source, processors, sink } of pipelines) {
+    yield
     const letters: unknown = sink?.values.dead_letter_topic
     if (sink === undefined || typeof letters !== "string") continue
     const place = sink.where("dead_letter_topic")
@@ -84,31 +88,50 @@ export function checkDeadLetters(pipelines: readonly ResolvedPipeline[], problem
         "keeps what verified senders sent, and nothing verifies them here; add a Verifier in mode enforce, or tls_client_ca to the source",
       )
     }
-    const other = pipelines.find((it) => it.sink !== sink && it.sink?.values.topic === letters)
-    if (other?.sink === undefined || other.sink.values.connection !== sink.values.connection) continue
+    const other = sinks
+      .get(sink.values.connection)
+      ?.get(letters)
+      ?.find((it) => it.sink !== sink)
+    if (other === undefined) continue
     const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.sink.where("topic"))})`
     problems.add(place, `is the topic of ${where}, where nothing that was refused may be; choose another`)
   }
 }
 
-const TLS_KEYS = ["tls_certificate", "tls_key", "tls_client_ca"]
+type WithSink = ResolvedPipeline & { readonly sink: NonNullable<ResolvedPipeline["sink"]> }
+
+/** The pipelines that publish to a topic, by what their sinks give as connection and topic. */
+function sinksByTopic(pipelines: readonly ResolvedPipeline[]): Map<unknown, Map<unknown, WithSink[]>> {
+  const found = new Map<unknown, Map<unknown, WithSink[]>>()
+  for (const pipeline of pipelines) {
+    if (!hasSink(pipeline)) continue
+    const { connection, topic } = pipeline.sink.values as { connection?: unknown; topic?: unknown }
+    const topics = found.get(connection) ?? new Map<unknown, WithSink[]>()
+    const sharing = topics.get(topic) ?? []
+    sharing.push(pipeline)
+    found.set(connection, topics.set(topic, sharing))
+  }
+  return found
+}
+
+const hasSink = (pipeline: ResolvedPipeline): pipeline is WithSink => pipeline.sink !== undefined
 
 /** Sees that what listens does not get in each other's way, and that what it takes fits into the process. */
-export function checkListeners(
+export function* checkListeners(
   pipelines: readonly ResolvedPipeline[],
   admin: Resolved<(typeof ADMIN)["options"]>,
   service: Resolved<(typeof SERVICE)["options"]>,
   problems: Problems,
-): void {
-  const sources = pipelines.flatMap(({ id, source }) => (source === undefined ? [] : [{ id, source }]))
-  for (const [index, { source }] of sources.entries()) {
-    for (const other of sources.slice(0, index)) {
-      const conflict = conflictOf(other.source, source)
-      if (conflict === undefined) continue
-      const { key, text, advice } = conflict
+): Steps<void> {
+  const before = new ListenerConflicts()
+  for (const { id, source } of pipelines) {
+    yield
+    if (source === undefined) continue
+    const conflict = before.add({ id, source })
+    if (conflict !== undefined) {
+      const { key, text, advice, other } = conflict
       const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.source.where(key))})`
       problems.add(source.where(key), `${text} ${where}; ${advice}`)
-      break
     }
     checkAdminPort(source, admin, problems)
     const { max_body_bytes: body } = source.values
@@ -124,15 +147,16 @@ export function checkListeners(
 }
 
 /** Sees that nothing is kept by one process alone where several share the load, and that they share their ports. */
-export function checkWorkers(
+export function* checkWorkers(
   pipelines: readonly ResolvedPipeline[],
   service: Resolved<(typeof SERVICE)["options"]>,
   problems: Problems,
-): void {
+): Steps<void> {
   const { workers = 1 } = service.values
   if (workers === 1) return
   const here = `[service] workers = ${workers}`
   for (const { source, processors, sink } of pipelines) {
+    yield
     if (source?.values.port === 0) {
       const text = `0 would be another port in each process, and ${here}; name a port, or set workers = 1`
       problems.add(source.where("port"), text)
@@ -145,41 +169,6 @@ export function checkWorkers(
       problems.add(part.where(alone.key), text)
     }
   }
-}
-
-type Source = Resolved<OptionSet>
-
-interface Conflict {
-  readonly key: string
-  /** Ends before the other pipeline's name. */
-  readonly text: string
-  readonly advice: string
-}
-
-function conflictOf(a: Source, b: Source): Conflict | undefined {
-  if (!sharePort(a, b)) return undefined
-  if (a.values.path !== undefined && a.values.path === b.values.path) {
-    return {
-      key: "path",
-      text: "port and path are those of",
-      advice: "give one of them another path or port",
-    }
-  }
-  if (hostOf(a) !== hostOf(b)) {
-    return {
-      key: "host",
-      text: "overlaps, on the same port, the host of",
-      advice: "give both the same host, or another port",
-    }
-  }
-  const key = TLS_KEYS.find((key) => a.values[key] !== b.values[key])
-  return key === undefined
-    ? undefined
-    : {
-        key,
-        text: "differs from that on the same port of",
-        advice: "give both the same TLS settings, or another port",
-      }
 }
 
 function checkAdminPort(
@@ -200,21 +189,4 @@ function checkAdminPort(
       "is the admin listener's by default; choose another, or set [admin] listen",
     )
   }
-}
-
-/** Port 0 is a different one each time. */
-function sharePort(a: Source, b: Source): boolean {
-  const { port } = a.values
-  return typeof port === "number" && port !== 0 && port === b.values.port && overlap(hostOf(a), hostOf(b))
-}
-
-const hostOf = ({ values }: Source): string => hostKey(String(values.host))
-
-const hostKey = (host: string): string =>
-  host.toLowerCase() === "localhost" ? "127.0.0.1" : host.toLowerCase()
-
-const EVERY_HOST = ["0.0.0.0", "::"]
-
-function overlap(a: string, b: string): boolean {
-  return a === b || EVERY_HOST.includes(a) || EVERY_HOST.includes(b)
 }

@@ -53,6 +53,12 @@ test("a connection's batches count by records and by seconds", async () => {
   ])
 })
 
+test("a scrape does not walk the heap for what only Node.js has", async () => {
+  const { text } = await new Metrics().expose()
+  expect(text).toContain("nodejs_heap_size_used_bytes")
+  expect(text).not.toContain("heap_space")
+})
+
 const HALF = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
 
 test("gauges are read at each scrape", async () => {

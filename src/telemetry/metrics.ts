@@ -1,7 +1,10 @@
 import { collectDefaultMetrics, Gauge, Registry, type Aggregator } from "prom-client"
 import type { Impairment, SpoolState } from "../brokers/broker.ts"
+import { inSlices, type Steps } from "../slices.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
 import { Distribution } from "./distribution.ts"
+import { exposeLines, readRegistry, shareAnswer, type Exposition } from "./exposition.ts"
+import type { MetricLines, ReadMetric } from "./metric-lines.ts"
 import { Tallies } from "./tally.ts"
 import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
@@ -82,84 +85,107 @@ export interface Observed {
   spools(): Iterable<readonly [id: string, state: SpoolState]>
 }
 
-/** Metrics as text, and what kind of text it is. */
-export interface Exposition {
-  readonly text: string
-  readonly contentType: string
-}
-
-/** What metrics said at a moment, as plain data. */
-export type MetricsSnapshot = readonly MetricWithValues[]
-
-interface MetricWithValues {
-  readonly name: string
-  readonly help: string
-  readonly type: "counter" | "gauge" | "histogram" | "summary"
-  readonly aggregator: Aggregator
-  readonly values: readonly {
-    readonly value: number
-    readonly labels: { readonly [name: string]: string | number }
-    readonly metricName?: string
-  }[]
-}
-
 /** Seconds. The low end is the embedded log's commit, the high end the usual delivery timeout and beyond it. */
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
-/** All metrics of one application, in a registry of their own. Those of pipelines and connections that are gone stay. */
+/** prom-client's gauges of V8's heap spaces, which Bun has not: what it says instead, it finds by walking the whole heap. */
+const HEAP_WALKS = ["total", "used", "available"].map((what) => `nodejs_heap_space_size_${what}_bytes`)
+
+/** All metrics of one application. Those of pipelines and connections that are gone stay. */
 export class Metrics {
   readonly #registry = new Registry()
+  /** Those of each event, which the registry has not, see tally.ts. */
+  readonly #own: ReadMetric[] = []
   #configuration: ConfigurationMetrics | undefined
   #workers: WorkerMetrics | undefined
   readonly #pipelines = new Map<string, PipelineMetrics>()
   readonly #connections = new Map<string, ConnectionMetrics>()
   readonly #logs = new Map<string, LogMetrics>()
-  readonly #requests = new Tallies(this.#registry, {
-    name: "hookline_http_requests_total",
-    help: "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
-    labelNames: ["pipeline", "status"],
-  })
-  readonly #events = new Tallies(this.#registry, {
-    name: "hookline_events_total",
-    help: "Events by outcome (accepted, dropped, rejected, answered) and reason.",
-    labelNames: ["pipeline", "outcome", "reason"],
-  })
-  readonly #verificationFailures = new Tallies(this.#registry, {
-    name: "hookline_verification_failures_total",
-    help: "Requests whose signature, token or time was not right, by reason; in mode observe their events passed.",
-    labelNames: ["pipeline", "reason", "mode"],
-  })
-  readonly #deadLetters = new Tallies(this.#registry, {
-    name: "hookline_dead_letters_total",
-    help: "Bodies of refused events published to the dead letter topic, by the reason of the refusal.",
-    labelNames: ["pipeline", "reason"],
-  })
-  readonly #undeduplicated = new Tallies(this.#registry, {
-    name: "hookline_undeduplicated_events_total",
-    help: "Events that passed a Deduplicator unchecked, since they lack the key (no_key) or a Verifier that observes found them unverified (unverified), and published ones whose mark could not be kept (unmarked).",
-    labelNames: ["pipeline", "reason"],
-  })
-  readonly #spooled = new Tallies(this.#registry, {
-    name: "hookline_spool_records_total",
-    help: "Records by what became of them in the spool: spooled, forwarded, set_aside.",
-    labelNames: ["connection", "outcome"],
-  })
-  readonly #incidents = new Tallies(this.#registry, {
-    name: "hookline_broker_incidents_total",
-    help: "Incidents between Hookline and a broker by kind; the log has a line for each.",
-    labelNames: ["connection", "kind"],
-  })
-  readonly #deletedRecords = new Tallies(this.#registry, {
-    name: "hookline_retention_deleted_records_total",
-    help: "Records that the retention of an embedded log deleted, by reason: age, size.",
-    labelNames: ["connection", "reason"],
-  })
-  readonly #deletedBytes = new Tallies(this.#registry, {
-    name: "hookline_retention_deleted_bytes_total",
-    help: "Bytes of keys, values and headers that the retention of an embedded log deleted, by reason: age, size.",
-    labelNames: ["connection", "reason"],
-  })
+  readonly #requests = this.#add(
+    new Tallies({
+      name: "hookline_http_requests_total",
+      help: "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
+      labelNames: ["pipeline", "status"],
+    }),
+  )
+  readonly #events = this.#add(
+    new Tallies({
+      name: "hookline_events_total",
+      help: "Events by outcome (accepted, dropped, rejected, answered) and reason.",
+      labelNames: ["pipeline", "outcome", "reason"],
+    }),
+  )
+  readonly #verificationFailures = this.#add(
+    new Tallies({
+      name: "hookline_verification_failures_total",
+      help: "Requests whose signature, token or time was not right, by reason; in mode observe their events passed.",
+      labelNames: ["pipeline", "reason", "mode"],
+    }),
+  )
+  readonly #deadLetters = this.#add(
+    new Tallies({
+      name: "hookline_dead_letters_total",
+      help: "Bodies of refused events published to the dead letter topic, by the reason of the refusal.",
+      labelNames: ["pipeline", "reason"],
+    }),
+  )
+  readonly #undeduplicated = this.#add(
+    new Tallies({
+      name: "hookline_undeduplicated_events_total",
+      help: "Events that passed a Deduplicator unchecked, since they lack the key (no_key) or a Verifier that observes found them unverified (unverified), and published ones whose mark could not be kept (unmarked).",
+      labelNames: ["pipeline", "reason"],
+    }),
+  )
+  readonly #spooled = this.#add(
+    new Tallies({
+      name: "hookline_spool_records_total",
+      help: "Records by what became of them in the spool: spooled, forwarded, set_aside.",
+      labelNames: ["connection", "outcome"],
+    }),
+  )
+  readonly #acknowledgement = this.#add(
+    new Distribution({
+      name: "hookline_acknowledgement_seconds",
+      help: "From the arrival of a request's body to the broker's acknowledgement of its record.",
+      bounds: LATENCY_BUCKETS,
+    }),
+  )
+  readonly #publish = this.#add(
+    new Distribution({
+      name: "hookline_publish_seconds",
+      help: "From sending a batch to the broker to its acknowledgement.",
+      bounds: LATENCY_BUCKETS,
+    }),
+  )
+  readonly #batch = this.#add(
+    new Distribution({
+      name: "hookline_batch_records",
+      help: "Records in an acknowledged batch.",
+      bounds: BATCH_BUCKETS,
+    }),
+  )
+  readonly #incidents = this.#add(
+    new Tallies({
+      name: "hookline_broker_incidents_total",
+      help: "Incidents between Hookline and a broker by kind; the log has a line for each.",
+      labelNames: ["connection", "kind"],
+    }),
+  )
+  readonly #deletedRecords = this.#add(
+    new Tallies({
+      name: "hookline_retention_deleted_records_total",
+      help: "Records that the retention of an embedded log deleted, by reason: age, size.",
+      labelNames: ["connection", "reason"],
+    }),
+  )
+  readonly #deletedBytes = this.#add(
+    new Tallies({
+      name: "hookline_retention_deleted_bytes_total",
+      help: "Bytes of keys, values and headers that the retention of an embedded log deleted, by reason: age, size.",
+      labelNames: ["connection", "reason"],
+    }),
+  )
   readonly #walHeld = new Gauge({
     name: "hookline_log_wal_held_bytes",
     help: "Bytes that a reader's open transaction keeps in the WAL of an embedded log, where it is over 64 MiB; else 0.",
@@ -167,24 +193,10 @@ export class Metrics {
     aggregator: "max",
     registers: [this.#registry],
   })
-  readonly #acknowledgement = new Distribution(this.#registry, {
-    name: "hookline_acknowledgement_seconds",
-    help: "From the arrival of a request's body to the broker's acknowledgement of its record.",
-    bounds: LATENCY_BUCKETS,
-  })
-  readonly #publish = new Distribution(this.#registry, {
-    name: "hookline_publish_seconds",
-    help: "From sending a batch to the broker to its acknowledgement.",
-    bounds: LATENCY_BUCKETS,
-  })
-  readonly #batch = new Distribution(this.#registry, {
-    name: "hookline_batch_records",
-    help: "Records in an acknowledged batch.",
-    bounds: BATCH_BUCKETS,
-  })
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry })
+    for (const name of HEAP_WALKS) this.#registry.removeSingleMetric(name)
   }
 
   /** What became of the configuration; there when it is asked for. */
@@ -368,14 +380,24 @@ export class Metrics {
   }
 
   /** The text that Prometheus scrapes, and its content type. */
-  async expose(): Promise<Exposition> {
-    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType }
+  readonly expose: () => Promise<Exposition> = shareAnswer(async () => exposeLines(await this.lines()))
+
+  /** What all metrics say now. */
+  async lines(): Promise<readonly MetricLines[]> {
+    const own = await inSlices(readAll(this.#own))
+    return [...own, ...(await readRegistry(this.#registry))]
   }
 
-  /** What all metrics say now, to be added up with those of other processes, see summed-metrics.ts. */
-  snapshot(): Promise<MetricsSnapshot> {
-    return this.#registry.getMetricsAsJSON() as unknown as Promise<MetricsSnapshot>
+  #add<M extends ReadMetric>(metric: M): M {
+    this.#own.push(metric)
+    return metric
   }
+}
+
+function* readAll(metrics: readonly ReadMetric[]): Steps<MetricLines[]> {
+  const all: MetricLines[] = []
+  for (const metric of metrics) all.push(yield* metric.read())
+  return all
 }
 
 /** Hot path: binds the label handle of each first argument once. */

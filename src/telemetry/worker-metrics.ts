@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry } from "prom-client"
-import type { MetricsSnapshot } from "./metrics.ts"
+import type { MetricLines } from "./metric-lines.ts"
 
 /** A worker as metrics tell it. */
 export interface ToldWorker {
   readonly worker: number
   readonly isUp: boolean
   /** What its metrics said last; undefined: it has told nothing since it was started. */
-  readonly metrics: MetricsSnapshot | undefined
+  readonly metrics: readonly MetricLines[] | undefined
 }
 
 /** What the processes that share the load do, one by one. */
@@ -66,7 +66,7 @@ export function workerMetrics(registry: Registry): WorkerMetrics {
   }
 }
 
-function requestsIn(metrics: MetricsSnapshot): number {
+function requestsIn(metrics: readonly MetricLines[]): number {
   const values = metrics.find(({ name }) => name === "hookline_http_requests_total")?.values ?? []
-  return values.reduce((sum, { value }) => sum + value, 0)
+  return values.reduce((sum, value) => sum + value, 0)
 }

@@ -3,7 +3,7 @@ import { HooklineError } from "../errors.ts"
 import type { Listening } from "../reload.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { State } from "../running.ts"
-import type { MetricsSnapshot } from "../telemetry/metrics.ts"
+import type { MetricLines } from "../telemetry/metric-lines.ts"
 import type { ToldWorker } from "../telemetry/worker-metrics.ts"
 import type { Changed, Order } from "./messages.ts"
 import { Slot, type SlotState } from "./slot.ts"
@@ -52,7 +52,7 @@ export class Fleet {
       passOn: (from: Slot, frame: Buffer) => {
         for (const slot of this.#slots) if (slot !== from) slot.passOn(frame)
       },
-      lost: (slot: Slot, last: MetricsSnapshot | undefined) => {
+      lost: (slot: Slot, last: readonly MetricLines[] | undefined) => {
         this.#bequest.add(last)
         if (slot.state !== "ended") lost(slot.number)
       },
@@ -123,7 +123,7 @@ export class Fleet {
   }
 
   /** What those have counted that are gone. */
-  get bequeathed(): MetricsSnapshot {
+  get bequeathed(): readonly MetricLines[] {
     return this.#bequest.counted
   }
 

@@ -2,7 +2,7 @@ import type { Changes } from "../changes.ts"
 import type { Seed } from "../config/seed.ts"
 import { HooklineError, type FaultCode } from "../errors.ts"
 import type { Listening, State } from "../running.ts"
-import type { MetricsSnapshot } from "../telemetry/metrics.ts"
+import type { PackedMetrics } from "./summed-metrics.ts"
 
 /** What a worker is to run. */
 export interface Order {
@@ -27,7 +27,7 @@ export interface Calls {
   state(): State
   /** Answers as soon as the event loop comes round. */
   heartbeat(): void
-  metrics(): MetricsSnapshot
+  metrics(): PackedMetrics
   /** Drains and ends. */
   stop(): void
 }

@@ -1,12 +1,13 @@
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { Logger } from "../telemetry/log.ts"
-import type { MetricsSnapshot } from "../telemetry/metrics.ts"
+import type { MetricLines } from "../telemetry/metric-lines.ts"
 import type { Listening } from "../reload.ts"
 import { BackOff } from "./back-off.ts"
 import type { Host } from "./hosting.ts"
 import type { Order } from "./messages.ts"
 import { StallWatch } from "./stall-watch.ts"
+import { unpackMetrics } from "./summed-metrics.ts"
 import { WorkerProcess } from "./worker-process.ts"
 
 /*
@@ -28,7 +29,7 @@ export interface SlotOwner {
   /** Passes a frame of this worker on to the others. */
   readonly passOn: (from: Slot, frame: Buffer) => void
   /** A process that was up has ended, and told this last. */
-  readonly lost: (slot: Slot, last: MetricsSnapshot | undefined) => void
+  readonly lost: (slot: Slot, last: readonly MetricLines[] | undefined) => void
   /** For how long a process that takes webhooks may stand still. */
   readonly stallTimeoutMs: () => number
   /** A process stands still, or was killed for it. */
@@ -51,7 +52,7 @@ export class Slot {
   /** What the process runs. */
   #order: Order | undefined
   #restart: Timer | undefined
-  #counted: MetricsSnapshot | undefined
+  #counted: readonly MetricLines[] | undefined
 
   constructor(number: number, owner: SlotOwner) {
     this.number = number
@@ -77,7 +78,7 @@ export class Slot {
   }
 
   /** What its process has counted, as far as it told. */
-  get counted(): MetricsSnapshot | undefined {
+  get counted(): readonly MetricLines[] | undefined {
     return this.#counted
   }
 
@@ -101,7 +102,7 @@ export class Slot {
   async count(): Promise<void> {
     const { process } = this
     const told = await this.ask((it) => it.call("metrics"))
-    if (told !== undefined && this.process === process) this.#counted = told
+    if (told !== undefined && this.process === process) this.#counted = unpackMetrics(told)
   }
 
   /** What it runs by now. */

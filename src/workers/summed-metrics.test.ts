@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test"
+import { deserialize, serialize } from "node:v8"
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client"
+import { readRegistry } from "../telemetry/exposition.ts"
 import { Metrics } from "../telemetry/metrics.ts"
-import { Bequest, exposeSum } from "./summed-metrics.ts"
+import { Bequest, exposeSum, packMetrics, unpackMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
 const LEADERLESS = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
 
@@ -19,7 +22,8 @@ async function process(requests: number, ms: number, isReady: boolean) {
     metrics.pipeline("p").answered(200)
     metrics.pipeline("p").acknowledged(ms)
   }
-  return metrics.snapshot()
+  // as it is sent
+  return unpackMetrics(deserialize(serialize(packMetrics(await metrics.lines()))) as PackedMetrics)
 }
 
 const linesOf = async (all: Parameters<typeof exposeSum>[0], name: string): Promise<string[]> =>
@@ -57,4 +61,31 @@ test("what processes counted that are gone stays, and what they held does not", 
     'hookline_http_requests_total{pipeline="p",status="200"} 6',
   ])
   expect(await linesOf(all, "hookline_in_flight_requests")).toEqual(["hookline_in_flight_requests 1"])
+})
+
+test("metrics are added up as prom-client does, each in its way", async () => {
+  const registries = [1, 2, 4].map((n) => {
+    const registry = new Registry()
+    const registers = [registry]
+    for (const aggregator of ["sum", "min", "max", "average", "first", "omit"] as const) {
+      const gauge = new Gauge({
+        name: `g_${aggregator}`,
+        help: "h",
+        labelNames: ["of"],
+        aggregator,
+        registers,
+      })
+      gauge.set({ of: "all" }, n)
+      gauge.set({ of: `${n}` }, -n)
+    }
+    new Counter({ name: "c_total", help: "h", registers }).inc(n)
+    new Histogram({ name: "h_seconds", help: "h", buckets: [1, 3], registers }).observe(n)
+    return registry
+  })
+  const expected = await AggregatorRegistry.aggregate(
+    await Promise.all(registries.map((it) => it.getMetricsAsJSON())),
+  ).metrics()
+  const { text } = await exposeSum(await Promise.all(registries.map(readRegistry)))
+  expect(text).toBe(expected)
+  expect(text).toContain("g_average")
 })

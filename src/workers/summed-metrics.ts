@@ -1,14 +1,29 @@
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from "prom-client"
-import type { Exposition, MetricsSnapshot } from "../telemetry/metrics.ts"
+import { atOnce, inSlices, type Steps } from "../slices.ts"
+import { exposeLines, type Exposition } from "../telemetry/exposition.ts"
+import type { MetricLines } from "../telemetry/metric-lines.ts"
 
-type Metrics = MetricObjectWithValues<MetricValue<string>>[]
+/** What a process counts, as it is sent: few large values, which are copied at once. */
+export type PackedMetrics = readonly PackedMetric[]
 
-const sumOf = (all: readonly MetricsSnapshot[]) => AggregatorRegistry.aggregate(all as unknown as Metrics[])
+interface PackedMetric extends Omit<MetricLines, "series" | "values"> {
+  /** A line each. */
+  readonly series: string
+  readonly values: Float64Array
+}
 
-/** The metrics of several processes as those of one: each metric says itself whether it is added up. */
-export async function exposeSum(all: readonly MetricsSnapshot[]): Promise<Exposition> {
-  const sum = sumOf(all)
-  return { text: await sum.metrics(), contentType: sum.contentType }
+export const packMetrics = (metrics: readonly MetricLines[]): PackedMetrics =>
+  metrics.map((it) => ({ ...it, series: it.series.join("\n"), values: new Float64Array(it.values) }))
+
+export const unpackMetrics = (packed: PackedMetrics): readonly MetricLines[] =>
+  packed.map((it) => ({
+    ...it,
+    series: it.values.length === 0 ? [] : it.series.split("\n"),
+    values: [...it.values],
+  }))
+
+/** The metrics of several processes as those of one: each metric says itself how it is added up. */
+export async function exposeSum(all: readonly (readonly MetricLines[])[]): Promise<Exposition> {
+  return exposeLines(await inSlices(sumOf(all)))
 }
 
 /**
@@ -16,15 +31,46 @@ export async function exposeSum(all: readonly MetricsSnapshot[]): Promise<Exposi
  * worker is started anew.
  */
 export class Bequest {
-  #counted: MetricsSnapshot = []
+  #counted: readonly MetricLines[] = []
 
   /** @param last what a process that is gone told last; undefined: nothing */
-  add(last: MetricsSnapshot | undefined): void {
+  add(last: readonly MetricLines[] | undefined): void {
     const counters = (last ?? []).filter(({ type }) => type !== "gauge")
-    this.#counted = sumOf([this.#counted, counters]).getMetricsAsArray() as unknown as MetricsSnapshot
+    this.#counted = atOnce(sumOf([this.#counted, counters]))
   }
 
-  get counted(): MetricsSnapshot {
+  get counted(): readonly MetricLines[] {
     return this.#counted
   }
 }
+
+/** Lines that are added in one step. */
+const STEP_LINES = 64
+
+function* sumOf(all: readonly (readonly MetricLines[])[]): Steps<MetricLines[]> {
+  const sums: MetricLines[] = []
+  for (const [, metrics] of Map.groupBy(all.flat(), ({ name }) => name)) {
+    const [{ aggregator, ...first }] = metrics as [MetricLines]
+    // of processes of their own it says nothing
+    if (aggregator === "omit") continue
+    const values = new Map<string, number>()
+    const counts = new Map<string, number>()
+    for (const metric of metrics) {
+      for (const [at, series] of metric.series.entries()) {
+        const value = metric.values[at]!
+        const before = values.get(series)
+        values.set(series, before === undefined ? value : FOLDS[aggregator](before, value))
+        if (aggregator === "average") counts.set(series, (counts.get(series) ?? 0) + 1)
+        if (at % STEP_LINES === 0) yield
+      }
+    }
+    for (const [series, count] of counts) values.set(series, values.get(series)! / count)
+    sums.push({ ...first, aggregator, series: [...values.keys()], values: [...values.values()] })
+  }
+  return sums
+}
+
+const add = (a: number, b: number): number => a + b
+
+/** As prom-client's aggregators of these names. */
+const FOLDS = { sum: add, average: add, min: Math.min, max: Math.max, first: (a: number) => a }

@@ -9,11 +9,13 @@ import { Holdings } from "../holdings.ts"
 import { checkFree } from "../http/listener.ts"
 import type { OpenConnection } from "../open-connection.ts"
 import type { Plan } from "../plan.ts"
+import { atOnce, inSlices, type Steps } from "../slices.ts"
 import { reload, tellListening, type Listening, type Reloadable } from "../reload.ts"
 import type { Runner } from "../running.ts"
 import { steadyMs } from "../steady-clock.ts"
 import { openLog, type Logger, type OpenLog } from "../telemetry/log.ts"
-import { Metrics, type Exposition } from "../telemetry/metrics.ts"
+import { shareAnswer } from "../telemetry/exposition.ts"
+import { Metrics } from "../telemetry/metrics.ts"
 import { Fleet } from "./fleet.ts"
 import { HostedBrokers, hostedOf } from "./hosted.ts"
 import type { Changed, Order } from "./messages.ts"
@@ -68,10 +70,11 @@ export class Supervisor implements Runner, Reloadable {
    */
   static async start(plan: Plan): Promise<Supervisor> {
     const supervisor = new Supervisor(plan)
-    await supervisor.#take(plan, async (order, decide) => {
+    const read = (): Promise<Plan> => Promise.resolve(plan)
+    await supervisor.#take(read, async (order, decide) => {
       const listening = await supervisor.#fleet.start(order)
       decide()
-      tellListening(supervisor.log, [], listening)
+      atOnce(tellListening(supervisor.log, [], listening))
       return { listening, unused: Promise.resolve() }
     })
     supervisor.metrics.configuration.started()
@@ -95,18 +98,17 @@ export class Supervisor implements Runner, Reloadable {
     return this.#generation!.listening
   }
 
-  reload(read: () => Plan): Promise<Changes> {
+  reload(read: () => Steps<Plan>): Promise<Changes> {
     const reloading = reload(this, read)
     this.#changing = reloading.catch(() => {})
     return reloading
   }
 
-  async change(read: () => Plan): Promise<Changes> {
-    await this.#holdings.settled()
-    if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
+  async change(read: () => Steps<Plan>): Promise<Changes> {
     const before = this.#generation!
     let changed: Changed | undefined
-    await this.#take(read(), async (order, decide) => {
+    const inTurns = (): Promise<Plan> => inSlices(read())
+    await this.#take(inTurns, async (order, decide) => {
       const { changed: told, unused } = await this.#fleet.change(order, decide)
       changed = told
       return { listening: told?.listening ?? before.listening, unused }
@@ -133,15 +135,17 @@ export class Supervisor implements Runner, Reloadable {
 
   /** @param takeOver calls `decide`, which may throw, when all workers can take over, and before they do */
   async #take(
-    plan: Plan,
+    read: () => Promise<Plan>,
     takeOver: (
       order: Order,
       decide: () => void,
     ) => Promise<{ listening: readonly Listening[]; unused: Promise<void> }>,
   ): Promise<void> {
-    const changeover = this.#holdings.begin()
+    const changeover = await this.#holdings.begin()
     const before = this.#generation?.connections ?? new Map<string, OpenConnection>()
     try {
+      if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
+      const plan = await read()
       const held = holdConnections(before, { connections: hostedOf(plan) }, changeover, this)
       const { open: connections } = held
       const status = { readiness: () => this.#readiness(), metrics: () => this.#expose() }
@@ -184,13 +188,13 @@ export class Supervisor implements Runner, Reloadable {
     return readinessOf({ workers, hosted, spools: this.#spools(), isDraining: this.#stopped !== undefined })
   }
 
-  async #expose(): Promise<Exposition> {
+  readonly #expose = shareAnswer(async () => {
     const workers = await this.#fleet.count()
     this.metrics.workers.told(workers)
-    const own = await this.metrics.snapshot()
+    const own = await this.metrics.lines()
     const told = workers.map(({ metrics }) => metrics ?? [])
     return exposeSum([own, this.#fleet.bequeathed, ...told])
-  }
+  })
 
   /** The connections that are open here. */
   #hosting(): ConnectionState[] {

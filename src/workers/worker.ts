@@ -1,11 +1,12 @@
-import { Application } from "../application.ts"
+import { components } from "../components/registry.ts"
 import { HooklineError } from "../errors.ts"
-import type { Plan } from "../plan.ts"
+import { makePlan, type Plan } from "../plan.ts"
 import { PlanRunner, type Listening, type State } from "../running.ts"
-import type { MetricsSnapshot } from "../telemetry/metrics.ts"
+import { atOnce, type Steps } from "../slices.ts"
 import { Channel } from "./channel.ts"
 import type { Membership } from "./membership.ts"
 import { problemOf, type Calls, type Changed, type Order, type Question, type Reply } from "./messages.ts"
+import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 import { WORKER_FD } from "./worker-process.ts"
 
 /** Beyond its drain_timeout, for a worker whose supervisor has ended. */
@@ -72,7 +73,7 @@ class Worker implements Answers {
       },
       peers: this.#channel,
     }
-    this.#runner = await PlanRunner.start(this.#planOf(order), membership)
+    this.#runner = await PlanRunner.start(atOnce(this.#planOf(order)), membership)
     return [...this.#runner.listening]
   }
 
@@ -113,11 +114,12 @@ class Worker implements Answers {
 
   heartbeat(): void {}
 
-  metrics(): Promise<MetricsSnapshot> {
-    return this.#runner!.metrics.snapshot()
+  async metrics(): Promise<PackedMetrics> {
+    return packMetrics(await this.#runner!.metrics.lines())
   }
 
   async stop(): Promise<void> {
+    this.#change?.decided.reject(new HooklineError("closing", "the worker is stopping"))
     try {
       await this.#runner?.stop()
     } catch (error) {
@@ -151,9 +153,10 @@ class Worker implements Answers {
     }
   }
 
-  #planOf({ seed, hosted }: Order): Plan {
+  *#planOf({ seed, hosted }: Order): Steps<Plan> {
     this.#hosted = hosted
-    const plan = new Application({ service: { workers: this.#workers } }, () => seed).plan()
+    const service = { workers: this.#workers }
+    const plan = yield* makePlan({ seed, service, registry: components, cwd: process.cwd() })
     // bodies grow by what is added to them
     this.#channel.maxBytes = (2 * plan.service.max_in_flight_bytes) / this.#workers
     return plan

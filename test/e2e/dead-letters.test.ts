@@ -197,6 +197,18 @@ describe("check", () => {
     ["a Verifier only observes", [source, verifier("observe"), `${sink} dead`], "in mode enforce"],
     ["it is the topic", [source, verifier("enforce"), `${sink} a`], "is the topic itself"],
     ["it is another's topic", [source, verifier("enforce"), `${sink} b`, other], 'topic of pipeline "b"'],
+    [
+      "it is another's topic, which a topic of another connection is named like",
+      [
+        "[connection:elsewhere]\ndirectory = elsewhere",
+        source,
+        verifier("enforce"),
+        `${sink} b\nconnection = log`,
+        "[pipeline:c:WebHookSource]\npath = /c\n[pipeline:c:BrokerSink]\ntopic = b\nconnection = elsewhere",
+        `${other}\nconnection = log`,
+      ],
+      'topic of pipeline "b"',
+    ],
     ["it is no topic's name", [source, verifier("enforce"), `${sink} a/b`], "is not a topic name"],
   ])("%s: told with its key", async (_name, sections, text) => {
     const told = await problems(...sections)

@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { bodies } from "./body.ts"
+import { hookline, idlePipeline, type StartedHookline } from "./hookline.ts"
+import { median } from "./median.ts"
+import { headersOf, SECRET } from "./target.ts"
+
+interface How {
+  readonly pipelines: number
+  readonly checkout: string
+  readonly seconds: number
+  readonly rounds: number
+}
+
+interface Seen {
+  readonly requestMs: number
+  readonly turnMs: number
+  readonly turnCpuMs: number
+}
+
+/** A Hookline of many pipelines on the embedded log, and what is seen of its event loop. */
+interface Watched {
+  readonly started: StartedHookline
+  /** The longest request, under load, and the longest turn of the event loop, without load, while something is done. */
+  during(work: () => Promise<unknown>): Promise<Seen>
+}
+
+/** A load that takes half of what a processor has, so that a request waits for what holds the event loop and no other. */
+const CONNECTIONS = 4
+
+async function withMany<T>(
+  { pipelines, checkout, seconds }: How,
+  use: (it: Watched) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "hookline-turns-"))
+  const turns = join(folder, "turns")
+  const started = await hookline({
+    name: "many",
+    title: "many",
+    log: "embedded",
+    idle: pipelines - 1,
+    checkout,
+    bunFlags: ["--preload", join(import.meta.dir, "turns.ts")],
+    env: { BENCH_TURNS: turns },
+  }).start(undefined)
+  const load = (): ReturnType<StartedHookline["load"]> =>
+    started.load({ body: bodies["1.1 KB"], arrivals: { connections: CONNECTIONS }, seconds })
+  const during: Watched["during"] = async (work) => {
+    const loaded = load()
+    await Bun.sleep(500)
+    await work()
+    const { longest = Number.NaN } = await loaded
+    process.kill(started.pid, "SIGUSR2")
+    await Bun.sleep(50)
+    await work()
+    process.kill(started.pid, "SIGUSR2")
+    while (!(await Bun.file(turns).exists())) await Bun.sleep(10)
+    const { ms, cpuMs } = (await Bun.file(turns).json()) as { ms: number; cpuMs: number }
+    rmSync(turns)
+    return { requestMs: longest, turnMs: ms, turnCpuMs: cpuMs }
+  }
+  try {
+    await load()
+    return await use({ started, during })
+  } finally {
+    await started.stop()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** What reloads do, of each kind of change; medians, and the worst of what holds requests. */
+export function reloadRows(how: How): Promise<string[][]> {
+  return withMany(how, async ({ started, during }) => {
+    const first = await Bun.file(started.file).text()
+    const port = Number(/^port = (\d+)$/m.exec(first)![1])
+    let changes = 0
+    const kinds: { readonly [name: string]: () => string } = {
+      "no reload": () => "",
+      "nothing changed": () => first,
+      "one pipeline changed, one added": () => {
+        changes++
+        return (
+          first.replace("topic = idle-7\n", `topic = changed-${changes}\n`) +
+          idlePipeline(how.pipelines + changes, port)
+        )
+      },
+      "an option of [service] changed": () => `${first}[service]\ndrain_timeout = ${++changes}s\n`,
+      "all pipelines changed": () => {
+        changes++
+        return first.replaceAll("topic = idle-", `topic = again-${changes}-`)
+      },
+    }
+    const rows: string[][] = []
+    for (const [kind, next] of Object.entries(kinds)) {
+      console.log(`reload: ${kind}`)
+      const took: number[] = []
+      const seen: Seen[] = []
+      for (let round = 0; round < how.rounds; round++) {
+        seen.push(
+          await during(async () => {
+            const text = next()
+            if (text !== "") took.push(await reload(started, text))
+          }),
+        )
+        await reload(started, first)
+      }
+      rows.push([kind, took.length === 0 ? "" : median(took).toFixed(0), ...worst(seen)])
+    }
+    return rows
+  })
+}
+
+const worst = (seen: readonly Seen[]): string[] =>
+  (["requestMs", "turnMs", "turnCpuMs"] as const).map((what) =>
+    Math.max(...seen.map((one) => one[what])).toFixed(0),
+  )
+
+/** Has it read another configuration. @returns the milliseconds from the signal to its taking over */
+async function reload({ file, log, pid }: StartedHookline, text: string): Promise<number> {
+  await Bun.write(file, text)
+  const { size } = Bun.file(log)
+  const startedMs = performance.now()
+  process.kill(pid, "SIGHUP")
+  for (;;) {
+    const told = await Bun.file(log).slice(size).text()
+    if (told.includes('"msg":"reloaded"')) return performance.now() - startedMs
+    if (told.includes("not reloaded")) throw new Error(`the reload failed:\n${told}`)
+    await Bun.sleep(2)
+  }
+}
+
+/** What scrapes do while no idle pipeline has had an event, and when all have. */
+export function metricsRows(how: How): Promise<string[][]> {
+  return withMany(how, async ({ started, during }) => {
+    const row = async (name: string): Promise<string[]> => {
+      console.log(`metrics: ${name}`)
+      const took: number[] = []
+      let bytes = 0
+      const seen: Seen[] = []
+      for (let round = 0; round < how.rounds; round++) {
+        seen.push(
+          await during(async () => {
+            const startedMs = performance.now()
+            bytes = (await (await fetch(`${started.adminUrl}/metrics`)).bytes()).length
+            took.push(performance.now() - startedMs)
+          }),
+        )
+      }
+      return [name, (bytes / 1000).toFixed(0), median(took).toFixed(0), ...worst(seen)]
+    }
+    const rows = [await row("one has had events")]
+    const headers = await headersOf("{}", SECRET)
+    const origin = new URL(started.url!).origin
+    for (let at = 0; at < how.pipelines - 1; at++) {
+      const { ok, status } = await fetch(`${origin}/idle/${at}`, { method: "POST", body: "{}", headers })
+      if (!ok) throw new Error(`an idle pipeline answered ${status}`)
+    }
+    return [...rows, await row("all have had events")]
+  })
+}
+
+export async function startRows({ pipelines, checkout, rounds }: How): Promise<string[][]> {
+  const rows: string[][] = []
+  for (const idle of [0, pipelines - 1]) {
+    const took: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      const startedMs = performance.now()
+      const target = hookline({ name: "start", title: "start", log: "embedded", idle, checkout })
+      const { stop } = await target.start(undefined)
+      took.push(performance.now() - startedMs)
+      await stop()
+    }
+    rows.push([idle === 0 ? "one pipeline" : `${idle + 1} pipelines`, median(took).toFixed(0)])
+  }
+  return rows
+}

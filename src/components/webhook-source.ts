@@ -29,9 +29,10 @@ const OPTIONS = {
   }),
   path: text({
     default: "/webhook",
-    pattern: /^\/(?:[^?#*\s]*\/)?(?:[^?#*\s]*|\*)$/,
-    form: "a path that begins with / and has no query; as its last part it may have *",
-    doc: "Where webhooks are posted to. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
+    pattern: /^\/(?:[^?#*\s\\]*\/)?(?:[^?#*\s\\]*|\*)$/,
+    accepts: (path) => !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path),
+    form: "a path that begins with / and has neither a query nor \\ nor the parts . and ..; as its last part it may have *",
+    doc: "Where webhooks are posted to, compared byte for byte, see proxies.md. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
   }),
   host: text({
     default: "0.0.0.0",

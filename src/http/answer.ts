@@ -8,6 +8,11 @@ export const isBodiless = (status: number): boolean => status === 204 || status 
 /** What the server itself refuses requests with. Processors reject with reasons of their own. */
 const REFUSED = {
   unknown_path: [404, "No pipeline takes webhooks at this path."],
+  path_not_normal: [
+    404,
+    "No pipeline takes webhooks at this path as it is spelt; send it in its normal form.",
+  ],
+  duplicate_host: [400, "A request has one Host header."],
   method_not_allowed: [405, "Webhooks are taken with POST."],
   address_not_allowed: [403, "This address may not send webhooks here."],
   body_timeout: [408, "The body did not arrive in time."],

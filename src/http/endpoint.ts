@@ -9,8 +9,9 @@ import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
 import type { InFlight, Share } from "./in-flight.ts"
 import type { Pacing } from "./pacing.ts"
-import { ReceivedRequest, type Target } from "./received-request.ts"
+import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
+import type { Handler } from "./sent-paths.ts"
 
 /** What all endpoints share. */
 export interface EndpointDeps {
@@ -30,11 +31,7 @@ export interface EndpointDeps {
 const REFUSED_AFTER_MS = 1000
 
 /** Answers the requests for one path. */
-export type Endpoint = (
-  request: Request,
-  server: Bun.Server<undefined>,
-  target: Target,
-) => Response | Promise<Response>
+export type Endpoint = Handler
 
 /** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
@@ -143,6 +140,8 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     const info = new ReceivedRequest(request, server, target, route)
     const { method } = request
     if (method !== "POST" && !methods.includes(method)) return refuse(wrongMethod, info)
+    // several Host headers come as a list; proxies and servers may each go by another one
+    if (request.headers.get("host")?.includes(",")) return refuse(REFUSALS.duplicate_host, info)
     if (draining()) return refuse(REFUSALS.draining, info, true)
     if (allows !== undefined && !allows(info.remoteAddress)) return refuse(REFUSALS.address_not_allowed, info)
     return admit === undefined ? read(request, server, info) : judge(request, server, info)

@@ -3,6 +3,7 @@ import { problem, REFUSALS } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { PathTable } from "./path-table.ts"
 import { targetOf } from "./received-request.ts"
+import { routesFor, type Handler } from "./sent-paths.ts"
 import { openSteering, socketDescriptors, type Steer } from "./steering.ts"
 
 /** Answers the requests of a listener. */
@@ -10,6 +11,8 @@ export interface Answering {
   readonly endpoints: PathTable<Endpoint>
   /** For paths that no endpoint has. */
   readonly elsewhere: Endpoint
+  /** For targets whose normalised path an endpoint has, but which were sent otherwise. */
+  readonly misspelt: Endpoint
   /** Told of what an endpoint threw. */
   readonly failed: (error: unknown) => void
 }
@@ -91,6 +94,7 @@ export class Listener {
   /** From now on requests are answered so, those on open connections too. */
   answer(answering: Answering): void {
     this.#answering = answering
+    for (const { server } of this.#sockets) server.reload(this.#handlers())
   }
 
   /**
@@ -142,6 +146,31 @@ export class Listener {
     if (current?.fd !== undefined) this.#steer?.(current.fd, this.#sockets.indexOf(current))
   }
 
+  #handlers() {
+    const { endpoints, elsewhere, misspelt, failed } = this.#answering
+    const closing =
+      (handler: Handler): Handler =>
+      (request, server, target) => {
+        const answer = handler(request, server, target)
+        return server === this.#current?.server ? answer : withClose(answer)
+      }
+    const take = closing((request, server, target) =>
+      (endpoints.find(target.path) ?? elsewhere)(request, server, target),
+    )
+    const refuse = closing((request, server, target) =>
+      (endpoints.find(target.path) === undefined ? elsewhere : misspelt)(request, server, target),
+    )
+    return {
+      routes: routesFor(endpoints, take, refuse),
+      fetch: (request: Request, server: Bun.Server<undefined>) =>
+        refuse(request, server, targetOf(request.url)),
+      error: (error: unknown) => {
+        failed(error)
+        return problem(REFUSALS.internal, false)
+      },
+    }
+  }
+
   #listen({ host, port }: Place, tls: Bun.TLSOptions | undefined): Bun.Server<undefined> {
     try {
       return Bun.serve({
@@ -153,16 +182,7 @@ export class Listener {
         // the limits are the endpoints' own; Bun would answer 413 without a problem document
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
-        fetch: (request, server) => {
-          const target = targetOf(request.url)
-          const { endpoints, elsewhere } = this.#answering
-          const answer = (endpoints.find(target.path) ?? elsewhere)(request, server, target)
-          return server === this.#current?.server ? answer : withClose(answer)
-        },
-        error: (error) => {
-          this.#answering.failed(error)
-          return problem(REFUSALS.internal, false)
-        },
+        ...this.#handlers(),
       })
     } catch (error) {
       throw notListening({ host, port }, error)

@@ -1,4 +1,7 @@
-/** Finds what stands for a path: the exact one, else the longest prefix. A prefix ends in `/*`; `/a/*` is not for `/a`. */
+/**
+ * The paths that something stands for: exact ones and prefixes. A prefix ends in `/*`; `/a/*` is not for `/a`. Paths are
+ * kept as senders write them: other than ASCII is escaped.
+ */
 export class PathTable<T> {
   readonly #exact = new Map<string, T>()
   /** With their last slash, without the star, the longest first. */
@@ -6,21 +9,29 @@ export class PathTable<T> {
 
   /** @returns false when the path is there already */
   add(path: string, value: T): boolean {
-    // in the form that the paths of requests come in
-    const normal = new URL(path, "http://host").pathname
-    if (!normal.endsWith("/*")) {
-      if (this.#exact.has(normal)) return false
-      this.#exact.set(normal, value)
+    const escaped = new URL(`http://host${path}`).pathname
+    if (!escaped.endsWith("/*")) {
+      if (this.#exact.has(escaped)) return false
+      this.#exact.set(escaped, value)
       return true
     }
-    const prefix = normal.slice(0, -1)
+    const prefix = escaped.slice(0, -1)
     if (this.#prefixes.some(([other]) => other === prefix)) return false
     this.#prefixes.push([prefix, value])
     this.#prefixes.sort(([a], [b]) => b.length - a.length)
     return true
   }
 
+  /** The exact one, else the longest prefix. */
   find(path: string): T | undefined {
     return this.#exact.get(path) ?? this.#prefixes.find(([prefix]) => path.startsWith(prefix))?.[1]
+  }
+
+  get exactPaths(): readonly string[] {
+    return [...this.#exact.keys()]
+  }
+
+  get hasPrefixes(): boolean {
+    return this.#prefixes.length > 0
   }
 }

@@ -4,7 +4,10 @@ import { publicUrl } from "../verify/public-url.ts"
 import { senderAddress } from "./addresses.ts"
 import type { Route } from "./route.ts"
 
-/** A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped. */
+/**
+ * A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped.
+ * Pipelines see those alone whose path was sent so, see sent-paths.ts.
+ */
 export interface Target {
   readonly path: string
   readonly query: string

@@ -1,4 +1,5 @@
 import { HooklineError } from "../errors.ts"
+import type { Rejected } from "../event.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
@@ -182,7 +183,8 @@ function answeringOf(routes: readonly Route[], deps: EndpointDeps): Answering {
   }
   return {
     endpoints,
-    elsewhere: refuseUnknownPaths(deps),
+    elsewhere: refusing(REFUSALS.unknown_path, deps),
+    misspelt: refusing(REFUSALS.path_not_normal, deps),
     failed(error) {
       const line = { err: error, pipeline: undefined, reason: REFUSALS.internal.reason }
       deps.log.write("error", line, "a request was not answered because of a fault")
@@ -190,12 +192,12 @@ function answeringOf(routes: readonly Route[], deps: EndpointDeps): Answering {
   }
 }
 
-function refuseUnknownPaths({ metrics, log }: EndpointDeps): Endpoint {
+/** Refuses what no pipeline is there for. */
+function refusing(refusal: Rejected, { metrics, log }: EndpointDeps): Endpoint {
   const none = metrics("")
   return (request, server, target) => {
-    none.answered(REFUSALS.unknown_path.status)
-    const info = new ReceivedRequest(request, server, target, undefined)
-    logRefusal(log, undefined, REFUSALS.unknown_path, info)
-    return problem(REFUSALS.unknown_path, false)
+    none.answered(refusal.status)
+    logRefusal(log, undefined, refusal, new ReceivedRequest(request, server, target, undefined))
+    return problem(refusal, false)
   }
 }

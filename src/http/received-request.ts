@@ -1,7 +1,7 @@
 // Hot path: made for every event; what isn't asked for costs nothing.
 import type { RequestInfo } from "../event.ts"
 import { publicUrl } from "../verify/public-url.ts"
-import { senderAddress } from "./addresses.ts"
+import { senderBehind, type Sender } from "./addresses.ts"
 import type { Route } from "./route.ts"
 
 /**
@@ -58,26 +58,19 @@ export class ReceivedRequest implements RequestInfo {
   }
 
   get url(): string {
-    const { publicUrl: configured, tls, trustsProxy } = this.#route ?? {}
-    const isFromTrustedProxy = trustsProxy !== undefined && trustsProxy(this.#peer() ?? "")
-    return publicUrl({ configured, isTls: tls !== undefined, isFromTrustedProxy }, this)
+    const { publicUrl: configured, tls } = this.#route ?? {}
+    return publicUrl({ configured, isTls: tls !== undefined, proxies: this.#findSender().proxies }, this)
   }
 
-  /** `unknown` when it is first asked for after the sender has gone. */
   get remoteAddress(): string {
-    return (this.#remoteAddress ??= this.#findAddress())
+    return (this.#remoteAddress ??= this.#findSender().address)
   }
 
-  #findAddress(): string {
-    const peer = this.#peer()
-    if (peer === undefined) return "unknown"
+  #findSender(): Sender {
+    const peer = this.#server.requestIP(this.#request)?.address
     const trustsProxy = this.#route?.trustsProxy
-    return trustsProxy === undefined
-      ? peer
-      : senderAddress(peer, this.headers.get("x-forwarded-for"), trustsProxy)
-  }
-
-  #peer(): string | undefined {
-    return this.#server.requestIP(this.#request)?.address
+    return peer === undefined || trustsProxy === undefined
+      ? { address: peer ?? "unknown", proxies: 0 }
+      : senderBehind(peer, this.headers.get("x-forwarded-for"), trustsProxy)
   }
 }

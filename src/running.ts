@@ -211,9 +211,11 @@ export class PlanRunner implements Runner, Reloadable {
 
   #prepareServers({ service }: Plan, pipelines: ReadonlyMap<string, Built>): ServersChange {
     const routes = [...pipelines.values()].map(({ route }) => route)
+    const workers = this.#membership?.workers ?? 1
     const limits: Limits = {
-      maxInFlightBytes: Math.floor(service.max_in_flight_bytes / (this.#membership?.workers ?? 1)),
+      maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
       bodyTimeoutMs: service.body_timeout,
+      maxConnections: service.max_connections && Math.ceil(service.max_connections / workers),
     }
     if (this.#servers !== undefined) return this.#servers.prepare(routes, limits)
     this.#servers = openServers(routes, {
@@ -236,9 +238,13 @@ export class PlanRunner implements Runner, Reloadable {
 
   #readiness(): Readiness {
     const { connections, stores } = this.state()
-    const isReady = [...connections, ...stores].every(([, problem]) => problem === undefined)
+    const isFull = this.#servers?.isAccepting() === false
+    const isReady = !isFull && [...connections, ...stores].every(([, problem]) => problem === undefined)
     const state = this.#stopped !== undefined ? "draining" : isReady ? "ready" : "not ready"
-    return { state, connections, stores, spools: this.#spools() }
+    const listeners: readonly Problem[] = isFull
+      ? [["all", "max_connections reached; not accepting until some have ended"]]
+      : []
+    return { state, connections, stores, listeners, spools: this.#spools() }
   }
 
   /** What the spools hold, by connection. */

@@ -19,6 +19,8 @@ export interface Readiness {
   readonly connections: Problems
   /** The same of the Deduplicators' stores, by their names. */
   readonly stores: Problems
+  /** Why no connections of senders are accepted. */
+  readonly listeners?: Problems
   /** What waits in the spools, by connection id. */
   readonly spools: Iterable<readonly [id: string, state: SpoolState]>
   /** The same of the processes that share the load, by their numbers, where there are several. */
@@ -83,7 +85,10 @@ export function openAdmin(
   }
 }
 
-function answer({ state, connections, stores, spools, workers }: Readiness, withReasons: boolean): Response {
+function answer(
+  { state, connections, stores, listeners, spools, workers }: Readiness,
+  withReasons: boolean,
+): Response {
   const told = {
     connections: tell(connections),
     ...ifAny(
@@ -91,6 +96,7 @@ function answer({ state, connections, stores, spools, workers }: Readiness, with
       [...spools].map(([id, spool]) => [id, describe(spool)] as const),
     ),
     ...ifAny("deduplicator_stores", Object.entries(tell(stores))),
+    ...ifAny("listeners", Object.entries(tell(listeners ?? []))),
     ...ifAny("workers", Object.entries(tell(workers ?? []))),
   }
   return Response.json(withReasons ? { status: state, ...told } : { status: state }, {

@@ -50,6 +50,8 @@ const MOST_REPLACED = 64
  * before are closed with their next answers, by which no request is lost.
  */
 export class Listener {
+  /** `http://127.0.0.1:8080`, with the port that is bound. */
+  readonly url: string
   readonly #place: Place
   #answering: Answering
   #tls: Bun.TLSOptions | undefined
@@ -57,6 +59,9 @@ export class Listener {
   #current: Socket | undefined
   /** All that listen, in the order of their places, see steering.ts. */
   readonly #sockets: Socket[] = []
+  /** Closed by `pause`, with connections yet. */
+  readonly #paused = new Set<Bun.Server<undefined>>()
+  #isPaused = false
   readonly #isSteered: boolean
   #steer: Steer | undefined
 
@@ -80,11 +85,7 @@ export class Listener {
     this.#current = { server, fd: undefined }
     this.#sockets.push(this.#current)
     this.#place = { host: place.host, port: server.port! }
-  }
-
-  /** `http://127.0.0.1:8080`, with the port that is bound. */
-  get url(): string {
-    return this.#current!.server.url.origin
+    this.url = server.url.origin
   }
 
   get port(): number {
@@ -95,6 +96,7 @@ export class Listener {
   answer(answering: Answering): void {
     this.#answering = answering
     for (const { server } of this.#sockets) server.reload(this.#handlers())
+    for (const server of this.#paused) server.reload(this.#handlers())
   }
 
   /**
@@ -115,10 +117,12 @@ export class Listener {
         const place = this.#sockets.length
         // the kernel refuses it for a socket that does not listen, which another thread may have opened
         const fd = added.find((it) => this.#steer?.(it, place))
-        const replaced = this.#current!
+        const replaced = this.#current
         this.#current = { server, fd }
+        this.#isPaused = false
         this.#tls = tls
         this.#sockets.push(this.#current)
+        if (replaced === undefined) return
         if (fd === undefined) this.#end(replaced)
         else setTimeout(() => this.#end(replaced), REPLACED_MS).unref()
         for (const oldest of this.#replaced().slice(0, -MOST_REPLACED)) this.#end(oldest)
@@ -126,10 +130,31 @@ export class Listener {
     }
   }
 
+  /** Takes no new connections until `resume`; those with a request are closed when it is answered, idle ones now. */
+  pause(): void {
+    if (this.#current === undefined) return
+    this.#current = undefined
+    this.#isPaused = true
+    for (const { server } of this.#sockets.splice(0)) {
+      this.#paused.add(server)
+      void server.stop(false).finally(() => this.#paused.delete(server))
+    }
+  }
+
+  /** @throws HooklineError `listen` */
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#current = { server: this.#listen(this.#place, this.#tls), fd: undefined }
+    this.#isPaused = false
+    this.#sockets.push(this.#current)
+  }
+
   /** Takes no new connections; those with a request are closed when it is answered, the others now. */
   async stop(now: boolean): Promise<void> {
     this.#current = undefined
-    await Promise.all(this.#sockets.map(({ server }) => server.stop(now)))
+    this.#isPaused = false
+    const servers = [...this.#sockets.map(({ server }) => server), ...this.#paused]
+    await Promise.all(servers.map((server) => server.stop(now)))
   }
 
   #replaced(): Socket[] {

@@ -2,6 +2,7 @@ import { HooklineError } from "../errors.ts"
 import type { Rejected } from "../event.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
+import { ConnectionCap } from "./connection-cap.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
 import { InFlight } from "./in-flight.ts"
 import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering } from "./listener.ts"
@@ -17,6 +18,8 @@ export interface Limits {
   readonly maxInFlightBytes: number
   /** How long a body may take after its header section. */
   readonly bodyTimeoutMs: number
+  /** Connections that may be open; undefined: as many as there are descriptors for. */
+  readonly maxConnections?: number | undefined
 }
 
 export type ServerOptions = Limits &
@@ -43,6 +46,8 @@ export interface Servers {
   drain(timeoutMs: number): Promise<void>
   /** Requests that were admitted and not answered yet, and the bytes held of their bodies. */
   inFlight(): { requests: number; bytes: number }
+  /** Whether connections are accepted: fewer are open than may be. */
+  isAccepting(): boolean
 }
 
 /** A change of routes and limits that can't fail any more. */
@@ -91,7 +96,15 @@ export function openServers(
     await Promise.all([...listeners.values(), ...ending].map((listener) => stop(listener, now)))
   }
 
-  const prepare: Servers["prepare"] = (next, { maxInFlightBytes, bodyTimeoutMs }) => {
+  const cap = new ConnectionCap(
+    {
+      pause: () => listeners.forEach((listener) => listener.pause()),
+      resume: () => listeners.forEach((listener) => listener.resume()),
+    },
+    log,
+  )
+
+  const prepare: Servers["prepare"] = (next, { maxInFlightBytes, bodyTimeoutMs, maxConnections }) => {
     const deps = {
       log,
       metrics,
@@ -137,13 +150,19 @@ export function openServers(
         void stop(listener, false)
       }
       inFlight.maxBytes = maxInFlightBytes
+      cap.setMost(maxConnections)
       listeners = open
       routes = next
       return inFlight.turn()
     }
     return { commit, giveUp }
   }
-  void prepare(first, limits).commit()
+  try {
+    void prepare(first, limits).commit()
+  } catch (error) {
+    cap.end()
+    throw error
+  }
 
   return {
     get urls() {
@@ -152,6 +171,7 @@ export function openServers(
     prepare,
     async drain(timeoutMs) {
       draining = true
+      cap.end()
       pacing.end()
       const { promise: late, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, timeoutMs)
@@ -164,6 +184,7 @@ export function openServers(
       await stopAll(true)
     },
     inFlight: () => ({ requests: inFlight.requests, bytes: inFlight.bytes }),
+    isAccepting: () => !cap.isFull,
   }
 }
 

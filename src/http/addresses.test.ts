@@ -25,6 +25,9 @@ test.each([
   ["0.0.0.0/0", "1", false],
   ["127.0.0.0/8", "0x7f.1", false],
   ["::/0", "::ffff:010.0.0.1", false],
+  ["10.0.0.0/8", "::10.0.0.1", false],
+  ["::10.0.0.0/104", "10.0.0.1", false],
+  ["::/96", "::10.0.0.1", true],
 ])("%s has %s: %p", (network, address, inside) => {
   expect(addressTest([network])(address)).toBe(inside)
 })
@@ -96,6 +99,7 @@ test.each([
   ["2001:db8::1", "2001:db8:0:0"],
   ["2001:DB8:0:0:ffff:ffff:ffff:ffff", "2001:db8:0:0"],
   ["2001:db8:0:1::1", "2001:db8:0:1"],
+  ["::192.0.2.1", "0:0:0:0"],
   ["unknown", ""],
 ])("%s is the sender %j", (address, key) => {
   expect(senderKey(address)).toBe(key)

@@ -8,7 +8,7 @@ type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
  * (`::ffff:10.0.0.0/104`) is the IPv4 one. Undefined when it is neither.
  */
 export function parseNetwork(text: string): Network | undefined {
-  const whole = text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`
+  const whole = asMeant(text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`)
   if (!ipaddr.isValidCIDR(whole) || isIP(text.split("/")[0]!) === 0) return undefined
   const [address, bits] = ipaddr.parseCIDR(whole)
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
@@ -24,10 +24,13 @@ export function addressTest(networks: readonly string[]): (address: string) => b
   const parsed = networks.map((network) => parseNetwork(network)!)
   return (text) => {
     if (isIP(text) === 0) return false
-    const address = ipaddr.process(text)
+    const address = ipaddr.process(asMeant(text))
     return parsed.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
   }
 }
+
+/** ipaddr.js takes `::192.0.2.7` for `::ffff:192.0.2.7`, which is another address. */
+const asMeant = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
 
 /** Who sent a request, as far as it is known. */
 export interface Sender {
@@ -75,7 +78,7 @@ function withoutPort(entry: string): string {
 export function senderKey(address: string): string {
   if (isIP(address) === 4) return address
   if (isIP(address) === 0) return ""
-  const parsed = ipaddr.process(address)
+  const parsed = ipaddr.process(asMeant(address))
   return parsed instanceof ipaddr.IPv6
     ? parsed.parts
         .slice(0, 4)

@@ -13,6 +13,7 @@ import type { Processor } from "./event.ts"
 import type { Changeover } from "./holdings.ts"
 import { isBodiless } from "./http/answer.ts"
 import type { Route } from "./http/route.ts"
+import { verifiedLimits } from "./http/verified-limits.ts"
 import { composePipeline } from "./pipeline.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan.ts"
 import { verifiedFrom } from "./plan/verified.ts"
@@ -135,18 +136,27 @@ function build(pipeline: PlannedPipeline, name: string, surroundings: Surroundin
     return component.create(values, context)
   }
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
-  const { handle, admit, methods } = composePipeline({
+  const publish = make(pipeline.sink)
+  const route = make(pipeline.source)((event) => way.handle(event))
+  const verified = verifiedFrom(pipeline)
+  // where steps tell who is verified, they count; where the source does, or nobody, all that come are counted alike
+  const limits = verified === undefined || verified === 0 ? undefined : verifiedLimits(route)
+  const way = composePipeline({
     pipeline: id,
     processors,
-    publish: make(pipeline.sink),
-    verifiedFrom: verifiedFrom(pipeline),
+    publish,
+    verifiedFrom: verified,
+    limits,
     metrics: metrics.pipeline(id),
     log: requestLog,
   })
-  const route = make(pipeline.source)(handle)
   later(() => warnIfOpen(pipeline, route, ownLog))
-  const shown = { ...route, response: responseOf(route, processors), admit, methods }
-  return { route: shown, uses, topics, stores }
+  const own = {
+    rateLimit: limits === undefined ? route.rateLimit : undefined,
+    unverifiedLimit: limits === undefined ? undefined : route.unverifiedLimit,
+    response: responseOf(route, processors),
+  }
+  return { route: { ...route, ...way, ...own }, uses, topics, stores }
 }
 
 /** The store that a component of the pipeline keeps keys in; of several, the first. */

@@ -10,7 +10,10 @@ export interface RequestInfo {
   /** The URL that the sender sent to, as far as the configuration and trusted proxies tell, see verify/public-url.ts. */
   readonly url: string
   readonly headers: Headers
-  /** Address of the sender: the connection's, or the one that a trusted proxy names. */
+  /**
+   * Address of the sender: the connection's, or the one that a trusted proxy names. `unknown` when the proxy names none, or
+   * when it is first asked for after the sender has gone.
+   */
   readonly remoteAddress: string
 }
 

@@ -25,8 +25,18 @@ export interface Parts {
   readonly publish: Publisher
   /** Index of the first processor that only events of verified senders reach; undefined: senders are not verified. */
   readonly verifiedFrom?: number | undefined
+  /** What counts verified events and others; undefined: nothing does, or the server counts all alike. */
+  readonly limits?: VerifiedLimits | undefined
   readonly metrics: PipelineMetrics
   readonly log: RequestLog
+}
+
+/** What counts requests by whether they are verified. */
+export interface VerifiedLimits {
+  /** The step behind the verification. */
+  readonly step: Processor
+  /** Told of each request that was refused or answered before that step, by fault of its sender. */
+  readonly unverified: (request: RequestInfo) => void
 }
 
 /** What a pipeline does with what its source takes in. */
@@ -44,7 +54,9 @@ export interface Way {
  * fault (what a part throws) rejects.
  */
 export function composePipeline(parts: Parts): Way {
-  const { pipeline, processors, publish, metrics, log } = parts
+  const { pipeline, publish, verifiedFrom = 0, limits, metrics, log } = parts
+  const processors =
+    limits === undefined ? parts.processors : parts.processors.toSpliced(verifiedFrom, 0, limits.step)
   const keep = deadLettersOf(parts)
   const admits = processors.flatMap(({ admit }) => admit ?? [])
   const settles = processors.flatMap(({ settled }) => settled ?? [])
@@ -54,7 +66,16 @@ export function composePipeline(parts: Parts): Way {
     logEnd(log, pipeline, request, outcome, bytes)
     return outcome
   }
+  // a fault of this side, such as keys that can't be fetched, says nothing of the sender
+  const countUnverified = (request: RequestInfo, outcome: Ended): void => {
+    if (outcome.kind !== "dropped" && outcome.status < 500) limits?.unverified(request)
+  }
+  const endAdmission = (request: RequestInfo, outcome: Rejected | Answered): Rejected | Answered => {
+    countUnverified(request, outcome)
+    return end(request, outcome)
+  }
   const endAt = (step: number, event: Event, body: Uint8Array, outcome: Ended): Ended | Promise<Ended> => {
+    if (step < verifiedFrom) countUnverified(event.request, outcome)
     const kept = keep?.(step, event, body, outcome)
     const bytes = event.body.length
     return kept === undefined
@@ -131,8 +152,10 @@ export function composePipeline(parts: Parts): Way {
     for (let i = first; i < admits.length; i++) {
       const admission = admits[i]!(request)
       if (admission instanceof Promise)
-        return admission.then((it) => (it === undefined ? admitFrom(request, i + 1) : end(request, it)))
-      if (admission !== undefined) return end(request, admission)
+        return admission.then((it) =>
+          it === undefined ? admitFrom(request, i + 1) : endAdmission(request, it),
+        )
+      if (admission !== undefined) return endAdmission(request, admission)
     }
     return undefined
   }

@@ -103,6 +103,7 @@ describe("a plan of the file", () => {
     expect(service).toEqual({
       workers: 1,
       max_in_flight_bytes: 67_108_864,
+      max_connections: undefined,
       drain_timeout: 20_000,
       body_timeout: 30_000,
       stall_timeout: 10_000,

@@ -237,9 +237,11 @@ export class PlanRunner implements Runner, Reloadable {
   }
 
   *#prepareServers({ service }: Plan, { routes }: HeldPipelines): Steps<() => ServersChange> {
+    const workers = this.#membership?.workers ?? 1
     const limits: Limits = {
-      maxInFlightBytes: Math.floor(service.max_in_flight_bytes / (this.#membership?.workers ?? 1)),
+      maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
       bodyTimeoutMs: service.body_timeout,
+      maxConnections: service.max_connections && Math.ceil(service.max_connections / workers),
     }
     if (this.#servers !== undefined) return yield* this.#servers.prepare(routes, limits)
     return () => {
@@ -265,7 +267,8 @@ export class PlanRunner implements Runner, Reloadable {
 
   #readiness(): Readiness {
     const { connections, impaired, stores } = this.state()
-    const isReady = [...connections, ...stores].every(([, problem]) => problem === undefined)
+    const isFull = this.#servers?.isAccepting() === false
+    const isReady = !isFull && [...connections, ...stores].every(([, problem]) => problem === undefined)
     const isWhole = impaired.every(([, topics]) => topics.length === 0)
     const state = !isReady ? "not ready" : isWhole ? "ready" : "partly ready"
     return {
@@ -273,6 +276,7 @@ export class PlanRunner implements Runner, Reloadable {
       connections,
       impaired: impaired.map(([id, topics]) => [id, topics.map(({ problem }) => problem)] as const),
       stores,
+      listeners: isFull ? [["all", "max_connections reached; not accepting until some have ended"]] : [],
       spools: this.#spools(),
     }
   }

@@ -23,6 +23,8 @@ export interface Readiness {
   readonly impaired: Iterable<readonly [id: string, problems: readonly string[]]>
   /** The same of the Deduplicators' stores, by their names. */
   readonly stores: Problems
+  /** Why no connections of senders are accepted. */
+  readonly listeners?: Problems
   /** What waits in the spools, by connection id. */
   readonly spools: Iterable<readonly [id: string, state: SpoolState]>
   /** The same of the processes that share the load, by their numbers, where there are several. */
@@ -101,7 +103,7 @@ export function openAdmin(
 }
 
 function answer(
-  { state, connections, impaired, stores, spools, workers }: Readiness,
+  { state, connections, impaired, stores, listeners, spools, workers }: Readiness,
   withReasons: boolean,
 ): Response {
   const told = {
@@ -117,6 +119,7 @@ function answer(
       [...spools].map(([id, spool]) => [id, describe(spool)] as const),
     ),
     ...ifAny("deduplicator_stores", Object.entries(tell(stores))),
+    ...ifAny("listeners", Object.entries(tell(listeners ?? []))),
     ...ifAny("workers", Object.entries(tell(workers ?? []))),
   }
   return Response.json(withReasons ? { status: state, ...told } : { status: state }, {

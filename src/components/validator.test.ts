@@ -116,6 +116,25 @@ describe("with a schema", () => {
     })
   })
 
+  test("patterns take a time that is bounded by the body's length", () => {
+    const patterns = { a: "\\s+$", b: "^(x+)+$", c: "^(x|x)*$" }
+    const properties = Object.fromEntries(
+      Object.entries(patterns).map(([name, pattern]) => [name, { pattern }]),
+    )
+    const schema = schemaFile({ properties, patternProperties: { "^(y+)+$": { type: "null" } } })
+    const startedMs = performance.now()
+    const bodies = [
+      { a: `${" ".repeat(300_000)}!` },
+      { b: `${"x".repeat(300_000)}!` },
+      { c: `${"x".repeat(300_000)}!` },
+    ]
+    for (const body of bodies)
+      expect(validator({ schema })(event(JSON.stringify(body)))).toMatchObject({ reason: "schema_mismatch" })
+    expect(validator({ schema })(event(`{"${"y".repeat(300_000)}!":1}`))).not.toHaveProperty("reason")
+    expect(validator({ schema })(event('{"yy":1}'))).toMatchObject({ reason: "schema_mismatch" })
+    expect(performance.now() - startedMs).toBeLessThan(5000)
+  })
+
   test("names of JavaScript's own objects are not members", () => {
     const schema = schemaFile({ required: ["toString"] })
     expect(validator({ schema })(event("{}"))).toMatchObject({ reason: "schema_mismatch" })
@@ -150,6 +169,12 @@ describe("a schema that can't be used is an error of the configuration that name
     ["no object", schemaFile("true"), "is not a JSON object"],
     ["an unknown type", schemaFile({ type: "text" }), "must be equal to one of the allowed values"],
     ["a pattern that is none", schemaFile({ pattern: "(" }), "regular expression"],
+    ["a lookahead", schemaFile({ properties: { a: { pattern: "^(?!b)" } } }), "it has (?!; write it without"],
+    [
+      "a backreference",
+      schemaFile({ patternProperties: { "(a)\\1": {} } }),
+      "can't be matched in bounded time",
+    ],
     ["another draft", schemaFile({ $schema: "http://json-schema.org/draft-07/schema#" }), "draft-07"],
     [
       "a reference elsewhere",

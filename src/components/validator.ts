@@ -17,7 +17,7 @@ export const Validator = defineComponent({
     }),
     schema: file({
       optional: true,
-      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. With a schema a member name that is there twice in one object is invalid, too: consumers may read the other one.",
+      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a member name that is there twice in one object is invalid, too: consumers may read the other one.",
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {

@@ -18,7 +18,7 @@ function routeOf(given: { [option: string]: unknown }, its = context): Route {
 }
 
 test("without options it is the reference set-up", () => {
-  const { handle: _, ...route } = routeOf({})
+  const { handle: _, unverifiedLimit: __, ...route } = routeOf({})
   expect(route).toEqual({
     pipeline: "hooks",
     host: "0.0.0.0",

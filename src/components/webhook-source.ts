@@ -5,6 +5,7 @@ import { addressTest, parseNetwork } from "../http/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
 import { RateLimit } from "../http/rate-limit.ts"
 import type { Route } from "../http/route.ts"
+import { UnverifiedLimit } from "../http/unverified-limit.ts"
 import { parsePublicUrl } from "../verify/public-url.ts"
 import { defineComponent, type ComponentContext } from "./component.ts"
 
@@ -29,9 +30,10 @@ const OPTIONS = {
   }),
   path: text({
     default: "/webhook",
-    pattern: /^\/(?:[^?#*\s]*\/)?(?:[^?#*\s]*|\*)$/,
-    form: "a path that begins with / and has no query; as its last part it may have *",
-    doc: "Where webhooks are posted to. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
+    pattern: /^\/(?:[^?#*\s\\]*\/)?(?:[^?#*\s\\]*|\*)$/,
+    accepts: (path) => !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path),
+    form: "a path that begins with / and has neither a query nor \\ nor the parts . and ..; as its last part it may have *",
+    doc: "Where webhooks are posted to, compared byte for byte, see proxies.md. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
   }),
   host: text({
     default: "0.0.0.0",
@@ -66,13 +68,19 @@ const OPTIONS = {
     min: 0.001,
     max: 1_000_000,
     optional: true,
-    doc: "How many events a second the pipeline takes, 0.5 for one in two seconds; what is beyond them gets 429 with Retry-After. Requests that are refused before their body is read, for their address or a token, do not count. Without it there is no limit.",
+    doc: "How many events a second the pipeline takes, 0.5 for one in two seconds; what is beyond them gets 429 with Retry-After. Where a Verifier keeps others out, verified events count alone. Without it there is no limit.",
   }),
   rate_burst: integer({
     min: 1,
     max: 1_000_000,
     optional: true,
     doc: "How many events may come at once after a pause. Without it as many as `rate_limit` lets in within a second, at least 1.",
+  }),
+  unverified_rate_limit: number({
+    min: 0.001,
+    max: 1_000_000,
+    default: "100",
+    doc: "How many requests a second of one address, or of one IPv6 network of 64 bits, may fail to be verified; then whatever it sends gets 429 with Retry-After before its body is read, unless a verified event came from there within the last minute. For pipelines with a Verifier.",
   }),
   allow: list(network, {
     optional: true,
@@ -110,6 +118,12 @@ export const WebHookSource = defineComponent({
   create(values, { pipeline, keep, workers, deliveryTimeoutMs }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     const rateLimit = rateLimitOf(values, { keep, workers })
+    const perAddress = { perSecond: values.unverified_rate_limit / workers }
+    const unverifiedLimit = keep({
+      name: "unverified rate limit",
+      wants: perAddress,
+      open: () => new UnverifiedLimit(perAddress),
+    })
     return (handle) => ({
       pipeline,
       host: values.host,
@@ -122,6 +136,7 @@ export const WebHookSource = defineComponent({
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls: tlsOf(values),
       rateLimit,
+      unverifiedLimit,
       deliveryTimeoutMs,
       response: { status, body, contentType },
       handle,

@@ -1,3 +1,4 @@
+import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
 
 type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
@@ -7,52 +8,81 @@ type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
  * (`::ffff:10.0.0.0/104`) is the IPv4 one. Undefined when it is neither.
  */
 export function parseNetwork(text: string): Network | undefined {
-  const whole = text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`
-  if (
-    !ipaddr.isValidCIDR(whole) ||
-    (!text.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(text.split("/")[0]!))
-  )
-    return undefined
+  const whole = asMeant(text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`)
+  if (!ipaddr.isValidCIDR(whole) || isIP(text.split("/")[0]!) === 0) return undefined
   const [address, bits] = ipaddr.parseCIDR(whole)
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
     ? [address.toIPv4Address(), bits - 96]
     : [address, bits]
 }
 
-/** Tells whether an address lies in one of the networks; texts that are no address lie in none. */
+/**
+ * Tells whether an address lies in one of the networks. Texts that are no address lie in none, nor do those that some
+ * programs take for one: `010.0.0.1`, `10.1`, `0x7f.1`, `1`.
+ */
 export function addressTest(networks: readonly string[]): (address: string) => boolean {
   const parsed = networks.map((network) => parseNetwork(network)!)
   return (text) => {
-    if (!ipaddr.isValid(text)) return false
-    const address = ipaddr.process(text)
+    if (isIP(text) === 0) return false
+    const address = ipaddr.process(asMeant(text))
     return parsed.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
   }
 }
 
+/** ipaddr.js takes `::192.0.2.7` for `::ffff:192.0.2.7`, which is another address. */
+const asMeant = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
+
+/** Who sent a request, as far as it is known. */
+export interface Sender {
+  /** `unknown` when a trusted proxy names something else than an address. */
+  readonly address: string
+  /** How many trusted proxies the request came through. */
+  readonly proxies: number
+}
+
 /**
- * The sender's address behind proxies: the last one in X-Forwarded-For that is not a trusted proxy itself. What stands
- * before it was written by whoever it is and proves nothing.
+ * The sender behind proxies: the last address in X-Forwarded-For that is not a trusted proxy itself. What stands before it
+ * was written by whoever it is and proves nothing.
  *
  * @param peer address of the connection
  * @param forwardedFor the header, several joined by commas
  */
-export function senderAddress(
+export function senderBehind(
   peer: string,
   forwardedFor: string | null,
   trusted: (address: string) => boolean,
-): string {
-  if (forwardedFor === null || !trusted(peer)) return peer
-  let sender = peer
-  for (const entry of forwardedFor.split(",").toReversed()) {
-    const address = withoutPort(entry.trim())
-    if (!ipaddr.isValid(address)) break
-    sender = address
-    if (!trusted(address)) break
+): Sender {
+  let address = peer
+  let proxies = 0
+  const named = (forwardedFor ?? "").split(",").map((entry) => entry.trim())
+  while (trusted(address)) {
+    proxies++
+    let entry = named.pop()
+    while (entry === "") entry = named.pop()
+    if (entry === undefined) break
+    address = withoutPort(entry)
+    if (isIP(address) === 0 || address.includes("%")) return { address: "unknown", proxies }
   }
-  return sender
+  return { address, proxies }
 }
 
 /** Some proxies write `192.0.2.7:4711` or `[2001:db8::7]:4711`. */
 function withoutPort(entry: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
+}
+
+/**
+ * What one sender has of addresses: an IPv4 address, or an IPv6 network of 64 bits, of which every subscriber has one or
+ * more; as 2001:db8:0:1. Texts that are no address are one sender.
+ */
+export function senderKey(address: string): string {
+  if (isIP(address) === 4) return address
+  if (isIP(address) === 0) return ""
+  const parsed = ipaddr.process(asMeant(address))
+  return parsed instanceof ipaddr.IPv6
+    ? parsed.parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(":")
+    : parsed.toString()
 }

@@ -8,6 +8,11 @@ export const isBodiless = (status: number): boolean => status === 204 || status 
 /** What the server itself refuses requests with. Processors reject with reasons of their own. */
 const REFUSED = {
   unknown_path: [404, "No pipeline takes webhooks at this path."],
+  path_not_normal: [
+    404,
+    "No pipeline takes webhooks at this path as it is spelt; send it in its normal form.",
+  ],
+  duplicate_host: [400, "A request has one Host header."],
   method_not_allowed: [405, "Webhooks are taken with POST."],
   address_not_allowed: [403, "This address may not send webhooks here."],
   body_timeout: [408, "The body did not arrive in time."],
@@ -20,6 +25,7 @@ const REFUSED = {
   ],
   invalid_encoding: [400, "The body is not what its content encoding says, or is cut short."],
   rate_limited: [429, "This endpoint takes no more events at the moment; send it again."],
+  unverified_rate_limited: [429, "Too many requests from this address could not be verified; send it again."],
   in_flight_full: [503, "Too many events are being taken at once; send it again.", { "Retry-After": "1" }],
   draining: [503, "The service is shutting down; send the event again.", { "Retry-After": "1" }],
   // never sent: nobody is there to read it
@@ -100,9 +106,11 @@ export function reply({ status, body, headers }: Answered): Response {
   return new Response(body === "" ? null : body, { status, headers: { ...headers } })
 }
 
-/** The refusal of an event beyond the rate limit. */
-export function rateLimited(retryAfterS: number): Rejected {
-  const { status, reason, detail } = REFUSALS.rate_limited
+/** A refusal that tells when to send again. */
+export function refusedFor(
+  { status, reason, detail }: (typeof REFUSALS)["rate_limited" | "unverified_rate_limited"],
+  retryAfterS: number,
+): Rejected {
   return new Rejected(status, reason, detail, { headers: { "Retry-After": String(retryAfterS) } })
 }
 

@@ -3,14 +3,15 @@ import type { Answered, Rejected, RequestInfo } from "../event.ts"
 import { steadyMs } from "../steady-clock.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import { methodNotAllowed, problem, rateLimited, REFUSALS, reply } from "./answer.ts"
+import { methodNotAllowed, problem, refusedFor, REFUSALS, reply } from "./answer.ts"
 import type { BodyDeadlines } from "./body-deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor, type Decoder } from "./content-coding.ts"
 import type { InFlight, Share } from "./in-flight.ts"
 import type { Pacing } from "./pacing.ts"
-import { ReceivedRequest, type Target } from "./received-request.ts"
+import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
+import type { Handler } from "./sent-paths.ts"
 
 /** What all endpoints share. */
 export interface EndpointDeps {
@@ -30,15 +31,12 @@ export interface EndpointDeps {
 const REFUSED_AFTER_MS = 1000
 
 /** Answers the requests for one path. */
-export type Endpoint = (
-  request: Request,
-  server: Bun.Server<undefined>,
-  target: Target,
-) => Response | Promise<Response>
+export type Endpoint = Handler
 
 /** Makes what takes a route's requests: admits them, reads their bodies, hands the events on, answers. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
-  const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, admit, methods = [], handle } = route
+  const { pipeline, maxBodyBytes, contentTypes, allows, admit, methods = [], handle } = route
+  const { rateLimit, unverifiedLimit } = route
   const { inFlight, pacing, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, log } = deps
   const metrics = deps.metrics(pipeline)
   // Bun's own time for a connection, which ends it without an answer, is not to be the shorter one; it is not exact
@@ -89,6 +87,8 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
         share.hold(0)
         await pacing.wait(refusedAfterMs)
       }
+      if (typeof body === "string" && REFUSALS[body].status < 499)
+        unverifiedLimit?.refused(info.remoteAddress)
       if (typeof body === "string") return refuse(REFUSALS[body], info, body === "body_timeout" || draining())
       share.arrive()
       const outcome = await handle({ body, receivedAtMs, arrivedMs: steadyMs(), request: info })
@@ -117,7 +117,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     const decode = decoderFor(headers.get("content-encoding"))
     if (decode === "unknown") return refuse(REFUSALS.content_encoding, info)
     const waitS = rateLimit === undefined ? 0 : rateLimit.take()
-    if (waitS > 0) return refuse(rateLimited(waitS), info)
+    if (waitS > 0) return refuse(refusedFor(REFUSALS.rate_limited, waitS), info)
     return take(request, server, info, decode, judged)
   }
 
@@ -143,8 +143,14 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     const info = new ReceivedRequest(request, server, target, route)
     const { method } = request
     if (method !== "POST" && !methods.includes(method)) return refuse(wrongMethod, info)
+    // several Host headers come as a list; proxies and servers may each go by another one
+    if (request.headers.get("host")?.includes(",")) return refuse(REFUSALS.duplicate_host, info)
     if (draining()) return refuse(REFUSALS.draining, info, true)
     if (allows !== undefined && !allows(info.remoteAddress)) return refuse(REFUSALS.address_not_allowed, info)
+    if (unverifiedLimit?.isWatching === true) {
+      const waitS = unverifiedLimit.wait(info.remoteAddress)
+      if (waitS > 0) return refuse(refusedFor(REFUSALS.unverified_rate_limited, waitS), info)
+    }
     return admit === undefined ? read(request, server, info) : judge(request, server, info)
   }
 }

@@ -3,6 +3,7 @@ import { problem, REFUSALS } from "./answer.ts"
 import type { Endpoint } from "./endpoint.ts"
 import type { PathTable } from "./path-table.ts"
 import { targetOf } from "./received-request.ts"
+import { routesFor, type Handler } from "./sent-paths.ts"
 import { openSteering, socketDescriptors, type Steer } from "./steering.ts"
 
 /** Answers the requests of a listener. */
@@ -10,6 +11,8 @@ export interface Answering {
   readonly endpoints: PathTable<Endpoint>
   /** For paths that no endpoint has. */
   readonly elsewhere: Endpoint
+  /** For targets whose normalised path an endpoint has, but which were sent otherwise. */
+  readonly misspelt: Endpoint
   /** Told of what an endpoint threw. */
   readonly failed: (error: unknown) => void
 }
@@ -47,6 +50,8 @@ const MOST_REPLACED = 64
  * before are closed with their next answers, by which no request is lost.
  */
 export class Listener {
+  /** `http://127.0.0.1:8080`, with the port that is bound. */
+  readonly url: string
   readonly #place: Place
   #answering: Answering
   #tls: Bun.TLSOptions | undefined
@@ -54,6 +59,9 @@ export class Listener {
   #current: Socket | undefined
   /** All that listen, in the order of their places, see steering.ts. */
   readonly #sockets: Socket[] = []
+  /** Closed by `pause`, with connections yet. */
+  readonly #paused = new Set<Bun.Server<undefined>>()
+  #isPaused = false
   readonly #isSteered: boolean
   #steer: Steer | undefined
 
@@ -77,11 +85,7 @@ export class Listener {
     this.#current = { server, fd: undefined }
     this.#sockets.push(this.#current)
     this.#place = { host: place.host, port: server.port! }
-  }
-
-  /** `http://127.0.0.1:8080`, with the port that is bound. */
-  get url(): string {
-    return this.#current!.server.url.origin
+    this.url = server.url.origin
   }
 
   get port(): number {
@@ -91,6 +95,8 @@ export class Listener {
   /** From now on requests are answered so, those on open connections too. */
   answer(answering: Answering): void {
     this.#answering = answering
+    for (const { server } of this.#sockets) server.reload(this.#handlers())
+    for (const server of this.#paused) server.reload(this.#handlers())
   }
 
   /**
@@ -111,10 +117,12 @@ export class Listener {
         const place = this.#sockets.length
         // the kernel refuses it for a socket that does not listen, which another thread may have opened
         const fd = added.find((it) => this.#steer?.(it, place))
-        const replaced = this.#current!
+        const replaced = this.#current
         this.#current = { server, fd }
+        this.#isPaused = false
         this.#tls = tls
         this.#sockets.push(this.#current)
+        if (replaced === undefined) return
         if (fd === undefined) this.#end(replaced)
         else setTimeout(() => this.#end(replaced), REPLACED_MS).unref()
         for (const oldest of this.#replaced().slice(0, -MOST_REPLACED)) this.#end(oldest)
@@ -122,10 +130,31 @@ export class Listener {
     }
   }
 
+  /** Takes no new connections until `resume`; those with a request are closed when it is answered, idle ones now. */
+  pause(): void {
+    if (this.#current === undefined) return
+    this.#current = undefined
+    this.#isPaused = true
+    for (const { server } of this.#sockets.splice(0)) {
+      this.#paused.add(server)
+      void server.stop(false).finally(() => this.#paused.delete(server))
+    }
+  }
+
+  /** @throws HooklineError `listen` */
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#current = { server: this.#listen(this.#place, this.#tls), fd: undefined }
+    this.#isPaused = false
+    this.#sockets.push(this.#current)
+  }
+
   /** Takes no new connections; those with a request are closed when it is answered, the others now. */
   async stop(now: boolean): Promise<void> {
     this.#current = undefined
-    await Promise.all(this.#sockets.map(({ server }) => server.stop(now)))
+    this.#isPaused = false
+    const servers = [...this.#sockets.map(({ server }) => server), ...this.#paused]
+    await Promise.all(servers.map((server) => server.stop(now)))
   }
 
   #replaced(): Socket[] {
@@ -142,6 +171,31 @@ export class Listener {
     if (current?.fd !== undefined) this.#steer?.(current.fd, this.#sockets.indexOf(current))
   }
 
+  #handlers() {
+    const { endpoints, elsewhere, misspelt, failed } = this.#answering
+    const closing =
+      (handler: Handler): Handler =>
+      (request, server, target) => {
+        const answer = handler(request, server, target)
+        return server === this.#current?.server ? answer : withClose(answer)
+      }
+    const take = closing((request, server, target) =>
+      (endpoints.find(target.path) ?? elsewhere)(request, server, target),
+    )
+    const refuse = closing((request, server, target) =>
+      (endpoints.find(target.path) === undefined ? elsewhere : misspelt)(request, server, target),
+    )
+    return {
+      routes: routesFor(endpoints, take, refuse),
+      fetch: (request: Request, server: Bun.Server<undefined>) =>
+        refuse(request, server, targetOf(request.url)),
+      error: (error: unknown) => {
+        failed(error)
+        return problem(REFUSALS.internal, false)
+      },
+    }
+  }
+
   #listen({ host, port }: Place, tls: Bun.TLSOptions | undefined): Bun.Server<undefined> {
     try {
       return Bun.serve({
@@ -153,16 +207,7 @@ export class Listener {
         // the limits are the endpoints' own; Bun would answer 413 without a problem document
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
-        fetch: (request, server) => {
-          const target = targetOf(request.url)
-          const { endpoints, elsewhere } = this.#answering
-          const answer = (endpoints.find(target.path) ?? elsewhere)(request, server, target)
-          return server === this.#current?.server ? answer : withClose(answer)
-        },
-        error: (error) => {
-          this.#answering.failed(error)
-          return problem(REFUSALS.internal, false)
-        },
+        ...this.#handlers(),
       })
     } catch (error) {
       throw notListening({ host, port }, error)

@@ -11,8 +11,8 @@ const node = <T>(): Node<T> => ({ value: undefined, below: new Map() })
 const SLASH = 47
 
 /**
- * Finds what stands for a path: the exact one, else the longest prefix. A prefix ends in `/*`; `/a/*` is not for `/a`. How
- * many there are costs a look-up nothing.
+ * The paths that something stands for: exact ones and prefixes. A prefix ends in `/*`; `/a/*` is not for `/a`. Paths are
+ * kept as senders write them: other than ASCII is escaped. How many there are costs a look-up nothing.
  */
 export class PathTable<T> {
   readonly #exact = new Map<string, T>()
@@ -20,7 +20,6 @@ export class PathTable<T> {
 
   /** @returns false when the path is there already */
   add(path: string, value: T): boolean {
-    // in the form that the paths of requests come in
     const normal = new URL(`http://host${path}`).pathname
     if (!normal.endsWith("/*")) {
       if (this.#exact.has(normal)) return false
@@ -38,6 +37,7 @@ export class PathTable<T> {
     return true
   }
 
+  /** The exact one, else the longest prefix. */
   find(path: string): T | undefined {
     return this.#exact.get(path) ?? this.#findPrefix(path)
   }
@@ -56,5 +56,13 @@ export class PathTable<T> {
       start = end + 1
     }
     return found
+  }
+
+  get exactPaths(): readonly string[] {
+    return [...this.#exact.keys()]
+  }
+
+  get hasPrefixes(): boolean {
+    return this.#prefixes.below.size > 0 || this.#prefixes.value !== undefined
   }
 }

@@ -1,10 +1,13 @@
 // Hot path: made for every event; what isn't asked for costs nothing.
 import type { RequestInfo } from "../event.ts"
 import { publicUrl } from "../verify/public-url.ts"
-import { senderAddress } from "./addresses.ts"
+import { senderBehind, type Sender } from "./addresses.ts"
 import type { Route } from "./route.ts"
 
-/** A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped. */
+/**
+ * A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped.
+ * Pipelines see those alone whose path was sent so, see sent-paths.ts.
+ */
 export interface Target {
   readonly path: string
   readonly query: string
@@ -55,26 +58,19 @@ export class ReceivedRequest implements RequestInfo {
   }
 
   get url(): string {
-    const { publicUrl: configured, tls, trustsProxy } = this.#route ?? {}
-    const isFromTrustedProxy = trustsProxy !== undefined && trustsProxy(this.#peer() ?? "")
-    return publicUrl({ configured, isTls: tls !== undefined, isFromTrustedProxy }, this)
+    const { publicUrl: configured, tls } = this.#route ?? {}
+    return publicUrl({ configured, isTls: tls !== undefined, proxies: this.#findSender().proxies }, this)
   }
 
-  /** `unknown` when it is first asked for after the sender has gone. */
   get remoteAddress(): string {
-    return (this.#remoteAddress ??= this.#findAddress())
+    return (this.#remoteAddress ??= this.#findSender().address)
   }
 
-  #findAddress(): string {
-    const peer = this.#peer()
-    if (peer === undefined) return "unknown"
+  #findSender(): Sender {
+    const peer = this.#server.requestIP(this.#request)?.address
     const trustsProxy = this.#route?.trustsProxy
-    return trustsProxy === undefined
-      ? peer
-      : senderAddress(peer, this.headers.get("x-forwarded-for"), trustsProxy)
-  }
-
-  #peer(): string | undefined {
-    return this.#server.requestIP(this.#request)?.address
+    return peer === undefined || trustsProxy === undefined
+      ? { address: peer ?? "unknown", proxies: 0 }
+      : senderBehind(peer, this.headers.get("x-forwarded-for"), trustsProxy)
   }
 }

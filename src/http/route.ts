@@ -1,6 +1,7 @@
 import type { Admission, Event, Outcome, RequestInfo } from "../event.ts"
 import type { PublicUrl } from "../verify/public-url.ts"
 import type { RateLimit } from "./rate-limit.ts"
+import type { UnverifiedLimit } from "./unverified-limit.ts"
 
 /** Where a pipeline's webhooks come in and what the server answers for it. Lengths are in bytes. */
 export interface Route {
@@ -22,8 +23,10 @@ export interface Route {
   readonly tls:
     | { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined }
     | undefined
-  /** Of the requests whose bodies are about to be read; undefined: there is none. */
+  /** Of the requests whose bodies are about to be read; undefined: there is none, or the pipeline sees to it. */
   readonly rateLimit?: RateLimit | undefined
+  /** Of each sender's requests that are not verified; undefined: senders are not verified. */
+  readonly unverifiedLimit?: UnverifiedLimit | undefined
   /** How long an event may take to be published; no request is to wait longer than that. In milliseconds. */
   readonly deliveryTimeoutMs: number
   /** The answer for an accepted, dropped or duplicate event. */

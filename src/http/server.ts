@@ -1,7 +1,9 @@
 import { HooklineError } from "../errors.ts"
+import type { Rejected } from "../event.ts"
 import { atOnce, type Steps } from "../slices.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
+import { ConnectionCap } from "./connection-cap.ts"
 import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
 import { InFlight } from "./in-flight.ts"
 import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type Place } from "./listener.ts"
@@ -17,6 +19,8 @@ export interface Limits {
   readonly maxInFlightBytes: number
   /** How long a body may take after its header section. */
   readonly bodyTimeoutMs: number
+  /** Connections that may be open; undefined: as many as there are descriptors for. */
+  readonly maxConnections?: number | undefined
 }
 
 export type ServerOptions = Limits &
@@ -44,6 +48,8 @@ export interface Servers {
   drain(timeoutMs: number): Promise<void>
   /** Requests that were admitted and not answered yet, and the bytes held of their bodies. */
   inFlight(): { requests: number; bytes: number }
+  /** Whether connections are accepted: fewer are open than may be. */
+  isAccepting(): boolean
 }
 
 /** A change of routes and limits that can't fail any more. */
@@ -92,9 +98,17 @@ export function openServers(
     await Promise.all([...listeners.values(), ...ending].map((listener) => stop(listener, now)))
   }
 
+  const cap = new ConnectionCap(
+    {
+      pause: () => listeners.forEach((listener) => listener.pause()),
+      resume: () => listeners.forEach((listener) => listener.resume()),
+    },
+    log,
+  )
+
   const prepare = function* (
     next: readonly Route[],
-    { maxInFlightBytes, bodyTimeoutMs }: Limits,
+    { maxInFlightBytes, bodyTimeoutMs, maxConnections }: Limits,
   ): ReturnType<Servers["prepare"]> {
     const deps = {
       log,
@@ -115,6 +129,7 @@ export function openServers(
     return () =>
       open(wanted, nobody, () => {
         inFlight.maxBytes = maxInFlightBytes
+        cap.setMost(maxConnections)
         routes = next
       })
   }
@@ -159,7 +174,12 @@ export function openServers(
     }
     return { commit, giveUp }
   }
-  void atOnce(prepare(first, limits))().commit()
+  try {
+    void atOnce(prepare(first, limits))().commit()
+  } catch (error) {
+    cap.end()
+    throw error
+  }
 
   return {
     get urls() {
@@ -168,6 +188,7 @@ export function openServers(
     prepare,
     async drain(timeoutMs) {
       draining = true
+      cap.end()
       pacing.end()
       const { promise: late, resolve } = Promise.withResolvers<void>()
       const timer = setTimeout(resolve, timeoutMs)
@@ -180,6 +201,7 @@ export function openServers(
       await stopAll(true)
     },
     inFlight: () => ({ requests: inFlight.requests, bytes: inFlight.bytes }),
+    isAccepting: () => !cap.isFull,
   }
 }
 
@@ -208,7 +230,8 @@ function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answe
   }
   return {
     endpoints,
-    elsewhere: refuseUnknownPaths(deps),
+    elsewhere: refusing(REFUSALS.unknown_path, deps),
+    misspelt: refusing(REFUSALS.path_not_normal, deps),
     failed(error) {
       const line = { err: error, pipeline: undefined, reason: REFUSALS.internal.reason }
       deps.log.write("error", line, "a request was not answered because of a fault")
@@ -216,12 +239,12 @@ function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answe
   }
 }
 
-function refuseUnknownPaths({ metrics, log }: EndpointDeps): Endpoint {
+/** Refuses what no pipeline is there for. */
+function refusing(refusal: Rejected, { metrics, log }: EndpointDeps): Endpoint {
   const none = metrics("")
   return (request, server, target) => {
-    none.answered(REFUSALS.unknown_path.status)
-    const info = new ReceivedRequest(request, server, target, undefined)
-    logRefusal(log, undefined, REFUSALS.unknown_path, info)
-    return problem(REFUSALS.unknown_path, false)
+    none.answered(refusal.status)
+    logRefusal(log, undefined, refusal, new ReceivedRequest(request, server, target, undefined))
+    return problem(refusal, false)
   }
 }

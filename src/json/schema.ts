@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js"
 import { HooklineError } from "../errors.ts"
+import { boundedPattern } from "./bounded-pattern.ts"
 import { findFlaw } from "./check.ts"
 import { findDuplicateName } from "./duplicates.ts"
 import { asBuffer, startOfText } from "./bytes.ts"
@@ -17,7 +18,7 @@ export type FindMismatch = (json: Uint8Array) => Mismatch | undefined
 
 /**
  * Reads and compiles a JSON Schema (2020-12). As that version has it, `format` asserts nothing and unknown keywords are
- * annotations. Nothing is fetched: a `$ref` has to resolve within the file.
+ * annotations. Nothing is fetched: a `$ref` has to resolve within the file. A pattern has to be one that can be matched in bounded time.
  *
  * @param path an absolute path
  * @param warn is told of keywords that are not known: they may be misspelled
@@ -68,6 +69,7 @@ function compile(path: string, schema: object, warn: (message: string) => void):
     validateFormats: false,
     // "toString" is missing from {}, whatever its prototype has.
     ownProperties: true,
+    code: { regExp: Object.assign(boundedPattern, { code: "boundedPattern" }) },
     logger: { log: warn, warn, error: warn },
   })
   try {

@@ -112,7 +112,8 @@ function sortedForm(
   once: boolean,
 ): string | undefined {
   if (mediaType(headers) !== FORM) return body.length === 0 ? "" : undefined
-  const pairs = [...new URLSearchParams(Buffer.from(body).toString())]
+  // a question mark at the start would be left out: one is put before it
+  const pairs = [...new URLSearchParams(`?${Buffer.from(body).toString()}`)]
   pairs.sort(([a, x], [b, y]) => compare(a, b) || compare(x, y))
   return pairs
     .filter(([name, value], i) => !once || i === 0 || pairs[i - 1]![0] !== name || pairs[i - 1]![1] !== value)

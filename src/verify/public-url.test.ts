@@ -6,7 +6,7 @@ const request = (headers: { [name: string]: string } = {}, query = "a=%2C&b=1") 
   query,
   headers: new Headers({ Host: "10.0.0.7:8080", ...headers }),
 })
-const direct = { configured: undefined, isTls: false, isFromTrustedProxy: false }
+const direct = { configured: undefined, isTls: false, proxies: 0 }
 const forwarded = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "hooks.example.com" }
 
 test.each([
@@ -15,19 +15,31 @@ test.each([
   ["nothing of what a stranger forwards", direct, forwarded, "http://10.0.0.7:8080/in/it?a=%2C&b=1"],
   [
     "what a trusted proxy forwards",
-    { ...direct, isFromTrustedProxy: true },
+    { ...direct, proxies: 1 },
     forwarded,
     "https://hooks.example.com/in/it?a=%2C&b=1",
   ],
   [
-    "the outermost of several proxies",
-    { ...direct, isFromTrustedProxy: true },
+    "what the outermost of several trusted proxies was sent",
+    { ...direct, proxies: 2 },
     { "X-Forwarded-Proto": "https, http", "X-Forwarded-Host": "hooks.example.com, inner" },
     "https://hooks.example.com/in/it?a=%2C&b=1",
   ],
   [
+    "nothing of what the sender wrote before what a trusted proxy adds",
+    { ...direct, proxies: 1 },
+    { "X-Forwarded-Proto": "ftp, https", "X-Forwarded-Host": "evil.example, hooks.example.com" },
+    "https://hooks.example.com/in/it?a=%2C&b=1",
+  ],
+  [
+    "nor before what several add",
+    { ...direct, proxies: 2 },
+    { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example, hooks.example.com, inner" },
+    "https://hooks.example.com/in/it?a=%2C&b=1",
+  ],
+  [
     "a configured origin before the request's own path and query",
-    { ...direct, isFromTrustedProxy: true, configured: parsePublicUrl("https://pub.example.com:8443") },
+    { ...direct, proxies: 1, configured: parsePublicUrl("https://pub.example.com:8443") },
     forwarded,
     "https://pub.example.com:8443/in/it?a=%2C&b=1",
   ],

@@ -6,8 +6,8 @@ export interface PublicUrlSource {
   readonly configured: PublicUrl | undefined
   /** Whether the connection came in by TLS. */
   readonly isTls: boolean
-  /** Whether the peer of the connection is a trusted proxy: only then do X-Forwarded-Proto and -Host count. */
-  readonly isFromTrustedProxy: boolean
+  /** How many trusted proxies it came through: only then do X-Forwarded-Proto and -Host count. */
+  readonly proxies: number
 }
 
 export interface PublicUrl {
@@ -37,7 +37,7 @@ export function parsePublicUrl(text: string): PublicUrl | undefined {
  * normalised.
  */
 export function publicUrl(
-  { configured, isTls, isFromTrustedProxy }: PublicUrlSource,
+  { configured, isTls, proxies }: PublicUrlSource,
   request: Pick<RequestInfo, "path" | "query" | "headers">,
 ): string {
   const path = configured?.path ?? request.path
@@ -46,8 +46,11 @@ export function publicUrl(
 
   function originOf(): string {
     const { headers } = request
-    const forwarded = (name: string): string | undefined =>
-      isFromTrustedProxy ? headers.get(name)?.split(",", 1)[0]!.trim() || undefined : undefined
+    // each proxy adds what it was sent itself; what stands before the outermost one's was written by the sender
+    const forwarded = (name: string): string | undefined => {
+      const values = proxies === 0 ? [] : (headers.get(name) ?? "").split(",").map((value) => value.trim())
+      return values[Math.max(0, values.length - proxies)] || undefined
+    }
     const scheme = forwarded("X-Forwarded-Proto")?.toLowerCase() ?? (isTls ? "https" : "http")
     return `${scheme}://${forwarded("X-Forwarded-Host") ?? headers.get("Host") ?? ""}`
   }

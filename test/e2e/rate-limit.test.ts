@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
 import { RateLimit } from "../../src/http/rate-limit.ts"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 
@@ -118,4 +119,107 @@ test.each([
   const { stderr } = await hookline(["check", "-c", file])
   expect(stderr.trim().split("\n")).toHaveLength(1)
   expect(stderr).toContain(told)
+})
+
+const SECRET = "obviously-fake-secret"
+const BODY = '{"n":1}'
+const signature = createHmac("sha256", SECRET).update(BODY).digest("hex")
+
+/** A Hookline whose pipeline `signed` verifies, with more lines for its source. */
+function startVerifying(folder: string, lines: string, more = ""): Promise<RunningHookline> {
+  return startHookline(
+    `[connection:log]
+directory = data
+[admin]
+listen = off
+[pipeline:signed:WebHookSource]
+host = 127.0.0.1
+port = 0
+trusted_proxies = 127.0.0.1
+${lines}
+[pipeline:signed:Verifier]
+provider = hmac
+header = X-Signature
+secret = ${SECRET}
+${more}
+[pipeline:signed:BrokerSink]
+topic = signed
+`,
+    { folder },
+  )
+}
+
+/** Posts as an address, signed or not, and gives the answer's status. */
+async function postAs(url: string, address: string, signed: string | undefined): Promise<number> {
+  const headers = { "X-Forwarded-For": address, ...(signed === undefined ? {} : { "X-Signature": signed }) }
+  return (await fetch(url, { method: "POST", body: BODY, headers })).status
+}
+
+test("requests that are not verified spend nothing of rate_limit", async () => {
+  using folder = temporaryFolder()
+  const running = await startVerifying(folder.path, "rate_limit = 0.01\nrate_burst = 3")
+  const url = running.urls["signed"]!
+  for (let n = 0; n < 20; n++) {
+    expect(await postAs(url, "192.0.2.1", undefined)).toBe(401)
+    expect(await postAs(url, "192.0.2.2", "0".repeat(64))).toBe(401)
+  }
+  const statuses = [1, 2, 3, 4].map(() => postAs(url, "192.0.2.3", signature))
+  expect((await Promise.all(statuses)).toSorted()).toEqual([200, 200, 200, 429])
+  // beyond the limit too, who is not verified is told so
+  expect(await postAs(url, "192.0.2.4", undefined)).toBe(401)
+  await running.stop()
+  expect(running.log).toContainEqual(
+    expect.objectContaining({ msg: "event rejected", reason: "rate_limited", status: 429 }),
+  )
+})
+
+test("what an address sends unverified beyond unverified_rate_limit is 429 before its body; others are served", async () => {
+  using folder = temporaryFolder()
+  const running = await startVerifying(folder.path, "unverified_rate_limit = 5")
+  const url = running.urls["signed"]!
+  const flood = async (address: string): Promise<number[]> => {
+    const statuses: number[] = []
+    for (let n = 0; n < 100; n++) statuses.push(await postAs(url, address, undefined))
+    return statuses
+  }
+  const statuses = await flood("192.0.2.1")
+  expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401])
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(80)
+  expect(await postAs(url, "192.0.2.2", undefined)).toBe(401)
+  expect(await postAs(url, "192.0.2.3", signature)).toBe(200)
+  // a network of 64 bits is one sender
+  expect((await flood("2001:db8::1")).filter((status) => status === 401).length).toBeLessThan(20)
+  expect(await postAs(url, "2001:db8::ffff:2", undefined)).toBe(429)
+  expect(await postAs(url, "2001:db8:0:1::1", undefined)).toBe(401)
+
+  using socket = await openSocket(Number(new URL(url).port))
+  socket.send(post("X-Forwarded-For: 2001:db8::3", "Content-Length: 1000"))
+  expect(await socket.until(/\}$/)).toMatch(/^HTTP\/1.1 429 [^]*\r\nRetry-After: 1\r\n/)
+  await running.stop()
+  expect(running.log).toContainEqual(
+    expect.objectContaining({ reason: "unverified_rate_limited", remote_address: "192.0.2.1", status: 429 }),
+  )
+})
+
+test("who sends verified events beside others from one address, as behind a proxy that is not known, is not shut out", async () => {
+  using folder = temporaryFolder()
+  const running = await startVerifying(folder.path, "unverified_rate_limit = 5")
+  const url = running.urls["signed"]!
+  const statuses: number[] = []
+  for (let n = 0; n < 300; n++) {
+    statuses.push(await postAs(url, "192.0.2.1", undefined))
+    if (n % 3 === 0) expect(await postAs(url, "192.0.2.1", signature)).toBe(200)
+  }
+  expect(statuses).not.toContain(429)
+  await running.stop()
+})
+
+test("a pipeline that only observes, or that has no Verifier, counts all and limits no address", async () => {
+  using folder = temporaryFolder()
+  const lines = "rate_limit = 0.01\nrate_burst = 20\nunverified_rate_limit = 1"
+  const running = await startVerifying(folder.path, lines, "mode = observe")
+  const statuses: number[] = []
+  for (let n = 0; n < 25; n++) statuses.push(await postAs(running.urls["signed"]!, "192.0.2.1", undefined))
+  expect(statuses).toEqual([...Array<number>(20).fill(200), ...Array<number>(5).fill(429)])
+  await running.stop()
 })

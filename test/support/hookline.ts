@@ -30,15 +30,25 @@ export interface RunningHookline {
   stop(): Promise<number | NodeJS.Signals>
 }
 
-/** Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder. */
+/**
+ * Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder; `descriptors`, how
+ * many it may have open.
+ */
 export async function startHookline(
   configuration: string,
-  options: { folder: string; env?: { [name: string]: string }; args?: readonly string[] },
+  options: {
+    folder: string
+    env?: { [name: string]: string }
+    args?: readonly string[]
+    descriptors?: number
+  },
 ): Promise<RunningHookline> {
   const file = join(options.folder, "pipelines.conf")
   await Bun.write(file, configuration)
   const args = ["run", "-c", file, ...(options.args ?? [])]
-  const child = Bun.spawn([process.execPath, join(root, "src/cli.ts"), ...args], {
+  const { descriptors } = options
+  const limited = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`]
+  const child = Bun.spawn([...limited, process.execPath, join(root, "src/cli.ts"), ...args], {
     cwd: options.folder,
     env: { ...process.env, ...options.env },
     stdout: "pipe",

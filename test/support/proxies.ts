@@ -1,0 +1,115 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { freePort } from "./http-server.ts"
+import { openSocket } from "./http-socket.ts"
+
+/** A proxy that runs before a server. */
+export interface Proxy extends AsyncDisposable {
+  readonly port: number
+}
+
+/** A program that is a proxy, and how it is configured to keep strangers away from a path. */
+export interface ProxyKind {
+  readonly program: "nginx" | "haproxy"
+  /** How the rule is written, for the tests' names. */
+  readonly rule: string
+  /** The configuration: listen on a port, pass on to another, refuse what is at or below `/private` with 403. */
+  readonly configuration: (
+    ports: { readonly listen: number; readonly server: number },
+    folder: string,
+  ) => string
+}
+
+const nginx = (rule: string, pass: string): ProxyKind => ({
+  program: "nginx",
+  rule: `${rule}, ${pass}`,
+  configuration: ({ listen, server }, folder) => `
+daemon off;
+master_process off;
+pid ${folder}/pid;
+error_log stderr crit;
+events {}
+http {
+  access_log off;
+  ${["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((it) => `${it}_temp_path ${folder}/${it};`).join(" ")}
+  server {
+    listen 127.0.0.1:${listen};
+    ${rule} { return 403; }
+    location / { ${pass.replace("SERVER", `127.0.0.1:${server}`)} }
+  }
+}
+`,
+})
+
+const haproxy = (rule: string): ProxyKind => ({
+  program: "haproxy",
+  rule,
+  configuration: ({ listen, server }) => `
+global
+  maxconn 100
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 5s
+  timeout server 5s
+frontend webhooks
+  bind 127.0.0.1:${listen}
+  http-request deny deny_status 403 if { ${rule} }
+  default_backend hookline
+backend hookline
+  server hookline 127.0.0.1:${server}
+`,
+})
+
+/** The rules that operators write. */
+export const PROXIES: readonly ProxyKind[] = [
+  nginx("location ^~ /private", "proxy_pass http://SERVER;"),
+  nginx("location ^~ /private", "proxy_http_version 1.1; proxy_pass http://SERVER$request_uri;"),
+  nginx("location ^~ /private", "proxy_pass http://SERVER/;"),
+  nginx("location ~* ^/private", "proxy_set_header Host $host; proxy_pass http://SERVER;"),
+  haproxy("path_beg /private"),
+  haproxy("path_beg,url_dec -i /private"),
+]
+
+/** Whether a proxy's program is here; if not, that is said loudly, or is an error with CI set. */
+export function hasProxy({ program }: ProxyKind): boolean {
+  if (Bun.which(program) !== null) return true
+  if (process.env.CI)
+    throw new Error(`with CI set the tests behind ${program} may not be skipped; install it`)
+  process.stderr.write(`\n*** THE TESTS BEHIND A PROXY ARE SKIPPED: no ${program} ***\n\n`)
+  return false
+}
+
+/** Starts a proxy before the server on a port of 127.0.0.1. */
+export async function startProxy(kind: ProxyKind, server: number): Promise<Proxy> {
+  const folder = await mkdtemp(join(tmpdir(), "hookline-proxy-"))
+  const listen = await freePort()
+  const file = join(folder, "configuration")
+  await writeFile(file, kind.configuration({ listen, server }, folder))
+  const args = kind.program === "nginx" ? ["-p", folder, "-c", file] : ["-db", "-f", file]
+  const child = Bun.spawn([kind.program, ...args], { stdout: "ignore", stderr: "pipe" })
+  const stop = async (): Promise<void> => {
+    child.kill("SIGKILL")
+    await child.exited
+    await rm(folder, { recursive: true, force: true })
+  }
+  while (!(await listens(listen))) {
+    if (child.exitCode === null) continue
+    const said = await new Response(child.stderr).text()
+    await stop()
+    throw new Error(`${kind.program} did not start: ${said}`)
+  }
+  return { port: listen, [Symbol.asyncDispose]: stop }
+}
+
+async function listens(port: number): Promise<boolean> {
+  try {
+    const socket = await openSocket(port)
+    socket[Symbol.dispose]()
+    return true
+  } catch {
+    await Bun.sleep(10)
+    return false
+  }
+}

@@ -56,6 +56,8 @@ const TURNS = 3
 const ENOUGH = 64
 /** Memory of a batch that is larger is not kept for the next one. */
 const SPARE_BYTES = 1024 * 1024
+/** How many topics are made in one transaction. */
+const PREPARE_TOPICS = 16
 const BUSY_RETRY_MS = 5
 const REOPEN_MS = 500
 /** How late a deadline may be noticed. */
@@ -90,6 +92,8 @@ export class Committer {
   #givingUp: Timer | undefined
   #reopening: Timer | undefined
   #sweep: Timer | undefined
+  /** Topics that are to be made where they are not there. */
+  #preparing: readonly string[] = []
   /** A batch is on its way already. */
   #scheduled = false
   #turnsLeft = 0
@@ -148,7 +152,19 @@ export class Committer {
 
   /** Makes topics that are not there yet. When another process holds the file, publishing to them will. */
   prepare(topics: readonly string[]): void {
-    this.#ask({ kind: "prepare", topics }, (answer) => this.#note(answer))
+    this.#preparing = topics
+    this.#prepareSome(topics, 0)
+  }
+
+  /** A few topics at a time: commits have their turn in between, and each takes milliseconds where there are thousands. */
+  #prepareSome(topics: readonly string[], from: number): void {
+    const some = topics.slice(from, from + PREPARE_TOPICS)
+    if (some.length === 0) return
+    this.#ask({ kind: "prepare", topics: some }, (answer) => {
+      this.#note(answer)
+      const isWanted = this.#preparing === topics && this.#closing === undefined
+      if (isWanted && answer.kind !== "failed") this.#prepareSome(topics, from + PREPARE_TOPICS)
+    })
   }
 
   /**

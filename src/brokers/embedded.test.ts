@@ -61,6 +61,16 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 const texts = (records: readonly StoredRecord[]): string[] =>
   records.map(({ value }) => Buffer.from(value).toString())
 
+test("an event does not wait until all of many new topics are made", async () => {
+  const broker = open()
+  await publish(broker, "before")
+  const names = Array.from({ length: 300 }, (_, at) => `new-${at}`)
+  broker.prepare(names)
+  await publish(broker, "meanwhile")
+  expect((await topicNames()).length).toBeLessThan(names.length)
+  await until(async () => (await topicNames()).length === names.length + 1)
+})
+
 test("what is published at once is one batch, in the order of the calls, each topic counting from 0", async () => {
   const broker = open()
   const receipts = await Promise.all([

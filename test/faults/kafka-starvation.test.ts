@@ -5,7 +5,7 @@ import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { keysIn } from "../support/keys.ts"
-import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
+import { isAcknowledged, NumberedSenders, type Posted } from "../support/numbered-senders.ts"
 import { eventsInKafka, onKafka, serving, startService } from "../support/webhook-service.ts"
 
 const DELIVERY_TIMEOUT_MS = 5000
@@ -15,6 +15,7 @@ const PAD_BYTES = 200_000
 const LARGE = 100
 const SMALL = 16
 const SMALL_FROM = 1_000_000
+const FIRST_FROM = 2_000_000
 
 const kafka = hasKcat() ? await kafkaForTests() : undefined
 
@@ -31,6 +32,18 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
   })
   afterAll(() => folder[Symbol.dispose]())
 
+  /** Has each key acknowledged once: a broker makes files, with an fsync each, for the first batch of a partition. */
+  async function firstOfEach(keys: readonly string[]): Promise<readonly Posted[]> {
+    const senders = new NumberedSenders(serving(running), { keys, firstNumber: FIRST_FROM })
+    const acknowledged = new Set<string | undefined>()
+    await senders.first((it) => {
+      if (isAcknowledged(it)) acknowledged.add(it.key)
+      return acknowledged.size === new Set(keys).size
+    })
+    await senders.stop()
+    return senders.posted
+  }
+
   test.each([8, 500])(
     "small ones on the last of %d partitions are acknowledged all the same",
     async (partitions) => {
@@ -43,19 +56,22 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
         deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
       })
       const last = Math.min(partitions / 4, SMALL)
+      const largeKeys = keysIn(partitions, 0, Math.min(partitions - last, LARGE), LARGE)
+      const smallKeys = keysIn(partitions, partitions - last, partitions, SMALL)
+      const first = await firstOfEach([...largeKeys, ...smallKeys])
       const large = new NumberedSenders(serving(running), {
-        keys: keysIn(partitions, 0, Math.min(partitions - last, LARGE), LARGE),
+        keys: largeKeys,
         pauseMs: 0,
         padBytes: PAD_BYTES,
       })
       const small = new NumberedSenders(serving(running), {
-        keys: keysIn(partitions, partitions - last, partitions, SMALL),
+        keys: smallKeys,
         firstNumber: SMALL_FROM,
       })
       await Bun.sleep(LOAD_MS)
       await Promise.all([large.stop(), small.stop()])
 
-      const posted = [...large.posted, ...small.posted]
+      const posted = [...first, ...large.posted, ...small.posted]
       const findings = compare(posted, await eventsInKafka(kafka!, topic))
       report(`large events beside small ones, ${partitions} partitions`, findings)
       const refused = (senders: NumberedSenders): number =>

@@ -48,6 +48,8 @@ export interface State {
   readonly impaired: readonly (readonly [id: string, topics: readonly Impairment[]])[]
   /** The Deduplicators' stores. */
   readonly stores: readonly Problem[]
+  /** Whether connections of senders are accepted. */
+  readonly isAccepting: boolean
 }
 
 type Problem = readonly [name: string, problem: string | undefined]
@@ -241,7 +243,7 @@ export class PlanRunner implements Runner, Reloadable {
     const limits: Limits = {
       maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
       bodyTimeoutMs: service.body_timeout,
-      maxConnections: service.max_connections && Math.ceil(service.max_connections / workers),
+      maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
     }
     if (this.#servers !== undefined) return yield* this.#servers.prepare(routes, limits)
     return () => {
@@ -262,13 +264,13 @@ export class PlanRunner implements Runner, Reloadable {
       connections: connections.map(({ id, problem }) => [id, problem]),
       impaired: connections.flatMap(({ id, impaired }) => (impaired === undefined ? [] : [[id, impaired]])),
       stores: [...this.#stores()].map(([name, marks]) => problemOf(name, marks)),
+      isAccepting: this.#servers?.isAccepting() ?? false,
     }
   }
 
   #readiness(): Readiness {
-    const { connections, impaired, stores } = this.state()
-    const isFull = this.#servers?.isAccepting() === false
-    const isReady = !isFull && [...connections, ...stores].every(([, problem]) => problem === undefined)
+    const { connections, impaired, stores, isAccepting } = this.state()
+    const isReady = isAccepting && [...connections, ...stores].every(([, problem]) => problem === undefined)
     const isWhole = impaired.every(([, topics]) => topics.length === 0)
     const state = !isReady ? "not ready" : isWhole ? "ready" : "partly ready"
     return {
@@ -276,7 +278,7 @@ export class PlanRunner implements Runner, Reloadable {
       connections,
       impaired: impaired.map(([id, topics]) => [id, topics.map(({ problem }) => problem)] as const),
       stores,
-      listeners: isFull ? [["all", "max_connections reached; not accepting until some have ended"]] : [],
+      listeners: isAccepting ? [] : [["all", NOT_ACCEPTING]],
       spools: this.#spools(),
     }
   }
@@ -292,6 +294,8 @@ export class PlanRunner implements Runner, Reloadable {
     return this.#generation?.stores ?? []
   }
 }
+
+export const NOT_ACCEPTING = "max_connections reached; not accepting until some have ended"
 
 function problemOf(name: string, of: { ready(): true | string }): Problem {
   const ready = of.ready()

@@ -76,7 +76,10 @@ export class Committer {
   readonly #lockWatch: LockWatch
   #committedMs = 0
   #asking: Timer | undefined
-  /** Time of the newest record that was there when the log was opened, in milliseconds since 1970; undefined: none was. */
+  /**
+   * Time of the newest record that was there when the log was opened, in milliseconds since 1970; undefined: none was; 0: it
+   * is not known.
+   */
   readonly newestMs: number | undefined
   #thread: Worker
   /** What is to be done with the thread's next answers, in their order. */
@@ -118,8 +121,9 @@ export class Committer {
       this.newestMs = writer.newestMs
       writer.close()
     } catch (error) {
-      // the thread tries that again and again
-      if (!(error instanceof HeldByReaders)) {
+      // the thread tries that again and again; of records that could not be looked at, retention is to think nothing
+      if (error instanceof HeldByReaders) this.newestMs = 0
+      else {
         this.#lock.release()
         if (error instanceof HooklineError) throw error
         throw new HooklineError("log_io", describeFailure(error, place), { cause: error })
@@ -323,11 +327,11 @@ export class Committer {
     const isFirst = this.#failure === undefined
     this.#failure ??= unavailable(reason, cause)
     this.#queue.rejectAll(this.#failure)
+    if (this.#closing !== undefined) this.#schedule()
     if (!isFirst) return
     const { file, title } = this.#place
     this.#deps.log.error({ file, err: cause }, `${title} can't be written: ${reason}`)
     this.#reopenLater()
-    if (this.#closing !== undefined) this.#schedule()
   }
 
   /** A fault of the thread's own. What it was asked is answered for it. */

@@ -22,10 +22,10 @@ export const SERVICE = defineSection({
       doc: "How many bytes of bodies may be held at once, over all pipelines; beyond it senders get 503, a second later. Bodies over 16 KiB take half of it at most while they are worked on, or one alone all of it.",
     }),
     max_connections: integer({
-      min: 1,
+      min: 32,
       max: 10_000_000,
       optional: true,
-      doc: "How many connections senders may have open; with more, none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux. Without it, and at most, what the limit of descriptors (`ulimit -n`) leaves beside an eighth, 512 at most, for all else.",
+      doc: "How many connections senders may have open; with more, none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, those to brokers and stores among them; with several workers each has its share, 32 at least. Without it, and at most, what the limit of descriptors (`ulimit -n`) leaves beside an eighth, 512 at most, for all else.",
     }),
     drain_timeout: duration({
       maxMs: HOUR_MS,

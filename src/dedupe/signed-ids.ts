@@ -62,7 +62,7 @@ export class SignedIds {
   claim(id: string, body: Uint8Array, deadlineMs: number): Claimed | Promise<Claimed> {
     const spelled = JSON.stringify(id)
     const key = this.#keyOf(spelled)
-    const bound = this.#bindsBody ? this.#keyOf(spelled, body) : undefined
+    const bound = this.#bindsBody ? this.#keyOf(spelled, "body", body) : undefined
     const claim = this.#marks.begin(key, deadlineMs)
     const conclude = (it: typeof claim): Claimed | Promise<Claimed> => {
       if (it === "late") return LATE

@@ -101,7 +101,7 @@ export function openServers(
   const cap = new ConnectionCap(
     {
       pause: () => listeners.forEach((listener) => listener.pause()),
-      resume: () => listeners.forEach((listener) => listener.resume()),
+      resume: () => resumeAll(listeners.values()),
     },
     log,
   )
@@ -211,6 +211,19 @@ interface Wanted {
   readonly place: Place
   readonly tls: Bun.TLSOptions | undefined
   readonly answering: Answering
+}
+
+/** Opens all that can be opened. @throws what the first of the others failed with */
+function resumeAll(listeners: Iterable<Listener>): void {
+  const failures: unknown[] = []
+  for (const listener of listeners) {
+    try {
+      listener.resume()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
 }
 
 /** What tells listeners apart. */

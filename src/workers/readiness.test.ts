@@ -18,6 +18,7 @@ const up = (worker: number, kafka?: string, store?: string, topics: string[] = [
       ],
       impaired: topics.length === 0 ? [] : [["kafka", topics.map(impairment)]],
       stores: [["redis", store]],
+      isAccepting: true,
     },
   }
 }
@@ -43,6 +44,17 @@ const told = (workers: WorkerStatus[], log?: string, isDraining = false, logTopi
   })
   return { ...rest, connections: new Map(connections), stores: new Map(stores), workers: new Map(each) }
 }
+
+test("a worker that accepts no connections takes no events, and says why", () => {
+  const full = (worker: number): WorkerStatus => {
+    const status = up(worker)
+    return { ...status, state: { ...status.state!, isAccepting: false } }
+  }
+  const some = told([up(1), full(2)])
+  expect(some.state).toBe("partly ready")
+  expect(some.workers.get("2")).toContain("max_connections")
+  expect(told([full(1), full(2)]).state).toBe("not ready")
+})
 
 test("all workers take events", () => {
   const { state, connections, stores, workers } = told([up(1), up(2)])

@@ -1,6 +1,6 @@
 import type { Readiness } from "../admin/server.ts"
 import type { ConnectionState } from "../connection-states.ts"
-import type { State } from "../running.ts"
+import { NOT_ACCEPTING, type State } from "../running.ts"
 import type { WorkerStatus } from "./fleet.ts"
 
 type Problem = readonly [name: string, problem: string | undefined]
@@ -50,8 +50,8 @@ const isSound = (problems: readonly Problem[]): boolean =>
 
 function takesEvents({ state }: WorkerStatus, hostedIds: ReadonlySet<string>): boolean {
   if (state === undefined) return false
-  const { connections, stores } = state
-  return isSound(connections.filter(([id]) => !hostedIds.has(id))) && isSound(stores)
+  const { connections, stores, isAccepting } = state
+  return isAccepting && isSound(connections.filter(([id]) => !hostedIds.has(id))) && isSound(stores)
 }
 
 const STATES = { starting: "starting", waiting: "ended, to be started again", ended: "ended" } as const
@@ -59,7 +59,8 @@ const STATES = { starting: "starting", waiting: "ended, to be started again", en
 function problemOf({ slot, stalledMs, state }: WorkerStatus): string | undefined {
   if (slot !== "up") return STATES[slot]
   if (stalledMs !== undefined) return `stalled: has not answered for ${(stalledMs / 1000).toFixed(1)} s`
-  return state === undefined ? "does not answer" : undefined
+  if (state === undefined) return "does not answer"
+  return state.isAccepting ? undefined : NOT_ACCEPTING
 }
 
 /** What workers say of topics, by connection. */

@@ -29,8 +29,8 @@ export interface ClusterListener {
   readonly topics: () => string[]
   /** Called with each answer. Returns in how many milliseconds to ask again. */
   readonly told: (metadata: Metadata) => number
-  /** A topic was created, or why it was not. `answered`: the cluster said so. */
-  readonly created: (topic: string, problem: string | undefined, answered: boolean) => void
+  /** A topic was created, or why it was not. `isFinal`: another try would end in the same way. */
+  readonly created: (topic: string, problem: string | undefined, isFinal: boolean) => void
 }
 
 /**
@@ -98,7 +98,9 @@ export class Cluster {
     }))
     const limits = new Map<string, number>()
     try {
-      const described = await this.#connection?.request(DESCRIBE_CONFIGS, resources, false, false)
+      const asked = this.#connection?.request(DESCRIBE_CONFIGS, resources, false, false)
+      // one topic that this client may not know costs the others nothing
+      const described = asked && (await partial(asked))
       for (const { resourceName, configs } of described?.results ?? []) {
         const bytes = Number(configs[0]?.value)
         if (bytes > 0) limits.set(resourceName, bytes)
@@ -130,13 +132,13 @@ export class Cluster {
       if (controller === undefined) throw new Error("the cluster names no controller")
       connection = await KafkaConnection.open(this.#client, controller, CREATE_MS)
       const created = await createTopics(connection, controller.nodeId, topics)
-      for (const [topic, problem] of created) this.#listener.created(topic, problem, true)
+      for (const [topic, { problem, isFinal }] of created) this.#listener.created(topic, problem, isFinal)
+      if (created.values().some(({ problem }) => problem === undefined)) this.refresh()
     } catch (error) {
       for (const topic of topics) this.#listener.created(topic, reasonOf(error), false)
     } finally {
       connection?.close()
     }
-    this.refresh()
   }
 
   #askIn(ms: number): void {

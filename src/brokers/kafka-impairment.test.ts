@@ -24,7 +24,7 @@ function topicLedBy(leaders: readonly number[], errorCode = 0, name = "t"): Topi
     compression: "none",
     renewProducer() {},
     limitChanged() {},
-    create() {},
+    create: (topic: Topic) => topic.created("auto.create.topics.enable is false", true, 0),
     keylessWait() {},
     partitionWaits() {},
   } as never)

@@ -4,9 +4,9 @@ import type { Logger } from "../telemetry/log.ts"
 import type { ConnectionMetrics } from "../telemetry/metrics.ts"
 import { KafkaConnection, REFUSED_RETRY_MS, type KafkaClient } from "./kafka-connection.ts"
 import { AUTHENTICATION_FAILED, isClosed, reasonOf } from "./kafka-failure.ts"
-import type { Batch, Partition } from "./kafka-partition.ts"
+import { BELIEVED_MS, type Batch, type Partition } from "./kafka-partition.ts"
 import { produce } from "./kafka-produce.ts"
-import { isSuspect, RequestLimit } from "./kafka-request-limit.ts"
+import { RequestLimit } from "./kafka-request-limit.ts"
 import type { Topic } from "./kafka-topic.ts"
 
 type Responses = Awaited<ReturnType<typeof produce>>["responses"]
@@ -55,6 +55,8 @@ export class Lane {
   readonly #owner: LaneOwner
   readonly #limit: RequestLimit
   #endpoint: Endpoint
+  /** Metadata has named another address ever since. */
+  #movedSinceMs: number | undefined
   #leads = false
   /** In line, with some that have nothing to send any more. */
   readonly #line = new Set<Partition>()
@@ -99,15 +101,27 @@ export class Lane {
   /** Takes what the cluster says: where the broker is, undefined if it is gone, and whether it leads partitions. */
   lead(endpoint: Endpoint | undefined, leads: boolean): void {
     const nowMs = steadyMs()
-    const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== formatEndpoint(this.#endpoint)
+    const hasMoved = this.#hasMoved(endpoint, nowMs)
     const isDeposed = this.#out.values().some(({ batches, sentMs }) => {
       return nowMs - sentMs > DEPOSED_MS && batches.some(({ partition }) => partition.leader !== this.#id)
     })
     if (hasMoved || isDeposed) this.#drop()
-    this.#endpoint = endpoint ?? this.#endpoint
+    if (hasMoved) this.#endpoint = endpoint!
     this.#leads = leads
     this.#logUnreachable(endpoint)
     this.schedule()
+  }
+
+  /** Whether the broker has another address. A broker that lags behind may name an old one while this one serves. */
+  #hasMoved(endpoint: Endpoint | undefined, nowMs: number): boolean {
+    if (endpoint === undefined || formatEndpoint(endpoint) === formatEndpoint(this.#endpoint)) {
+      this.#movedSinceMs = undefined
+      return false
+    }
+    this.#movedSinceMs ??= nowMs
+    if (this.#connection?.open === true && nowMs - this.#movedSinceMs < BELIEVED_MS) return false
+    this.#movedSinceMs = undefined
+    return true
   }
 
   /** Puts a partition in line, if it is not, and has it sent soon. */
@@ -162,7 +176,8 @@ export class Lane {
 
   /** @param mayBeDead the connection was idle for so long that the network may have forgotten it, without a word */
   async #request(connection: KafkaConnection, request: Request, mayBeDead: boolean): Promise<void> {
-    const doubt = mayBeDead ? setTimeout(() => this.#doubt(connection), DOUBT_MS) : undefined
+    const doubtMs = DOUBT_MS + request.bytes / SLOW_BYTES_PER_MS
+    const doubt = mayBeDead ? setTimeout(() => this.#doubt(connection, request), doubtMs) : undefined
     let responses
     try {
       responses = (await produce(connection, request.batches)).responses
@@ -176,7 +191,8 @@ export class Lane {
   }
 
   /** Has the request go over another connection: the broker knows its batches, should they have come twice. */
-  #doubt(connection: KafkaConnection): void {
+  #doubt(connection: KafkaConnection, { sentMs }: Request): void {
+    if (this.#usedMs > sentMs) return
     const broker = formatEndpoint(this.#endpoint)
     this.#owner.metrics.incident("idle_connection_lost")
     this.#owner.log.warn({ broker }, "no answer on a connection that had been idle; retrying on a new one")
@@ -239,12 +255,16 @@ export class Lane {
     const nowMs = steadyMs()
     const { batches } = request
     let trouble = false
-    const sent = new Map(batches.map((batch) => [batch.partition.topic.name, batch.partition.topic]))
+    // What a partition has by now may be another batch, which this is no answer to.
+    const sent = new Map(
+      batches.map((batch) => [nameOf(batch.partition.topic.name, batch.partition.index), batch]),
+    )
+    let hasMoved = false
     for (const { name, partitionResponses } of responses) {
-      const topic = sent.get(name)
       for (const { index, errorCode, baseOffset } of partitionResponses) {
-        const batch = topic?.partitions[index]?.batch
+        const batch = sent.get(nameOf(name, index))
         if (batch?.inFlight !== true) continue
+        if (batch.partition.leader !== this.#id) hasMoved = true
         if (errorCode === 0) this.#owner.metrics.batch(batch.items.length, nowMs - request.sentMs)
         else trouble = true
         batch.partition.settle(batch, errorCode, Number(baseOffset), nowMs)
@@ -257,10 +277,8 @@ export class Lane {
     this.#closes = 0
     this.#limit.answered(request.bytes)
     if (request.bytes * 2 >= this.#limit.bytes) this.#logLowered()
-    if (trouble) {
-      this.#owner.stale()
-      this.#owner.putBack()
-    }
+    if (trouble) this.#owner.stale()
+    if (trouble || hasMoved) this.#owner.putBack()
     this.schedule()
   }
 
@@ -269,7 +287,10 @@ export class Lane {
     for (const batch of request.batches) batch.partition.lost(batch, nowMs)
     this.#out.delete(request)
     // of several that were out, the first is the one that the broker was reading
-    if (isClosed(error) && !connection.isDropped) this.#closedOn = request
+    if (isClosed(error) && !connection.isDropped) {
+      this.#closedOn = request
+      this.#connectAtMs = nowMs + RECONNECT_MS * Math.min(this.#closes, MOST_PAUSES)
+    }
     this.#owner.log.debug(
       { broker: formatEndpoint(this.#endpoint), bytes: request.bytes, reason: reasonOf(error) },
       "a produce request failed",
@@ -338,7 +359,7 @@ export class Lane {
   /** @returns whether it was closed on this batch alone often enough */
   #wasClosedOn(batch: Batch): boolean {
     batch.closes++
-    if (!isSuspect(batch.bytes.length)) return batch.closes >= SMALL_CLOSES
+    if (batch.bytes.length <= this.#limit.bytes) return batch.closes >= SMALL_CLOSES
     return batch.closes >= (batch.items.length === 1 ? LONE_CLOSES : LARGE_CLOSES)
   }
 
@@ -361,6 +382,7 @@ export class Lane {
   /** Replaces a connection that is not used, before the network forgets it. */
   #watchIdle(): void {
     clearTimeout(this.#idle)
+    if (this.#closed) return
     const leftMs = this.#usedMs + this.#owner.maxIdleMs - steadyMs()
     this.#idle = setTimeout(
       () => {
@@ -385,12 +407,17 @@ export class Lane {
   }
 }
 
+/** Names a partition within a request. */
+const nameOf = (topic: string, index: number): string => `${topic}/${index}`
+
 /** As many requests may be out as Kafka's own producers allow (max.in.flight.requests.per.connection). */
 const MAX_OUT = 5
 /** Leaders answer within ACKNOWLEDGE_MS unless they or the network are gone. */
 const REQUEST_TIMEOUT_MS = 10_000
 const RECONNECT_MS = 50
 const MAX_RECONNECT_MS = 500
+/** With each request in a row that the connection was closed on, the next connection waits longer, up to so many times. */
+const MOST_PAUSES = 10
 /** A leader that is not reached for so long, while the cluster answers, is worth a line. */
 const UNREACHABLE_MS = 2000
 /** A request to a broker that no longer leads gets this long before its batches go to the new leader. */
@@ -398,12 +425,16 @@ const DEPOSED_MS = 500
 /** After so long without a request, a connection that does not answer within DOUBT_MS is taken to be dead. */
 const IDLE_MS = 1000
 const DOUBT_MS = 1000
+/** A request may take longer by what it takes on a slow line. */
+const SLOW_BYTES_PER_MS = 500
 /** While a request is out, it is looked again after so long whether the connection is idle. */
 const IDLE_AGAIN_MS = 50
 /** After so many requests in a row that the connection was closed on, each batch goes alone. */
 const CLOSES_ALONE = 5
-/** On so many connections a batch alone is tried, when the broker closes them: a large one, one of one large record, and
- * a small one, within 10 s at the least. */
+/**
+ * On so many connections a batch alone is tried, when the broker closes them: one over the limit, one of a single record over
+ * it, and one within it, which takes 10 s at the least.
+ */
 const LARGE_CLOSES = 3
 const LONE_CLOSES = 6
 const SMALL_CLOSES = 100

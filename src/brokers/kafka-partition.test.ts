@@ -18,6 +18,8 @@ const PLENTY = 1_000_000
 /** A topic without a broker: what it asks for is kept, what it logs as well. */
 class Fixture {
   readonly renewals: string[] = []
+  /** When the topic was to be created. */
+  readonly creations: number[] = []
   readonly errors: { readonly msg: string }[] = []
   readonly topic: Topic
   nowMs = 1000
@@ -34,7 +36,7 @@ class Fixture {
       compression: "none",
       renewProducer: (reason) => void this.renewals.push(reason),
       limitChanged() {},
-      create() {},
+      create: () => void this.creations.push(this.nowMs),
       keylessWait() {},
       partitionWaits() {},
     })
@@ -62,6 +64,11 @@ class Fixture {
       } satisfies Metadata["topics"][number],
       this.nowMs,
     )
+  }
+
+  absent(): void {
+    const none = { isInternal: false, topicAuthorizedOperations: 0, partitions: [] }
+    this.topic.update({ errorCode: UNKNOWN_TOPIC, name: "t", topicId: NO_ID, ...none }, this.nowMs)
   }
 
   /** Queues records for a partition and has it make a batch of them. */
@@ -275,5 +282,53 @@ describe("a batch is tried a bounded number of times", () => {
     for (let tries = 0; tries < 1000; tries++) fixture.settle(batch, NOT_LEADER)
     expect(fixture.partition(0).batch).toBe(batch)
     expect(fixture.errors).toEqual([])
+  })
+})
+
+test("a batch that a new leader was given meanwhile is not split because of the one before", async () => {
+  const fixture = started()
+  const { batch, answers } = fixture.send(0, 2)
+  batch.partition.cannotBeSent(batch, 10)
+  expect(fixture.partition(0).batch).toBe(batch)
+  fixture.settle(batch, NONE, 0)
+  expect(await Promise.all(answers)).toEqual([
+    { partition: 0, offset: 0 },
+    { partition: 0, offset: 1 },
+  ])
+})
+
+describe("a topic that does not exist is to be created", () => {
+  test("once, when the cluster does not allow it, and is missing then", () => {
+    const fixture = new Fixture()
+    fixture.absent()
+    fixture.topic.created("auto.create.topics.enable is false", true, fixture.nowMs)
+    for (let n = 0; n < 100; n++) {
+      fixture.nowMs += 1000
+      fixture.absent()
+    }
+    expect(fixture.creations).toHaveLength(1)
+    expect(fixture.topic.problem()?.message).toContain("auto.create.topics.enable is false")
+  })
+
+  test("again and again, with longer and longer pauses, when that fails for a passing reason", () => {
+    const fixture = new Fixture()
+    for (let n = 0; n < 1200; n++) {
+      const before = fixture.creations.length
+      fixture.absent()
+      if (fixture.creations.length > before) fixture.topic.created("no controller", false, fixture.nowMs)
+      fixture.nowMs += 50
+    }
+    const pauses = fixture.creations.slice(1).map((ms, at) => ms - fixture.creations[at]!)
+    expect(pauses).toEqual([1000, 2000, 4000, 8000, 16_000])
+    expect(fixture.topic.state).toBe("missing")
+  })
+
+  test("never when it was there before", () => {
+    const fixture = started()
+    fixture.absent()
+    fixture.nowMs += 1000
+    fixture.absent()
+    expect(fixture.creations).toEqual([])
+    expect(fixture.topic.problem()?.message).toContain("was deleted")
   })
 })

@@ -203,9 +203,10 @@ export class Partition {
    * @param maxBytes what the broker may take
    */
   cannotBeSent(batch: Batch, maxBytes: number): void {
-    if (this.batch !== batch) return
-    if (batch.items.length === 1 || batch.bytes.length <= maxBytes) {
-      return this.giveUp(this.topic.connectionClosedOn(batch.bytes.length))
+    if (this.batch !== batch || batch.inFlight) return
+    const isOver = batch.bytes.length > maxBytes
+    if (batch.items.length === 1 || !isOver) {
+      return this.giveUp(this.topic.connectionClosedOn(batch.bytes.length, isOver))
     }
     this.#nextEpoch()
     this.batch = undefined

@@ -48,7 +48,7 @@ export class RequestLimit {
 }
 
 /** Whether a request is so large that a connection may have been closed for its size. */
-export const isSuspect = (bytes: number): boolean => bytes >= LEAST_SUSPECT_BYTES
+const isSuspect = (bytes: number): boolean => bytes >= LEAST_SUSPECT_BYTES
 
 const CLOSES = 2
 /** A close that lies further back was a restart. */

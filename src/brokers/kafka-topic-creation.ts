@@ -21,14 +21,14 @@ const CREATE_MS = 5000
  * metadata request could do so as well, but would create one again that somebody has just deleted.
  *
  * @param broker that the connection goes to: each is asked for its own configuration
- * @returns for each topic, why it was not created; undefined: it was, or exists
+ * @returns what became of each topic
  * @throws what a request failed with
  */
 export async function createTopics(
   connection: KafkaConnection,
   broker: number,
   topics: readonly string[],
-): Promise<Map<string, string | undefined>> {
+): Promise<ReadonlyMap<string, Creation>> {
   const resource = {
     resourceType: ConfigResourceTypes.BROKER,
     resourceName: `${broker}`,
@@ -38,7 +38,7 @@ export async function createTopics(
   const allowed = described.results[0]?.configs.find(({ name }) => name === AUTO_CREATE)?.value
   if (allowed !== "true") {
     const why = allowed === "false" ? `${AUTO_CREATE} is false` : `${AUTO_CREATE} is not known`
-    return new Map(topics.map((topic) => [topic, why]))
+    return new Map(topics.map((topic) => [topic, { problem: why, isFinal: true }]))
   }
   const requested = topics.map((name) => ({
     name,
@@ -48,12 +48,27 @@ export async function createTopics(
     configs: [],
   }))
   const created = await partial(connection.request(CREATE_TOPICS, requested, CREATE_MS, false))
-  return new Map(
-    created.topics.map(({ name, errorCode, errorMessage }) => {
-      const exists = errorCode === 0 || errorCode === TOPIC_EXISTS
-      return [name, exists ? undefined : (errorMessage ?? `error ${nameOf(errorCode)}`)]
-    }),
-  )
+  const answers = new Map(created.topics.map((topic) => [topic.name, topic]))
+  return new Map(topics.map((topic) => [topic, outcomeOf(answers.get(topic))]))
 }
 
+/** What became of a topic that was to be created. */
+export interface Creation {
+  /** Why it was not; undefined: it was, or exists. */
+  readonly problem: string | undefined
+  /** Whether another try would end in the same way. */
+  readonly isFinal: boolean
+}
+
+function outcomeOf(
+  answer: { errorCode: number; errorMessage?: string | null | undefined } | undefined,
+): Creation {
+  if (answer === undefined) return { problem: "the cluster did not say", isFinal: false }
+  const { errorCode, errorMessage } = answer
+  if (errorCode === 0 || errorCode === TOPIC_EXISTS) return { problem: undefined, isFinal: true }
+  return { problem: errorMessage ?? `error ${nameOf(errorCode)}`, isFinal: !PASSING.includes(errorCode) }
+}
+
+/** UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, INVALID_REPLICATION_FACTOR (brokers may be starting), NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED */
+const PASSING = [-1, 7, 38, 41, 89]
 const AUTO_CREATE = "auto.create.topics.enable"

@@ -71,8 +71,10 @@ export class Topic {
   #contradictedSinceMs: number | undefined
   #ignoredMs = Number.NEGATIVE_INFINITY
   #wasThere = false
-  /** The cluster was asked to create it. */
-  #isRequested = false
+  /** When the cluster is asked to create it, and how much later once more if that fails. */
+  #createAtMs = 0
+  #createPauseMs = CREATE_PAUSE_MS
+  #isBeingCreated = false
   /** Why it was not created. */
   #notCreated: string | undefined
   /** Metadata said that there is no such topic, first at this time. */
@@ -169,12 +171,13 @@ export class Topic {
   /** Takes what the cluster says of the topic. */
   update(told: TopicMetadata, nowMs: number): void {
     if (told.errorCode === UNKNOWN_TOPIC) {
-      if (!this.#wasThere && !this.#isRequested) {
-        this.#isRequested = true
+      this.#absentSinceMs ??= nowMs
+      if (!this.#wasThere && nowMs >= this.#createAtMs) {
+        this.#createAtMs = Number.POSITIVE_INFINITY
+        this.#isBeingCreated = true
         this.#owner.create(this)
       }
-      this.#absentSinceMs ??= nowMs
-      if (nowMs - this.#absentSinceMs >= ABSENT_MS) this.#become("missing")
+      if (!this.#isBeingCreated && nowMs - this.#absentSinceMs >= ABSENT_MS) this.#become("missing")
       return
     }
     this.#absentSinceMs = undefined
@@ -190,15 +193,19 @@ export class Topic {
   }
 
   /**
-   * It was created, or was not: what said that it is absent was true until now.
+   * It was created, or was not.
    *
    * @param problem why not
-   * @param retry the cluster did not answer
+   * @param isFinal whether another try would end in the same way
    */
-  created(problem: string | undefined, retry: boolean, nowMs: number): void {
-    this.#isRequested = !retry
+  created(problem: string | undefined, isFinal: boolean, nowMs: number): void {
+    this.#isBeingCreated = false
     this.#notCreated = problem
-    if (this.#absentSinceMs !== undefined) this.#absentSinceMs = nowMs
+    // brokers tell of it a moment later
+    if (problem === undefined && this.#absentSinceMs !== undefined) this.#absentSinceMs = nowMs
+    if (problem === undefined || isFinal) return
+    this.#createAtMs = nowMs + this.#createPauseMs
+    this.#createPauseMs = Math.min(this.#createPauseMs * 2, MAX_CREATE_PAUSE_MS)
   }
 
   /** Whether nothing waits, and nothing is under way or of unknown fate. */
@@ -241,10 +248,10 @@ export class Topic {
   }
 
   /** Why a batch is not sent any more on which the broker closes the connection. */
-  connectionClosedOn(bytes: number): PublishError {
+  connectionClosedOn(bytes: number, isTooLarge: boolean): PublishError {
     const reason = `Kafka closes the connection on a request of ${bytes} bytes again and again`
     this.#refusesBatch(reason)
-    return new PublishError("record_too_large", `topic ${this.name}: ${reason}`)
+    return new PublishError(isTooLarge ? "record_too_large" : "refused", `topic ${this.name}: ${reason}`)
   }
 
   tooLarge(): PublishError {
@@ -373,6 +380,8 @@ export class Topic {
 
 /** For so long a topic that is said not to exist may be on its way: just created, or the broker just started. */
 const ABSENT_MS = 700
+const CREATE_PAUSE_MS = 1000
+const MAX_CREATE_PAUSE_MS = 30_000
 /** How often it is logged that metadata was ignored. */
 const IGNORED_MS = 60_000
 const MAX_BATCH_BYTES = 1_048_576

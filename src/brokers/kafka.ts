@@ -137,8 +137,8 @@ export function openKafka(options: KafkaOptions, { log, metrics }: KafkaDependen
     return nextMs
   }
 
-  function created(name: string, problem: string | undefined, answered: boolean): void {
-    topics.get(name)?.created(problem, !answered, steadyMs())
+  function created(name: string, problem: string | undefined, isFinal: boolean): void {
+    topics.get(name)?.created(problem, isFinal, steadyMs())
     if (problem === undefined) log.info({ topic: name }, "topic created")
     else log.debug({ topic: name, reason: problem }, "topic not created")
   }

@@ -14,8 +14,8 @@ const PAD_BYTES = 200_000
 /** Senders of large events: more than any request takes. */
 const LARGE = 100
 const SMALL = 16
-const SMALL_FROM = 1_000_000
-const FIRST_FROM = 2_000_000
+const LARGE_FROM = 1_000_000
+const SMALL_FROM = 2_000_000
 
 const kafka = hasKcat() ? await kafkaForTests() : undefined
 
@@ -34,7 +34,7 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
 
   /** Has each key acknowledged once: a broker makes files, with an fsync each, for the first batch of a partition. */
   async function firstOfEach(keys: readonly string[]): Promise<readonly Posted[]> {
-    const senders = new NumberedSenders(serving(running), { keys, firstNumber: FIRST_FROM })
+    const senders = new NumberedSenders(serving(running), { keys })
     const acknowledged = new Set<string | undefined>()
     await senders.first((it) => {
       if (isAcknowledged(it)) acknowledged.add(it.key)
@@ -61,6 +61,7 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
       const first = await firstOfEach([...largeKeys, ...smallKeys])
       const large = new NumberedSenders(serving(running), {
         keys: largeKeys,
+        firstNumber: LARGE_FROM,
         pauseMs: 0,
         padBytes: PAD_BYTES,
       })

@@ -1,6 +1,16 @@
 import { ListOffsetTimestamps } from "@platformatic/kafka"
-import { canStartKafka, createTopic, freshTopic, openAdmin, startKafka } from "../test/support/kafka.ts"
+import {
+  canStartKafka,
+  createTopic,
+  freshTopic,
+  openAdmin,
+  startKafka,
+  type TestKafka,
+} from "../test/support/kafka.ts"
 import { reasonOf } from "../src/brokers/kafka-failure.ts"
+import { steadyMs } from "../src/steady-clock.ts"
+import { openTestBroker } from "../test/support/kafka-options.ts"
+import { keysOfEach } from "../test/support/keys.ts"
 import { openDelay } from "./delay.ts"
 import type { Topic } from "./target.ts"
 
@@ -59,6 +69,7 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       const topic = freshTopic("bench")
       const configs = { "retention.bytes": `${512 * 1024 ** 2}`, "segment.bytes": `${128 * 1024 ** 2}` }
       await createTopic(kafka, topic, { partitions, configs })
+      await begin(kafka, topic, partitions)
       return {
         bootstrapServers: delay === undefined ? kafka.bootstrapServers : [delay.address],
         topic,
@@ -82,6 +93,15 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
   }
 }
 
+/** Gives each partition its first record: for that one a broker makes files, with an fsync each. */
+async function begin(kafka: TestKafka, topic: string, partitions: number): Promise<void> {
+  await using broker = openTestBroker(kafka)
+  const publish = (key: string): Promise<unknown> =>
+    broker.publish({ topic, key: Buffer.from(key), value: Buffer.from("{}") }, steadyMs() + BEGIN_MS)
+  await Promise.all(keysOfEach(partitions).map(publish))
+}
+
+const BEGIN_MS = 120_000
 const TOPICS_A_REQUEST = 100
 
 async function isThere(admin: ReturnType<typeof openAdmin>, topic: string): Promise<boolean> {

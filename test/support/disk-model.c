@@ -35,7 +35,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, DISKS = 4096, CUTS = 8 };
+enum { PAGE = 4096, DISKS = 256, CUTS = 8 };
 enum keep { KEEP_NONE, KEEP_ALL, KEEP_SOME };
 
 typedef struct file {
@@ -353,14 +353,17 @@ int disk_add(const char *folder, const char *shadow) {
   struct stat s;
   if (stat(folder, &s) != 0) broken(folder);
   pthread_mutex_lock(&lock);
-  if (disk_count == DISKS) broken("too many disks");
-  disk *d = &disks[disk_count];
+  int id = 0;
+  while (id < disk_count && disks[id].used) id++;
+  if (id == DISKS) broken("too many disks");
+  disk *d = &disks[id];
+  memset(d, 0, sizeof *d);
   snprintf(d->folder, sizeof d->folder, "%s", folder);
   snprintf(d->shadow, sizeof d->shadow, "%s", shadow);
   d->dev = s.st_dev;
   d->ino = s.st_ino;
   d->used = 1;
-  int id = disk_count++;
+  if (id == disk_count) disk_count++;
   pthread_mutex_unlock(&lock);
   return id;
 }

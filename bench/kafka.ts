@@ -93,12 +93,16 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
   }
 }
 
-/** Gives each partition its first record: for that one a broker makes files, with an fsync each. */
+/**
+ * Gives each partition its first records: for those a broker makes files, with an fsync each, and takes the first pages of
+ * its indexes, one entry for 4 KiB of records (index.interval.bytes), at some 10 ms a partition.
+ */
 async function begin(kafka: TestKafka, topic: string, partitions: number): Promise<void> {
   await using broker = openTestBroker(kafka)
+  const value = Buffer.alloc(6000, "x")
   const publish = (key: string): Promise<unknown> =>
-    broker.publish({ topic, key: Buffer.from(key), value: Buffer.from("{}") }, steadyMs() + BEGIN_MS)
-  await Promise.all(keysOfEach(partitions).map(publish))
+    broker.publish({ topic, key: Buffer.from(key), value }, steadyMs() + BEGIN_MS)
+  for (let n = 0; n < 3; n++) await Promise.all(keysOfEach(partitions).map(publish))
 }
 
 const BEGIN_MS = 120_000

@@ -148,7 +148,7 @@ export class Retention {
     metrics.walHeld(bytes)
     if (bytes === 0) {
       this.#heldLineMs = undefined
-      log.info({ file }, "WAL of the log starts over again: the reader that kept it is gone")
+      log.info({ file }, "WAL can be reset again: the reader that held it is gone")
       return
     }
     const nowMs = steadyMs()

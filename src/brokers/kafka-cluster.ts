@@ -106,7 +106,7 @@ export class Cluster {
         if (bytes > 0) limits.set(resourceName, bytes)
       }
     } catch (error) {
-      this.#log.debug({ topics, reason: reasonOf(error) }, "max.message.bytes can't be looked up")
+      this.#log.debug({ topics, reason: reasonOf(error) }, "max.message.bytes lookup failed")
     }
     return limits
   }

@@ -122,8 +122,8 @@ export class Topic {
   problem(): PublishError | undefined {
     if (this.state === "missing") {
       const why = this.#notCreated === undefined ? "" : ` (${this.#notCreated})`
-      const told = this.#wasThere ? "was deleted; create it again" : `does not exist${why}; create it`
-      return new PublishError("unavailable", `topic ${this.name} ${told}`)
+      const what = this.#wasThere ? "was deleted; create it again" : `does not exist${why}; create it`
+      return new PublishError("unavailable", `topic ${this.name} ${what}`)
     }
     return this.state === "refused" ? this.refusal(this.#refusalCode) : undefined
   }
@@ -274,7 +274,7 @@ export class Topic {
     this.#owner.metrics.incident("offset_behind")
     this.#owner.log.error(
       { topic: this.name, partition, offset, last_offset: lastOffset },
-      "Kafka acknowledged a batch at an offset that is not above the last one: the batch may not be in the log, and is answered 503; or the partition's log was truncated",
+      "acknowledged offset did not advance: answering 503, since the batch may not be in the log, or the partition's log was truncated",
     )
     this.renewProducer("an offset went back")
     return new PublishError("unavailable", `topic ${this.name}: Kafka acknowledged another batch`)

@@ -1,5 +1,5 @@
 import { $ } from "bun"
-import type { ClosedLoop, Load } from "./load.ts"
+import type { ClosedLoop, Load } from "./traffic.ts"
 
 /** Posts in a closed loop by autocannon, where wrk is not installed. It takes three times the CPU. */
 export async function postByAutocannon(url: string, run: ClosedLoop): Promise<Load> {

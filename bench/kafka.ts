@@ -7,8 +7,8 @@ import {
   startKafka,
   type TestKafka,
 } from "../test/support/kafka.ts"
-import { reasonOf } from "../src/brokers/kafka-failure.ts"
-import { steadyMs } from "../src/steady-clock.ts"
+import { reasonOf } from "../src/brokers/kafka/failure.ts"
+import { steadyMs } from "../src/clock.ts"
 import { openTestBroker } from "../test/support/kafka-options.ts"
 import { keysOfEach } from "../test/support/keys.ts"
 import { openDelay } from "./delay.ts"
@@ -44,6 +44,7 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
   if (!(await canStartKafka())) return undefined
   const delay = delayMs === 0 ? undefined : await openDelay(delayMs)
   const kafka = await startKafka({
+    isForLoad: true,
     ...(delay === undefined
       ? {}
       : { listeners: { [AFAR]: "PLAINTEXT" }, advertised: { [AFAR]: delay.address } }),

@@ -1,4 +1,4 @@
-import type { Load } from "./load.ts"
+import type { Load } from "./traffic.ts"
 import type { Target } from "./target.ts"
 
 /** The producer of bench/producer.ts: an open loop alone. */

@@ -1,7 +1,7 @@
 import { $ } from "bun"
 import { bodies, type BodySize } from "./body.ts"
 import type { BenchKafka } from "./kafka.ts"
-import type { Arrivals } from "./load.ts"
+import type { Arrivals } from "./traffic.ts"
 import { cpuMicroseconds, peakMiB, forgetPeak } from "./process.ts"
 import type { Started, Target } from "./target.ts"
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
-import type { Load, Traffic } from "./load.ts"
+import type { Load, Traffic } from "./traffic.ts"
 
 const VERSION = "1.16.0"
 /** Beside the installed packages, where the peers' programs lie too. */

@@ -6,10 +6,10 @@
  * answered by one on standard output with a `Load`.
  */
 import { pino } from "pino"
-import { openKafka } from "../src/brokers/kafka.ts"
-import { steadyMs } from "../src/steady-clock.ts"
+import { openKafka } from "../src/brokers/kafka/producer.ts"
+import { steadyMs } from "../src/clock.ts"
 import { kafkaOptions } from "../test/support/kafka-options.ts"
-import type { Load } from "./load.ts"
+import type { Load } from "./traffic.ts"
 
 /** As long as an event's deadline is by default. */
 const DEADLINE_MS = 5000

@@ -125,7 +125,7 @@ async function reload({ file, log, pid }: StartedHookline, text: string): Promis
   for (;;) {
     const told = await Bun.file(log).slice(size).text()
     if (told.includes('"msg":"reloaded"')) return performance.now() - startedMs
-    if (told.includes("not reloaded")) throw new Error(`the reload failed:\n${told}`)
+    if (told.includes("reload failed")) throw new Error(`the reload failed:\n${told}`)
     await Bun.sleep(2)
   }
 }

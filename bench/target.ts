@@ -1,6 +1,7 @@
-import { steadyMs } from "../src/steady-clock.ts"
-import { makeSigner } from "../src/verify/providers.ts"
-import { post, type Load, type Traffic } from "./load.ts"
+import { steadyMs } from "../src/clock.ts"
+import { makeSigner } from "../src/verify/presets/providers.ts"
+import { post } from "./load.ts"
+import type { Load, Traffic } from "./traffic.ts"
 
 /** Something that is measured. */
 export interface Target {

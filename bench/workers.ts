@@ -1,6 +1,6 @@
 /**
- * `npm run bench:workers`: what a second worker brings, and what it costs: on a Kafka some milliseconds away and on the
- * embedded log, one worker and two in turn, for several rounds; the table shows medians. CPU is that of all of Hookline's
+ * `npm run bench:workers`: what a second worker brings, and what it costs: on a Kafka some milliseconds away, one
+ * worker and two in turn, for several rounds; the table shows medians. CPU is that of all of Hookline's
  * processes; the load generator, and Kafka, have the same cores. There are many connections, or the way to Kafka and back
  * would be what is measured. `--seconds N`, `--rounds N`, `--connections N`,
  * `--delay MILLISECONDS` each way.
@@ -30,12 +30,12 @@ const [seconds, rounds, connections] = [flags.seconds, flags.rounds, flags.conne
 ]
 const delayMs = Number(flags.delay)
 
-const pair = (title: string, log: "kafka" | "embedded", hmac = false): [Target, Target] => {
+const pair = (title: string, hmac: boolean): [Target, Target] => {
   const of = (workers: number): Target =>
     hookline({
       name: `${title} ${workers}`,
       title: `${title}, ${workers} ${workers === 1 ? "worker" : "workers"}`,
-      log,
+      log: "kafka",
       hmac,
       workers,
     })
@@ -44,15 +44,11 @@ const pair = (title: string, log: "kafka" | "embedded", hmac = false): [Target, 
 
 async function main(): Promise<void> {
   const kafka = await openBenchKafka({ delayMs })
-  const pairs = [
-    pair("Kafka", "kafka"),
-    pair("Kafka, HMAC", "kafka", true),
-    pair("embedded log", "embedded"),
-    pair("embedded log, HMAC", "embedded", true),
-  ].filter(([{ onKafka }]) => !onKafka || kafka !== undefined)
+  if (kafka === undefined) throw new Error("there is no Kafka, without which there are no workers")
+  const pairs = [pair("Kafka", false), pair("Kafka, HMAC", true)]
   const targets = pairs.flat()
   const load = { name: "load", arrivals: { connections }, body: "1.1 KB" } as const
-  const runs = await measureInTurn(targets, load, { rounds, seconds, kafka }).finally(() => kafka?.stop())
+  const runs = await measureInTurn(targets, load, { rounds, seconds, kafka }).finally(() => kafka.stop())
   const medianOf = ({ name }: Target): Sample => medianSample(runs.get(name)!)
   const rows = pairs.flatMap(([one, two]) => [one, two].map((it) => row(it, medianOf(it), medianOf(one))))
   const head = [
@@ -67,9 +63,8 @@ async function main(): Promise<void> {
     "Kafka's cores",
     "peak MiB",
   ]
-  const afar = kafka === undefined ? "" : `, Kafka ${delayMs} ms away each way`
   console.log(
-    `\n${machine()}, ${connections} connections, 1.1 KB bodies${afar}, medians of ${rounds} rounds of ${seconds} s\n`,
+    `\n${machine()}, ${connections} connections, 1.1 KB bodies, Kafka ${delayMs} ms away each way, medians of ${rounds} rounds of ${seconds} s\n`,
   )
   console.log(markdownTable(head, rows))
 }

@@ -1,6 +1,6 @@
 import { $ } from "bun"
 import { join } from "node:path"
-import type { ClosedLoop, Load } from "./load.ts"
+import type { ClosedLoop, Load } from "./traffic.ts"
 
 export const hasWrk = Bun.which("wrk") !== null
 

@@ -5,30 +5,28 @@
  */
 import {
   Application,
-  BrokerSink,
+  brokerSink,
   Dropped,
-  EmbeddedConnection,
-  Enricher,
+  embeddedConnection,
+  enricher,
   Pipeline,
-  Validator,
-  WebHookSource,
-  type Event,
-} from "../src/index.ts"
+  validator,
+  webHookSource,
+  type Processor,
+} from "hookline"
 
 const [port = "8080", directory = "hookline-data"] = process.argv.slice(2)
 
-function leaveOutPings(event: Event): Event | Dropped {
-  const { type } = JSON.parse(Buffer.from(event.body).toString()) as { type?: unknown }
-  return type === "ping" ? new Dropped("ping") : event
-}
+const leaveOutPings: Processor = (event) =>
+  event.json<{ type?: unknown }>().type === "ping" ? new Dropped("ping") : event
 
 const app = new Application()
-app.registerConnection("log", EmbeddedConnection({ directory }))
+app.registerConnection("log", embeddedConnection({ directory }))
 app.addPipeline(
   new Pipeline("webhooks", {
-    source: WebHookSource({ host: "127.0.0.1", port: Number(port), path: "/webhook" }),
-    processors: [Validator(), leaveOutPings, Enricher()],
-    sink: BrokerSink({ topic: "webhooks" }),
+    source: webHookSource({ host: "127.0.0.1", port: Number(port), path: "/webhook" }),
+    processors: [validator(), leaveOutPings, enricher()],
+    sink: brokerSink({ topic: "webhooks" }),
   }),
 )
 await app.start()

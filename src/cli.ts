@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
-import { version } from "../package.json" with { type: "json" }
+import manifest from "../package.json" with { type: "json" }
 import type { ReadFrom } from "./brokers/broker.ts"
 import { enterFolder } from "./commands/folder.ts"
 import { send, type SendFlags } from "./commands/send.ts"
@@ -9,38 +9,38 @@ import { verify, type VerifyFlags } from "./commands/verify.ts"
 import { HooklineError } from "./errors.ts"
 import { escapeControls } from "./telemetry/escape-controls.ts"
 
-// The commands that work on pipelines are read when they are called: with the Kafka client they take 0.3 s to load, which
-// `verify`, `send` and --help need not wait for.
+// Commands that need the Kafka client are imported when called: it takes 0.3 s to load, which `verify`, `send` and --help
+// do without.
 const config = (): Option =>
   new Option(
     "-c, --config <file>",
     "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
   )
 const connection = (): Option =>
-  new Option("--connection <id>", "which connection's log to read, where the file has several")
+  new Option("--connection <id>", "the connection whose log to read, if there are several")
 
 const program = new Command("hookline")
   .description("Receives webhooks, validates and enriches them, and publishes each one durably to a topic.")
-  .version(version)
-  .showHelpAfterError("(hookline --help tells what there is)")
+  .version(manifest.version)
+  .showHelpAfterError("(see hookline --help)")
   .exitOverride()
 
 program
   .command("run", { isDefault: true })
-  .description("run the pipelines of the configuration file until SIGTERM or SIGINT (also without a command)")
+  .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
   .addOption(config())
-  .option("-w, --watch", "reload when the configuration file changes, or a file that it names", false)
+  .option("-w, --watch", "reload when the configuration file, or one that it references, changes", false)
   .addHelpText(
     "after",
     `
-SIGHUP reloads: the file is read again, with the secrets, certificates and schemas that it names, checked whole, and
-takes over without a request that is refused or lost. When anything is wrong the log says what, and nothing changes.
+SIGHUP reloads the file with its secrets, certificates and schemas, without refusing or losing a request. A configuration
+with an error is logged and changes nothing.
 
-SIGTERM and SIGINT stop it in order: nothing new is accepted, what was accepted is answered and published within
-drain_timeout, and it exits 0. A second signal ends it at once.
+SIGTERM and SIGINT stop gracefully: new requests are refused, accepted events are published and answered within
+drain_timeout, and the exit status is 0. A second signal exits at once.
 
-Exit status: 0 after an orderly stop, 64 for a wrong command line, 66 for a file that can't be read, 69 for a port in use
-or a log that another process writes to, 70 for a fault, 74 for a disk that fails, 78 for a wrong configuration.`,
+Exit status: 0 after a graceful stop, 64 for a usage error, 66 for an unreadable file, 69 for a port in use or a log that
+another process writes to, 70 for an internal error, 74 for a disk error, 78 for a configuration error.`,
   )
   .action(async (options: { config?: string; watch: boolean }) =>
     (await import("./commands/run.ts")).run(options.config, { watches: options.watch }),
@@ -52,9 +52,7 @@ program
 
 program
   .command("check")
-  .description(
-    "read the configuration file, say everything that is wrong with it, and exit 0 or 78; nothing is started",
-  )
+  .description("check the configuration file, print all errors, and exit 0 or 78; nothing is started")
   .addOption(config())
   .action(async (options: { config?: string }) => (await import("./commands/check.ts")).check(options.config))
 
@@ -65,11 +63,11 @@ program
   .addOption(config())
   .addOption(connection())
   .option("--from <where>", "beginning, end, or an offset (of each partition)", parseFrom, "beginning")
-  .option("-f, --follow", "go on with new records until interrupted", false)
+  .option("-f, --follow", "wait for new records until interrupted", false)
   .addOption(
     new Option(
       "-o, --output <form>",
-      "value: the record's value, control characters escaped; raw: its bytes; json: its place, time, key, headers and value",
+      "value: the record's value, control characters escaped; raw: its bytes; json: topic, partition, offset, time, key, headers and value",
     )
       .choices(["value", "raw", "json"] satisfies TailOutput[])
       .default("value"),
@@ -90,15 +88,13 @@ program
     (await import("./commands/topics.ts")).topics(options),
   )
 
-const spool = program
-  .command("spool")
-  .description("look into the spool of a Kafka connection, and empty it by hand")
+const spool = program.command("spool").description("inspect or drain the spool of a Kafka connection")
 const spooling = "[connection]"
-const spoolingHelp = "id of the connection, where several have a spool"
+const spoolingHelp = "id of the connection, if several have a spool"
 
 spool
   .command("status")
-  .description("print what the spools hold; also while Hookline runs")
+  .description("print topics, records and bytes of the spools; also while Hookline runs")
   .argument(spooling, spoolingHelp)
   .addOption(config())
   .action(async (id: string | undefined, options: { config?: string }) =>
@@ -106,26 +102,24 @@ spool
   )
 
 spool
-  .command("set-aside")
-  .description("print the events that Kafka refused for good, as JSON, one a line; also while Hookline runs")
+  .command("quarantine")
+  .description("print the events that Kafka refused for good, as JSON lines; also while Hookline runs")
   .argument(spooling, spoolingHelp)
   .addOption(config())
   .action(async (id: string | undefined, options: { config?: string }) =>
-    (await import("./commands/spool.ts")).printSetAside(id, options),
+    (await import("./commands/spool.ts")).printQuarantine(id, options),
   )
 
 spool
   .command("drain")
-  .description("forward what a spool holds, and try again what was set aside; Hookline must not run")
+  .description("forward spooled and quarantined events; Hookline must not run")
   .argument(spooling, spoolingHelp)
   .addOption(config())
-  .addOption(
-    new Option("--timeout <seconds>", "how long it may take").argParser(parseSeconds).default(60_000, "60"),
-  )
+  .addOption(new Option("--timeout <seconds>", "time limit").argParser(parseSeconds).default(60_000, "60"))
   .addHelpText(
     "after",
     `
-Exit status: 0 when the spool is empty, 1 when something is left or set aside, 69 while another process uses the spool.`,
+Exit status: 0 if the spool is empty, 1 if events are left or quarantined, 69 while another process uses the spool.`,
   )
   .action(async (id: string | undefined, options: { config?: string; timeout: number }) =>
     (await import("./commands/drain-spool.ts")).drainSpool(id, options),
@@ -135,33 +129,32 @@ addVerifierFlags(program.command("verify"))
   .description(
     "explain step by step why a captured request is verified or refused, and find the likely mistake",
   )
-  .option("--list", "list the providers and generic kinds with what each needs, and end")
-  .option("--public-key <file>", "a file that holds a public key; repeatable", repeatable)
+  .option("--list", "list the providers and generic kinds with their required keys, and exit")
+  .option("--public-key <file>", "a file with a public key; repeatable", repeatable)
   .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
   .option("-b, --body <file>", "the request's raw body; - for standard input")
-  .option("-u, --url <url>", "the URL that the provider was given, for those that sign it")
+  .option("-u, --url <url>", "the URL registered with the provider, for providers that sign it")
   .option("-X, --method <method>", "the request's method", "POST")
-  .option("--now <time>", "judge the signed time as of then: RFC 3339, or seconds since 1970")
+  .option("--now <time>", "check the signed time as of then: RFC 3339, or seconds since 1970")
   .addHelpText(
     "after",
     `${SECRETS_HELP}
 
-Exit status: 0 for a request that is verified, 1 for one that is refused, 64 for a wrong command line, 66 for a file that
-can't be read.`,
+Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,
   )
   .action((flags: VerifyFlags) => verify(flags))
 
 addVerifierFlags(program.command("send"))
-  .description("post sample events, signed as a provider would, to try out a pipeline without the provider")
-  .argument("<url>", "where to")
-  .option("-b, --body <file>", "what to send instead of the provider's sample; - for standard input")
+  .description("post sample events, signed as the provider would, to try out a pipeline")
+  .argument("<url>", "where to post")
+  .option("-b, --body <file>", "the body instead of the provider's sample; - for standard input")
   .option("-H, --header <header>", "a header to send, 'Name: value'; repeatable", repeatable)
-  .option("-n, --count <number>", "how many events, each with an id of its own", parseCount, 1)
-  .option("-r, --rate <number>", "events a second; without it as fast as answers come", parseRate)
-  .option("-c, --concurrency <number>", "requests that are out at the same time, at most", parseCount, 10)
-  .option("--public-url <url>", "the URL to sign, where a proxy makes it another than the one to post to")
+  .option("-n, --count <number>", "how many events, each with its own id", parseCount, 1)
+  .option("-r, --rate <number>", "events per second; default: as fast as responses arrive", parseRate)
+  .option("-c, --concurrency <number>", "concurrent requests", parseCount, 10)
+  .option("--public-url <url>", "the URL to sign, if a proxy rewrites it")
   .addOption(
-    new Option("--timeout <seconds>", "how long an answer may take")
+    new Option("--timeout <seconds>", "time limit of a response")
       .argParser(parseSeconds)
       .default(30_000, "30"),
   )
@@ -169,22 +162,21 @@ addVerifierFlags(program.command("send"))
     "after",
     `${SECRETS_HELP}
 
-Without --provider the events are not signed. Providers that sign with a private key take one of your own as the secret.
+Without --provider events are not signed. For providers that sign with a private key, pass your own as the secret.
 
-Exit status: 0 when every answer was 2xx, 1 when one was not, 64 for a wrong command line, 66 for a file that can't be
-read.`,
+Exit status: 0 if all responses were 2xx, else 1; 64 for a usage error, 66 for an unreadable file.`,
   )
   .action((url: string, flags: SendFlags) => send(url, flags))
 
 function parseCount(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError("It is a whole number from 1.")
+  throw new InvalidArgumentError("Expected a whole number from 1.")
 }
 
 function parseRate(text: string): number {
   const rate = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0
   if (rate > 0) return rate
-  throw new InvalidArgumentError("It is a number above 0.")
+  throw new InvalidArgumentError("Expected a number above 0.")
 }
 
 /** In milliseconds. */
@@ -195,10 +187,10 @@ function parseSeconds(text: string): number {
 function parseFrom(text: string): ReadFrom {
   if (text === "beginning" || text === "end") return text
   if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError("It is beginning, end or an offset from 0.")
+  throw new InvalidArgumentError("Expected beginning, end or an offset from 0.")
 }
 
-/** Exit status for a wrong command line: EX_USAGE of sysexits.h. */
+/** The exit status for a usage error, of sysexits.h. */
 const EX_USAGE = 64
 
 try {

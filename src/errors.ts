@@ -1,41 +1,39 @@
 /**
- * What can go wrong, as one kind of error with a code.
- *
- * Expected outcomes (an invalid body, a dropped event) are values, see event.ts; what is thrown is a fault.
- * `exit` is the exit status of the command line (sysexits.h), `retry` says whether the same call may succeed later.
+ * The codes of HooklineError. Expected outcomes (an invalid body, a dropped event) are values, see event.ts; faults are
+ * thrown. `exit` is the exit status of the command line (sysexits.h), `retry` whether the same call may succeed later.
  */
 const FAULTS = {
-  /** the configuration file or the options given in code are wrong */
+  /** invalid configuration file or options given in code */
   config: { exit: 78, retry: false },
-  /** the command line is wrong */
+  /** invalid command line */
   usage: { exit: 64, retry: false },
-  /** a file that was named does not exist or can't be read */
+  /** a named file does not exist or can't be read */
   no_input: { exit: 66, retry: false },
-  /** a port or address can't be listened on */
+  /** can't listen on a port or address */
   listen: { exit: 69, retry: false },
   /** another process writes to the same embedded log */
   log_locked: { exit: 69, retry: true },
   /** the embedded log's files can't be read or written */
   log_io: { exit: 74, retry: true },
-  /** a topic that was asked for does not exist */
+  /** a requested topic does not exist */
   no_topic: { exit: 69, retry: true },
-  /** the broker can't be reached, or does not take the record now */
+  /** the broker is unreachable, or does not accept the record now */
   unavailable: { exit: 69, retry: true },
   /** the deadline passed before the acknowledgement */
   deadline: { exit: 69, retry: true },
-  /** the record is larger than the broker takes */
+  /** the record is larger than the broker accepts */
   record_too_large: { exit: 65, retry: false },
   /** the broker refuses the record or the client for good: authorization, an invalid topic name */
   refused: { exit: 77, retry: false },
   /** the broker or pipeline is closing */
   closing: { exit: 69, retry: true },
-  /** a mistake in Hookline or in a component */
+  /** a bug in Hookline or in a component */
   internal: { exit: 70, retry: false },
 } as const
 
 export type FaultCode = keyof typeof FAULTS
 
-/** The one error that Hookline throws. `message` is one line that a person can act on, without secrets. */
+/** The error that Hookline throws. `message` is one actionable line, without secrets. */
 export class HooklineError extends Error {
   readonly code: FaultCode
 
@@ -45,7 +43,7 @@ export class HooklineError extends Error {
     this.code = code
   }
 
-  /** Exit status of the command line when this error ends it. */
+  /** Exit status of the command line. */
   get exitCode(): number {
     return FAULTS[this.code].exit
   }
@@ -56,13 +54,13 @@ export class HooklineError extends Error {
   }
 }
 
-/** Why a record was not acknowledged. After `deadline` the record may appear in the log all the same. */
+/** Why a record was not acknowledged. After `deadline` it may still appear in the log. */
 export type PublishFault = Extract<
   FaultCode,
   "unavailable" | "deadline" | "record_too_large" | "refused" | "closing" | "log_io"
 >
 
-/** What `Broker.publish` rejects with. */
+/** The rejection of `Broker.publish`. */
 export class PublishError extends HooklineError {
   declare readonly code: PublishFault
 

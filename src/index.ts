@@ -1,33 +1,34 @@
-export { Application, Pipeline, type ApplicationOptions, type PipelineParts } from "./application.ts"
-export { KafkaConnection, EmbeddedConnection, type ConnectionSpec } from "./connection.ts"
+export { Application, type ApplicationOptions } from "./runtime/application.ts"
+export { Pipeline, type PipelineParts } from "./runtime/pipeline.ts"
+export {
+  embeddedConnection,
+  kafkaConnection,
+  memoryConnection,
+  type ConnectionSpec,
+  type MemoryConnection,
+  type ReadOptions,
+} from "./runtime/connection-spec.ts"
+export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test-pipeline.ts"
+export { webHookSource } from "./components/webhook-source.ts"
+export { verifier } from "./components/verifier.ts"
+export { validator } from "./components/validator.ts"
+export { deduplicator } from "./components/deduplicator.ts"
+export { enricher } from "./components/enricher.ts"
+export { brokerSink } from "./components/broker-sink.ts"
 export {
   defineComponent,
   type Component,
   type ComponentContext,
   type Configured,
-} from "./components/component.ts"
-export { BrokerSink } from "./components/broker-sink.ts"
-export { Deduplicator } from "./components/deduplicator.ts"
-export { Enricher } from "./components/enricher.ts"
-export { Validator } from "./components/validator.ts"
-export { Verifier } from "./components/verifier.ts"
-export { WebHookSource } from "./components/webhook-source.ts"
-export {
-  Accepted,
-  Answered,
-  Dropped,
-  Rejected,
-  type Admission,
-  type Event,
-  type Outcome,
-  type Processor,
-  type Publisher,
-  type RequestInfo,
-} from "./event.ts"
-export type { Changes } from "./changes.ts"
+} from "./components/define-component.ts"
+export type { Event, Processor, Publisher, RequestInfo } from "./pipeline/event.ts"
+export { Accepted, Answered, Dropped, Rejected, type Admission, type Outcome } from "./pipeline/outcome.ts"
+export type { Broker, ReadFrom, StoredRecord } from "./brokers/broker.ts"
+export type { Receipt, Record, RecordHeader } from "./pipeline/record.ts"
+export type { Changes } from "./runtime/configuration-diff.ts"
+export type { Listening, RunningApplication } from "./runtime/runtime.ts"
+export type { MountingServer } from "./http/peer.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
-export type { Receipt, Record, RecordHeader } from "./record.ts"
-export type { Listening, Running } from "./running.ts"
 export {
   custom,
   duration,
@@ -39,7 +40,10 @@ export {
   size,
   text,
   WrongValue,
+  type DurationText,
   type Option,
   type OptionSet,
+  type SizeText,
   type Values,
-} from "./config/options.ts"
+} from "./config/options/option-types.ts"
+export type { OptionsInCode } from "./config/options/in-code.ts"

@@ -1,11 +1,11 @@
 import { isIP } from "node:net"
 
 /**
- * Whether a request names a host that this listener may be called by. A web page whose own name is made to lead to a
- * loopback address (DNS rebinding) reads what is served there as its own; its requests then carry that name. Addresses can't
- * be rebound, `localhost` is nobody else's, and requests without a Host come from no browser.
+ * Whether a request's Host is one that this listener answers to: protection against DNS rebinding, where a web page's own
+ * name resolves to a loopback address, and its requests carry that name. IP addresses and `localhost` can't be rebound,
+ * and browsers always send a Host.
  *
- * @param names others, without ports
+ * @param names further ones, without ports
  */
 export function hostTest(names: readonly string[]): (request: Request) => boolean {
   const own = new Set(names.map((name) => name.toLowerCase()))
@@ -14,7 +14,7 @@ export function hostTest(names: readonly string[]): (request: Request) => boolea
     if (host === null) return true
     const [, v6, name] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::\d*)?$/.exec(host) ?? []
     if (v6 !== undefined) return isIP(v6) === 6
-    // a name may have the dot that ends a full one
+    // a fully qualified name may end in a dot
     const bare = (name ?? "").toLowerCase().replace(/\.$/, "")
     return isIP(bare) === 4 || bare === "localhost" || bare.endsWith(".localhost") || own.has(bare)
   }

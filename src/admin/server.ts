@@ -4,60 +4,57 @@ import { HooklineError } from "../errors.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { hostTest } from "./host.ts"
 
-/** What the admin listener tells of the application. */
+/** The application as the admin listener sees it. */
 export interface Status {
   readiness(): Readiness | Promise<Readiness>
   metrics(): Promise<Exposition>
 }
 
-/** By name; undefined for what can be used now. */
-export type Problems = Iterable<readonly [name: string, problem: string | undefined]>
+/** The problem of each component, by name; undefined: it is ready. */
+export type ComponentProblems = Iterable<readonly [name: string, problem: string | undefined]>
 
-/** Whether events can be taken now, and if not, why. */
+/** Whether events are accepted now, and if not, why. */
 export interface Readiness {
-  /** `partly ready`: some events are taken, and of some that is known that they are not. */
+  /** `partly ready`: some pipelines or topics accept events, others do not. */
   readonly state: "ready" | "partly ready" | "not ready" | "draining"
-  /** Why a pipeline can't take events now, by connection id. */
-  readonly connections: Problems
-  /** What of its topics can't be published to, by connection id. */
+  /** By connection id. */
+  readonly connections: ComponentProblems
+  /** Problems of single topics, by connection id. */
   readonly impaired: Iterable<readonly [id: string, problems: readonly string[]]>
-  /** The same of the Deduplicators' stores, by their names. */
-  readonly stores: Problems
-  /** Why no connections of senders are accepted. */
-  readonly listeners?: Problems
-  /** What waits in the spools, by connection id. */
+  readonly stores: ComponentProblems
+  readonly listeners?: ComponentProblems
+  /** By connection id. */
   readonly spools: Iterable<readonly [id: string, state: SpoolState]>
-  /** The same of the processes that share the load, by their numbers, where there are several. */
-  readonly workers?: Problems
+  /** By worker number, where there are several. */
+  readonly workers?: ComponentProblems
 }
 
-/** Who may call. */
 export interface Access {
-  /** What callers must present; undefined: nothing. */
+  /** The bearer token that callers must present; undefined: none. */
   readonly token?: string | undefined
-  /** Names that the listener is called by, beside `localhost`, addresses and the one it listens on. */
+  /** Accepted values of Host, beside `localhost`, IP addresses and the host that it listens on. */
   readonly hosts?: readonly string[] | undefined
 }
 
 export interface AdminServer {
   readonly url: string
-  /** Takes other rules, from now on. */
   setAccess(access: Access): void
   close(): Promise<void>
 }
 
 /**
- * Listens for operators and their probes: `/healthz` (the process lives), `/readyz` (events can be taken),
- * `/metrics` (Prometheus). With a token, metrics and the reasons in `/readyz` want it as `Authorization: Bearer`; the
- * two probes answer their status without it, since load balancers and kubelets send none. Requests that name another host
- * than its own get 421.
+ * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus). With a token, metrics
+ * and the reasons in `/readyz` require `Authorization: Bearer`; the probes' status does not, since load balancers and
+ * kubelets send no token. Requests for another host get 421.
  *
+ * @param failed called with a fault, which is answered 500
  * @throws HooklineError `listen`
  */
 export function openAdmin(
   listen: { host: string; port: number },
   access: Access,
   status: Status,
+  failed: (error: unknown) => void,
 ): AdminServer {
   let admits = tokenTest(access.token)
   const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
@@ -66,23 +63,28 @@ export function openAdmin(
     "/healthz": () => text(200, "ok\n"),
     "/readyz": async (request) => answer(await status.readiness(), admits(request)),
     "/metrics": async (request) => {
-      if (!admits(request)) return text(401, "a bearer token is needed\n", { "WWW-Authenticate": "Bearer" })
+      if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
       const { text: body, contentType } = await status.metrics()
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }
-  const where = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${listen.port}`
+  const address = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${listen.port}`
   try {
     const server = Bun.serve({
       hostname: listen.host,
       port: listen.port,
       fetch(request) {
-        if (!isOwnHost(request)) return text(421, "the name in Host is not in [admin] hosts\n")
+        if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
         const route = routes[new URL(request.url).pathname]
-        if (route === undefined) return text(404, "/healthz, /readyz and /metrics are here\n")
+        if (route === undefined) return text(404, "not found; try /healthz, /readyz or /metrics\n")
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })
         return route(request)
+      },
+      // Bun's own page shows the source
+      error(error) {
+        failed(error)
+        return text(500, "internal error\n")
       },
     })
     return {
@@ -96,7 +98,7 @@ export function openAdmin(
   } catch (error) {
     throw new HooklineError(
       "listen",
-      `[admin] listen: can't listen on ${where} (${(error as { code?: string }).code ?? (error as Error).message}); free it, choose another, or write listen = off`,
+      `[admin] listen: can't listen on ${address} (${(error as { code?: string }).code ?? (error as Error).message}); free it, choose another, or set listen = off`,
       { cause: error },
     )
   }
@@ -106,8 +108,8 @@ function answer(
   { state, connections, impaired, stores, listeners, spools, workers }: Readiness,
   withReasons: boolean,
 ): Response {
-  const told = {
-    connections: tell(connections),
+  const reasons = {
+    connections: problemsOf(connections),
     ...ifAny(
       "impaired",
       [...impaired]
@@ -118,42 +120,42 @@ function answer(
       "spools",
       [...spools].map(([id, spool]) => [id, describe(spool)] as const),
     ),
-    ...ifAny("deduplicator_stores", Object.entries(tell(stores))),
-    ...ifAny("listeners", Object.entries(tell(listeners ?? []))),
-    ...ifAny("workers", Object.entries(tell(workers ?? []))),
+    ...ifAny("deduplicator_stores", Object.entries(problemsOf(stores))),
+    ...ifAny("listeners", Object.entries(problemsOf(listeners ?? []))),
+    ...ifAny("workers", Object.entries(problemsOf(workers ?? []))),
   }
-  return Response.json(withReasons ? { status: state, ...told } : { status: state }, {
+  return Response.json(withReasons ? { status: state, ...reasons } : { status: state }, {
     status: state === "ready" || state === "partly ready" ? 200 : 503,
   })
 }
 
-const tell = (parts: Problems): { [name: string]: string } =>
-  Object.fromEntries([...parts].map(([name, problem]) => [name, problem ?? "ready"]))
+const problemsOf = (components: ComponentProblems): { [name: string]: string } =>
+  Object.fromEntries([...components].map(([name, problem]) => [name, problem ?? "ready"]))
 
-/** Beyond so many, impaired topics are counted. */
-const LISTED = 100
+/** Further impaired topics are only counted. */
+const MOST_LISTED = 100
 
 function some(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - LISTED
-  return rest <= 0 ? problems : [...problems.slice(0, LISTED), `and ${rest} more`]
+  const rest = problems.length - MOST_LISTED
+  return rest <= 0 ? problems : [...problems.slice(0, MOST_LISTED), `and ${rest} more`]
 }
 
-const ifAny = (name: string, told: readonly (readonly [string, unknown])[]): object =>
-  told.length === 0 ? {} : { [name]: Object.fromEntries(told) }
+const ifAny = (name: string, entries: readonly (readonly [string, unknown])[]): object =>
+  entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) }
 
-/** A spool as `/readyz` shows it. `broker` says whether events go there or wait. */
-function describe({ outage, problem, records, bytes, oldestMs, setAside }: SpoolState): object {
+/** A spool as `/readyz` shows it; `broker` says whether events are forwarded or kept. */
+function describe({ outage, problem, records, bytes, oldestMs, quarantined }: SpoolState): object {
   return {
     broker: outage ?? "ready",
     spool: problem ?? "ready",
     records,
     bytes,
     oldest_age_seconds: oldestMs === undefined ? 0 : Math.max(0, Date.now() - oldestMs) / 1000,
-    set_aside: setAside,
+    quarantined,
   }
 }
 
-/** Compares digests in constant time, so that neither the token's length nor its beginning can be timed. */
+/** Compares digests in constant time, so that timing reveals neither the token's length nor a prefix. */
 function tokenTest(token: string | undefined): (request: Request) => boolean {
   if (token === undefined) return () => true
   const digest = (value: string): Buffer => createHash("sha256").update(value).digest()

@@ -1,4 +1,4 @@
-import type { Receipt, Record, RecordHeader } from "../record.ts"
+import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 
 /** A log broker that records are published to. */
 export interface Broker {
@@ -11,21 +11,21 @@ export interface Broker {
    */
   publish(record: Record, deadlineMs: number): Promise<Receipt>
   /**
-   * Names all topics that will be published to, so that what can be looked up ahead is, and nothing of others any more.
-   * Never waits, never throws.
+   * Names all topics that will be published to: they are looked up ahead, and others no longer. Returns at once, never
+   * throws.
    */
   prepare(topics: readonly string[]): void
   /** Whether records can be published now, as far as is known; if not, why. */
   ready(): true | string
   /**
-   * Publishes what was accepted, as far as its deadlines allow, then lets go of connections and files.
+   * Publishes what was accepted, as far as its deadlines allow, then closes connections and files.
    *
-   * @param untilMs the time, by the steady clock, until which work may go on that would else be left to the next start
+   * @param untilMs the time, by the steady clock, until which it may do work that could be left to the next start
    */
   close(untilMs?: number): Promise<void>
-  /** What waits in the spool before the broker; a broker without one has not this member. */
+  /** The state of the spool before the broker; absent where there is none. */
   spool?(): SpoolState
-  /** The topics that can't be published to now, or not to all of their partitions; a broker that never tells has not this member. */
+  /** The topics that can't be published to now, or in part only; absent where that can't be known. */
   impaired?(): readonly Impairment[]
 }
 
@@ -34,39 +34,39 @@ export interface Impairment {
   readonly topic: string
   /** In a sentence: `topic payments: partitions 0, 3 have no leader`. */
   readonly problem: string
-  /** Whether no event of the topic is taken. */
+  /** Whether nothing can be published to the topic. */
   readonly isWhole: boolean
   /** How many of its partitions have no leader. */
   readonly leaderless: number
-  /** The broker itself says that the topic, or a part of it, is not there. */
+  /** The broker itself reports the topic, or a part of it, as unavailable. */
   readonly isOutage: boolean
 }
 
 /** What a spool holds. */
 export interface SpoolState {
-  /** Why the broker takes no events; undefined: it does, as far as is known. */
+  /** Why the broker is unavailable; undefined: it is available, as far as is known. */
   readonly outage: string | undefined
-  /** Why the spool takes no events; undefined: it does. */
+  /** Why the spool accepts no events; undefined: it does. */
   readonly problem: string | undefined
-  /** Records that wait to be forwarded. */
+  /** Records to be forwarded. */
   readonly records: number
-  /** Bytes of keys, values and headers, of those set aside as well. */
+  /** Bytes of keys, values and headers, of quarantined ones as well. */
   readonly bytes: number
-  /** When the oldest record that waits came, in milliseconds since 1970; undefined: none waits. */
+  /** When the oldest record to be forwarded was spooled, in milliseconds since 1970; undefined: there is none. */
   readonly oldestMs: number | undefined
   /** Records that the broker refused for good. */
-  readonly setAside: number
-  /** Topics none of whose records is forwarded although the broker is there. */
+  readonly quarantined: number
+  /** Topics none of whose records is forwarded although the broker is available. */
   readonly stuckTopics: number
 }
 
-/** A broker from which records can be taken back. */
+/** A broker whose pending records can be cancelled. */
 export interface YieldingBroker extends Broker {
   /**
-   * Rejects at once what waits for a topic, before this turn of the event loop ends. What was not sent yet is never
-   * published; what was sent and not acknowledged is not sent again, and may be in the log.
+   * Rejects the pending records of a topic before it returns. What was not sent yet is never published; what was sent
+   * and not acknowledged is not sent again, and may be in the log.
    */
-  withdraw(topic: string): void
+  cancel(topic: string): void
 }
 
 /** A record as it is read back from a log. */
@@ -85,16 +85,16 @@ export interface StoredRecord {
 export interface TopicInfo {
   readonly topic: string
   readonly partitions: number
-  /** How many records are there to be read, over all partitions. */
+  /** Records that can be read, over all partitions. */
   readonly records: number
-  /** Bytes of their values and keys, where the broker tells. */
+  /** Bytes of their values and keys; undefined: unknown. */
   readonly bytes: number | undefined
 }
 
 /** Where reading begins: the oldest record kept, the end, or an offset (of every partition). */
 export type ReadFrom = "beginning" | "end" | number
 
-/** The reading side of a log, for `tail` and `topics`. It needs no writer and disturbs none. */
+/** The reading side of a log, for `tail` and `topics`. It needs no writer, and no writer waits for it. */
 export interface LogReader {
   topics(): Promise<TopicInfo[]>
   /**

@@ -1,9 +1,9 @@
-import type { VerifierSettings } from "../verify/family.ts"
+import type { VerifierSettings } from "../verify/schemes/family.ts"
 
-/** Takes secrets out of a text that is to be shown. */
+/** Removes secrets from a text before it is shown. */
 export type Conceal = (text: string) => string
 
-/** Replaces the secrets and passwords of settings, as they are and as requests carry them. */
+/** Replaces the secrets and passwords of settings, raw and as encoded in requests. */
 export function concealer({
   secret = [],
   username = "",
@@ -16,7 +16,7 @@ export function concealer({
     .filter((it) => it !== "")
     .toSorted((a, b) => b.length - a.length)
   if (spelled.length === 0) return (text) => text
-  // In one pass, the longest first: what stands for one secret is not searched for another.
+  // in one pass, the longest first, so that replacements are not searched again
   const any = new RegExp(spelled.map((it) => RegExp.escape(it)).join("|"), "g")
   return (text) => text.replace(any, "[secret]")
 }

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs"
 import { pino } from "pino"
 import type { YieldingBroker } from "../brokers/broker.ts"
-import { openKafka } from "../brokers/kafka.ts"
-import { openSpool, type SpooledBroker } from "../brokers/spool.ts"
+import { openKafka } from "../brokers/kafka/producer.ts"
+import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { HooklineError } from "../errors.ts"
-import { steadyMs } from "../steady-clock.ts"
+import { steadyMs } from "../clock.ts"
 import { leaveFolder } from "./folder.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { spoolsOf, type Spooling } from "./spool.ts"
@@ -12,7 +12,7 @@ import { spoolsOf, type Spooling } from "./spool.ts"
 const LOOK_MS = 100
 
 /**
- * Forwards what a spool holds, also what was set aside; the exit status is 0 when nothing is left, else 1.
+ * Forwards the events of a spool, also quarantined ones; the exit status is 0 if none is left, else 1.
  *
  * @param id of the connection; undefined: the only one with a spool
  * @throws HooklineError `config`, `usage`, `log_locked` while Hookline runs, `log_io`
@@ -26,7 +26,7 @@ export async function drainSpool(
     throw new HooklineError("usage", "several connections have a spool; name one of them")
   leaveFolder()
   const { values } = spooling
-  if (!existsSync(values.spool)) return console.log(`nothing is spooled: ${values.spool} does not exist`)
+  if (!existsSync(values.spool)) return console.log(`spool empty: ${values.spool} does not exist`)
 
   const { spool, kafka } = openBoth(values)
   const before = spool.spool().records
@@ -39,11 +39,11 @@ export async function drainSpool(
   await kafka.close()
   process.off("SIGINT", abort)
   process.off("SIGTERM", abort)
-  const { records, setAside } = spool.spool()
-  console.log(`${before - records - setAside} forwarded, ${records} left, ${setAside} set aside`)
+  const { records, quarantined } = spool.spool()
+  console.log(`${before - records - quarantined} forwarded, ${records} left, ${quarantined} quarantined`)
   if (records > 0 && outage !== undefined) console.log(outage)
-  if (setAside > 0) console.log("hookline spool status tells why events were set aside")
-  process.exitCode = records + setAside === 0 ? 0 : 1
+  if (quarantined > 0) console.log("hookline spool status shows why events were quarantined")
+  process.exitCode = records + quarantined === 0 ? 0 : 1
 }
 
 function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: YieldingBroker } {
@@ -51,9 +51,9 @@ function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: Yi
   const uncounted = (): void => {}
   const kafka = openKafka(values, { log, metrics: { batch: uncounted, incident: uncounted } })
   try {
-    const spool = openSpool(
-      { file: values.spool, maxBytes: values.spool_max_bytes, retrySetAside: true },
-      { log, metrics: { spooled: uncounted, forwarded: uncounted, setAside: uncounted } },
+    const spool = new SpooledBroker(
+      { file: values.spool, maxBytes: values.spool_max_bytes, requeues: true },
+      { log, metrics: { spooled: uncounted, forwarded: uncounted, quarantined: uncounted } },
     )
     spool.use(kafka)
     return { spool, kafka }
@@ -63,7 +63,7 @@ function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: Yi
   }
 }
 
-/** Returns why Kafka took nothing at last, if that is why. */
+/** @returns the outage of Kafka that left events in the spool, if any */
 async function untilEmpty(
   spool: SpooledBroker,
   deadlineMs: number,

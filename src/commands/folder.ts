@@ -1,8 +1,8 @@
 import { HooklineError } from "../errors.ts"
 
 /**
- * Goes to the folder that the command line is about. bin/hookline starts Bun in Hookline's own folder, since Bun reads
- * package.json and tsconfig.json of the one that it starts in; without it the process is in the right one already.
+ * Enters the user's working directory. bin/hookline starts Bun in Hookline's own folder, since Bun reads package.json and
+ * tsconfig.json of its working directory; without bin/hookline the process is in the right one already.
  *
  * @throws HooklineError `no_input`
  */
@@ -20,8 +20,8 @@ export function enterFolder(): void {
 }
 
 /**
- * Leaves it, as a daemon does, for the root: Bun reads the two files for each thread and each worker, too. To be called
- * when all paths of the command line are resolved.
+ * Changes to the root directory, as a daemon does: Bun reads the two files for each thread and worker, too. Call it after
+ * resolving the paths of the command line.
  */
 export function leaveFolder(): void {
   process.chdir("/")

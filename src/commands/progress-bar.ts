@@ -1,6 +1,6 @@
 import { Presets, SingleBar } from "cli-progress"
 
-/** A bar on a terminal; undefined where there is none. Written to standard error, so that a summary can be piped. */
+/** A progress bar on standard error, so that the summary can be piped; undefined if that is no terminal. */
 export function startProgressBar(total: number): SingleBar | undefined {
   if (!process.stderr.isTTY) return undefined
   const bar = new SingleBar(

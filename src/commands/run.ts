@@ -1,23 +1,23 @@
 import { isatty } from "node:tty"
-import { Application } from "../application.ts"
-import { Verifier } from "../components/verifier.ts"
+import { Application } from "../runtime/application.ts"
 import { HooklineError } from "../errors.ts"
-import type { Plan, PlannedPipeline } from "../plan.ts"
-import { PlanRunner, type Runner } from "../running.ts"
-import { watchFiles } from "../watch.ts"
+import type { Plan } from "../runtime/plan/plan.ts"
+import { verifiedFrom } from "../runtime/plan/verified.ts"
+import { Runtime, type ReloadableApplication } from "../runtime/runtime.ts"
+import { watchFiles } from "../runtime/file-watcher.ts"
 import { leaveFolder } from "./folder.ts"
 
 /**
- * Runs what a configuration file names until a signal ends it; SIGHUP reads it again.
+ * Runs the pipelines of a configuration file until a signal; SIGHUP reloads it.
  *
- * @param watches whether it is read again too when it changes, or a file that it names
+ * @param watches whether to reload when the file, or one that it references, changes
  */
 export async function run(file: string | undefined, { watches }: { watches: boolean }): Promise<void> {
   const hadTerminal = isatty(STDOUT)
   const app = Application.fromFile(file)
   leaveFolder()
-  const { log, listening } = await app.start(startRunner)
-  const open = new Set(app.plan().pipelines.flatMap((it) => (isOpen(it) ? it.id : [])))
+  const { log, listening } = await app.startBy(startRunner)
+  const open = new Set(app.plan().pipelines.flatMap((it) => (verifiedFrom(it) === undefined ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))
   if (first !== undefined) {
     log.info(
@@ -28,7 +28,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   let stopping = false
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (stopping) {
-      log.warn({ signal }, "second signal: leaving at once")
+      log.warn({ signal }, "second signal: exiting at once")
       process.exit(128 + { SIGINT: 2, SIGTERM: 15 }[signal as string]!)
     }
     stopping = true
@@ -37,7 +37,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     try {
       await app.stop()
     } catch (error) {
-      log.fatal({ err: error }, "the stop failed")
+      log.fatal({ err: error }, "stopping failed")
       process.exit(70)
     }
     process.exit(0)
@@ -48,13 +48,13 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     try {
       await app.reload()
     } catch (error) {
-      // what was wrong is in the log
-      if (!(error instanceof HooklineError)) log.error({ err: error }, "a fault in the reload")
+      // configuration errors are logged by the reload
+      if (!(error instanceof HooklineError)) log.error({ err: error }, "unhandled error in the reload")
     }
   }
   const hungUp = (): void => {
     if (stopping) return
-    // whoever closes the terminal that it runs in does not expect it to go on
+    // a closed terminal stops what was started in it
     if (hadTerminal && !isatty(STDOUT)) void stop("SIGHUP")
     else void reload({ signal: "SIGHUP" })
   }
@@ -69,20 +69,10 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   log.info("started")
 }
 
-async function startRunner(plan: Plan): Promise<Runner> {
-  if (plan.service.workers === 1) return PlanRunner.start(plan)
-  const { Supervisor } = await import("../workers/supervisor.ts")
+async function startRunner(plan: Plan): Promise<ReloadableApplication> {
+  if (plan.service.workers === 1) return Runtime.start(plan)
+  const { Supervisor } = await import("../runtime/workers/supervisor.ts")
   return Supervisor.start(plan)
 }
 
 const STDOUT = 1
-
-/** Whether a request that nobody signed is published. */
-const isOpen = ({ source, processors }: PlannedPipeline): boolean =>
-  source.values.tls_client_ca === undefined &&
-  !processors.some(
-    (it) =>
-      typeof it !== "function" &&
-      it.component.title === Verifier.title &&
-      (it.values as { mode: string }).mode === "enforce",
-  )

@@ -1,38 +1,36 @@
+import { setTimeout } from "node:timers/promises"
 import type { Sendable } from "../verify/verifier.ts"
 
-/** How many events are posted, and how. */
+/** How many events to post, and how fast. */
 export interface Pace {
   readonly count: number
-  /** Events a second; undefined: as fast as the answers come. */
+  /** Events per second; undefined: as fast as responses arrive. */
   readonly ratePerS?: number | undefined
-  /** Requests that are out at the same time, at most. */
   readonly concurrency: number
-  /** Milliseconds that an answer may take. */
   readonly timeoutMs: number
 }
 
-/** What came back. */
-export interface Tally {
-  /** How often each status came, and each network error by its code. */
+export interface SendResults {
+  /** Counts by status or code of a network error. */
   readonly outcomes: ReadonlyMap<number | string, number>
-  /** Milliseconds from each request to the end of its answer, in ascending order. */
+  /** Milliseconds from each request to the end of its response, ascending. */
   readonly latenciesMs: readonly number[]
   readonly elapsedMs: number
-  /** The first answer that was not 2xx, or the first failure, in a line. */
+  /** The first response other than 2xx, or the first network error. */
   readonly firstError: string | undefined
 }
 
 /**
- * Posts events. Answers other than 2xx and failures are counted, not thrown; redirects are not followed.
+ * Posts events. Responses other than 2xx and network errors are counted, not thrown; redirects are not followed.
  *
  * @param next makes the event of a number from 1
- * @param signal ends it before the next event
+ * @param signal stops before the next event
  */
 export async function sendEvents(
   next: (number: number) => Promise<Sendable>,
   { count, ratePerS, concurrency, timeoutMs }: Pace,
   { signal, onAnswer }: { signal: AbortSignal; onAnswer: () => void },
-): Promise<Tally> {
+): Promise<SendResults> {
   const outcomes = new Map<number | string, number>()
   const latenciesMs: number[] = []
   let firstError: string | undefined
@@ -77,27 +75,15 @@ export async function sendEvents(
   return { outcomes, latenciesMs, elapsedMs: performance.now() - startedMs, firstError }
 }
 
-/** Characters of an error's body. */
 const MOST_SHOWN = 500
 
-/** Whether all were answered 2xx. */
-export function allAccepted({ outcomes }: Tally): boolean {
+export function allAccepted({ outcomes }: SendResults): boolean {
   return [...outcomes.keys()].every((it) => typeof it === "number" && it >= 200 && it < 300)
 }
 
 /** Resolves at a time of `performance.now()`; false when it was aborted before. */
-function waitUntil(dueMs: number, signal: AbortSignal): Promise<boolean> {
+async function waitUntil(dueMs: number, signal: AbortSignal): Promise<boolean> {
   const delayMs = dueMs - performance.now()
-  if (delayMs <= 0 || signal.aborted) return Promise.resolve(!signal.aborted)
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const abort = (): void => {
-    clearTimeout(timer)
-    resolve(false)
-  }
-  const timer = setTimeout(() => {
-    signal.removeEventListener("abort", abort)
-    resolve(true)
-  }, delayMs)
-  signal.addEventListener("abort", abort, { once: true })
-  return promise
+  if (delayMs <= 0) return !signal.aborted
+  return setTimeout(delayMs, true, { signal }).catch(() => false)
 }

@@ -1,11 +1,11 @@
 import { escapeControls } from "../telemetry/escape-controls.ts"
-import type { VerifierSettings } from "../verify/family.ts"
-import { findFamily, makeSigner } from "../verify/providers.ts"
-import { sampleRequest } from "../verify/samples.ts"
+import type { VerifierSettings } from "../verify/schemes/family.ts"
+import { findFamily, makeSigner } from "../verify/presets/providers.ts"
+import { sampleRequest } from "../verify/samples/samples.ts"
 import type { Sendable } from "../verify/verifier.ts"
 import { concealer, type Conceal } from "./conceal.ts"
 import { startProgressBar } from "./progress-bar.ts"
-import { allAccepted, sendEvents, type Pace, type Tally } from "./send-events.ts"
+import { allAccepted, sendEvents, type Pace, type SendResults } from "./send-events.ts"
 import {
   providerOf,
   readHeaders,
@@ -26,7 +26,7 @@ export interface SendFlags extends VerifierFlags {
   readonly timeout: number
 }
 
-/** Posts sample events, signed as a provider would; the exit status is 0 when all were answered 2xx, else 1. */
+/** Posts sample events, signed as a provider would; the exit status is 0 if all responses were 2xx, else 1. */
 export async function send(target: string, flags: SendFlags): Promise<void> {
   const settings = readSettings(flags, process.env)
   const pace: Pace = {
@@ -36,7 +36,7 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
     timeoutMs: flags.timeout,
   }
   const next = eventMaker(parseTarget(target, "URL"), settings, flags)
-  // what is wrong with the settings of some schemes shows only when something is signed
+  // some schemes detect wrong settings only when signing
   await next(1).catch((error: unknown) => {
     throw toUsage(error)
   })
@@ -58,7 +58,7 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
 }
 
 /**
- * Makes signed events, each with an id and a number of its own.
+ * Makes signed events, each with its own id and number.
  *
  * @throws HooklineError `usage`, `no_input`
  */
@@ -102,8 +102,8 @@ function signerOf(provider: string, settings: VerifierSettings): ReturnType<type
     !family.requires.flat().includes("secret") && family.requires.flat().includes("public_key")
   if (takesPrivateKey && settings.secret === undefined)
     throw usage(
-      `${provider} signs with a private key that only it has: make a pair, give the private key here with --secret-file ` +
-        `(PEM, PKCS #8) and the public one to the pipeline as public_key`,
+      `${provider} signs with its private key: make a key pair, pass the private key with --secret-file (PEM, PKCS #8) ` +
+        `and set the public key as public_key in the pipeline`,
     )
   try {
     return makeSigner(provider, settings)
@@ -115,12 +115,12 @@ function signerOf(provider: string, settings: VerifierSettings): ReturnType<type
 function parseTarget(text: string, what: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    throw usage(`${what} is not one that begins with http:// or https://`)
+    throw usage(`${what} is not an http or https URL`)
   url.hash = ""
   return url
 }
 
-function summarize({ outcomes, latenciesMs, elapsedMs, firstError }: Tally, conceal: Conceal): string {
+function summarize({ outcomes, latenciesMs, elapsedMs, firstError }: SendResults, conceal: Conceal): string {
   const sent = latenciesMs.length
   const statuses = [...outcomes]
     .toSorted(([, a], [, b]) => b - a)

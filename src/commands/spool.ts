@@ -1,10 +1,10 @@
-import { Application } from "../application.ts"
-import { inspectSpool, readSetAside, type SpooledTopicInfo } from "../brokers/spool-reader.ts"
-import type { Connection } from "../config/connection.ts"
+import { Application } from "../runtime/application.ts"
+import { inspectSpool, readQuarantine, type SpooledTopicInfo } from "../brokers/spool/reader.ts"
+import type { Connection } from "../config/sections/connection.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { toPrintable } from "./printable.ts"
-import { renderTable } from "./table.ts"
+import { printTable } from "./table.ts"
 
 type KafkaValues = Extract<Connection, { kind: "kafka" }>["values"]
 
@@ -18,7 +18,7 @@ export interface Spooling {
  * The spools of a configuration file.
  *
  * @param id of the connection; undefined: all
- * @throws HooklineError `config`, `usage` when there is none
+ * @throws HooklineError `config`, `usage` if none
  */
 export function spoolsOf(file: string | undefined, id: string | undefined): Spooling[] {
   const { connections } = Application.fromFile(file).plan()
@@ -32,31 +32,29 @@ export function spoolsOf(file: string | undefined, id: string | undefined): Spoo
   throw new HooklineError("usage", `${which} has a spool${names}`)
 }
 
-/** Prints what spools hold; Hookline may run meanwhile. */
+/** Prints the contents of spools; Hookline may run meanwhile. */
 export async function spoolStatus(id: string | undefined, options: { config?: string }): Promise<void> {
   for (const { id: connection, values } of spoolsOf(options.config, id)) {
-    const { topics, setAside } = await inspectSpool(values.spool)
+    const { topics, quarantined } = await inspectSpool(values.spool)
     const records = sum(topics.map((it) => it.records))
-    const bytes = sum([...topics, ...setAside].map((it) => it.bytes))
+    const bytes = sum([...topics, ...quarantined].map((it) => it.bytes))
     console.log(`${connection}: ${values.spool}`)
     console.log(`${records} to be forwarded, ${bytes} of ${values.spool_max_bytes} bytes`)
     if (topics.length > 0) {
       const rows = topics.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it)])
-      for (const line of renderTable([["TOPIC", "RECORDS", "BYTES", "OLDEST"], ...rows], [0, 3]))
-        console.log(line)
+      printTable([["TOPIC", "RECORDS", "BYTES", "OLDEST"], ...rows], [0, 3])
     }
-    if (setAside.length === 0) continue
-    console.log(`${sum(setAside.map((it) => it.records))} set aside, which Kafka refused for good:`)
-    const rows = setAside.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it), it.reason])
-    for (const line of renderTable([["TOPIC", "RECORDS", "BYTES", "OLDEST", "REASON"], ...rows], [0, 3, 4]))
-      console.log(line)
+    if (quarantined.length === 0) continue
+    console.log(`${sum(quarantined.map((it) => it.records))} quarantined, which Kafka refused for good:`)
+    const rows = quarantined.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it), it.reason])
+    printTable([["TOPIC", "RECORDS", "BYTES", "OLDEST", "REASON"], ...rows], [0, 3, 4])
   }
 }
 
-/** Prints the records that were set aside, one a line, as `tail --output json` does, with the reason. */
-export function printSetAside(id: string | undefined, options: { config?: string }): void {
+/** Prints the quarantined records, one a line, as `tail --output json` does, with the reason. */
+export function printQuarantine(id: string | undefined, options: { config?: string }): void {
   for (const { values } of spoolsOf(options.config, id)) {
-    for (const record of readSetAside(values.spool))
+    for (const record of readQuarantine(values.spool))
       console.log(escapeControls(JSON.stringify({ ...toPrintable(record), reason: record.reason })))
   }
 }

@@ -8,7 +8,7 @@ import { toPrintable } from "./printable.ts"
 export const TAIL_OUTPUTS = ["value", "json", "raw"] as const
 export type TailOutput = (typeof TAIL_OUTPUTS)[number]
 
-/** Prints a topic's records; ends at the log's end, or with `follow` at an interrupt or when nobody reads any more. */
+/** Prints a topic's records; ends at the log's end, or with `follow` at an interrupt or when the reading end of the pipe is closed. */
 export async function tail(
   topic: string,
   options: {
@@ -19,12 +19,12 @@ export async function tail(
     output: TailOutput
   },
 ): Promise<void> {
-  const reader = openLogOf(options.config, options.connection)
+  const reader = await openLogOf(options.config, options.connection)
   const stop = new AbortController()
   const abort = (): void => stop.abort()
   process.once("SIGINT", abort)
   process.once("SIGTERM", abort)
-  // The other end of the pipe may have had enough (`| head`): that is no error.
+  // a closed pipe (`| head`) is not an error
   process.stdout.once("error", abort)
   const show = SHOWN[options.output]
   try {
@@ -47,7 +47,7 @@ export async function tail(
 
 const NEWLINE = Buffer.from("\n")
 
-/** A value comes from strangers: its bytes are written as they are only where it is asked for. */
+/** Values are untrusted: raw bytes are written only on request. */
 const SHOWN: { readonly [output in TailOutput]: (record: StoredRecord) => string | Uint8Array } = {
   raw: ({ value }) => Buffer.concat([value, NEWLINE]),
   value({ value }) {

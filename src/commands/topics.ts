@@ -1,9 +1,9 @@
 import { openLogOf } from "./open-log.ts"
-import { renderTable } from "./table.ts"
+import { printTable } from "./table.ts"
 
 /** Prints the topics of a connection's log as a table. */
 export async function topics(options: { config?: string; connection?: string }): Promise<void> {
-  const reader = openLogOf(options.config, options.connection)
+  const reader = await openLogOf(options.config, options.connection)
   try {
     const found = await reader.topics()
     const rows = [
@@ -17,7 +17,7 @@ export async function topics(options: { config?: string; connection?: string }):
           it.bytes === undefined ? "-" : String(it.bytes),
         ]),
     ]
-    for (const line of renderTable(rows, [0])) console.log(line)
+    printTable(rows, [0])
   } finally {
     await reader.close()
   }

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs"
 import { Option, type Command } from "commander"
-import { enumerate, suggest } from "../config/nearest.ts"
-import { duration, WrongValue } from "../config/options.ts"
+import { suggest } from "../config/file/nearest.ts"
+import { WrongValue } from "../config/options/option-types.ts"
 import { HooklineError } from "../errors.ts"
-import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/family.ts"
-import { PROVIDER_NAMES } from "../verify/providers.ts"
+import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
+import { PROVIDER_NAMES } from "../verify/presets/providers.ts"
+import { SETTINGS } from "../verify/settings.ts"
 
-/** The flags that name a provider and its settings, of `verify` and `send` alike. */
+/** The flags of `verify` and `send` for a provider and its settings. */
 export interface VerifierFlags {
   readonly provider?: string
   readonly secret?: readonly string[]
@@ -16,18 +17,18 @@ export interface VerifierFlags {
 }
 
 export const SECRETS_HELP = `
-Where secrets come from: what stands on a command line ends up in the shell's history and in the process list. Prefer
---secret-file, or the environment: $HOOKLINE_SECRET is read where neither --secret nor --secret-file is given. One
-newline at the end of such a file is not part of the secret. Secrets are never printed.`
+Secrets on a command line end up in the shell's history and in the process list. Prefer --secret-file, or the variable
+HOOKLINE_SECRET, which is read without --secret and --secret-file. A newline at the end of a secret file is ignored.
+Secrets are never printed.`
 
-/** A flag that may be given several times. */
+/** Collects the values of a repeated flag. */
 export const repeatable = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 export function addVerifierFlags(command: Command): Command {
   return command
     .option("-p, --provider <name>", "preset or generic kind (hookline verify --list shows them)")
     .option("-s, --secret <secret>", "a secret as the provider shows it; repeatable; see below", repeatable)
-    .option("--secret-file <file>", "a file that holds a secret; repeatable", repeatable)
+    .option("--secret-file <file>", "a file with a secret; repeatable", repeatable)
     .addOption(
       new Option(
         "--set <key=value>",
@@ -37,7 +38,7 @@ export function addVerifierFlags(command: Command): Command {
 }
 
 /**
- * The settings that the flags name.
+ * The settings that the flags give.
  *
  * @throws HooklineError `usage`, `no_input`
  */
@@ -55,21 +56,21 @@ export function readSettings(
   for (const text of flags.set ?? []) {
     const [key, value] = splitSetting(text)
     if (LISTS.includes(key)) settings[key] = [...((settings[key] as string[] | undefined) ?? []), value]
-    else if (key in settings) throw usage(`--set ${key} is there twice`)
-    else settings[key] = key === "tolerance" ? readTolerance(value) : checkWord(key, value)
+    else if (key in settings) throw usage(`duplicate --set ${key}`)
+    else settings[key] = parseSetting(key, value)
   }
   return settings as VerifierSettings
 }
 
-/** The provider that the flags name. */
+/** @throws HooklineError `usage` if it is missing or unknown */
 export function providerOf({ provider }: VerifierFlags): string {
   if (provider === undefined) throw usage("--provider is missing; hookline verify --list shows them")
   if (!PROVIDER_NAMES.includes(provider))
-    throw usage(`there is no provider ${provider}${suggest(provider, PROVIDER_NAMES, (it) => it)}`)
+    throw usage(`unknown provider ${provider}${suggest(provider, PROVIDER_NAMES, (it) => it)}`)
   return provider
 }
 
-/** What a wrong setting says on a command line. */
+/** A wrong setting as a usage error. */
 export function toUsage(error: unknown): unknown {
   return error instanceof WrongSetting ? usage(error.message) : error
 }
@@ -118,63 +119,25 @@ const readSecret = (file: string): string =>
     .toString()
     .replace(/\r?\n$/, "")
 
+const KEYS = Object.keys(SETTINGS) as SettingKey[]
+/** Each flag has one value of these. */
 const LISTS: readonly SettingKey[] = ["secret", "password", "public_key"]
-const WORDS: { readonly [key in SettingKey]?: readonly string[] } = {
-  algorithm: ["sha1", "sha256", "sha512"],
-  encoding: ["hex", "base64", "base64url"],
-  verify_online: ["true", "false"],
-  min_version: ["1", "2", "3"],
-  require_exp: ["true", "false"],
-}
-const KEYS = [
-  "secret",
-  "tolerance",
-  "header",
-  "algorithm",
-  "encoding",
-  "prefix",
-  "payload",
-  "timestamp_header",
-  "id_header",
-  "query",
-  "username",
-  "password",
-  "issuer",
-  "audience",
-  "jwks_url",
-  "public_key",
-  "email",
-  "topic_arn",
-  "webhook_id",
-  "verify_online",
-  "api",
-  "client_id",
-  "client_secret",
-  "min_version",
-  "require_exp",
-] as const satisfies readonly SettingKey[]
 
 function splitSetting(text: string): [SettingKey, string] {
   const [, name = "", value] = /^([^=]*)=(.*)$/s.exec(text) ?? []
   if (value === undefined) throw usage("--set is not of the form key=value")
   const key = KEYS.find((it) => it === name)
-  if (key === undefined) throw usage(`--set: there is no key ${name}${suggest(name, KEYS, (it) => it)}`)
+  if (key === undefined) throw usage(`--set: unknown key ${name}${suggest(name, KEYS, (it) => it)}`)
   return [key, value.startsWith("@") ? readSecret(value.slice(1)) : value]
 }
 
-function readTolerance(text: string): number {
+/** Parses as the configuration does. */
+function parseSetting(key: SettingKey, text: string): unknown {
+  const { secret, form, fromCode } = SETTINGS[key]
   try {
-    return TOLERANCE.parse(text, { baseDir: "." })
+    return (fromCode as (given: string) => unknown)(text)
   } catch (error) {
-    if (error instanceof WrongValue) throw usage(`--set tolerance: ${error.message}`)
-    throw error
+    if (!(error instanceof WrongValue)) throw error
+    throw usage(`--set ${key}: ${secret ? `is not ${form}` : error.message}`)
   }
-}
-const TOLERANCE = duration({ doc: "Time that a signed time may be off." })
-
-function checkWord(key: SettingKey, value: string): string {
-  const words = WORDS[key]
-  if (words !== undefined && !words.includes(value))
-    throw usage(`--set ${key}: is none of ${enumerate(words)}`)
-  return value
 }

@@ -1,14 +1,15 @@
-import { describeMistake, REASON_WORDS, type Mistake } from "../verify/diagnosis-words.ts"
-import { exampleHeaders } from "../verify/diagnosis-example.ts"
-import type { Diagnosis, Inquiry } from "../verify/diagnosis.ts"
-import { PRESETS } from "../verify/presets.ts"
-import { findFamily } from "../verify/providers.ts"
-import { secretWarnings } from "../verify/secret-warnings.ts"
+import { describeMistake, REASON_WORDS, type Mistake } from "../verify/explain/words.ts"
+import { exampleHeaders } from "../verify/explain/example.ts"
+import type { Diagnosis } from "../verify/explain/diagnosis.ts"
+import type { Inquiry } from "../verify/explain/inquiry.ts"
+import { PRESETS } from "../verify/presets/presets.ts"
+import { findFamily } from "../verify/presets/providers.ts"
+import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { Verified, type Explanation } from "../verify/verifier.ts"
 import type { Conceal } from "./conceal.ts"
 import { legend, visible } from "./visible.ts"
 
-/** Writes out what came, what was signed, what was expected, how old it is, the verdict and the likely mistake. */
+/** The report of `hookline verify`: the request, the signed bytes, expected signatures, age, result and likely mistake. */
 export async function report(inquiry: Inquiry, diagnosis: Diagnosis, conceal: Conceal): Promise<string> {
   const { explanation } = diagnosis
   const sections: [string, string[]][] = [
@@ -16,7 +17,7 @@ export async function report(inquiry: Inquiry, diagnosis: Diagnosis, conceal: Co
     ["Signed", signed(explanation, conceal)],
     [isToken(explanation) ? "Token" : "Signature", signature(explanation)],
     ["Time", time(explanation, inquiry.nowMs)],
-    ["Verdict", verdict(inquiry, diagnosis, conceal)],
+    ["Result", result(inquiry, diagnosis, conceal)],
     ["Warnings", warnings(inquiry)],
   ]
   const text = sections
@@ -33,21 +34,21 @@ function heading({ provider }: Inquiry): string {
   return preset === undefined ? `${provider}: ${family}` : `${preset.title}: ${family}\n${preset.docs}`
 }
 
-/** Whether what is presented is the secret itself, which is not shown. */
+/** Whether the secret itself is presented, which is not shown. */
 const isToken = ({ signed, received }: Explanation): boolean => signed === undefined && received.length > 0
 
-/** Headers of senders that have to do with signatures, whether or not the scheme reads them. */
-const TELLING = /sig|hmac|digest|hash|token|secret|time|auth|cert|-id$/i
+/** Headers likely to concern signatures, whether or not the scheme reads them. */
+const RELEVANT = /sig|hmac|digest|hash|token|secret|time|auth|cert|-id$/i
 
 async function received(inquiry: Inquiry, explanation: Explanation, conceal: Conceal): Promise<string[]> {
   const { provider, request } = inquiry
   const { method, url, headers, body } = request
   const example = await exampleHeaders(inquiry)
   const names = [...headers.keys()]
-  const telling = names.filter((name) => example.has(name) || TELLING.test(name))
-  const others = names.filter((name) => !telling.includes(name))
+  const relevant = names.filter((name) => example.has(name) || RELEVANT.test(name))
+  const others = names.filter((name) => !relevant.includes(name))
   const missing =
-    explanation.verdict instanceof Verified ? [] : [...example.keys()].filter((name) => !headers.has(name))
+    explanation.result instanceof Verified ? [] : [...example.keys()].filter((name) => !headers.has(name))
   const spelled = (value: string): string =>
     isToken(explanation) || findFamily(provider)?.signer === undefined
       ? brief(value)
@@ -55,7 +56,7 @@ async function received(inquiry: Inquiry, explanation: Explanation, conceal: Con
   const hash = new Bun.CryptoHasher("sha256").update(body).digest("hex")
   return [
     `${method} ${conceal(findFamily(provider)?.signsUrl === true ? url : `${request.path}`)}`,
-    ...telling.map((name) => {
+    ...relevant.map((name) => {
       const value = headers.get(name)!
       return `${name}: ${value === "" ? "(empty)" : conceal(spelled(value))}`
     }),
@@ -65,7 +66,7 @@ async function received(inquiry: Inquiry, explanation: Explanation, conceal: Con
   ]
 }
 
-/** A token, of which only the length is told, or a long value, of which the beginning is. */
+/** A token is shown by its length only. */
 const brief = (value: string): string => `(${value.length} characters)`
 
 function signed({ signed }: Explanation, conceal: Conceal): string[] {
@@ -87,7 +88,7 @@ function signature(explanation: Explanation): string[] {
     ...received.map((it) => `received  ${it}${isExpected(it)}`),
     ...expected.map((it, i) => `expected  ${it}  (secret ${i + 1})`),
     ...(received.length > 0 && expected.length === 0
-      ? ["expected  (the key checks it, it does not make it)"]
+      ? ["expected  (unknown: a public key can't produce it)"]
       : []),
   ]
 }
@@ -96,39 +97,40 @@ function time({ timestampMs, toleranceMs }: Explanation, nowMs: number): string[
   if (timestampMs === undefined) return []
   const ageS = Math.round((nowMs - timestampMs) / 1000)
   const age = ageS < 0 ? `${-ageS} s ahead` : `${ageS} s old`
-  const tolerance =
-    toleranceMs === 0 ? "the time is not checked" : `${toleranceMs / 1000} s either way are tolerated`
-  return [`signed at ${show(timestampMs)}`, `judged at ${show(nowMs)}`, `${age}; ${tolerance}`]
+  const tolerance = toleranceMs === 0 ? "not checked" : `tolerance ${toleranceMs / 1000} s`
+  return [`signed at ${show(timestampMs)}`, `checked at ${show(nowMs)}`, `${age}; ${tolerance}`]
 }
 
-/** Times beyond what a Date can hold come from units that were mistaken. */
+/** A time in a wrong unit may exceed the range of Date. */
 function show(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? `${ms} ms after 1970` : date.toISOString()
 }
 
-/** What `check` would say of the secrets, too. */
+/** The warnings of `hookline check` about the secrets. */
 const warnings = ({ provider, settings }: Inquiry): string[] =>
   secretWarnings(provider, settings).map(({ key, text }) => `${key} ${text}`)
 
-function verdict(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, conceal: Conceal): string[] {
-  const { verdict } = explanation
-  if (verdict instanceof Verified) return ["verified"]
+function result(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, conceal: Conceal): string[] {
+  const { result } = explanation
+  if (result instanceof Verified) return ["verified"]
   const note = PRESETS[inquiry.provider]?.note
   const described = (mistakes: readonly Mistake[]): string[] =>
     mistakes.flatMap((mistake) => {
-      // the fixed words are left alone: a gap in them would tell a secret that is one of them
-      const { says, remedy } = describeMistake({ ...mistake, detail: conceal(mistake.detail) })
-      return [`- ${says}`, `  ${remedy}`]
+      // only the detail is concealed: a gap in the fixed words would reveal a secret that is one of them
+      const { problem, remedy } = describeMistake({ ...mistake, detail: conceal(mistake.detail) })
+      return [`- ${problem}`, `  ${remedy}`]
     })
   return [
-    `refused (${verdict.reason}): ${conceal(verdict.detail)}`,
-    `${REASON_WORDS[verdict.reason]}`,
-    ...(found.length > 0 ? ["", "The likely mistake:", ...described(found)] : []),
+    `refused (${result.reason}): ${conceal(result.detail)}`,
+    `${REASON_WORDS[result.reason]}`,
+    ...(found.length > 0 ? ["", "Likely mistake:", ...described(found)] : []),
     ...(found.some(({ kind }) => kind === "time_off")
-      ? ["  To judge a captured request at its own time, give --now."]
+      ? ["  To check a captured request at its own time, set --now."]
       : []),
-    ...(possible.length > 0 ? ["", "No change that was tried makes it right.", ...described(possible)] : []),
+    ...(possible.length > 0
+      ? ["", "No known mistake explains it. Possible causes:", ...described(possible)]
+      : []),
     ...(note === undefined ? [] : ["", `${PRESETS[inquiry.provider]!.title}: ${note}`]),
   ]
 }

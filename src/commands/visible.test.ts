@@ -18,11 +18,11 @@ test.each([
   expect(show(text)).toBe(shown)
 })
 
-test("shows bytes that are no UTF-8, each by its number, beside those that are", () => {
+test("invalid UTF-8 is shown byte by byte", () => {
   expect(visible(Buffer.from([0x61, 0xe9, 0xc3, 0xa9, 0xf0, 0x9f]))).toBe("a⟨0xE9⟩é⟨0xF0⟩⟨0x9F⟩")
 })
 
-test("the legend tells the signs that there are", () => {
+test("the legend has the signs of the text", () => {
   expect(legend(show("a\r\n"))).toBe("␊ newline, ␍ carriage return")
   expect(legend(show("plain"))).toBe("")
 })

@@ -1,15 +1,14 @@
 /**
- * Bytes as a person has to see them to find what is different: UTF-8 as it is, what has no shape of its own by a sign.
- * Line ends keep their break after the sign.
+ * Bytes with invisible characters made visible by signs. Line ends keep their break after the sign.
  */
 export function visible(bytes: Uint8Array): string {
   let shown = ""
   for (const character of decode(bytes)) shown += SIGNS[character] ?? spell(character)
-  // spaces are told apart only where they could be overlooked
+  // spaces are marked only where they could be overlooked
   return shown.replace(/ +(?=$|[␊␍])/g, (spaces) => "·".repeat(spaces.length))
 }
 
-/** The signs of `visible`, for a legend; those that the text has. */
+/** A legend of the signs that the text has. */
 export function legend(shown: string): string {
   return LEGEND.filter(([sign]) => shown.includes(sign))
     .map(([sign, meaning]) => `${sign} ${meaning}`)
@@ -29,8 +28,8 @@ const LEGEND = [
   ["␉", "tab"],
   ["·", "space at a line's end"],
   ["⟨BOM⟩", "byte-order mark"],
-  ["⟨U+", "character without a shape"],
-  ["⟨0x", "byte that is no UTF-8"],
+  ["⟨U+", "invisible character"],
+  ["⟨0x", "invalid UTF-8"],
 ] as const
 
 /** Controls, formats, separators, and blanks other than the space. */
@@ -41,7 +40,7 @@ function spell(character: string): string {
   return `⟨U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`
 }
 
-/** Characters of UTF-8, and each byte that is none as `⟨0xE9⟩`. */
+/** Decodes UTF-8, with invalid bytes as `⟨0xE9⟩`. */
 function* decode(bytes: Uint8Array): Iterable<string> {
   const text = Buffer.from(bytes).toString()
   if (!text.includes("\uFFFD")) return yield* text

@@ -1,6 +1,5 @@
-import { work } from "../workers/worker.ts"
+import { work } from "../runtime/workers/worker.ts"
 
-/** What the supervisor starts; of no use to anybody else. */
 export async function worker(): Promise<void> {
   if (process.send === undefined) {
     console.error("hookline worker is started by hookline run, with [service] workers above 1")

@@ -1,9 +1,10 @@
-import { list, text } from "../config/options.ts"
-import { HooklineError, PublishError } from "../errors.ts"
-import { Accepted, type Dropped, type Event, type Rejected } from "../event.ts"
-import { refusalOf } from "../http/answer.ts"
-import type { Record, RecordHeader } from "../record.ts"
-import { defineComponent } from "./component.ts"
+import { list, text } from "../config/options/option-types.ts"
+import { PublishError } from "../errors.ts"
+import type { Event } from "../pipeline/event.ts"
+import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
+import { unpublished } from "../pipeline/unavailable.ts"
+import type { Record, RecordHeader } from "../pipeline/record.ts"
+import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
 import { EXTRACTION_FORM, parseExtraction, type Extract } from "./extraction.ts"
 
@@ -15,7 +16,7 @@ const TOPIC = {
 const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
 
 /** Publishes each event to a topic and waits for the broker's acknowledgement. */
-export const BrokerSink = defineComponent({
+export const brokerSink = defineComponent({
   kind: "sink",
   name: "BrokerSink",
   aliases: ["KafkaSink"],
@@ -34,36 +35,36 @@ export const BrokerSink = defineComponent({
       form: EXTRACTION_FORM,
       accepts: (value) => parseExtraction(value) !== undefined,
       optional: true,
-      doc: "Where a record's key comes from: `json:/pointer` into the body, `header:Name` or `path`. Records of one key keep their order; an event that lacks it is published without a key.",
+      doc: "The source of a record's key: `json:/pointer` into the body, `header:Name` or `path`. Records of one key keep their order; an event without it is published without a key.",
     }),
     headers: list(
       text({ form: HEADER_FORM, accepts: (value) => parseHeader(value) !== undefined, doc: "" }),
       {
         optional: true,
-        doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. One that an event lacks is left out.",
+        doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. Those that an event lacks are omitted.",
       },
     ),
     dead_letter_topic: text({
       ...TOPIC,
       optional: true,
-      doc: "The topic for what verified senders sent and the pipeline refused (4xx) or dropped as invalid: the body as it came, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it nothing but accepted events is published.",
+      doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
     }),
   },
   check({ values: { topic, dead_letter_topic: letters }, wrong }) {
     if (letters !== undefined && letters === topic)
-      wrong("dead_letter_topic", "is the topic itself, where nothing that was refused may be; choose another")
+      wrong("dead_letter_topic", "is the topic of accepted events; choose another")
   },
   create({ topic, connection, key, headers, dead_letter_topic: letters }, context) {
     const { broker, deliveryTimeoutMs } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
-    const keyOf = key === undefined ? undefined : must(parseExtraction(key), key)
-    const headerSpecs = headers?.map((header) => must(parseHeader(header), header))
+    const keyOf = key === undefined ? undefined : parseExtraction(key)
+    const headerSpecs = headers?.map((header) => parseHeader(header)!)
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
       try {
         return new Accepted(await broker.publish(record, arrivedMs + deliveryTimeoutMs))
       } catch (error) {
-        if (error instanceof PublishError) return refusalOf(error)
+        if (error instanceof PublishError) return unpublished(error)
         throw error
       }
     }
@@ -75,15 +76,13 @@ export const BrokerSink = defineComponent({
           key: keyOf?.(event),
           value: event.body,
           headers: headerSpecs && headersOf(event, headerSpecs),
+          dedupeKey: event.dedupeKey,
         }
         return publish(record, event)
       },
-      {
-        deadLetter:
-          letters === undefined
-            ? undefined
-            : (event: Event, outcome: Rejected | Dropped) =>
-                publish(deadLetter(letters, event, outcome, from), event),
+      letters !== undefined && {
+        deadLetter: (event: Event, outcome: Rejected | Dropped) =>
+          publish(deadLetter(letters, event, outcome, from), event),
       },
     )
   },
@@ -107,9 +106,4 @@ function headersOf(event: Event, specs: readonly HeaderSpec[]): RecordHeader[] {
     if (value !== undefined) headers.push([name, value])
   }
   return headers
-}
-
-function must<T>(value: T | undefined, text: string): T {
-  if (value === undefined) throw new HooklineError("config", `${text} is not ${EXTRACTION_FORM}`)
-  return value
 }

@@ -1,18 +1,18 @@
-import type { Dropped, Event, Rejected } from "../event.ts"
-import type { Record, RecordHeader } from "../record.ts"
+import type { Event } from "../pipeline/event.ts"
+import type { Dropped, Rejected } from "../pipeline/outcome.ts"
+import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { toLocalTime } from "./local-time.ts"
 
-/** Before the name of each header, as Kafka Connect's dead letters have `__connect.errors.`. */
+/** Prefix of header names, as `__connect.errors.` of Kafka Connect's dead letters. */
 const PREFIX = "hookline.errors."
 
 const encoder = new TextEncoder()
 
 /**
- * The record of a body that was not published: the value is the body as it was received, decompressed; it has no key;
- * the headers, of text in UTF-8, say why and where it came from. docs/dead-letters.md describes them.
+ * A dead letter, see docs/dead-letters.md: the value is the body as received, decompressed; no key; UTF-8 headers with
+ * the reason and origin.
  *
- * @param event with the body as it was received
- * @param from the pipeline, and the topic that the event was meant for
+ * @param from the pipeline, and the event's topic
  */
 export function deadLetter(
   topic: string,
@@ -20,7 +20,7 @@ export function deadLetter(
   outcome: Rejected | Dropped,
   from: { readonly pipeline: string; readonly topic: string },
 ): Record {
-  const { request, receivedAtMs, body } = event
+  const { request, receivedAtMs, receivedBody } = event
   const rejected = outcome.kind === "rejected" ? outcome : undefined
   const fields = {
     reason: outcome.reason,
@@ -35,5 +35,5 @@ export function deadLetter(
   const headers = Object.entries(fields).flatMap(([name, value]): RecordHeader[] =>
     value === undefined ? [] : [[PREFIX + name, encoder.encode(value)]],
   )
-  return { topic, value: body, headers }
+  return { topic, value: receivedBody, headers }
 }

@@ -1,20 +1,9 @@
 import { expect, test } from "bun:test"
-import type { Event } from "../event.ts"
+import type { Event } from "../pipeline/event.ts"
 import { parseDedupeKey } from "./dedupe-key.ts"
+import { eventOf } from "../../test/support/event.ts"
 
-const event = (body: string, headers: { [name: string]: string } = {}): Event => ({
-  body: Buffer.from(body),
-  receivedAtMs: 0,
-  arrivedMs: 0,
-  request: {
-    method: "POST",
-    path: "/",
-    query: "",
-    url: "http://localhost/",
-    headers: new Headers(headers),
-    remoteAddress: "127.0.0.1",
-  },
-})
+const event = (body: string, headers: { [name: string]: string } = {}): Event => eventOf(body, { headers })
 
 const keyOf = (text: string, of: Event, pipeline = "p"): string | undefined =>
   parseDedupeKey(text, pipeline)!(of)

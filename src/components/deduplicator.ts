@@ -1,50 +1,47 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { parseCertificate } from "../config/certificate.ts"
-import { custom, duration, file, text } from "../config/options.ts"
-import { guard, notA } from "../config/option.ts"
+import { parseCertificate } from "../config/sections/certificate.ts"
+import { duration, file, text, uniform } from "../config/options/option-types.ts"
 import { isFolder, isShared, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
-import type { Claim } from "../dedupe/mark-store.ts"
-import type { Marks } from "../dedupe/marks.ts"
+import type { KeyClaim } from "../dedupe/key-store.ts"
+import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { HooklineError } from "../errors.ts"
-import { Dropped, Rejected, type Event, type Processor, type RequestInfo } from "../event.ts"
-import { steadyMs } from "../steady-clock.ts"
-import { defineComponent, type ComponentContext, type Store } from "./component.ts"
+import type { Event, Processor } from "../pipeline/event.ts"
+import { Dropped, type Ended, type Rejected } from "../pipeline/outcome.ts"
+import { unavailable } from "../pipeline/unavailable.ts"
+import { steadyMs } from "../clock.ts"
+import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
 import { DEDUPE_KEY_FORM, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
 
 const DAY_MS = 86_400_000
 
-/** Publishes one of several events of one key. */
-export const Deduplicator = defineComponent({
+export const deduplicator = defineComponent({
   kind: "processor",
   name: "Deduplicator",
   summary:
-    "Drops an event when one of the same key was published within the window; it is answered as if it were accepted, after the first one's acknowledgement. An event that was not published leaves no mark. While the store is down events get 503.",
+    "Drops an event if one with the same key was published within the window; the answer is that of an accepted event, after the first one's acknowledgement. Only published events are remembered. While the store is down events get 503.",
   options: {
     key: text({
       form: DEDUPE_KEY_FORM,
       accepts: (value) => parseDedupeKey(value, "") !== undefined,
-      doc: "What tells events apart: a header's value, or a string or number of the body, as it is spelled. An event that lacks it passes unchecked, and is counted. What the sender's own redelivery repeats (GitHub's does repeat X-GitHub-Delivery) is a duplicate within the window.",
+      doc: "What identifies an event: a header's value, or a string or number of the body, as it is spelled. An event without it passes unchecked, and is counted. A sender's redelivery with the same key (GitHub repeats X-GitHub-Delivery) is a duplicate within the window.",
     }),
     window: duration({
       minMs: 1000,
       maxMs: 400 * DAY_MS,
       default: "24h",
-      doc: "How long after its publishing an event is known. A changed window holds for events from then on.",
+      doc: "How long a published event is remembered. A changed window applies to later events.",
     }),
-    store: custom<string, { default: string; secret: true; doc: string }>(
+    store: uniform(
       STORE_FORM,
       {
         default: "embedded",
         secret: true,
-        doc: "Where published events are known. `embedded`: in a file in the embedded log's folder, or, for a pipeline that publishes to Kafka, in `hookline-data` beside the configuration file; a folder: in a file there; one process at a time. `redis://`: for several processes together. `memory`: in this process, up to 200,000, gone when it ends.",
+        doc: "Where keys of published events are kept. `embedded`: in a file in the embedded log's folder, or, for a pipeline that publishes to Kafka, in `hookline-data` beside the configuration file; a folder: in a file there; one process at a time. `redis://`: for several processes together. `memory`: in this process, up to 200,000, lost when it ends.",
       },
-      (value, { baseDir }) => {
-        if (!isStore(value)) throw notA(STORE_FORM, value)
-        return isFolder(value) ? resolve(baseDir, value) : value
-      },
-      guard(STORE_FORM, (value) => typeof value === "string" && isStore(value)),
+      (value, { baseDir }) => (isStore(value) && isFolder(value) ? resolve(baseDir, value) : value),
+      (value: string) => typeof value === "string" && isStore(value),
     ),
     store_ca: file({
       optional: true,
@@ -60,9 +57,8 @@ export const Deduplicator = defineComponent({
   },
   create({ key, window, ...where }, context) {
     const { store, ca } = storeOf(where)
-    const keyOf = parseDedupeKey(key, context.pipeline)
-    if (keyOf === undefined) throw new HooklineError("config", `${key} is not ${DEDUPE_KEY_FORM}`)
-    return deduplication({ keyOf, windowMs: window, marks: context.marks(store, ca) }, context)
+    const keyOf = parseDedupeKey(key, context.pipeline)!
+    return deduplication({ keyOf, windowMs: window, keys: context.dedupeKeys(store, ca) }, context)
   },
 })
 
@@ -80,113 +76,80 @@ function readCa(path: string): string {
   }
 }
 
-interface Settings {
-  readonly keyOf: KeyOf
-  readonly windowMs: number
-  readonly marks: Marks
-}
-
-/** An event on its way, the first of its key. */
-interface First {
-  readonly key: string
-  readonly deadlineMs: number
-}
-
-/** Makes the step; `now` is in milliseconds since 1970. */
+/** @internal `now` is in milliseconds since 1970. */
 export function deduplication(
-  { keyOf, windowMs, marks }: Settings,
+  { keyOf, windowMs, keys }: { keyOf: KeyOf; windowMs: number; keys: DedupeKeys },
   { log, metrics, deliveryTimeoutMs }: Pick<ComponentContext, "log" | "metrics" | "deliveryTimeoutMs">,
   now: () => number = Date.now,
 ): Processor {
-  const firsts = new WeakMap<RequestInfo, First>()
-  const tellUnchecked = seldom((events) =>
+  const logWithoutKey = atMostEveryMinute((events) =>
     log.warn({ events }, "events without the Deduplicator's key pass unchecked"),
   )
-  const tellUnmarked = seldom((events) =>
-    log.error({ events }, "marks of published events could not be kept: duplicates may be published"),
+  const logNotKept = atMostEveryMinute((events) =>
+    log.error({ events }, "keys of published events could not be stored; duplicates may be published"),
   )
-
-  const passUnchecked = (event: Event): Event => {
-    metrics.undeduplicated("no_key")
-    tellUnchecked()
-    return event
-  }
-  /** Anybody may have sent it: it must not make the provider's own event a duplicate, nor be one. */
-  const passUnverified = (event: Event): Event => {
-    metrics.undeduplicated("unverified")
-    return event
-  }
-  const end = (isMarked: boolean): void => {
-    if (isMarked) return
+  const count = (isKept: boolean): void => {
+    if (isKept) return
     metrics.undeduplicated("unmarked")
-    tellUnmarked()
+    logNotKept()
   }
 
-  const conclude = (event: Event, first: First, claim: Claim): Event | Dropped | Rejected => {
+  const conclude = (event: Event, key: string, deadlineMs: number, claim: KeyClaim): Event | Ended => {
     if (claim === "duplicate") return DUPLICATE
-    if (claim === "late") return LATE
-    firsts.set(event.request, first)
+    if (claim === "late") return unavailable("duplicate_pending")
+    const withRecord = keys.withRecord(key, now() + windowMs)
+    event.onSettled((outcome) => {
+      const untilMs = outcome?.kind === "accepted" ? now() + windowMs : undefined
+      const kept = keys.end(key, untilMs, deadlineMs, withRecord)
+      return kept instanceof Promise ? kept.then(count) : count(kept)
+    })
+    event.dedupeKey = withRecord
     return event
   }
 
-  const process = (event: Event): ReturnType<Processor> => {
-    if (event.isUnverified === true) return passUnverified(event)
+  return (event) => {
+    // it may be forged: it must neither make the provider's event a duplicate nor be one
+    if (event.request.failedVerification === true) {
+      metrics.undeduplicated("unverified")
+      return event
+    }
     const key = keyOf(event)
-    if (key === undefined) return passUnchecked(event)
-    const first = { key, deadlineMs: event.arrivedMs + deliveryTimeoutMs }
+    if (key === undefined) {
+      metrics.undeduplicated("no_key")
+      logWithoutKey()
+      return event
+    }
+    const deadlineMs = event.arrivedMs + deliveryTimeoutMs
     try {
-      const claim = marks.begin(key, first.deadlineMs)
-      if (!(claim instanceof Promise)) return conclude(event, first, claim)
-      return claim.then((it) => conclude(event, first, it), refusal)
+      const claim = keys.begin(key, deadlineMs)
+      if (!(claim instanceof Promise)) return conclude(event, key, deadlineMs, claim)
+      return claim.then((it) => conclude(event, key, deadlineMs, it), refusal)
     } catch (error) {
       return refusal(error)
     }
   }
-
-  const settled = (request: RequestInfo, published: boolean): void | Promise<void> => {
-    const first = firsts.get(request)
-    if (first === undefined) return undefined
-    const marked = marks.end(first.key, published ? now() + windowMs : undefined, first.deadlineMs)
-    return marked instanceof Promise ? marked.then(end) : end(marked)
-  }
-
-  return Object.assign(process, { settled })
 }
 
-const TELL_EVERY_MS = 60_000
+const LOG_EVERY_MS = 60_000
 
-/** Tells at once, and then at most once a minute, of how many there were since. */
-function seldom(tell: (count: number) => void): () => void {
+/** Logs at once, then at most once a minute with the number of further events. */
+function atMostEveryMinute(write: (count: number) => void): () => void {
   let count = 0
-  let toldMs = Number.NEGATIVE_INFINITY
+  let loggedMs = Number.NEGATIVE_INFINITY
   return () => {
     count++
-    if (steadyMs() - toldMs < TELL_EVERY_MS) return
-    toldMs = steadyMs()
-    tell(count)
+    if (steadyMs() - loggedMs < LOG_EVERY_MS) return
+    loggedMs = steadyMs()
+    write(count)
     count = 0
   }
 }
 
-const DUPLICATE = new Dropped("duplicate", "an event of this key was published before")
+const DUPLICATE = new Dropped("duplicate", "an event with this key was published before")
 
-const LATE = new Rejected(
-  503,
-  "duplicate_pending",
-  "Another event of the same id is still being stored; send this one again.",
-  { headers: { "Retry-After": "5" } },
-)
-
-/** Without its store nobody knows whether an event is a duplicate: it is neither published nor dropped. */
+/** 503: without its store an event may be a duplicate. */
 function refusal(error: unknown): Rejected {
-  if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
-  return new Rejected(
-    503,
-    "deduplicator_unavailable",
-    "The event can't be stored now; send it again later.",
-    {
-      logDetail: error.message,
-      headers: { "Retry-After": "5" },
-    },
-  )
+  if (error instanceof HooklineError && error.code === "unavailable")
+    return unavailable("deduplicator_unavailable", error.message)
+  throw error
 }

@@ -1,45 +1,34 @@
 import { expect, test } from "bun:test"
-import type { Event } from "../event.ts"
-import { Enricher } from "./enricher.ts"
+import type { Event } from "../pipeline/event.ts"
+import { enricher } from "./enricher.ts"
 import { toLocalTime } from "./local-time.ts"
 import { componentContext } from "../../test/support/component-context.ts"
+import { eventOf } from "../../test/support/event.ts"
 
-const enricher = () => Enricher.create({}, componentContext())
+const enrich = () => enricher.create({}, componentContext())
 
-const event = (body: string, receivedAtMs: number): Event => ({
-  body: Buffer.from(body),
-  receivedAtMs,
-  arrivedMs: 0,
-  request: {
-    method: "POST",
-    path: "/",
-    query: "",
-    url: "http://localhost/",
-    headers: new Headers(),
-    remoteAddress: "127.0.0.1",
-  },
-})
+const event = (body: string, receivedAtMs: number): Event => eventOf(body, { receivedAtMs })
 
 const bodyOf = (outcome: unknown): string => Buffer.from((outcome as Event).body).toString()
 
 test("received_at and source stand at the end of the object, in place of the sender's own", () => {
   const at = Date.UTC(2026, 10, 20, 13, 3, 7, 123)
   const given = event(' { "source":"me", "a": 1.0,\n"received_at":null}\n', at)
-  const outcome = enricher()(given)
+  const outcome = enrich()(given)
   expect(outcome).toBe(given)
   expect(bodyOf(outcome)).toBe(` { "a": 1.0,"received_at":"${toLocalTime(at)}","source":"webhook"}\n`)
 })
 
 test("received_at is local time with milliseconds and a numeric offset", () => {
-  expect(bodyOf(enricher()(event("{}", Date.now())))).toMatch(
+  expect(bodyOf(enrich()(event("{}", Date.now())))).toMatch(
     /^\{"received_at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d","source":"webhook"\}$/,
   )
 })
 
 test("events of different moments, one after the other and out of order, have each its own", () => {
-  const enrich = enricher()
+  const step = enrich()
   const at = Date.UTC(2026, 9, 25, 0, 59, 59, 998)
   for (const ms of [at, at, at + 1, at + 2, at, at + 1000, at + 1]) {
-    expect(JSON.parse(bodyOf(enrich(event("{}", ms)))).received_at).toBe(toLocalTime(ms))
+    expect(JSON.parse(bodyOf(step(event("{}", ms)))).received_at).toBe(toLocalTime(ms))
   }
 })

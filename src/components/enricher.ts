@@ -1,13 +1,13 @@
 // Hot path: every event passes here.
 import { splice } from "../json/splice.ts"
 import { toName } from "../json/name.ts"
-import { defineComponent } from "./component.ts"
+import { defineComponent } from "./define-component.ts"
 import { toLocalTime } from "./local-time.ts"
 
 const NAMES = [toName("received_at"), toName("source")]
 
-/** Adds when and how the event came: `received_at` and `source`, in place of members of these names. */
-export const Enricher = defineComponent({
+/** Adds `received_at` and `source`, replacing members of these names. */
+export const enricher = defineComponent({
   kind: "processor",
   name: "Enricher",
   summary: "Adds received_at (local time with milliseconds and offset) and source (webhook) to the object.",

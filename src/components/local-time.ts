@@ -1,10 +1,7 @@
-/**
- * Local time as RFC 3339 writes it, with milliseconds and numeric offset: `2026-11-20T14:03:07.123+01:00`. The time zone is
- * the process's, `TZ`.
- */
+/** Local time (`TZ`) as in RFC 3339, with milliseconds and numeric offset: `2026-11-20T14:03:07.123+01:00`. */
 export function toLocalTime(ms: number): string {
   const date = new Date(ms)
-  // Zones before 1972 had offsets with seconds, which the form can't say; JavaScript gives whole minutes.
+  // RFC 3339 has whole minutes, as JavaScript gives; offsets before 1972 could have seconds
   const offset = -date.getTimezoneOffset()
   const shifted = new Date(ms + offset * 60_000).toISOString().slice(0, -1)
   const minutes = Math.abs(offset)

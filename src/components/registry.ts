@@ -1,17 +1,17 @@
-import { BrokerSink } from "./broker-sink.ts"
-import type { Component } from "./component.ts"
-import { Deduplicator } from "./deduplicator.ts"
-import { Enricher } from "./enricher.ts"
-import { Validator } from "./validator.ts"
-import { Verifier } from "./verifier.ts"
-import { WebHookSource } from "./webhook-source.ts"
+import { brokerSink } from "./broker-sink.ts"
+import type { Component } from "./define-component.ts"
+import { deduplicator } from "./deduplicator.ts"
+import { enricher } from "./enricher.ts"
+import { validator } from "./validator.ts"
+import { verifier } from "./verifier.ts"
+import { webHookSource } from "./webhook-source.ts"
 
-/** Every component that the configuration file can name, in the order of an event's way. */
+/** Every component that a file can name, in pipeline order. */
 export const components: readonly Component[] = [
-  WebHookSource,
-  Verifier,
-  Validator,
-  Deduplicator,
-  Enricher,
-  BrokerSink,
+  webHookSource,
+  verifier,
+  validator,
+  deduplicator,
+  enricher,
+  brokerSink,
 ] as readonly Component[]

@@ -4,9 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { HooklineError } from "../errors.ts"
-import type { Dropped, Event, Rejected } from "../event.ts"
-import { Validator } from "./validator.ts"
+import type { Event } from "../pipeline/event.ts"
+import type { Dropped, Rejected } from "../pipeline/outcome.ts"
+import { validator } from "./validator.ts"
 import { componentContext } from "../../test/support/component-context.ts"
+import { eventOf } from "../../test/support/event.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "hookline-validator-"))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -21,31 +23,19 @@ function schemaFile(content: unknown): string {
 const logged: string[] = []
 const log = pino({}, { write: (line) => void logged.push(line) })
 
-function validator(options: { on_invalid?: "reject" | "drop"; schema?: string } = {}) {
-  return Validator.create(
+function validate(options: { on_invalid?: "reject" | "drop"; schema?: string } = {}) {
+  return validator.create(
     { on_invalid: options.on_invalid ?? "reject", schema: options.schema },
     componentContext({ log }),
   )
 }
 
-const event = (body: string | Uint8Array): Event => ({
-  body: Buffer.from(body as string),
-  receivedAtMs: 0,
-  arrivedMs: 0,
-  request: {
-    method: "POST",
-    path: "/",
-    query: "",
-    url: "http://localhost/",
-    headers: new Headers(),
-    remoteAddress: "127.0.0.1",
-  },
-})
+const event = (body: string | Uint8Array): Event => eventOf(body)
 
 test("a JSON object goes on, the same event with the same bytes", () => {
   const given = event(' {"a":1e400,"a":1}\n')
   const { body } = given
-  expect(validator()(given)).toBe(given)
+  expect(validate()(given)).toBe(given)
   expect(given.body).toBe(body)
 })
 
@@ -57,7 +47,7 @@ const invalid: [body: string | Uint8Array, reason: string, detail: string][] = [
 ]
 
 test.each(invalid)("%p is answered 400 with the rule and the position", (body, reason, detail) => {
-  expect(validator()(event(body)) as Rejected).toMatchObject({
+  expect(validate()(event(body)) as Rejected).toMatchObject({
     kind: "rejected",
     status: 400,
     reason,
@@ -66,7 +56,7 @@ test.each(invalid)("%p is answered 400 with the rule and the position", (body, r
 })
 
 test.each(invalid)("%p is dropped where on_invalid is drop", (body, reason, detail) => {
-  expect(validator({ on_invalid: "drop" })(event(body)) as Dropped).toMatchObject({
+  expect(validate({ on_invalid: "drop" })(event(body)) as Dropped).toMatchObject({
     kind: "dropped",
     reason,
     detail,
@@ -92,7 +82,7 @@ describe("with a schema", () => {
     "%s, which matches, goes on",
     (body) => {
       const given = event(body)
-      expect(validator({ schema })(given)).toBe(given)
+      expect(validate({ schema })(given)).toBe(given)
     },
   )
 
@@ -103,14 +93,14 @@ describe("with a schema", () => {
     ['{"id":"a","items":["4711"]}', "/items/0 must be equal to constant (const)"],
     [`{"id":"a","x${"y".repeat(1000)}":4711}`, `/x${"y".repeat(198)}... must be null (type)`],
   ])("%s is answered 400 with the place and the rule, not with the value", (body, problem) => {
-    const outcome = validator({ schema })(event(body)) as Rejected
+    const outcome = validate({ schema })(event(body)) as Rejected
     expect(outcome).toMatchObject({ kind: "rejected", status: 400, reason: "schema_mismatch" })
     expect(outcome.detail).toBe(`The body does not match the schema: ${problem}.`)
     expect(outcome.detail).not.toContain("4711")
   })
 
   test("what does not match is dropped where on_invalid is drop", () => {
-    expect(validator({ schema, on_invalid: "drop" })(event("{}"))).toMatchObject({
+    expect(validate({ schema, on_invalid: "drop" })(event("{}"))).toMatchObject({
       kind: "dropped",
       reason: "schema_mismatch",
     })
@@ -129,16 +119,16 @@ describe("with a schema", () => {
       { c: `${"x".repeat(300_000)}!` },
     ]
     for (const body of bodies)
-      expect(validator({ schema })(event(JSON.stringify(body)))).toMatchObject({ reason: "schema_mismatch" })
-    expect(validator({ schema })(event(`{"${"y".repeat(300_000)}!":1}`))).not.toHaveProperty("reason")
-    expect(validator({ schema })(event('{"yy":1}'))).toMatchObject({ reason: "schema_mismatch" })
+      expect(validate({ schema })(event(JSON.stringify(body)))).toMatchObject({ reason: "schema_mismatch" })
+    expect(validate({ schema })(event(`{"${"y".repeat(300_000)}!":1}`))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event('{"yy":1}'))).toMatchObject({ reason: "schema_mismatch" })
     expect(performance.now() - startedMs).toBeLessThan(5000)
   })
 
   test("names of JavaScript's own objects are not members", () => {
     const schema = schemaFile({ required: ["toString"] })
-    expect(validator({ schema })(event("{}"))).toMatchObject({ reason: "schema_mismatch" })
-    expect(validator({ schema })(event('{"toString":1}'))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event("{}"))).toMatchObject({ reason: "schema_mismatch" })
+    expect(validate({ schema })(event('{"toString":1}'))).not.toHaveProperty("reason")
   })
 
   test("100,000 nested arrays are refused where the schema has to follow them", () => {
@@ -147,16 +137,16 @@ describe("with a schema", () => {
       $defs: { nested: { type: "array", items: { $ref: "#/$defs/nested" } } },
     })
     const nested = "[".repeat(1e5) + "]".repeat(1e5)
-    expect(validator({ schema })(event(`{"a":${nested}}`))).toMatchObject({
+    expect(validate({ schema })(event(`{"a":${nested}}`))).toMatchObject({
       reason: "schema_mismatch",
-      detail: "The body is nested too deeply to be checked against the schema.",
+      detail: "The body is nested too deeply to be validated.",
     })
-    expect(validator({ schema })(event(`{"b":${nested}}`))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event(`{"b":${nested}}`))).not.toHaveProperty("reason")
   })
 
   test("a keyword that is not known is an annotation, and the log says so", () => {
     const schema = schemaFile({ requried: ["id"] })
-    expect(validator({ schema })(event("{}"))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event("{}"))).not.toHaveProperty("reason")
     expect(logged.join("")).toContain("requried")
   })
 })
@@ -186,7 +176,7 @@ describe("a schema that can't be used is an error of the configuration that name
   ])("%s", (_name, schema, problem) => {
     let fault: unknown
     try {
-      validator({ schema })
+      validate({ schema })
     } catch (error) {
       fault = error
     }

@@ -1,23 +1,23 @@
 // Hot path: every event passes here.
-import { file, oneOf } from "../config/options.ts"
-import { Dropped, Rejected } from "../event.ts"
+import { file, oneOf } from "../config/options/option-types.ts"
+import { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { findFlaw } from "../json/check.ts"
 import { loadSchema } from "../json/schema.ts"
-import { defineComponent } from "./component.ts"
+import { defineComponent } from "./define-component.ts"
 
-/** Refuses, or drops, what is not one JSON object in UTF-8, or breaks the schema. */
-export const Validator = defineComponent({
+/** Refuses, or drops, a body that is not one JSON object in UTF-8, or that breaks the schema. */
+export const validator = defineComponent({
   kind: "processor",
   name: "Validator",
   summary: "Refuses a body that is not one JSON object in UTF-8, or that breaks a schema.",
   options: {
     on_invalid: oneOf(["reject", "drop"], {
       default: "reject",
-      doc: "What becomes of an invalid body: reject answers 400, drop answers as if it were accepted and publishes nothing.",
+      doc: "The answer to an invalid body: reject answers 400, drop answers as for an accepted event and publishes nothing.",
     }),
     schema: file({
       optional: true,
-      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a member name that is there twice in one object is invalid, too: consumers may read the other one.",
+      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {
@@ -34,7 +34,7 @@ export const Validator = defineComponent({
     }
 
     return (event) => {
-      if (event.isForm === true) return invalid("form_body", "is a form, and must be a JSON object")
+      if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
       const flaw = findFlaw(event.body)
       if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
       const mismatch = findMismatch?.(event.body)

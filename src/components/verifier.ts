@@ -1,17 +1,16 @@
-import { enumerate } from "../config/nearest.ts"
-import type { Values } from "../config/options.ts"
-import type { Checking } from "../config/section.ts"
-import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/family.ts"
-import { findFamily, makeVerifier } from "../verify/providers.ts"
-import { secretWarnings } from "../verify/secret-warnings.ts"
-import { defineComponent } from "./component.ts"
-import { verification } from "./verification.ts"
-import { VERIFIER_OPTIONS } from "./verifier-options.ts"
+import { enumerate } from "../config/file/nearest.ts"
+import type { Checking } from "../config/options/section.ts"
+import { WrongSetting } from "../verify/schemes/family.ts"
+import { findFamily, keysOf, makeVerifier } from "../verify/presets/providers.ts"
+import { secretWarnings } from "../verify/presets/secret-warnings.ts"
+import { defineComponent } from "./define-component.ts"
+import { VERIFIER_OPTIONS } from "./verifier/options.ts"
+import { verifierStep } from "./verifier/step.ts"
 
 type Options = typeof VERIFIER_OPTIONS
 
-/** Lets only what the provider sent pass, and answers its handshakes. */
-export const Verifier = defineComponent({
+/** Passes only the provider's requests, and answers its handshakes. */
+export const verifier = defineComponent({
   kind: "processor",
   name: "Verifier",
   summary:
@@ -27,10 +26,10 @@ export const Verifier = defineComponent({
       checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
     }
   },
-  create: (values, context) => verification(values, context),
+  create: (values, context) => verifierStep(values, context),
 })
 
-/** Keys that some providers have beside those of their scheme. */
+/** Keys of some providers beside those of their scheme. */
 const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
   asana: ["secret_file"],
   notion: ["secret_file"],
@@ -38,26 +37,24 @@ const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
   "aws-sns": ["confirm"],
 }
 
-/** Asks for what the provider needs, and tells of what it has no use for. */
+/** Requires the provider's keys, and rejects those that it does not use. */
 function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
   const { provider } = values
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return
-  const used: readonly string[] = [
-    ...new Set([...family.requires.flat(), ...family.optional, ...(MORE_KEYS[provider] ?? [])]),
-  ]
+  const used: readonly string[] = [...new Set([...keysOf(family), ...(MORE_KEYS[provider] ?? [])])]
   const given = (Object.keys(VERIFIER_OPTIONS) as (keyof Options)[]).filter(isGiven)
   for (const key of given) {
     if (key === "provider" || key === "mode" || used.includes(key)) continue
     wrong(key, `is not used by ${provider}; its keys are ${enumerate([...used, "mode"])}`)
   }
-  // a key with a problem of its own is not called missing
+  // a key with an invalid value is not missing
   if (given.some((key) => values[key] === undefined)) return
   if (values.secret !== undefined && values.secret_file !== undefined)
-    return wrong("secret_file", "is set beside secret; one of them is right")
+    return wrong("secret_file", "conflicts with secret; remove one of them")
   if (values.secret_file !== undefined) return
   try {
-    makeVerifier(provider, settingsOf(values))
+    makeVerifier(provider, values)
   } catch (error) {
     if (!(error instanceof WrongSetting)) throw error
     const { key, message } = error
@@ -69,18 +66,10 @@ function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
   }
   for (const { key, text } of secretWarnings(provider, values)) warn(key, text)
   if (provider === "meta" && values.verify_token === undefined)
-    warn(
-      "verify_token",
-      "is not set: Meta's handshake is refused, by which it sees that the endpoint is wanted",
-    )
+    warn("verify_token", "is not set: Meta's handshake, which confirms the endpoint, is refused")
   if (provider === "ms-graph" && values.audience === undefined)
     warn(
       "audience",
-      "is not set: that validationTokens are for this application is not checked; set it to the application's id",
+      "is not set: the audience of validationTokens is not checked; set it to the application's id",
     )
-}
-
-/** A component's values as a family's settings; keys that are no settings do no harm. */
-function settingsOf(values: Partial<Values<Options>>): VerifierSettings {
-  return values satisfies { readonly [key in SettingKey]?: VerifierSettings[key] }
 }

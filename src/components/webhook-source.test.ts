@@ -1,24 +1,34 @@
 import { expect, test } from "bun:test"
-import { Dropped } from "../event.ts"
+import { composePipeline } from "../pipeline/compose.ts"
+import { Accepted } from "../pipeline/outcome.ts"
+import { RequestLog } from "../telemetry/request-log.ts"
 import type { Route } from "../http/route.ts"
-import { resolveSection } from "../config/resolve.ts"
-import { Problems } from "../config/problems.ts"
-import { WebHookSource } from "./webhook-source.ts"
+import { resolveSection } from "../config/options/resolve.ts"
+import { Problems } from "../config/file/problems.ts"
+import { webHookSource } from "./webhook-source.ts"
 import { componentContext } from "../../test/support/component-context.ts"
 
 const context = componentContext({ pipeline: "hooks" })
 
+const HANDLER = composePipeline({
+  pipeline: "hooks",
+  processors: [],
+  publish: () => Promise.resolve(new Accepted({ partition: 0, offset: 0 })),
+  metrics: context.metrics,
+  log: new RequestLog(context.log),
+})
+
 /** The route for options given in code; throws what is wrong with them. */
 function routeOf(given: { [option: string]: unknown }, its = context): Route {
   const problems = new Problems(undefined)
-  const found = { address: "pipeline:hooks:WebHookSource", seed: undefined, given, baseDir: "/" }
-  const { values } = resolveSection(WebHookSource, found, problems)
+  const found = { address: "pipeline:hooks:WebHookSource", section: undefined, given, baseDir: "/" }
+  const { values } = resolveSection(webHookSource, found, problems)
   problems.throwIfAny()
-  return WebHookSource.create(values as never, its)(() => Promise.resolve(new Dropped("unwanted")))
+  return webHookSource.create(values as never, its)(HANDLER)
 }
 
 test("without options it is the reference set-up", () => {
-  const { handle: _, unverifiedLimit: __, ...route } = routeOf({})
+  const { handler: _, unverifiedLimit: __, ...route } = routeOf({})
   expect(route).toEqual({
     pipeline: "hooks",
     host: "0.0.0.0",
@@ -42,8 +52,8 @@ test.each([
   { host: "::1" },
   { host: "localhost" },
   { allow: ["10.0.0.0/8", "::1"] },
-  { content_types: ["application/json", "application/cloudevents+json"] },
-  { response_status: 204 },
+  { contentTypes: ["application/json", "application/cloudevents+json"] },
+  { responseStatus: 204 },
 ])("%j is right", (given) => {
   expect(routeOf(given)).toBeObject()
 })
@@ -58,33 +68,33 @@ test.each([
   [{ host: "[::1]" }, "host"],
   [{ host: "http://a" }, "host"],
   [{ port: 65_536 }, "port"],
-  [{ max_body_bytes: 0 }, "max_body_bytes"],
-  [{ response_status: 302 }, "response_status"],
-  [{ response_status: 204, response_body: "x" }, "response_body"],
-  [{ response_content_type: "a\nb" }, "response_content_type"],
-  [{ content_types: ["json"] }, "content_types"],
-  [{ content_types: ["application/json; charset=utf-8"] }, "content_types"],
+  [{ maxBodyBytes: 0 }, "maxBodyBytes"],
+  [{ responseStatus: 302 }, "responseStatus"],
+  [{ responseStatus: 204, responseBody: "x" }, "responseBody"],
+  [{ responseContentType: "a\nb" }, "responseContentType"],
+  [{ contentTypes: ["json"] }, "contentTypes"],
+  [{ contentTypes: ["application/json; charset=utf-8"] }, "contentTypes"],
   [{ allow: ["10.0.0.0/33"] }, "allow"],
-  [{ trusted_proxies: ["proxy.example"] }, "trusted_proxies"],
-  [{ tls_certificate: "/c.pem" }, "tls_key"],
-  [{ tls_key: "/k.pem" }, "tls_certificate"],
-  [{ tls_client_ca: "/ca.pem" }, "tls_certificate"],
+  [{ trustedProxies: ["proxy.example"] }, "trustedProxies"],
+  [{ tlsCertificate: "/c.pem" }, "tlsKey"],
+  [{ tlsKey: "/k.pem" }, "tlsCertificate"],
+  [{ tlsClientCa: "/ca.pem" }, "tlsCertificate"],
 ])("%j is told with its key", (given, key) => {
   expect(() => routeOf(given)).toThrow(key)
 })
 
 test("content types are compared in lower case", () => {
-  expect(routeOf({ content_types: ["Application/JSON"] }).contentTypes).toEqual(["application/json"])
+  expect(routeOf({ contentTypes: ["Application/JSON"] }).contentTypes).toEqual(["application/json"])
 })
 
 test("several processes divide the rate and the burst, and each lets at least one event in at once", () => {
   const taken = (given: { [option: string]: unknown }): number => {
     const { rateLimit } = routeOf(given, componentContext({ workers: 4 }))
     let count = 0
-    while (rateLimit!.take() === 0) count++
+    while (rateLimit!() === 0) count++
     return count
   }
-  expect(taken({ rate_limit: 0.001, rate_burst: 100 })).toBe(25)
-  expect(taken({ rate_limit: 0.001, rate_burst: 7 })).toBe(1)
-  expect(taken({ rate_limit: 0.001, rate_burst: 3 })).toBe(1)
+  expect(taken({ rateLimit: 0.001, rateBurst: 100 })).toBe(25)
+  expect(taken({ rateLimit: 0.001, rateBurst: 7 })).toBe(1)
+  expect(taken({ rateLimit: 0.001, rateBurst: 3 })).toBe(1)
 })

@@ -1,13 +1,13 @@
-import { file, integer, list, number, size, text } from "../config/options.ts"
-import type { OptionSet, Values } from "../config/options.ts"
-import type { Checking } from "../config/section.ts"
+import { file, integer, list, number, size, text } from "../config/options/option-types.ts"
+import type { OptionSet, Values } from "../config/options/option-types.ts"
+import type { Checking } from "../config/options/section.ts"
 import { addressTest, parseNetwork } from "../http/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
-import { RateLimit } from "../http/rate-limit.ts"
+import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
+import { UnverifiedLimit } from "../http/admission/unverified-limit.ts"
 import type { Route } from "../http/route.ts"
-import { UnverifiedLimit } from "../http/unverified-limit.ts"
-import { parsePublicUrl } from "../verify/public-url.ts"
-import { defineComponent, type ComponentContext } from "./component.ts"
+import { parsePublicUrl } from "../http/public-url.ts"
+import { defineComponent, type ComponentContext } from "./define-component.ts"
 
 const network = text({
   form: "an address or network such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32",
@@ -33,7 +33,7 @@ const OPTIONS = {
     pattern: /^\/(?:[^?#*\s\\]*\/)?(?:[^?#*\s\\]*|\*)$/,
     accepts: (path) => !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path),
     form: "a path that begins with / and has neither a query nor \\ nor the parts . and ..; as its last part it may have *",
-    doc: "Where webhooks are posted to, compared byte for byte, see proxies.md. `/hooks/*` is every path below `/hooks/`; the longest one that fits wins, the exact one before all.",
+    doc: "The path of the webhooks, compared byte for byte, see proxies.md. `/hooks/*` is every path below `/hooks/`; an exact path wins, then the longest prefix.",
   }),
   host: text({
     default: "0.0.0.0",
@@ -45,13 +45,13 @@ const OPTIONS = {
     default: "1MiB",
     min: 1,
     max: 1024 ** 3,
-    doc: "The largest body that is taken, before and after decompression; a larger one gets 413.",
+    doc: "The largest body accepted, before and after decompression; a larger one gets 413.",
   }),
   response_status: integer({
     min: 200,
     max: 299,
     default: "200",
-    doc: "Status of the answer when the event is published; several providers accept 200 alone.",
+    doc: "Status of the answer when the event is published; several providers accept only 200.",
   }),
   response_body: text({ default: "", doc: "Body of that answer." }),
   response_content_type: text({
@@ -62,29 +62,29 @@ const OPTIONS = {
   }),
   content_types: list(mediaType, {
     optional: true,
-    doc: "Media types of the bodies that are taken; others get 415. Without it any is.",
+    doc: "Accepted media types; others get 415. Default: any.",
   }),
   rate_limit: number({
     min: 0.001,
     max: 1_000_000,
     optional: true,
-    doc: "How many events a second the pipeline takes, 0.5 for one in two seconds; what is beyond them gets 429 with Retry-After. Where a Verifier keeps others out, verified events count alone. Without it there is no limit.",
+    doc: "Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Default: unlimited.",
   }),
   rate_burst: integer({
     min: 1,
     max: 1_000_000,
     optional: true,
-    doc: "How many events may come at once after a pause. Without it as many as `rate_limit` lets in within a second, at least 1.",
+    doc: "Events accepted at once after a pause. Default: as many as `rate_limit` allows in a second, at least 1.",
   }),
   unverified_rate_limit: number({
     min: 0.001,
     max: 1_000_000,
     default: "100",
-    doc: "How many requests a second of one address, or of one IPv6 network of 64 bits, may fail to be verified; then whatever it sends gets 429 with Retry-After before its body is read, unless a verified event came from there within the last minute. For pipelines with a Verifier.",
+    doc: "Requests per second of one address, or one IPv6 /64, that may fail verification; beyond it all its requests get 429 with Retry-After before their bodies are read, unless it sent a verified event within the last minute. For pipelines with a Verifier.",
   }),
   allow: list(network, {
     optional: true,
-    doc: "Addresses and networks that may send; others get 403. Without it any may.",
+    doc: "Addresses and networks that may send; others get 403. Default: any.",
   }),
   trusted_proxies: list(network, {
     optional: true,
@@ -94,7 +94,7 @@ const OPTIONS = {
     optional: true,
     accepts: (value) => parsePublicUrl(value) !== undefined,
     form: "a URL such as https://hooks.example.com or https://hooks.example.com/path",
-    doc: "Where senders believe to send to, for providers that sign the URL: an origin, before each request's own path and query, or with a path in place of the request's. Without it the Host header tells, and X-Forwarded-Proto and X-Forwarded-Host of `trusted_proxies`.",
+    doc: "The URL that senders use, for providers that sign it: an origin, to which each request's path and query are appended, or one with a path, which replaces the request's. Default: from the Host header, or X-Forwarded-Proto and X-Forwarded-Host of `trusted_proxies`.",
   }),
   tls_certificate: file({
     optional: true,
@@ -103,28 +103,27 @@ const OPTIONS = {
   tls_key: file({ optional: true, doc: "A PEM file with the certificate's key." }),
   tls_client_ca: file({
     optional: true,
-    doc: "A PEM file with the CAs of client certificates; with it every sender has to have one.",
+    doc: "A PEM file with the CAs of client certificates; with it every sender must present one.",
   }),
 } satisfies OptionSet
 
-/** Takes webhooks in over HTTP. */
-export const WebHookSource = defineComponent({
+/** Receives webhooks over HTTP. */
+export const webHookSource = defineComponent({
   kind: "source",
   name: "WebHookSource",
-  summary: "Takes webhooks in over HTTP and answers them when they are durably published.",
+  summary: "Receives webhooks over HTTP and answers them once they are durably published.",
   options: OPTIONS,
   check,
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
-  create(values, { pipeline, keep, workers, deliveryTimeoutMs }) {
+  create(values, { pipeline, acquire, workers, deliveryTimeoutMs }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
-    const rateLimit = rateLimitOf(values, { keep, workers })
     const perAddress = { perSecond: values.unverified_rate_limit / workers }
-    const unverifiedLimit = keep({
+    const unverifiedLimit = acquire({
       name: "unverified rate limit",
-      wants: perAddress,
+      config: perAddress,
       open: () => new UnverifiedLimit(perAddress),
     })
-    return (handle) => ({
+    return (handler) => ({
       pipeline,
       host: values.host,
       port: values.port,
@@ -135,11 +134,11 @@ export const WebHookSource = defineComponent({
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls: tlsOf(values),
-      rateLimit,
+      rateLimit: rateLimitOf(values, { acquire, workers }),
       unverifiedLimit,
       deliveryTimeoutMs,
       response: { status, body, contentType },
-      handle,
+      handler,
     })
   },
 })
@@ -170,11 +169,11 @@ function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
 
 function rateLimitOf(
   { rate_limit: perSecond, rate_burst: given }: Values<typeof OPTIONS>,
-  { keep, workers }: Pick<ComponentContext, "keep" | "workers">,
+  { acquire, workers }: Pick<ComponentContext, "acquire" | "workers">,
 ): RateLimit | undefined {
   if (perSecond === undefined) return undefined
-  // each process lets its share in; a burst of less than one event would let none in
+  // each process gets its share; a burst below one event would admit none
   const burst = Math.max(1, Math.floor((given ?? Math.ceil(perSecond)) / workers))
   const limit = { perSecond: perSecond / workers, burst }
-  return keep({ name: "rate limit", wants: limit, open: () => new RateLimit(limit) })
+  return acquire({ name: "rate limit", config: limit, open: () => tokenBucket(limit) })
 }

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path"
 
-/** Where marks are kept. */
+/** Where dedupe keys are kept. */
 export type Location =
   /** In the memory of this process, for one pipeline. */
   | { readonly kind: "memory"; readonly pipeline: string }

@@ -17,8 +17,8 @@ export function parseNetwork(text: string): Network | undefined {
 }
 
 /**
- * Tells whether an address lies in one of the networks. Texts that are no address lie in none, nor do those that some
- * programs take for one: `010.0.0.1`, `10.1`, `0x7f.1`, `1`.
+ * Tests whether an address lies in one of the networks. Texts that are no address lie in none, nor do forms that some
+ * programs accept: `010.0.0.1`, `10.1`, `0x7f.1`, `1`.
  */
 export function addressTest(networks: readonly string[]): (address: string) => boolean {
   const parsed = networks.map((network) => parseNetwork(network)!)
@@ -29,20 +29,20 @@ export function addressTest(networks: readonly string[]): (address: string) => b
   }
 }
 
-/** ipaddr.js takes `::192.0.2.7` for `::ffff:192.0.2.7`, which is another address. */
+/** ipaddr.js reads `::192.0.2.7` as `::ffff:192.0.2.7`, which is another address. */
 const asMeant = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
 
-/** Who sent a request, as far as it is known. */
+/** A request's sender. */
 export interface Sender {
-  /** `unknown` when a trusted proxy names something else than an address. */
+  /** `unknown` when a trusted proxy names something other than an address. */
   readonly address: string
-  /** How many trusted proxies the request came through. */
+  /** Trusted proxies that the request passed. */
   readonly proxies: number
 }
 
 /**
- * The sender behind proxies: the last address in X-Forwarded-For that is not a trusted proxy itself. What stands before it
- * was written by whoever it is and proves nothing.
+ * The sender behind proxies: the last address in X-Forwarded-For that is not a trusted proxy itself. Entries before it are
+ * the sender's own and prove nothing.
  *
  * @param peer address of the connection
  * @param forwardedFor the header, several joined by commas
@@ -72,8 +72,8 @@ function withoutPort(entry: string): string {
 }
 
 /**
- * What one sender has of addresses: an IPv4 address, or an IPv6 network of 64 bits, of which every subscriber has one or
- * more; as 2001:db8:0:1. Texts that are no address are one sender.
+ * What one sender controls: an IPv4 address, or an IPv6 /64, such as 2001:db8:0:1, the least that a subscriber gets.
+ * All texts that are no address are one sender.
  */
 export function senderKey(address: string): string {
   if (isIP(address) === 4) return address

@@ -1,98 +1,97 @@
 // Hot path: every event passes here.
+import { SMALL_BYTES, type Reservation } from "./admission/budget.ts"
 import type { RefusalReason } from "./answer.ts"
 import type { BodyDeadlines } from "./body-deadlines.ts"
 import type { Decoder } from "./content-coding.ts"
-import { SMALL_BYTES, type Share } from "./in-flight.ts"
 
 export interface BodyLimits {
   /** Of the body, as sent and again as decoded. */
   readonly maxBytes: number
   /** From the end of the header section to the end of the body. */
   readonly deadlines: BodyDeadlines
+  /** Whether the server guarantees that a body has its declared length. */
+  readonly isFramed: boolean
 }
 
 /**
- * Reads a body whole, within its limits. What is read is held in the request's share, before it is read where its length
- * is declared, else as it arrives.
+ * Reads a whole body within its limits. Its bytes are reserved before reading if the length is declared, else as they
+ * arrive.
  *
- * While less than half of the budget is free, all but small bodies are held as they arrive, though that costs a fifth more
- * CPU: else 64 senders that declare 1 MiB each and send next to nothing would keep everybody out. While half of it is
- * being worked on, none but small bodies are taken.
+ * While less than half of the budget is free, all but small bodies are reserved as they arrive, though that costs a
+ * fifth more CPU: otherwise 64 senders that declare 1 MiB each and send nothing would block everyone. While bodies
+ * being processed take half of the budget, only small ones are accepted.
  *
- * @returns the bytes, or why there are none. Of a body that is refused the rest is not kept.
+ * @returns the bytes, or the reason for a refusal; the rest of a refused body is discarded
  */
 export function readBody(
   request: Request,
-  share: Share,
+  reservation: Reservation,
   limits: BodyLimits,
 ): Promise<Uint8Array | RefusalReason> | RefusalReason {
+  const { budget } = reservation
   const declared = request.headers.get("content-length")
-  // equal repetitions, which the parser lets through, come as a list; such a body is measured as it arrives
+  // equal repeated Content-Length headers, which the parser lets through, arrive as a list: measure the body instead
   if (declared === null || declared.includes(","))
-    return share.isCrowded ? discardBody(request) : readChunked(request, share, limits)
+    return budget.isCrowded ? discardBody(request) : readChunked(request, reservation, limits)
   const length = Number(declared)
   if (length > limits.maxBytes) return "body_too_large"
-  if (length > share.freeBytes || (length > SMALL_BYTES && share.isCrowded)) return discardBody(request)
-  if (length > SMALL_BYTES && length > share.amplyFreeBytes)
-    return readMeasured(request, share, { ...limits, maxBytes: length })
-  share.hold(length)
+  if (length > budget.freeBytes || (length > SMALL_BYTES && budget.isCrowded)) return discardBody(request)
+  if (!limits.isFramed) return readMeasured(request, reservation, limits)
+  if (length > SMALL_BYTES && length > budget.amplyFreeBytes)
+    return readMeasured(request, reservation, { ...limits, maxBytes: length })
+  reservation.reserve(length)
   return within(limits.deadlines, request.bytes())
 }
 
-/** Has a body thrown away as it arrives: else Bun would keep 1 MiB of it until it is answered. */
+/** Discards a body as it arrives: Bun would keep 1 MiB of it until the answer. */
 async function discardBody(request: Request): Promise<RefusalReason> {
   await request.body?.cancel()
   return "in_flight_full"
 }
 
-/** Reads a body as it arrives. */
 function readMeasured(
   request: Request,
-  share: Share,
+  reservation: Reservation,
   { maxBytes, deadlines }: BodyLimits,
 ): Promise<Uint8Array | RefusalReason> {
   if (request.body === null) return Promise.resolve(new Uint8Array())
-  return within(deadlines, collect(request.body.getReader(), share, maxBytes))
+  return within(deadlines, collect(request.body.getReader(), reservation, maxBytes))
 }
 
 /** Reads a body of unknown length. */
 async function readChunked(
   request: Request,
-  share: Share,
+  reservation: Reservation,
   limits: BodyLimits,
 ): Promise<Uint8Array | RefusalReason> {
-  const body = await readMeasured(request, share, limits)
-  // the parser takes trailers for a bad request, which it answers itself and closes; by the next turn it shows
+  const body = await readMeasured(request, reservation, limits)
+  // the parser answers a body with trailers itself, as a bad request, and closes; visible in the next event-loop turn
   await new Promise(setImmediate)
   return request.signal.aborted ? "client_closed" : body
 }
 
-/**
- * Decodes a body within its limits. The share then holds the decoded bytes alone; meanwhile both are counted.
- *
- * @returns the bytes, or why there are none
- */
+/** Decodes a body within its limits. Both forms are counted meanwhile, then the decoded one only. */
 export function decodeBody(
   encoded: Uint8Array,
   decode: Decoder,
-  share: Share,
+  reservation: Reservation,
   maxBytes: number,
 ): Uint8Array | RefusalReason {
-  const roomBytes = Math.min(maxBytes, share.freeBytes)
-  if (roomBytes === 0) return "in_flight_full"
-  const decoded = decode(encoded, roomBytes)
+  const mostBytes = Math.min(maxBytes, reservation.budget.freeBytes)
+  if (mostBytes <= 0) return "in_flight_full"
+  const decoded = decode(encoded, mostBytes)
   if (decoded === "invalid") return "invalid_encoding"
-  if (decoded === "too_large") return roomBytes < maxBytes ? "in_flight_full" : "body_too_large"
-  // nothing else ran since the room was measured
-  share.hold(decoded.length)
+  if (decoded === "too_large") return mostBytes < maxBytes ? "in_flight_full" : "body_too_large"
+  // synchronous since the free bytes were read: can't fail
+  reservation.reserve(decoded.length)
   return decoded
 }
 
 /**
- * Waits for a body, but not longer than it may take. A connection that ends before is a reason too.
+ * Waits for a body until its deadline or the end of the connection.
  *
- * Every event's body is waited for: Bun hands it over just after the handler has returned. Promise.race, or an async
- * function here, would cost 1 us more of CPU.
+ * Every body is waited for: Bun delivers it just after the handler has returned. Promise.race, or an async function
+ * here, would cost 1 us more of CPU.
  */
 function within(
   deadlines: BodyDeadlines,
@@ -114,12 +113,12 @@ function within(
 }
 
 /**
- * Collects a body of unknown length in one buffer that doubles, so that what is held is what is counted, however small
- * the chunks are that it comes in.
+ * Collects a body of unknown length in one doubling buffer, so that the memory held is what is counted, even for tiny
+ * chunks.
  */
 async function collect(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">,
-  share: Share,
+  reservation: Reservation,
   maxBytes: number,
 ): Promise<Uint8Array | RefusalReason> {
   let buffer = new Uint8Array()
@@ -131,7 +130,7 @@ async function collect(
     if (needed > buffer.length) {
       const capacity = Math.max(needed, Math.min(Math.max(buffer.length * 2, SMALL_BYTES), maxBytes))
       const refused =
-        needed > maxBytes ? "body_too_large" : share.hold(capacity) ? undefined : "in_flight_full"
+        needed > maxBytes ? "body_too_large" : reservation.reserve(capacity) ? undefined : "in_flight_full"
       if (refused !== undefined) {
         await reader.cancel()
         return refused

@@ -1,47 +1,26 @@
-// Hot path: made for every event; what isn't asked for costs nothing.
-import type { RequestInfo } from "../event.ts"
-import { publicUrl } from "../verify/public-url.ts"
+// Hot path: made for every event; members that are not read cost nothing.
+import type { RequestInfo } from "../pipeline/event.ts"
+import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "./addresses.ts"
+import type { Peer } from "./peer.ts"
 import type { Route } from "./route.ts"
+import type { Target } from "./routes.ts"
 
-/**
- * A request target's path and query, as the parser leaves them: dot segments are resolved, other than ASCII is escaped.
- * Pipelines see those alone whose path was sent so, see sent-paths.ts.
- */
-export interface Target {
-  readonly path: string
-  readonly query: string
-}
+/** How to identify a sender; undefined: the request is for no pipeline. */
+type Origin = Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
 
-const SLASH = 47
-
-/**
- * Takes a request's URL apart: `http://host/path?query`, or `/path?query` where the Host header is missing or is no
- * host's name.
- */
-export function targetOf(url: string): Target {
-  const start = url.charCodeAt(0) === SLASH ? 0 : url.indexOf("/", "https://".length)
-  const mark = url.indexOf("?", start)
-  return mark === -1
-    ? { path: url.slice(start), query: "" }
-    : { path: url.slice(start, mark), query: url.slice(mark + 1) }
-}
-
-/** A request as the processors see it. */
+/** A request as processors see it. */
 export class ReceivedRequest implements RequestInfo {
   readonly path: string
   readonly query: string
+  isVerified = false
+  failedVerification = false
   readonly #request: Request
-  readonly #server: Bun.Server<undefined>
-  readonly #route: Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
+  readonly #server: Peer
+  readonly #route: Origin
   #remoteAddress: string | undefined
 
-  constructor(
-    request: Request,
-    server: Bun.Server<undefined>,
-    { path, query }: Target,
-    route: Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined,
-  ) {
+  constructor(request: Request, server: Peer, { path, query }: Target, route: Origin) {
     this.path = path
     this.query = query
     this.#request = request

@@ -1,64 +1,50 @@
-import { HooklineError } from "../errors.ts"
-import type { Rejected } from "../event.ts"
-import { atOnce, type Steps } from "../slices.ts"
-import { problem, REFUSALS } from "./answer.ts"
+import { OutcomeLog } from "../pipeline/outcome-log.ts"
+import { atOnce, type Steps } from "../clock.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import { InFlightBudget } from "./admission/budget.ts"
+import { answeringOf } from "./answering.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
-import { ConnectionCap } from "./connection-cap.ts"
-import { logRefusal, makeEndpoint, type Endpoint, type EndpointDeps } from "./endpoint.ts"
-import { InFlight } from "./in-flight.ts"
-import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type Place } from "./listener.ts"
-import { Pacing } from "./pacing.ts"
-import { PathTable } from "./path-table.ts"
-import { ReceivedRequest } from "./received-request.ts"
+import { ConnectionLimit } from "./connection-limit.ts"
+import type { EndpointDeps } from "./endpoint.ts"
+import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type ListenAddress } from "./listener.ts"
+import { Mount, mountable } from "./mount.ts"
+import type { MountingServer } from "./peer.ts"
 import type { Route } from "./route.ts"
 import { readTls } from "./tls.ts"
 
-/** What holds for all routes. */
+/** Limits over all routes. */
 export interface Limits {
-  /** Bytes of bodies that may be held at once. */
+  /** Bytes of bodies held at once. */
   readonly maxInFlightBytes: number
-  /** How long a body may take after its header section. */
+  /** From the end of the header section. */
   readonly bodyTimeoutMs: number
-  /** Connections that may be open; undefined: as many as there are descriptors for. */
+  /** undefined: as many as descriptors allow. */
   readonly maxConnections?: number | undefined
 }
 
-export type ServerOptions = Limits &
-  Pick<EndpointDeps, "log" | "metrics"> & {
-    /** Whether other processes listen on the same ports, and see to it that nobody else does. */
-    readonly sharesPorts?: boolean
-  }
-
-/** The listeners of all routes. */
-export interface Servers {
-  /** Where each route listens, with the port that is bound: `http://127.0.0.1:8080`, in the order of the routes. */
-  readonly urls: readonly string[]
-  /**
-   * Prepares what other routes and limits need. One change is to be committed or given up before the next.
-   *
-   * @returns opens listeners that are not there yet; those that are wanted again stay as they are. Connections may come to
-   *   them from then on.
-   * @throws HooklineError as `openServers`, as does what it returns; nothing is changed then
-   */
-  prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange>
-  /**
-   * Stops accepting, finishes what was accepted, closes everything, what is not finished after the time given too.
-   * Meanwhile new requests on open connections are answered 503.
-   */
-  drain(timeoutMs: number): Promise<void>
-  /** Requests that were admitted and not answered yet, and the bytes held of their bodies. */
-  inFlight(): { requests: number; bytes: number }
-  /** Whether connections are accepted: fewer are open than may be. */
-  isAccepting(): boolean
+export interface ServerOptions extends Limits {
+  readonly log: RequestLog
+  /** Metrics of a pipeline; "": of requests for none. */
+  readonly metrics: (pipelineId: string) => PipelineMetrics
+  /** Whether other workers listen on the same ports; otherwise these must be free. */
+  readonly sharesPorts?: boolean
+  /** Default: own ports. */
+  readonly from?: RequestsFrom
 }
 
-/** A change of routes and limits that can't fail any more. */
+/** Own ports, another server (by `fetch`), or both. */
+export interface RequestsFrom {
+  readonly ports: boolean
+  readonly mount: boolean
+}
+
+/** A prepared change of routes and limits, which can't fail. */
 export interface ServersChange {
   /**
-   * Takes over. Requests that are under way end on the route that they began on; requests that come later, on open
-   * connections too, are answered by the new routes.
+   * Switches. Requests in progress end on their route; later ones, on open connections too, use the new routes.
    *
-   * @returns resolves when all requests that began before have ended
+   * @returns resolves when all earlier requests have ended
    */
   commit(): Promise<void>
   /** Closes what was opened for it. */
@@ -66,198 +52,187 @@ export interface ServersChange {
 }
 
 /**
- * For so long a drain answers 503 before it lets go of connections: Bun closes those without a request in its hands at
- * once, and a sender whose next request is on its way there would see the connection end instead.
+ * How long a drain answers 503 before it closes connections: Bun closes those without a request immediately, and a
+ * sender whose next request is in transit would get a reset.
  */
 const FAREWELL_MS = 50
 
-/**
- * Listens for webhooks. Routes of one host and port share a listener; each with port 0 has its own.
- *
- * @throws HooklineError `listen` naming host and port when one can't be listened on, `config` for TLS files that are
- *   not right or routes that can't share a listener; no listener is left open then
- */
-export function openServers(
-  first: readonly Route[],
-  { log, metrics, sharesPorts = false, ...limits }: ServerOptions,
-): Servers {
-  const inFlight = new InFlight(limits.maxInFlightBytes)
-  const pacing = new Pacing()
-  let draining = false
-  let routes: readonly Route[] = []
-  let listeners: ReadonlyMap<string, Listener> = new Map()
-  /** Without a route any more; they finish what they have. */
-  const ending = new Set<Listener>()
+/** The HTTP servers. Routes of one host and port share a listener; those with port 0 have one each. */
+export class Servers {
+  readonly #options: ServerOptions
+  readonly #budget: InFlightBudget
+  readonly #mount = new Mount()
+  readonly #from: RequestsFrom
+  /** undefined: no own ports. */
+  readonly #connectionLimit: ConnectionLimit | undefined
+  readonly #draining = new AbortController()
+  #routes: readonly Route[] = []
+  #listeners: ReadonlyMap<string, Listener> = new Map()
+  /** Without routes; finish their requests. */
+  readonly #ending = new Set<Listener>()
 
-  const stop = async (listener: Listener, now: boolean): Promise<void> => {
-    ending.add(listener)
-    await listener.stop(now)
-    ending.delete(listener)
+  /**
+   * @throws HooklineError `listen`, `config` for invalid TLS files or conflicting routes; no listener is left open then
+   */
+  constructor(routes: readonly Route[], options: ServerOptions) {
+    this.#options = options
+    this.#budget = new InFlightBudget(options.maxInFlightBytes)
+    this.#from = options.from ?? { ports: true, mount: false }
+    const accepting = {
+      pause: () => this.#listeners.forEach((listener) => listener.pause()),
+      resume: () => this.#resume(),
+    }
+    this.#connectionLimit = this.#from.ports ? new ConnectionLimit(accepting, options.log) : undefined
+    try {
+      void atOnce(this.prepare(routes, options))().commit()
+    } catch (error) {
+      this.#connectionLimit?.end()
+      throw error
+    }
   }
-  const stopAll = async (now: boolean): Promise<void> => {
-    await Promise.all([...listeners.values(), ...ending].map((listener) => stop(listener, now)))
+
+  /** The routes' URLs with the bound ports, `http://127.0.0.1:8080`, in order; none without ports. */
+  get urls(): readonly string[] {
+    if (!this.#from.ports) return []
+    return this.#routes.map((route) => this.#listeners.get(keyOf(route))!.url)
   }
 
-  const cap = new ConnectionCap(
-    {
-      pause: () => listeners.forEach((listener) => listener.pause()),
-      resume: () => resumeAll(listeners.values()),
-    },
-    log,
-  )
+  /** Unanswered requests, and the bytes of their bodies. */
+  inFlight(): { requests: number; bytes: number } {
+    return { requests: this.#budget.requests, bytes: this.#budget.bytes }
+  }
 
-  const prepare = function* (
-    next: readonly Route[],
-    { maxInFlightBytes, bodyTimeoutMs, maxConnections }: Limits,
-  ): ReturnType<Servers["prepare"]> {
-    const deps = {
-      log,
-      metrics,
-      inFlight,
-      pacing,
+  isAccepting(): boolean {
+    return this.#connectionLimit?.isFull !== true
+  }
+
+  /**
+   * Prepares other routes and limits. Each change is committed or given up before the next.
+   *
+   * @returns opens new listeners, which accept connections from then on
+   * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
+   */
+  *prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange> {
+    const { log, metrics } = this.#options
+    const { maxInFlightBytes, bodyTimeoutMs, maxConnections } = limits
+    const deps: EndpointDeps = {
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log),
+      budget: this.#budget,
+      isFramed: true,
       bodyTimeoutMs,
       bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
-      draining: () => draining,
+      draining: this.#draining.signal,
     }
-    const wanted: Wanted[] = []
-    for (const [key, group] of Map.groupBy(next, keyOf)) {
+    const prepared: PreparedListener[] = []
+    for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
       const tls = readTls(group[0]!)
-      wanted.push({ key, place: group[0]!, tls, answering: yield* answeringOf(group, deps) })
+      prepared.push({ key, address: group[0]!, tls, answering: yield* answeringOf(group, deps) })
     }
-    const nobody = yield* answeringOf([], deps)
+    const withoutRoutes = yield* answeringOf([], deps)
+    const handedOver = this.#from.mount ? mountable(routes, this.#from.ports) : []
+    const mounted = yield* answeringOf(handedOver, { ...deps, isFramed: false })
     return () =>
-      open(wanted, nobody, () => {
-        inFlight.maxBytes = maxInFlightBytes
-        cap.setMost(maxConnections)
-        routes = next
+      this.#open(prepared, withoutRoutes, () => {
+        this.#budget.maxBytes = maxInFlightBytes
+        this.#connectionLimit?.setMax(maxConnections)
+        this.#mount.answer(mounted)
+        this.#routes = routes
       })
   }
 
-  const open = (wanted: readonly Wanted[], nobody: Answering, takeOver: () => void): ServersChange => {
-    const opened = new Map<string, Listener>()
-    const ports = new Set([...listeners.values()].map(({ port }) => port))
-    const undo: (() => void)[] = []
-    const redo: (() => void)[] = []
-    const giveUp = (): void => {
-      for (const step of undo) step()
-    }
-    try {
-      for (const { key, place, tls, answering } of wanted) {
-        const known = listeners.get(key)
-        if (known === undefined) {
-          const isShared = sharesPorts || ports.has(place.port)
-          const listener = new Listener(place, tls, answering, { isShared, isSteered: !sharesPorts })
-          undo.push(() => void listener.stop(true))
-          opened.set(key, listener)
-        } else {
-          const { takeOver, giveUp } = known.prepare(tls)
-          undo.push(giveUp)
-          redo.push(takeOver, () => known.answer(answering))
-          opened.set(key, known)
-        }
+  #open(
+    prepared: readonly PreparedListener[],
+    withoutRoutes: Answering,
+    committed: () => void,
+  ): ServersChange {
+    const { sharesPorts = false } = this.#options
+    const listeners = new Map<string, Listener>()
+    const ports = new Set([...this.#listeners.values()].map(({ port }) => port))
+    const takeOver: (() => void)[] = []
+    using opening = new DisposableStack()
+    for (const { key, address, tls, answering } of prepared) {
+      const kept = this.#listeners.get(key)
+      const isShared = sharesPorts || ports.has(address.port)
+      const listener = kept ?? new Listener(address, tls, answering, { isShared })
+      listeners.set(key, listener)
+      if (kept === undefined) {
+        opening.defer(() => void listener.stop(true))
+        continue
       }
-    } catch (error) {
-      giveUp()
-      throw error
+      const change = kept.prepare(tls)
+      opening.defer(change.giveUp)
+      takeOver.push(change.takeOver, () => kept.answer(answering))
     }
+    const opened = opening.move()
     const commit = (): Promise<void> => {
-      for (const step of redo) step()
-      for (const [key, listener] of listeners) {
-        if (opened.has(key)) continue
-        listener.answer(nobody)
-        void stop(listener, false)
+      for (const step of takeOver) step()
+      for (const [key, listener] of this.#listeners) {
+        if (listeners.has(key)) continue
+        listener.answer(withoutRoutes)
+        void this.#stop(listener, false)
       }
-      listeners = opened
-      takeOver()
-      return inFlight.turn()
+      this.#listeners = listeners
+      committed()
+      return this.#budget.answered()
     }
-    return { commit, giveUp }
-  }
-  try {
-    void atOnce(prepare(first, limits))().commit()
-  } catch (error) {
-    cap.end()
-    throw error
+    return { commit, giveUp: () => opened.dispose() }
   }
 
-  return {
-    get urls() {
-      return routes.map((route) => listeners.get(keyOf(route))!.url)
-    },
-    prepare,
-    async drain(timeoutMs) {
-      draining = true
-      cap.end()
-      pacing.end()
-      const { promise: late, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, timeoutMs)
-      await Promise.race([Bun.sleep(FAREWELL_MS), late])
-      const closed = stopAll(false)
-      await Promise.race([closed, inFlight.none(), late])
-      clearTimeout(timer)
-      // the last answers are written when what waits for them has run; connections without a request are not waited for
-      await new Promise(setImmediate)
-      await stopAll(true)
-    },
-    inFlight: () => ({ requests: inFlight.requests, bytes: inFlight.bytes }),
-    isAccepting: () => !cap.isFull,
+  /**
+   * Finishes accepted requests, answers new ones on open connections with 503, and closes everything, at the timeout at
+   * latest.
+   */
+  async drain(timeoutMs: number): Promise<void> {
+    this.#draining.abort()
+    this.#connectionLimit?.end()
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, timeoutMs)
+    await Promise.race([Bun.sleep(FAREWELL_MS), late])
+    const closed = this.#stopAll(false)
+    await Promise.race([closed, this.#budget.answered(), late])
+    clearTimeout(timer)
+    // the last answers are written in the next turn; connections without a request are not waited for
+    await new Promise(setImmediate)
+    await this.#stopAll(true)
+  }
+
+  /** Serves a request passed on by another server, if the options have one. */
+  fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
+    return this.#mount.fetch(request, server)
+  }
+
+  /** Resumes all listeners. @throws the first failure, after all were tried */
+  #resume(): void {
+    let failure: unknown
+    for (const listener of this.#listeners.values()) {
+      try {
+        listener.resume()
+      } catch (error) {
+        failure ??= error
+      }
+    }
+    if (failure !== undefined) throw failure
+  }
+
+  async #stop(listener: Listener, now: boolean): Promise<void> {
+    this.#ending.add(listener)
+    await listener.stop(now)
+    this.#ending.delete(listener)
+  }
+
+  async #stopAll(now: boolean): Promise<void> {
+    await Promise.all([...this.#listeners.values(), ...this.#ending].map((it) => this.#stop(it, now)))
   }
 }
 
-/** A listener that is to be there. */
-interface Wanted {
+/** A listener of the next routes, open or not. */
+interface PreparedListener {
   readonly key: string
-  readonly place: Place
+  readonly address: ListenAddress
   readonly tls: Bun.TLSOptions | undefined
   readonly answering: Answering
 }
 
-/** Opens all that can be opened. @throws what the first of the others failed with */
-function resumeAll(listeners: Iterable<Listener>): void {
-  const failures: unknown[] = []
-  for (const listener of listeners) {
-    try {
-      listener.resume()
-    } catch (error) {
-      failures.push(error)
-    }
-  }
-  if (failures.length > 0) throw failures[0]
-}
-
-/** What tells listeners apart. */
 const keyOf = (route: Route): string =>
   route.port === 0 ? `${route.pipeline} on ${route.host}` : nameOf(route)
-
-function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answering> {
-  const endpoints = new PathTable<Endpoint>()
-  for (const route of routes) {
-    yield
-    const first = routes[0]!
-    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${nameOf(route)}`
-    if (!Bun.deepEquals(route.tls, first.tls))
-      throw new HooklineError("config", `${at}, but not their TLS settings`)
-    if (!endpoints.add(route.path, makeEndpoint(route, deps)))
-      throw new HooklineError("config", `several pipelines have the path ${route.path} on ${nameOf(route)}`)
-  }
-  return {
-    endpoints,
-    elsewhere: refusing(REFUSALS.unknown_path, deps),
-    misspelt: refusing(REFUSALS.path_not_normal, deps),
-    failed(error) {
-      const line = { err: error, pipeline: undefined, reason: REFUSALS.internal.reason }
-      deps.log.write("error", line, "a request was not answered because of a fault")
-    },
-  }
-}
-
-/** Refuses what no pipeline is there for. */
-function refusing(refusal: Rejected, { metrics, log }: EndpointDeps): Endpoint {
-  const none = metrics("")
-  return (request, server, target) => {
-    none.answered(refusal.status)
-    logRefusal(log, undefined, refusal, new ReceivedRequest(request, server, target, undefined))
-    return problem(refusal, false)
-  }
-}

@@ -1,13 +1,13 @@
 import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { parseCertificate } from "../config/certificate.ts"
+import { parseCertificate } from "../config/sections/certificate.ts"
 import { HooklineError } from "../errors.ts"
 import type { Route } from "./route.ts"
 
 /**
- * Reads what a TLS listener needs. With a client CA, connections without a certificate that it signed are refused.
+ * TLS options of a listener. With a client CA, connections without a certificate issued by it are refused.
  *
- * @throws HooklineError `config` naming the key and the file that can't be read or is not what it should be
+ * @throws HooklineError `config` naming the key and the invalid file
  */
 export function readTls({ pipeline, tls }: Route): Bun.TLSOptions | undefined {
   if (tls === undefined) return undefined
@@ -32,8 +32,8 @@ export function readTls({ pipeline, tls }: Route): Bun.TLSOptions | undefined {
 }
 
 function checkKey(pem: string, certificate: X509Certificate): KeyObject {
-  if (!pem.includes("PRIVATE KEY-----")) throw new Error("there is no private key in it (PEM)")
+  if (!pem.includes("PRIVATE KEY-----")) throw new Error("no PEM private key in it")
   const key = createPrivateKey(pem)
-  if (!certificate.checkPrivateKey(key)) throw new Error("it is not the key of tls_certificate")
+  if (!certificate.checkPrivateKey(key)) throw new Error("does not match tls_certificate")
   return key
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { constants, zstdCompressSync } from "node:zlib"
 import * as fc from "fast-check"
-import { isWholeZstdFrames } from "./zstd-frames.ts"
+import { isWholeZstdFrames } from "./content-coding.ts"
 
 /** Texts that give raw, run-length and compressed blocks, several of them, of every size of the content size field. */
 const contents = fc.oneof(

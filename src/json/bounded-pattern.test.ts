@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "fast-check"
 import { boundedPattern, Unbounded } from "./bounded-pattern.ts"
+import { cases } from "../../test/support/cases.ts"
 
 test.each([
   ["exponential", "^(a+)+$", "a"],
@@ -27,16 +28,16 @@ test.each([
   ["a(?!b)", "it has (?!"],
   ["(?<=b)a", "it has (?<="],
   ["(?<!b)a", "it has (?<!"],
-  ["(a)\\1", "RE2 does not take it"],
+  ["(a)\\1", "RE2 rejects it"],
   ["(?<n>a)\\k<n>", "it has a backreference"],
-  ["(a{0,2000})", "RE2 does not take it"],
-  ["(\\p{Letter})", "RE2 does not take it"],
-])("%s can't be bounded, which is said: %s", (pattern, why) => {
+  ["(a{0,2000})", "RE2 rejects it"],
+  ["(\\p{Letter})", "RE2 rejects it"],
+])("%s is rejected: %s", (pattern, why) => {
   expect(() => boundedPattern(pattern)).toThrow(Unbounded)
   expect(() => boundedPattern(pattern)).toThrow(why)
 })
 
-test.each(["(", "[", "a**", "\\-", "a{2,1}", "\\p{Nothing}"])("%s is no pattern", (pattern) => {
+test.each(["(", "[", "a**", "\\-", "a{2,1}", "\\p{Nothing}"])("%s is a SyntaxError", (pattern) => {
   expect(() => boundedPattern(pattern)).toThrow(SyntaxError)
 })
 
@@ -95,7 +96,8 @@ describe("beside JavaScript's engine", () => {
     )
     .map((it) => it.join(""))
 
-  test("whatever is a pattern and can be bounded matches the same texts", () => {
+  test("bounded patterns match the same texts as RegExp", () => {
+    const numRuns = cases(4000)
     let compared = 0
     fc.assert(
       fc.property(pattern, fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
@@ -117,8 +119,9 @@ describe("beside JavaScript's engine", () => {
         for (const one of texts)
           expect([source, one, bounded.test(one)]).toEqual([source, one, native.test(one)])
       }),
-      { numRuns: 4000 },
+      { numRuns },
     )
-    expect(compared).toBeGreaterThan(1000)
+    // some three of ten are, give or take
+    expect(compared).toBeGreaterThan(numRuns / 8)
   })
 })

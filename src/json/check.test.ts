@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "fast-check"
 import { findFlaw, type Rule } from "./check.ts"
+import { cases } from "../../test/support/cases.ts"
 
 const bytes = (...parts: (string | number[])[]): Uint8Array =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)))
@@ -30,7 +31,7 @@ describe("an object is taken", () => {
     expect(findFlaw(bytes('x{"a":1}x').subarray(1, -1))).toBeUndefined()
   })
 
-  test.each([2, 31, 32, 33, 64, 65, 100_000])("%d levels deep, whatever is nested in what", (depth) => {
+  test.each([2, 31, 32, 33, 64, 65, 100_000])("%d levels deep, objects and arrays mixed", (depth) => {
     const kinds = Array.from({ length: depth }, (_, level) => level === 0 || Math.sin(level * level) > 0)
     const open = kinds.map((isObject) => (isObject ? '{"a":' : "[")).join("")
     const close = kinds.toReversed().map((isObject) => (isObject ? "}" : "]"))
@@ -180,12 +181,12 @@ const damaged = fc
 
 const anyBody = fc.oneof({ weight: 4, arbitrary: damaged }, fc.uint8Array({ maxLength: 12 }))
 
-test("the verdict is that of a fatal TextDecoder and JSON.parse", () => {
+test("the result equals that of a fatal TextDecoder and JSON.parse", () => {
   fc.assert(
     fc.property(anyBody, (body) => {
       expect(findFlaw(body)?.rule).toBe(referenceRule(body)!)
     }),
-    { numRuns: 5000 },
+    { numRuns: cases(5000) },
   )
 })
 
@@ -254,7 +255,7 @@ function canGoOn(rule: Rule, beginning: Uint8Array): boolean {
   )
 }
 
-test("a flaw's offset is where the longest beginning of a valid text ends", () => {
+test("a flaw's offset is the length of the longest valid prefix", () => {
   const seen = new Set<Rule>()
   fc.assert(
     fc.property(anyBody, (body) => {
@@ -267,7 +268,7 @@ test("a flaw's offset is where the longest beginning of a valid text ends", () =
         expect(canGoOn(flaw.rule, body.subarray(0, flaw.offset + 1))).toBe(false)
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   )
   expect(seen.size).toBe(2)
 })

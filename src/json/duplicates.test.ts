@@ -17,7 +17,7 @@ test.each([
   ['{"a":{"x":1},"b":2,"a":{"y":1}}', 19],
   ['{"a":":","a":"\\"a\\":"}', 9],
   [`${"[".repeat(50_000)}{"a":1,"a":2}${"]".repeat(50_000)}`, 50_007],
-])("a name that is there twice is found", (json, position) => {
+])("a duplicate name is found", (json, position) => {
   expect(find(json)).toBe(position)
 })
 
@@ -34,7 +34,7 @@ test.each([
   expect(find(json)).toBeUndefined()
 })
 
-test("JSON that a serialiser wrote has none; with any member written again it has one", () => {
+test("serialised JSON has none; repeating any member gives one", () => {
   assert(
     property(dictionary(string(), jsonValue(), { minKeys: 1 }), (object) => {
       const json = JSON.stringify(object)

@@ -12,19 +12,19 @@ import { toText } from "./name.ts"
 import { endOfString } from "./tokens.ts"
 
 /**
- * Looks for an object that has two members of one name, however its names are escaped: of such members parsers take the
- * first, the last, or none (RFC 8259, section 4), so that what one reader checked is not what another one sees.
+ * Finds an object with duplicate member names, however escaped: parsers keep the first, the last or none (RFC 8259, section
+ * 4), so the value checked may not be the value that a consumer reads.
  *
  * @param json a valid JSON text
- * @param parsed what JSON.parse makes of it
- * @returns the position of the first name that its object has already; undefined when there is none
+ * @param parsed its value by JSON.parse
+ * @returns the position of the first duplicate name, if any
  */
 export function findDuplicateName(json: Uint8Array, parsed: unknown): number | undefined {
-  // of members of one name JSON.parse keeps one: counting costs about half of what parsing does
+  // JSON.parse keeps one member of each name; counting costs half of parsing
   return countMembers(json) === countNames(parsed) ? undefined : findFirst(json)
 }
 
-/** Outside strings a colon follows each name, and nothing else. */
+/** Outside strings, colons follow names only. */
 function countMembers(json: Uint8Array): number {
   let count = 0
   for (let at = 0; at >= 0 && at < json.length;) {
@@ -35,7 +35,7 @@ function countMembers(json: Uint8Array): number {
   return count
 }
 
-/** The names of all objects in a value of JSON.parse. Without recursion: any depth of nesting is taken. */
+/** Counts the names of all objects in a value, without recursion. */
 function countNames(parsed: unknown): number {
   let count = 0
   const open: unknown[] = [parsed]

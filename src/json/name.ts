@@ -1,9 +1,9 @@
 import { asBuffer, BACKSLASH, byteAt, SOLIDUS } from "./bytes.ts"
 
-/** A member's name, ready to be looked for among names as they are spelled in JSON. */
+/** A member name, prepared for comparison with raw JSON. */
 export interface Name {
   readonly text: string
-  /** The name as JSON spells it without needless escapes, quotes included. */
+  /** The shortest JSON spelling, quotes included. */
   readonly quoted: Uint8Array
 }
 
@@ -12,8 +12,8 @@ export function toName(text: string): Name {
 }
 
 /**
- * Whether the JSON string from `start` to `end`, quotes included, spells the name, however it is escaped. A body can hold
- * a million names, so this makes no objects for those that differ.
+ * Whether the JSON string from `start` to `end`, quotes included, spells the name, however escaped. Allocates nothing for
+ * names that differ, of which a body can have a million.
  */
 export function spells(bytes: Uint8Array, start: number, end: number, { text, quoted }: Name): boolean {
   if (end - start < quoted.length || end - start > 2 + 6 * text.length) return false
@@ -24,7 +24,7 @@ export function spells(bytes: Uint8Array, start: number, end: number, { text, qu
       if (byte !== wanted) return false
       at++
     } else if (wanted === BACKSLASH || wanted === SOLIDUS || wanted >= 0x80) {
-      // What has other escapes than \u00.., or several bytes.
+      // has escapes other than \u00.., or several bytes
       return toText(bytes.subarray(start, end)) === text
     } else {
       if (asciiOfEscape(bytes, at) !== wanted) return false
@@ -34,7 +34,7 @@ export function spells(bytes: Uint8Array, start: number, end: number, { text, qu
   return at === end
 }
 
-/** The character that `\u00..` at a position stands for; -1 for other escapes. */
+/** The character of `\u00..` at a position; -1 for other escapes. */
 function asciiOfEscape(bytes: Uint8Array, at: number): number {
   if (bytes[at + 1] !== 0x75 || bytes[at + 2] !== 0x30 || bytes[at + 3] !== 0x30) return -1
   return hexDigit(byteAt(bytes, at + 4)) * 16 + hexDigit(byteAt(bytes, at + 5))
@@ -44,7 +44,7 @@ function hexDigit(byte: number): number {
   return byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
 }
 
-/** The text of a JSON string, quotes included. Lone surrogate escapes stay what they are. */
+/** The text of a JSON string, given with its quotes. Keeps lone surrogates. */
 export function toText(string: Uint8Array): string {
   return JSON.parse(asBuffer(string).toString()) as string
 }

@@ -57,7 +57,7 @@ describe("a pointer finds a value's bytes", () => {
     expect(find(pointer, json)).toBe(expected!)
   })
 
-  test("the empty one finds the whole text, without what surrounds it", () => {
+  test("the empty pointer finds the whole text, without surrounding white space", () => {
     expect(find("", '\ufeff\n{ "a" : 1 }\n')).toBe('{ "a" : 1 }')
   })
 
@@ -71,7 +71,7 @@ describe("a pointer finds a value's bytes", () => {
     expect(find("/0/0/0", deep)).toHaveLength(2e5 - 6)
   })
 
-  test("what it gives outlives the text's bytes", () => {
+  test("the result does not share the text's bytes", () => {
     const json = Buffer.from('{"a":"kept"}')
     const found = parsePointer("/a")!(json)!
     json.fill(0x20)
@@ -83,7 +83,7 @@ test.each(["id", "#/id", "/~", "/~2", "/a/~x", "/a~"])("%s is not a pointer", (t
   expect(parsePointer(text)).toBeUndefined()
 })
 
-test("looking into what is not valid JSON comes to an end: with some bytes, none, or a SyntaxError", () => {
+test("on invalid JSON it terminates with some bytes, none, or a SyntaxError", () => {
   const broken = fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0a '), maxLength: 14 })
   fc.assert(
     fc.property(broken, fc.constantFrom("", "/a", "/a/0", "/0/a"), (text, pointer) => {
@@ -97,7 +97,7 @@ test("looking into what is not valid JSON comes to an end: with some bytes, none
   )
 })
 
-test("it finds what following JSON.parse's value step by step finds", () => {
+test("it finds the same as following JSON.parse's value", () => {
   const step = fc.constantFrom("a", "b", "", "/", "~", "é", "0", "1", "__proto__")
   const document = fc.letrec((tie) => ({
     value: fc.oneof(

@@ -3,18 +3,17 @@ import { spells, toName, toText, type Name } from "./name.ts"
 import { endOfValue, Items } from "./walk.ts"
 
 /**
- * Finds a value in a valid JSON text and copies its bytes. undefined: there is none, or it is null.
+ * Finds a value in a valid JSON text and copies its bytes; undefined: missing or null.
  *
- * A string gives its text in UTF-8 (a lone surrogate escape, which UTF-8 can't say, becomes U+FFFD); anything else gives its
- * bytes as they came, so that 12345678901234567890 and 1.0 stay what they are. Of members of one name the last counts, as
- * for JSON.parse.
+ * A string gives its text in UTF-8 (lone surrogates become U+FFFD); another value its raw bytes, so 12345678901234567890 and
+ * 1.0 stay as they are. Of duplicate members the last counts, as in JSON.parse.
  */
 export type FindBytes = (json: Uint8Array) => Uint8Array | undefined
 
 /**
- * Reads a JSON pointer (RFC 6901): `/data/object/id`, `/items/0`; the empty one is the whole text.
+ * Parses a JSON pointer (RFC 6901): `/data/object/id`, `/items/0`; the empty one is the whole text.
  *
- * @returns undefined when the text is not a JSON pointer
+ * @returns undefined if malformed
  */
 export function parsePointer(pointer: string): FindBytes | undefined {
   const find = parseRawPointer(pointer)
@@ -22,8 +21,7 @@ export function parsePointer(pointer: string): FindBytes | undefined {
 }
 
 /**
- * As `parsePointer`, for what tells values apart: gives each value as it is spelled, strings in their quotes, and null,
- * too.
+ * As `parsePointer`, but gives raw values: strings in quotes, and null.
  */
 export function parseRawPointer(pointer: string): FindBytes | undefined {
   if (!/^(\/([^~/]|~[01])*)*$/.test(pointer)) return undefined
@@ -38,7 +36,6 @@ export function parseRawPointer(pointer: string): FindBytes | undefined {
   }
 }
 
-/** One step of a pointer: the name that it looks for in an object, and the index in an array, if it can be one. */
 interface Step {
   readonly name: Name
   readonly index: number | undefined
@@ -49,7 +46,7 @@ function toStep(token: string): Step {
   return { name: toName(name), index: /^(0|[1-9]\d*)$/.test(name) ? Number(name) : undefined }
 }
 
-/** Position of the value that a step leads to from the value at `start`; -1 when there is none. */
+/** Position of the value that a step leads to from the value at `start`, else -1. */
 function follow(json: Uint8Array, start: number, { name, index }: Step): number {
   const isObject = json[start] === OPEN_BRACE
   if (!isObject && (json[start] !== OPEN_BRACKET || index === undefined)) return -1

@@ -6,23 +6,22 @@ import { findFlaw } from "./check.ts"
 import { findDuplicateName } from "./duplicates.ts"
 import { asBuffer, startOfText } from "./bytes.ts"
 
-/** How a JSON text breaks a schema. */
 export interface Mismatch {
   readonly rule: "schema_mismatch" | "duplicate_member"
-  /** What can follow "The body ". */
+  /** Follows "The body ". */
   readonly problem: string
 }
 
-/** Says how a valid JSON text breaks the schema; undefined when it does not. */
+/** Validates a valid JSON text; undefined: it matches. */
 export type FindMismatch = (json: Uint8Array) => Mismatch | undefined
 
 /**
- * Reads and compiles a JSON Schema (2020-12). As that version has it, `format` asserts nothing and unknown keywords are
- * annotations. Nothing is fetched: a `$ref` has to resolve within the file. A pattern has to be one that can be matched in bounded time.
+ * Reads and compiles a JSON Schema (2020-12): `format` is not asserted, unknown keywords are annotations. A `$ref` must resolve
+ * within the file, and patterns must match in bounded time.
  *
  * @param path an absolute path
- * @param warn is told of keywords that are not known: they may be misspelled
- * @throws HooklineError `config`: the file can't be read or is not such a schema
+ * @param warn receives unknown keywords, which may be misspelled
+ * @throws HooklineError `config`: unreadable or not such a schema
  */
 export function loadSchema(path: string, warn: (message: string) => void): FindMismatch {
   const conforms = compile(path, readSchema(path), warn)
@@ -32,14 +31,13 @@ export function loadSchema(path: string, warn: (message: string) => void): FindM
       const parsed: unknown = JSON.parse(asBuffer(json.subarray(startOfText(json))).toString())
       const position = findDuplicateName(json, parsed)
       if (position !== undefined) {
-        const problem = `has a duplicate member name at byte ${position}: what was checked may not be what is read`
+        const problem = `has a duplicate member name at byte ${position}: consumers may read the other value`
         return { rule: "duplicate_member", problem }
       }
       if (conforms(parsed)) return undefined
     } catch (error) {
-      // Schemas that refer to themselves are checked by recursion; how deep it can go is the engine's secret.
-      if (error instanceof RangeError)
-        return mismatch("is nested too deeply to be checked against the schema")
+      // recursive schemas recurse; the engine limits the depth
+      if (error instanceof RangeError) return mismatch("is nested too deeply to be validated")
       throw error
     }
     return mismatch(describe(conforms.errors![0]!))
@@ -67,7 +65,7 @@ function compile(path: string, schema: object, warn: (message: string) => void):
     strict: false,
     strictSchema: "log",
     validateFormats: false,
-    // "toString" is missing from {}, whatever its prototype has.
+    // "toString" is not a property of {}
     ownProperties: true,
     code: { regExp: Object.assign(boundedPattern, { code: "boundedPattern" }) },
     logger: { log: warn, warn, error: warn },
@@ -75,23 +73,20 @@ function compile(path: string, schema: object, warn: (message: string) => void):
   try {
     return ajv.compile(schema)
   } catch (error) {
-    throw new HooklineError(
-      "config",
-      `${path} is not a usable JSON Schema (2020-12): ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    )
+    const reason = (error as Error).message
+    throw new HooklineError("config", `${path} is not a usable JSON Schema (2020-12): ${reason}`, {
+      cause: error,
+    })
   }
 }
 
-/** Names of the body may stand in the pointer, its values never. A name can be as long as the body. */
+/** May quote member names of the body, shortened, never values. */
 function describe({ instancePath, keyword, message }: ErrorObject): string {
-  const where =
+  const location =
     instancePath === ""
       ? "the object"
       : instancePath.length > 200
         ? `${instancePath.slice(0, 200)}...`
         : instancePath
-  return `does not match the schema: ${where} ${message ?? "is wrong"} (${keyword})`
+  return `does not match the schema: ${location} ${message ?? "is invalid"} (${keyword})`
 }

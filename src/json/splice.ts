@@ -13,17 +13,16 @@ import { spells, type Name } from "./name.ts"
 import { Items } from "./walk.ts"
 
 /**
- * Puts members into a JSON object as its last ones, in place of those that have their names, and leaves every other byte as
- * it is: white space, the spelling of numbers and strings, duplicate names, the order.
+ * Appends members to a JSON object, removes earlier ones of the same names, and keeps every other byte: white space, the
+ * spelling of numbers and strings, duplicate names, the order.
  *
- * A byte-order mark goes. Of each top-level member with one of the names, however escaped, goes all that lies between the
- * delimiters (commas or braces) around it, white space included, with one comma. What stands before and after the object
- * stays.
+ * A byte-order mark is dropped. A removed top-level member, however its name is escaped, goes with the white space up to the
+ * delimiters (commas or braces) around it and with one comma. Bytes before and after the object stay.
  *
  *     { "a": 1, "source": {"b": 2} }   becomes   { "a": 1,"source":"webhook"}
  *
  * @param body a valid JSON object in UTF-8; not changed
- * @param names of letters and underscores, which JSON can't escape but as `\u....`
+ * @param names letters and underscores only, which JSON can escape only as `\u....`
  * @param members the new members, as JSON without the braces: `"source":"webhook"`
  * @returns bytes of their own
  */
@@ -33,7 +32,7 @@ export function splice(body: Uint8Array, names: readonly Name[], members: Uint8A
   const result = new Uint8Array(body.length - start + 1 + members.length)
   let length = 0
   let from = start
-  /** Keeps what lies between the last cut and this one; the cut of a last member ends after the closing brace. */
+  /** Keeps the bytes between the last cut and this one; the cut of a last member ends after the closing brace. */
   const cut = (at: number, to: number): void => {
     if (at > from) length += copyBytes(body, result, length, from, at)
     from = to
@@ -49,12 +48,12 @@ export function splice(body: Uint8Array, names: readonly Name[], members: Uint8A
 
 const UNICODE_ESCAPE = Buffer.from("\\u")
 
-/** Whether a member of the object, or anything else in it, may have one of the names. Three native searches. */
+/** Whether the object may contain one of the names: native searches. */
 function mayHold(body: Uint8Array, names: readonly Name[]): boolean {
   return includesBytes(body, UNICODE_ESCAPE) || names.some(({ quoted }) => includesBytes(body, quoted))
 }
 
-/** Cuts out the members that have one of the names, from the first to the last. */
+/** Cuts out the members with one of the names. */
 function cutMembers(
   body: Uint8Array,
   start: number,
@@ -66,21 +65,14 @@ function cutMembers(
   let kept = false
   while (members.next()) {
     const { nameStart, nameEnd, delimiter } = members
-    if (!spellsAny(body, nameStart, nameEnd, names)) kept = true
+    if (!names.some((name) => spells(body, nameStart, nameEnd, name))) kept = true
     else if (kept) cut(before, delimiter)
     else cut(before + 1, delimiter + 1)
     before = delimiter
   }
 }
 
-function spellsAny(body: Uint8Array, start: number, end: number, names: readonly Name[]): boolean {
-  for (const name of names) {
-    if (spells(body, start, end, name)) return true
-  }
-  return false
-}
-
-/** Whether the object, as far as it is written, has no member yet. No value ends with a brace that opens. */
+/** Whether the object written so far is empty: no value ends with an opening brace. */
 function endsWithOpenBrace(bytes: Uint8Array, length: number): boolean {
   let last = length - 1
   while (isSpace(bytes[last]!)) last--

@@ -1,5 +1,5 @@
-// The tokens of JSON that have an inside. Each function checks one that begins at `at` and gives the position after it, or,
-// where it breaks off, `~position` of the byte that can't stand there, which is negative.
+// Scanners of JSON tokens. Each takes the start of one and returns the position after it or, negative, `~position` of the
+// first invalid byte.
 import { BACKSLASH, MINUS, QUOTE, SOLIDUS, ZERO, byteAt } from "./bytes.ts"
 
 /** A string, from after its opening quote to after its closing one. */
@@ -14,7 +14,7 @@ export function endOfString(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** 1 for each byte that stands for itself in a string: all but control characters, the quote and the backslash. */
+/** 1 for unescaped bytes in a string: all but control characters, quote and backslash. */
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
 )

@@ -1,6 +1,6 @@
 /**
- * How many bytes, from the first, some valid UTF-8 text (RFC 3629) could begin with. For bytes that are not valid that is
- * the position of the first byte that can't stand there, or the length when the last character is cut off.
+ * The length of the longest prefix of some valid UTF-8 text (RFC 3629): in invalid bytes the position of the first invalid
+ * one, or the length if the last character is truncated.
  */
 export function endOfUtf8(bytes: Uint8Array): number {
   let at = 0
@@ -10,7 +10,7 @@ export function endOfUtf8(bytes: Uint8Array): number {
     if (lead < 0x80) continue
     const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
     if (length === 0) return at - 1
-    // The second byte's bounds keep out overlong forms, surrogates and what lies beyond U+10FFFF.
+    // the second byte's bounds exclude overlong forms, surrogates and code points beyond U+10FFFF
     let low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
     let high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
     for (let rest = length - 1; rest > 0; rest--) {

@@ -1,5 +1,5 @@
-// Steps over the raw bytes of JSON that is known to be valid. Nothing here checks, recurses or copies. Of bytes that are not
-// valid JSON the positions mean nothing, but every walk ends.
+// Walks raw JSON that is known to be valid, without checks, recursion or copies. On other bytes the positions are
+// meaningless, but every walk terminates.
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -12,22 +12,22 @@ import {
 } from "./bytes.ts"
 
 /**
- * Goes through a container's items: an object's members or an array's elements. Its fields tell of the item that `next`
- * came to; they are positions, ends exclusive. (One object that changes, for a body can have a million members.)
+ * Iterates over the members of an object or the elements of an array. The fields are positions in the item that `next` has
+ * reached, ends exclusive. (One mutable object, since a body can have a million members.)
  */
 export class Items {
-  /** Where the name's opening quote stands, and the position after its closing one; in arrays without meaning. */
+  /** The member's name, quotes included; meaningless in arrays. */
   nameStart = 0
   nameEnd = 0
   valueStart = 0
   valueEnd = 0
-  /** Position of the comma or the closing bracket that follows the value; before the first item, of the opening one. */
+  /** The comma or closing bracket after the value; before the first item, the opening one. */
   delimiter: number
   readonly #bytes: Uint8Array
   readonly #open: number
   readonly #inObject: boolean
 
-  /** @param open position of the container's opening bracket */
+  /** @param open position of the opening bracket */
   constructor(bytes: Uint8Array, open: number) {
     this.#bytes = bytes
     this.#open = open
@@ -35,7 +35,7 @@ export class Items {
     this.delimiter = open
   }
 
-  /** Goes on to the next item; false when there is none. */
+  /** Advances; false at the end. */
   next(): boolean {
     if (this.#bytes[this.delimiter] !== COMMA && this.delimiter !== this.#open) return false
     let at = skipSpace(this.#bytes, this.delimiter + 1)
@@ -56,7 +56,7 @@ function isClosing(byte: number): boolean {
   return byte === CLOSE_BRACE || byte === CLOSE_BRACKET
 }
 
-/** The position after a value of any kind, whose first byte is at `at`. */
+/** The position after the value that starts at `at`. */
 export function endOfValue(bytes: Uint8Array, at: number): number {
   const first = bytes[at]
   if (first === QUOTE) return endOfString(bytes, at)
@@ -84,14 +84,14 @@ function endOfContainer(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** What a byte outside strings does to the depth; 2 for the quote, and 0 for all that can be passed over. */
+/** The change of depth by a byte outside strings; 2 for the quote. */
 const STEP = Int8Array.from({ length: 256 }, (_, byte) => {
   if (byte === QUOTE) return 2
   if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return 1
   return isClosing(byte) ? -1 : 0
 })
 
-/** The position after a string, whose opening quote is at `at`. */
+/** The position after the string that starts at `at`. */
 function endOfString(bytes: Uint8Array, at: number): number {
   at++
   while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1

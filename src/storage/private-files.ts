@@ -1,6 +1,5 @@
 import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, statSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
-import type { Logger } from "../telemetry/log.ts"
 
 /*
  * What Hookline keeps is for the user that runs it alone, whatever the umask: folders are made 0700, files 0600. SQLite gives
@@ -48,25 +47,6 @@ export function makePrivateDatabase(path: string): void {
   } catch {
     // It is there, or can't be made: SQLite, which opens it next, says why.
   }
-}
-
-/** A database, with its lock and the note of who holds that one. */
-interface Place {
-  readonly file: string
-  readonly lockFile: string
-  readonly holderFile: string
-  readonly title: string
-}
-
-/** Logs which files of a database, with their folder, others than their owner can get at, if any, and what to do. */
-export function warnOfLoose({ file, lockFile, holderFile, title }: Place, log: Logger): void {
-  const paths = [dirname(file), file, `${file}-wal`, `${file}-shm`, lockFile, holderFile]
-  const loose = paths.flatMap((path) => looseMode(path) ?? [])
-  if (loose.length === 0) return
-  log.warn(
-    { paths: loose },
-    `${title} is open to other users of this machine; run chmod go-rwx on these paths`,
-  )
 }
 
 /** A path that others than its owner can get at, with its mode: `/data/log.sqlite (0644)`. */

@@ -1,31 +1,24 @@
 import { Counter, Gauge, type Registry } from "prom-client"
 
-/** What became of the configuration, named as Prometheus names its own. */
-export interface ConfigurationMetrics {
-  /** The configuration that was read took over. */
-  took(): void
-  /** The configuration that was read was wrong, or what it names can't be opened: nothing has changed. */
-  failed(): void
-  /** The first configuration runs. */
-  started(): void
-}
+export type ConfigurationMetrics = ReturnType<typeof configurationMetrics>
 
-export function configurationMetrics(registry: Registry): ConfigurationMetrics {
+/** Outcomes of reloads, under names like those of Prometheus' own. */
+export function configurationMetrics(registry: Registry) {
   const registers = [registry]
   const reloads = new Counter({
     name: "hookline_config_reloads_total",
-    help: "Reloads of the configuration, by result: success, failure.",
+    help: "Configuration reloads by result: success, failure.",
     labelNames: ["result"],
     registers,
   })
   const successful = new Gauge({
     name: "hookline_config_last_reload_successful",
-    help: "1 when the last reload of the configuration, or the start, was successful, else 0.",
+    help: "1 if the last configuration reload, or the start, succeeded; else 0.",
     registers,
   })
   const at = new Gauge({
     name: "hookline_config_last_reload_success_timestamp_seconds",
-    help: "When the configuration that runs took over.",
+    help: "When the active configuration was loaded.",
     registers,
   })
   for (const result of ["success", "failure"]) reloads.inc({ result }, 0)
@@ -35,11 +28,12 @@ export function configurationMetrics(registry: Registry): ConfigurationMetrics {
   }
   return {
     started,
-    took() {
+    reloaded(): void {
       reloads.inc({ result: "success" })
       started()
     },
-    failed() {
+    /** The configuration is invalid, or one of its resources can't be opened. */
+    failed(): void {
       reloads.inc({ result: "failure" })
       successful.set(0)
     },

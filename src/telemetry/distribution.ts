@@ -1,18 +1,18 @@
-import type { Steps } from "../slices.ts"
+import type { Steps } from "../clock.ts"
 import { labelText, type MetricLines, type ReadMetric } from "./metric-lines.ts"
 
 interface Series {
   readonly labels: { readonly [name: string]: string }
-  /** Observations up to each bound and, in the last place, above all of them; not cumulative. */
+  /** Observations per bucket, the last above every bound; not cumulative. */
   readonly counts: Float64Array
   sum: number
-  /** What its lines begin with, once it was read. */
+  /** The series of its lines, once read. */
   lines?: readonly string[]
 }
 
 /**
- * A histogram of which each set of labels is a plain array of counts; see tally.ts for why. One that nothing was observed
- * of has no lines: of thousands of pipelines most may be idle.
+ * A histogram that holds each set of labels as a plain array of counts; tally.ts says why. Without observations it has no
+ * lines: most of thousands of pipelines may be idle.
  */
 export class Distribution implements ReadMetric {
   readonly #name: string
@@ -21,13 +21,13 @@ export class Distribution implements ReadMetric {
   readonly #series: Series[] = []
 
   /** @param bounds upper bounds of the buckets, ascending, without +Inf */
-  constructor({ name, help, bounds }: { name: string; help: string; bounds: readonly number[] }) {
+  constructor(name: string, help: string, bounds: readonly number[]) {
     this.#name = name
     this.#help = help
     this.#bounds = bounds
   }
 
-  /** Makes the handle of a set of labels. To be made once: each one is a series of its own. */
+  /** Binds a set of labels. Call once per set: each call is a series of its own. */
   bind(labels: { readonly [name: string]: string }): (value: number) => void {
     const bounds = this.#bounds
     let series: Series | undefined
@@ -54,14 +54,8 @@ export class Distribution implements ReadMetric {
       values.push(one.sum, total)
       yield
     }
-    return {
-      name: this.#name,
-      help: this.#help,
-      type: "histogram",
-      aggregator: "sum",
-      series: lines,
-      values,
-    }
+    const [name, help] = [this.#name, this.#help]
+    return { name, help, type: "histogram", aggregator: "sum", series: lines, values }
   }
 }
 

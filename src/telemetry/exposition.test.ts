@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { Counter, Gauge, Histogram, Registry } from "prom-client"
-import { atOnce } from "../slices.ts"
+import { atOnce } from "../clock.ts"
 import { Distribution } from "./distribution.ts"
 import { exposeLines, readRegistry, shareAnswer } from "./exposition.ts"
 import { Tallies } from "./tally.ts"
@@ -8,7 +8,7 @@ import { Tallies } from "./tally.ts"
 const VALUES = [0, 1, 0.1 + 0.2, 1e21, 1e-9, -5, 123_456_789.123]
 const TEXTS = ["", "plain", 'quote"', "back\\slash", "line\nfeed", "both\\n", "ümläut 😀", "a b", "}"]
 
-test("what a registry says is written as the registry itself does", async () => {
+test("a registry is written as prom-client writes it", async () => {
   const registry = new Registry()
   const registers = [registry]
   const gauge = new Gauge({ name: "g", help: "a help\nof two \\ lines", labelNames: ["a", "b"], registers })
@@ -30,8 +30,8 @@ test("tallies and distributions are written as prom-client's counters and histog
   const bounds = [0.001, 0.5, 1, 10]
   const counter = new Counter({ name: "c_total", help: "h\\\n", labelNames: ["a", "b"], registers })
   const histogram = new Histogram({ name: "h", help: "h", labelNames: ["a"], buckets: bounds, registers })
-  const tallies = new Tallies({ name: "c_total", help: "h\\\n", labelNames: ["a", "b"] })
-  const distribution = new Distribution({ name: "h", help: "h", bounds })
+  const tallies = new Tallies<"a" | "b">("c_total", "h\\\n")
+  const distribution = new Distribution("h", "h", bounds)
   for (const a of TEXTS) {
     for (const at of VALUES.keys()) {
       counter.inc({ a, b: String(at) }, at)
@@ -53,8 +53,8 @@ test("tallies and distributions are written as prom-client's counters and histog
   )
 })
 
-test("a distribution that nothing was observed of has no lines", () => {
-  const distribution = new Distribution({ name: "h", help: "h", bounds: [1] })
+test("a distribution without observations has no lines", () => {
+  const distribution = new Distribution("h", "h", [1])
   distribution.bind({ pipeline: "idle" })
   distribution.bind({ pipeline: "busy" })(2)
   expect(atOnce(distribution.read())).toMatchObject({
@@ -68,7 +68,7 @@ test("a distribution that nothing was observed of has no lines", () => {
   })
 })
 
-test("whoever asks while an answer is made gets that one, whoever asks later another", async () => {
+test("concurrent calls share an answer, later ones get another", async () => {
   let made = 0
   const ask = shareAnswer(async () => {
     await new Promise(setImmediate)

@@ -1,30 +1,44 @@
 import { Registry } from "prom-client"
-import { inSlices } from "../slices.ts"
-import { readText, writeMetrics, type MetricLines } from "./metric-lines.ts"
+import { inSlices } from "../clock.ts"
+import { labelText, writeMetrics, type MetricLines } from "./metric-lines.ts"
 
-/** Metrics as text, and what kind of text it is. */
+/** Metrics as Prometheus scrapes them. */
 export interface Exposition {
   readonly text: string
   readonly contentType: string
 }
 
-/** Writes metrics in slices: those of thousands of pipelines are megabytes. */
+/** Writes metrics in slices: thousands of pipelines give megabytes. */
 export async function exposeLines(metrics: readonly MetricLines[]): Promise<Exposition> {
   return { text: await inSlices(writeMetrics(metrics)), contentType: Registry.PROMETHEUS_CONTENT_TYPE }
 }
 
-/** What the metrics of a registry say now. */
+/** The present values of a registry's metrics. */
 export async function readRegistry(registry: Registry): Promise<MetricLines[]> {
-  const all: MetricLines[] = []
-  for (const metric of registry.getMetricsAsArray()) {
-    const { name, help, type, aggregator } = metric as unknown as MetricLines
-    const text = await registry.getSingleMetricAsString(name)
-    all.push(readText(text, { name, help, type, aggregator }))
-  }
-  return all
+  const metrics = await registry.getMetricsAsJSON()
+  return metrics.map((metric) => {
+    const { name, help, type, aggregator, values } = metric as unknown as ClientMetric
+    return {
+      name,
+      help,
+      type,
+      aggregator,
+      series: values.map(({ metricName = name, labels }) => metricName + labelText(labels)),
+      values: values.map(({ value }) => value),
+    }
+  })
 }
 
-/** Has what is asked for while an answer to the same is made get that answer. */
+interface ClientMetric extends Omit<MetricLines, "series" | "values"> {
+  readonly values: readonly {
+    readonly value: number
+    readonly labels: { readonly [name: string]: string | number }
+    /** Of histograms, whose series have names of their own. */
+    readonly metricName?: string
+  }[]
+}
+
+/** Lets calls that arrive while one is running share its result. */
 export function shareAnswer<T>(answer: () => Promise<T>): () => Promise<T> {
   let pending: Promise<T> | undefined
   return () =>

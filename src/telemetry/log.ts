@@ -1,8 +1,26 @@
-import { destination, pino, type Logger } from "pino"
+import { destination, pino, type Logger as PinoLogger } from "pino"
 import pretty from "pino-pretty"
 import { escapeControls, escapeLine } from "./escape-controls.ts"
 
-export type { Logger }
+/** Writes a line of the log: fields beside the message, or the message alone. */
+interface Write {
+  (fields: object, message?: string): void
+  (message: string): void
+}
+
+/** The log, by levels from the least important one. */
+export interface Logger {
+  /** The least important level that is written. */
+  readonly level: string
+  readonly trace: Write
+  readonly debug: Write
+  readonly info: Write
+  readonly warn: Write
+  readonly error: Write
+  readonly fatal: Write
+  /** A log whose lines all have these fields. */
+  child(fields: object): Logger
+}
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
 export const LOG_FORMATS = ["auto", "json", "pretty"] as const
@@ -11,31 +29,31 @@ export interface LogOptions {
   level: (typeof LOG_LEVELS)[number]
   /** auto: pretty on a terminal, JSON lines elsewhere */
   format: (typeof LOG_FORMATS)[number]
-  /** Which of several processes that share the log this one is; it stands in every line. */
+  /** The worker's number, added to every line. */
   worker?: number | undefined
 }
 
-/** The log, and what sets the least important level that is written, for the loggers made of it too. */
+/** The log, and a setter of the level for it and all its children. */
 export interface OpenLog {
   readonly log: Logger
   readonly setLevel: (level: LogOptions["level"]) => void
 }
 
-/** Opens the log on standard output. Lines are written at once, so that none is lost when the process dies. */
+/** Opens the log on standard output, unbuffered: no line is lost when the process dies. */
 export function openLog({ level, format, worker }: LogOptions): OpenLog {
   const human = format === "pretty" || (format === "auto" && process.stdout.isTTY === true)
   const out = human
     ? pretty({ destination: 1, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
     : destination({ dest: 1, sync: true })
-  // senders write some of it: paths, header values, what a parser complains about
+  // paths, header values and parser errors come from senders
   const toSafe = human ? escapeParsed : escapeControls
   const stream = { write: (line: string) => void out.write(toSafe(line)) }
-  // a logger's level is its own from the moment that it is made
-  const made = new Set<WeakRef<Logger>>()
+  // a child keeps the level that it was created with
+  const made = new Set<WeakRef<PinoLogger>>()
   const log = pino(
     {
       level,
-      onChild: (child: Logger) => void made.add(new WeakRef(child)),
+      onChild: (child: PinoLogger) => void made.add(new WeakRef(child)),
       base: worker === undefined ? null : { worker },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
@@ -55,7 +73,7 @@ export function openLog({ level, format, worker }: LogOptions): OpenLog {
   }
 }
 
-/** A line of JSON whose texts can be written to a terminal as they are. A stack keeps its lines, the message is one. */
+/** Escapes the texts of a JSON line for a terminal. A stack keeps its line breaks, the message does not. */
 function escapeParsed(line: string): string {
   const escaped = JSON.parse(line, (key, value: unknown) =>
     typeof value === "string" ? (key === "msg" ? escapeLine(value) : escapeControls(value)) : value,

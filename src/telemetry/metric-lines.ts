@@ -1,25 +1,22 @@
 import type { Aggregator } from "prom-client"
-import type { Steps } from "../slices.ts"
+import type { Steps } from "../clock.ts"
 
-/** A metric as Prometheus' text format has it, each line apart into its series and its value. */
+/** A metric in Prometheus' text format, each line split into series and value. */
 export interface MetricLines {
   readonly name: string
   readonly help: string
   readonly type: "counter" | "gauge" | "histogram" | "summary"
-  /** How those of several processes become one. */
+  /** How the values of several processes are combined. */
   readonly aggregator: Aggregator
-  /** What each line begins with, such as `name{label="value"}`. */
+  /** Such as `name{label="value"}`. */
   readonly series: readonly string[]
-  /** Of each series. */
   readonly values: readonly number[]
 }
 
-/** What reads a metric. */
 export interface ReadMetric {
   read(): Steps<MetricLines>
 }
 
-/** Lines that are written in one step. */
 const STEP_LINES = 64
 
 /** Writes metrics as text, as prom-client does. */
@@ -37,23 +34,9 @@ export function* writeMetrics(metrics: readonly MetricLines[]): Steps<string> {
   return `${texts.join("\n\n")}\n`
 }
 
-/** The text of one metric, as `writeMetrics` and prom-client write it, back in lines. */
-export function readText(
-  text: string,
-  metric: Pick<MetricLines, "name" | "help" | "type" | "aggregator">,
-): MetricLines {
-  const lines = text.split("\n").filter((line) => !line.startsWith("#"))
-  const ends = lines.map((line) => line.lastIndexOf(" "))
-  return {
-    ...metric,
-    series: lines.map((line, at) => line.slice(0, ends[at])),
-    values: lines.map((line, at) => parseValue(line.slice(ends[at]! + 1))),
-  }
-}
-
-/** What the lines of a set of labels begin with, behind the name. */
-export function labelText(labels: { readonly [name: string]: string }): string {
-  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
+/** `{name="value",…}`, or nothing without labels. */
+export function labelText(labels: { readonly [name: string]: string | number }): string {
+  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(String(value))}"`)
   return parts.length === 0 ? "" : `{${parts.join(",")}}`
 }
 
@@ -64,9 +47,4 @@ const escapeLabel = (value: string): string => escapeText(value).replace(/"/g, '
 function showValue(value: number): string {
   if (Number.isFinite(value)) return String(value)
   return Number.isNaN(value) ? "Nan" : value > 0 ? "+Inf" : "-Inf"
-}
-
-function parseValue(text: string): number {
-  if (text === "+Inf") return Number.POSITIVE_INFINITY
-  return text === "-Inf" ? Number.NEGATIVE_INFINITY : Number(text)
 }

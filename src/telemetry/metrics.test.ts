@@ -20,7 +20,7 @@ test("counts by pipeline and status, and keeps them from one scrape to the next"
   expect(await linesOf(metrics, "hookline_http")).toEqual(expected)
 })
 
-test("the handles of one pipeline are the same for everyone who asks", async () => {
+test("a pipeline's handles are created once", async () => {
   const metrics = new Metrics()
   metrics.pipeline("a").ended("dropped", "ping")
   metrics.pipeline("a").ended("dropped", "ping")
@@ -53,7 +53,7 @@ test("a connection's batches count by records and by seconds", async () => {
   ])
 })
 
-test("a scrape does not walk the heap for what only Node.js has", async () => {
+test("a scrape does not walk the heap", async () => {
   const { text } = await new Metrics().expose()
   expect(text).toContain("nodejs_heap_size_used_bytes")
   expect(text).not.toContain("heap_space")

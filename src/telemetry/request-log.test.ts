@@ -14,7 +14,7 @@ function open(): { log: RequestLog; lines: { [key: string]: unknown }[] } {
   return { log: new RequestLog(pino({ base: null, timestamp: false }, stream)), lines }
 }
 
-test("a flood of one kind is ten lines and their number, and hides nothing of another kind", () => {
+test("a flood of one kind is ten lines and a count, and hides no other kind", () => {
   const { log, lines } = open()
   for (let n = 0; n < 1000; n++) {
     log.write(
@@ -38,7 +38,7 @@ test("a flood of one kind is ten lines and their number, and hides nothing of an
       status: 429,
       reason: "rate_limited",
       more: 990,
-      msg: "request refused: more of them within a second",
+      msg: "request refused: further lines suppressed",
     },
   ])
 })

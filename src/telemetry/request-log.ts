@@ -1,13 +1,13 @@
 import type { Logger } from "./log.ts"
 
-/** How many lines of one kind are written before the rest is only counted. */
+/** Lines of one kind written per second; the rest is counted. */
 const LINES_A_SECOND = 10
 
-/** What is told of a request. Lines of one pipeline, message and reason are of one kind. */
+/** The fields of a line. Lines with the same pipeline, message and reason are of one kind. */
 export interface RequestLine {
   /** undefined: none, or the logger's own. */
   readonly pipeline: string | undefined
-  /** A short fixed word. */
+  /** A fixed word. */
   readonly reason: string
   readonly status?: number | undefined
   readonly [key: string]: unknown
@@ -23,8 +23,8 @@ interface Kind {
 }
 
 /**
- * The log of single requests that were not taken as events, of which anybody may send as many as the machine bears. The
- * first ten lines of a kind in a second are written as they come; how many more there were is one line at its end.
+ * A rate-limited log of refused requests, which anyone can send in any number. The first ten lines of a kind in a second
+ * are written at once; the number of the rest is one line at its end.
  */
 export class RequestLog {
   readonly #log: Logger
@@ -43,7 +43,7 @@ export class RequestLog {
     this.#secondEnds ??= setTimeout(() => this.flush(), 1000).unref()
   }
 
-  /** Tells now what was left out, and begins a new second. */
+  /** Writes the counts of suppressed lines and begins a new second. */
   flush(): void {
     clearTimeout(this.#secondEnds)
     this.#secondEnds = undefined
@@ -51,7 +51,7 @@ export class RequestLog {
       if (lines <= LINES_A_SECOND) continue
       const { pipeline, reason, status } = line
       const more = lines - LINES_A_SECOND
-      this.#log[level]({ pipeline, status, reason, more }, `${message}: more of them within a second`)
+      this.#log[level]({ pipeline, status, reason, more }, `${message}: further lines suppressed`)
     }
     this.#kinds.clear()
   }

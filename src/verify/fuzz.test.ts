@@ -1,10 +1,12 @@
 import { afterAll, expect, test } from "bun:test"
 import * as fc from "fast-check"
 import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO } from "../../test/support/senders.ts"
-import type { Event } from "../event.ts"
-import { handshakeOf, type HandshakeMeans } from "./handshakes.ts"
-import { PROVIDER_NAMES, makeVerifier } from "./providers.ts"
+import { Event } from "../pipeline/event.ts"
+import type { HandshakeContext } from "./handshakes/handshake.ts"
+import { handshakeOf } from "./handshakes/handshakes.ts"
+import { PROVIDER_NAMES, makeVerifier } from "./presets/providers.ts"
 import type { SignedRequest } from "./verifier.ts"
+import { cases } from "../../test/support/cases.ts"
 
 const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
 afterAll(() => keys.stop(true))
@@ -71,7 +73,7 @@ const toHeaders = (pairs: readonly (readonly [string, string])[]): Headers => {
   return headers
 }
 
-const NO_MEANS: HandshakeMeans = {
+const CONTEXT: HandshakeContext = {
   secrets: ["example"],
   verifyTokens: ["example"],
   confirms: true,
@@ -79,7 +81,7 @@ const NO_MEANS: HandshakeMeans = {
   fetch: () => Promise.reject(new Error("nothing is visited")),
 }
 
-test.each(PROVIDER_NAMES)("%s neither throws nor accepts, whatever it is sent", async (name) => {
+test.each(PROVIDER_NAMES)("%s neither throws nor accepts on random requests", async (name) => {
   const { settings, send, body: own = BODY } = SENDERS[name]!
   const verifier = makeVerifier(name, settings, OUTSIDE)
   // the headers that the scheme looks at, and some that it does not
@@ -96,9 +98,9 @@ test.each(PROVIDER_NAMES)("%s neither throws nor accepts, whatever it is sent", 
         body,
       }
       expect((await verifier.verify(request, NOW)).kind).toBe("refused")
-      expect((await verifier.explain(request, NOW)).verdict.kind).toBe("refused")
+      expect((await verifier.explain(request, NOW)).result.kind).toBe("refused")
     }),
-    { numRuns: 150 },
+    { numRuns: cases(150) },
   )
 })
 
@@ -139,10 +141,10 @@ const asked = fc.array(
   { maxLength: 3 },
 )
 
-test.each(PROVIDER_NAMES.filter((name) => handshakeOf(name, NO_MEANS) !== undefined))(
+test.each(PROVIDER_NAMES.filter((name) => handshakeOf(name, CONTEXT) !== undefined))(
   "%s answers whatever it is asked with what HTTP can carry, or not at all",
   async (name) => {
-    const handshake = handshakeOf(name, NO_MEANS)!
+    const handshake = handshakeOf(name, CONTEXT)!
     const method = fc.constantFrom("GET", "HEAD", "OPTIONS", "POST")
     await fc.assert(
       fc.asyncProperty(method, asked, query, question, async (method, pairs, [parameter, text], bytes) => {
@@ -155,7 +157,7 @@ test.each(PROVIDER_NAMES.filter((name) => handshakeOf(name, NO_MEANS) !== undefi
           url: "",
           remoteAddress: "",
         }
-        const event: Event = { body: new Uint8Array(bytes), receivedAtMs: NOW, arrivedMs: 0, request }
+        const event = new Event(request, new Uint8Array(bytes), NOW)
         const answers = [
           handshake.byHeaders?.(request),
           handshake.unsigned?.(event),
@@ -169,7 +171,7 @@ test.each(PROVIDER_NAMES.filter((name) => handshakeOf(name, NO_MEANS) !== undefi
           ).not.toThrow()
         }
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     )
   },
 )

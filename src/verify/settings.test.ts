@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test"
 import { HooklineError } from "../errors.ts"
-import { WrongSetting, type VerifierSettings } from "./family.ts"
-import { makeSigner, makeVerifier } from "./providers.ts"
+import { WrongSetting, type VerifierSettings } from "./schemes/family.ts"
+import { makeSigner, makeVerifier } from "./presets/providers.ts"
+import { splitKeys, splitSecrets } from "./settings.ts"
 
 const SECRET = "Zm9v-not-to-be-shown"
 
@@ -11,22 +12,22 @@ const problem = (make: () => unknown): WrongSetting => {
   } catch (error) {
     if (error instanceof WrongSetting) return error
   }
-  throw new Error("nothing was wrong")
+  throw new Error("no problem found")
 }
 
 test.each<[string, VerifierSettings, string, string]>([
-  ["stripe", {}, "secret", "is missing: stripe needs secret"],
+  ["stripe", {}, "secret", "is missing; stripe requires secret"],
   ["stripe", { secret: [] }, "secret", "is missing"],
   ["stripe", { secret: ["a", ""] }, "secret", "is empty"],
   ["stripe", { secret: Array.from({ length: 17 }, String) }, "secret", "more than 16"],
-  ["stripe", { secret: ["a"], tolerance: Number.NaN }, "tolerance", "not a length of time"],
-  ["stripe", { secret: ["a"], tolerance: -1 }, "tolerance", "not a length of time"],
+  ["stripe", { secret: ["a"], tolerance: Number.NaN }, "tolerance", "not a duration"],
+  ["stripe", { secret: ["a"], tolerance: -1 }, "tolerance", "not a duration"],
   ["svix", { secret: [SECRET] }, "secret", "whsec_ and base64"],
   ["svix", { secret: [`whsec_${SECRET}`] }, "secret", "whsec_ and base64"],
   ["svix", { public_key: ["whpk_AAAA"] }, "public_key", "whpk_ and base64 of 32 bytes"],
   ["adyen", { secret: [SECRET] }, "secret", "hexadecimal"],
   ["adyen", { secret: ["ABC"] }, "secret", "hexadecimal"],
-  ["discord", { secret: ["a"] }, "public_key", "discord needs public_key"],
+  ["discord", { secret: ["a"] }, "public_key", "discord requires public_key"],
   ["discord", { public_key: [SECRET] }, "public_key", "32 bytes in hex"],
   ["sendgrid", { public_key: ["00".repeat(32)] }, "public_key", "(ec)"],
   ["alertmanager", { username: "u" }, "password", "secret, or username and password"],
@@ -34,16 +35,26 @@ test.each<[string, VerifierSettings, string, string]>([
   ["gcp-pubsub", { audience: "a" }, "email", "audience and email"],
   ["aws-sns", {}, "topic_arn", "topic_arn"],
   ["aws-sns", { topic_arn: "orders" }, "topic_arn", "arn:aws:sns:eu-west-1:123456789012:orders"],
-  ["hmac", { secret: ["a"] }, "header", "hmac needs secret and header"],
-  ["hmac", { secret: ["a"], header: "X", payload: "{timestamp}.{body}" }, "timestamp_header", "go together"],
+  ["hmac", { secret: ["a"] }, "header", "hmac requires secret and header"],
+  [
+    "hmac",
+    { secret: ["a"], header: "X", payload: "{timestamp}.{body}" },
+    "timestamp_header",
+    "belong together",
+  ],
   ["hmac", { secret: ["a"], header: "X", timestamp_header: "T" }, "timestamp_header", "proves nothing"],
   ["hmac", { secret: ["a"], header: "X", id_header: "I" }, "id_header", "proves nothing"],
-  ["hmac", { secret: ["a"], header: "X", payload: "{nonce}{body}" }, "payload", "{nonce} is none of"],
+  [
+    "hmac",
+    { secret: ["a"], header: "X", payload: "{nonce}{body}" },
+    "payload",
+    "unknown placeholder {nonce}",
+  ],
   ["hmac", { secret: ["a"], header: "X", payload: "{url}" }, "payload", "no {body}"],
-  ["jwt", { jwks_url: "keys.json" }, "jwks_url", "not a URL"],
-  ["okta", { secret: ["a"], header: "H", query: "q" }, "query", "beside header"],
-  ["strpe", {}, "provider", "is it stripe?"],
-  ["constructor", {}, "provider", "none of this name"],
+  ["jwt", { jwks_url: "keys.json" }, "jwks_url", "not an https:// or http:// URL"],
+  ["okta", { secret: ["a"], header: "H", query: "q" }, "query", "conflicts with header"],
+  ["strpe", {}, "provider", "did you mean stripe?"],
+  ["constructor", {}, "provider", "unknown provider"],
 ])("%s with %j: %s is wrong", (name, settings, key, text) => {
   const wrong = problem(() => makeVerifier(name, settings))
   expect(wrong).toBeInstanceOf(HooklineError)
@@ -57,7 +68,32 @@ test("a secret of Standard Webhooks may come without whsec_", () => {
   expect(() => makeVerifier("svix", { secret: ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] })).not.toThrow()
 })
 
-test("who has no private key can't sign", () => {
-  expect(problem(() => makeSigner("aws-sns", { topic_arn: "arn" })).message).toContain("only it has the key")
-  expect(problem(() => makeSigner("discord", { secret: ["a"] })).message).toContain("private key in PEM")
+test("signing requires the private key", () => {
+  expect(problem(() => makeSigner("aws-sns", { topic_arn: "arn" })).message).toContain(
+    "only the provider has the key",
+  )
+  expect(problem(() => makeSigner("discord", { secret: ["a"] })).message).toContain("PEM private key")
+})
+
+test.each([
+  ["one", ["one"]],
+  ["a, b,c\n d \n\n e,", ["a", "b", "c", "d", "e"]],
+  ['"a,b", c', ["a,b", "c"]],
+  ['" a "', [" a "]],
+  ['a"b, c"', ['a"b', 'c"']],
+  ['"a"b', ['"a"b']],
+  ["Basic dXNlcjpwYXNz", ["Basic dXNlcjpwYXNz"]],
+  [" , ", []],
+])("the secrets of %j", (text, secrets) => {
+  expect(splitSecrets(text)).toEqual(secrets)
+})
+
+const PEM = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----"
+const JWK = '{"kty":"EC","crv":"P-256","x":"a","y":"b"}'
+test.each([
+  [PEM, [PEM]],
+  [`${PEM}\n${PEM},${JWK}\n${JWK}, abcd`, [PEM, PEM, JWK, JWK, "abcd"]],
+  ["00ff, 11ee\n22dd", ["00ff", "11ee", "22dd"]],
+])("the keys of %j", (text, keys) => {
+  expect(splitKeys(text)).toEqual(keys)
 })

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import { createHash, createHmac, createSign, generateKeyPairSync } from "node:crypto"
 import { makeCertificate } from "../../test/support/certificate.ts"
-import type { VerifierSettings } from "./family.ts"
-import { makeVerifier } from "./providers.ts"
+import type { VerifierSettings } from "./schemes/family.ts"
+import { makeVerifier } from "./presets/providers.ts"
 
 // What a provider does beside its usual way, which presets.test.ts has.
 
@@ -19,13 +19,13 @@ const authority = makeCertificate("Test Authority", { isCa: true, nowMs: NOW })
 const snsCertificate = makeCertificate("sns.amazonaws.com", { issuer: authority, nowMs: NOW })
 const chinaCertificate = makeCertificate("sns-cn-north-1.amazonaws.com.cn", { issuer: authority, nowMs: NOW })
 const outcome = async (name: string, settings: VerifierSettings, received: Received): Promise<string> => {
-  const outside = {
+  const fetcher = {
     fetch: async (url: string) =>
       new Response((url.includes(".cn/") ? chinaCertificate : snsCertificate).pem),
     rootCertificates: [authority.pem],
   }
   const { headers = {}, body = "{}", query = "" } = received
-  const verdict = await makeVerifier(name, settings, outside).verify(
+  const result = await makeVerifier(name, settings, fetcher).verify(
     {
       method: "POST",
       url: "https://h.example/",
@@ -36,7 +36,7 @@ const outcome = async (name: string, settings: VerifierSettings, received: Recei
     },
     NOW,
   )
-  return verdict.kind === "verified" ? "verified" : verdict.reason
+  return result.kind === "verified" ? "verified" : result.reason
 }
 
 const mailgunSubaccount = (more: object): Received => ({
@@ -100,7 +100,7 @@ const jwks = Bun.serve({
   port: 0,
   fetch: () => Response.json({ keys: [{ ...entra.publicKey.export({ format: "jwk" }), kid: "e" }] }),
 })
-test("Event Grid: a token of Microsoft Entra ID in place of a secret", async () => {
+test("Event Grid: a Microsoft Entra ID token instead of a secret", async () => {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
   const text = `${part({ alg: "RS256", kid: "e" })}.${part({ iss: "https://sts.example/", aud: "app", exp: NOW / 1000 + 9 })}`
   const Authorization = `Bearer ${text}.${createSign("sha256").update(text).sign(entra.privateKey, "base64url")}`
@@ -111,9 +111,9 @@ test("Event Grid: a token of Microsoft Entra ID in place of a secret", async () 
   }
   const verifier = makeVerifier("azure-eventgrid", settings)
   const request = { method: "POST", url: "", path: "/", query: "", body: new Uint8Array() }
-  const verdict = await verifier.verify({ ...request, headers: new Headers({ Authorization }) }, NOW)
+  const result = await verifier.verify({ ...request, headers: new Headers({ Authorization }) }, NOW)
   await jwks.stop(true)
-  expect(verdict).toMatchObject({ kind: "verified" })
+  expect(result).toMatchObject({ kind: "verified" })
 })
 
 const generic = { secret: ["k"], header: "X-S", payload: "{timestamp}{body}", timestamp_header: "X-T" }
@@ -306,7 +306,7 @@ test.each<[string, Received, string]>([
   expect(await outcome("twilio", { secret: ["k"] }, received)).toBe(expected)
 })
 
-test("Contentful: a time that is not among the signed headers proves nothing", async () => {
+test("Contentful: a time outside the signed headers is refused", async () => {
   const names = "x-contentful-signed-headers"
   const headers = {
     [names]: names,

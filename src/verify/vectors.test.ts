@@ -2,8 +2,8 @@ import { expect, test } from "bun:test"
 import { existsSync, readFileSync } from "node:fs"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { findFamily, makeVerifier } from "./providers.ts"
-import type { VerifierSettings } from "./family.ts"
+import { findFamily, makeVerifier } from "./presets/providers.ts"
+import type { VerifierSettings } from "./schemes/family.ts"
 
 /** Published signatures of providers. They stay where they are: beside the checkout, not in it. */
 const FILE = join(import.meta.dir, "../../../shared/vectors/signature-vectors.json")
@@ -56,7 +56,7 @@ if (existsSync(FILE)) {
     }
     const url = vector.url ?? ""
     const { pathname, search } = url === "" ? { pathname: "/", search: "" } : new URL(url)
-    const verdict = await makeVerifier(provider, settings).verify(
+    const result = await makeVerifier(provider, settings).verify(
       {
         method: vector.method,
         url,
@@ -67,10 +67,10 @@ if (existsSync(FILE)) {
       },
       (now ?? 0) * 1000,
     )
-    if (valid) expect(verdict).toMatchObject({ kind: "verified" })
+    if (valid) expect(result).toMatchObject({ kind: "verified" })
     else {
-      expect(verdict.kind).toBe("refused")
-      expect(REASONS[reason!]).toContain(verdict.kind === "refused" ? verdict.reason : "")
+      expect(result.kind).toBe("refused")
+      expect(REASONS[reason!]).toContain(result.kind === "refused" ? result.reason : "")
     }
   })
 

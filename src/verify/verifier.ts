@@ -1,31 +1,28 @@
-import type { RequestInfo } from "../event.ts"
+import type { RequestInfo } from "../pipeline/event.ts"
 
 /**
- * What verification of webhooks offers to the rest: a `Verifier` is made once from options (`makeVerifier` in
- * providers.ts), then judges each request; a `Signer` does what the provider would.
+ * Verification of webhooks: a `Verifier` is made once from settings (`makeVerifier` in presets/providers.ts) and verifies
+ * each request; a `Signer` signs as the provider would.
  */
 
 /** A webhook call as verifiers see it. */
 export interface SignedRequest extends Pick<RequestInfo, "method" | "path" | "query" | "headers"> {
-  /**
-   * The URL that the provider sent the request to, see public-url.ts. Read only by verifiers with `signsUrl`; may be
-   * empty for others.
-   */
+  /** The URL as the provider knows it, see http/public-url.ts. May be empty for verifiers without `signsUrl`. */
   readonly url: string
-  /** As received, after decompression, before anything parsed it. Empty where the verifier needs no body. */
+  /** As received, decompressed, unparsed. Empty for verifiers that need no body. */
   readonly body: Uint8Array
 }
 
-/** The request is from the provider, as far as its scheme tells. */
+/** The request is authentic, as far as the scheme covers it. */
 export class Verified {
   readonly kind = "verified"
-  /** What the scheme signed as the time of the request, in milliseconds since 1970. */
+  /** The signed time, in milliseconds since 1970. */
   readonly timestampMs: number | undefined
-  /** What the scheme signed as the request's id; to be remembered, so that a replay is told. */
+  /** The signed id, to detect replays by. */
   readonly id: string | undefined
-  /** Which of the secrets or keys matched, from 0. */
+  /** The index of the matching secret or key. */
   readonly key: number
-  /** Whether only a form's parameters were signed, so that the body must not be read as anything but a form. */
+  /** Whether only form parameters are signed: the body must be read as a form. */
   readonly isForm: boolean
 
   constructor(timestampMs?: number, id?: string, key = 0, isForm = false) {
@@ -36,25 +33,25 @@ export class Verified {
   }
 }
 
-/** Why a request was refused: the word that stands in logs and metrics. The sender hears none of them. */
+/** Why a request was refused, for logs and metrics; never sent to the sender. */
 export type RefusedReason =
-  /** what carries the signature, the token, the timestamp or the id is not there or empty */
+  /** the signature, token, timestamp or id is missing or empty */
   | "missing_header"
-  /** it is there and has not the scheme's form, is there twice, or has a version that is not known */
+  /** a header or member is malformed, duplicated or of an unknown version */
   | "malformed"
-  /** the signed time is longer ago than the tolerance */
+  /** the signed time is older than the tolerance */
   | "stale"
   /** the signed time is further ahead than the tolerance */
   | "future"
-  /** no secret or key gives this signature */
+  /** no secret or key matches */
   | "no_match"
-  /** it is signed, but by or for somebody else: issuer, audience, account, topic */
+  /** signed by or for someone else: issuer, audience, account, topic */
   | "wrong_claim"
-  /** an object of the body has two members of one name, so that it is not sure what was signed: 400 rather than 401 */
+  /** an object in the body has duplicate members, so what was signed is ambiguous: 400 rather than 401 */
   | "duplicate_member"
-  /** the signed id was used before, with another body: the signature does not cover the body */
+  /** the signed id was used before with another body, which is unsigned */
   | "replayed"
-  /** the provider's keys can't be fetched now: the sender should try again, so 503 rather than 401 */
+  /** fetching the provider's keys failed: 503 rather than 401, so that the sender retries */
   | "keys_unavailable"
 
 export class Refused {
@@ -69,51 +66,51 @@ export class Refused {
   }
 }
 
-export type Verdict = Verified | Refused
+export type VerificationResult = Verified | Refused
 
-/** A verdict with all that leads to it, for `hookline verify`. Holds expected signatures: never to be logged. */
+/** A result with its evidence, for `hookline verify`. Holds expected signatures: never log it. */
 export interface Explanation {
-  readonly verdict: Verdict
-  /** The bytes that the scheme signs; undefined where it signs none or the request lacks a part. */
+  readonly result: VerificationResult
+  /** The signed bytes; undefined if the scheme signs none or the request lacks a part. */
   readonly signed: Uint8Array | undefined
-  /** What was presented, as the request spells it: signatures or tokens. */
+  /** The request's signatures or tokens. */
   readonly received: readonly string[]
-  /** What each secret would give, in their order; empty where only the provider's private key could tell. */
+  /** The signature by each secret, in order; empty for public keys. */
   readonly expected: readonly string[]
-  /** What the request says of its own time; undefined where it says nothing. Milliseconds since 1970. */
+  /** The request's timestamp, in milliseconds since 1970. */
   readonly timestampMs: number | undefined
-  /** Milliseconds that the time may be off, both ways; 0: any, or the scheme has none. */
+  /** Milliseconds that the time may be off, either way; 0: unchecked. */
   readonly toleranceMs: number
 }
 
-/** Judges requests. Where the scheme allows, at once; JWKS and certificates have to be waited for the first time. */
+/** Verifies requests: synchronously, unless keys may have to be fetched. */
 export interface Verifier {
-  /** Whether it can judge before the body is read. */
+  /** Whether it needs the body or headers only. */
   readonly needs: "headers" | "body"
   /** Whether it reads `SignedRequest.url`. */
   readonly signsUrl: boolean
-  /** Milliseconds that a signed time may be off, both ways; 0: any, or the scheme has none. */
+  /** Milliseconds that a signed time may be off, either way; 0: unchecked. */
   readonly toleranceMs: number
-  /** Never throws for what a sender can write. */
-  verify(request: SignedRequest, nowMs: number): Verdict | Promise<Verdict>
-  /** The same verdict by the same parts, with what they saw. */
+  /** Never throws for any request. */
+  verify(request: SignedRequest, nowMs: number): VerificationResult | Promise<VerificationResult>
+  /** The same result with its evidence. */
   explain(request: SignedRequest, nowMs: number): Explanation | Promise<Explanation>
 }
 
-/** A request that is to be signed. `url` is absolute. */
+/** A request to sign. `url` is absolute. */
 export interface UnsignedRequest {
   readonly method: string
   readonly url: string
   readonly headers: Headers
   readonly body: Uint8Array
-  /** For schemes that sign an id. */
+  /** Used by schemes that sign an id. */
   readonly id: string
 }
 
 /** A request as the provider would send it. */
 export type Sendable = Pick<UnsignedRequest, "method" | "url" | "headers" | "body">
 
-/** Signs as the provider would. Asymmetric schemes take the private key (PEM, PKCS #8) as their secret. */
+/** Signs as the provider would. Asymmetric schemes have the private key (PEM, PKCS #8) as their secret. */
 export interface Signer {
   sign(request: UnsignedRequest, nowMs: number): Sendable | Promise<Sendable>
 }

@@ -20,7 +20,7 @@ test.each(files)("%s is right, and check exits 0", async (file) => {
     .split("\n")
     .filter((line) => line !== "" && !/^warning: .* signs no time/.test(line))
   expect([status, complaints]).toEqual([0, []])
-  expect(stdout).toContain("The configuration is right.")
+  expect(stdout).toContain("Configuration OK")
 })
 
 test("warns of what signatures leave open and of secrets that look wrong, at their lines, quotes none, and exits 0", async () => {
@@ -58,22 +58,22 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     .map((line) => line.replace(/^warning: warnings\.conf:\d+: \[pipeline:(p\d+):Verifier\] /, "$1 "))
   expect(lines).toEqual([
     "p0 secret: looks like an API key of Stripe; the endpoint's signing secret begins with whsec_",
-    "p1 secret: looks like a variable that was not replaced; write ${NAME}",
-    "p2 secret: looks like a secret with a comment behind it; comments have a line of their own",
-    "p3 secret: value 2 of 2: has 5 bytes, which can be guessed from one signed request; have at least 16 made at random",
+    "p1 secret: looks like an unexpanded variable; write ${NAME}",
+    "p2 secret: looks like a secret with a trailing comment; comments need a line of their own",
+    "p3 secret: value 2 of 2: has 5 bytes, few enough to guess from one signed request; use at least 16 random bytes",
     "p4 provider: the time that stripe signs is not checked: a captured request can be sent again at any time; set tolerance",
-    "p6 provider: paypal signs the body's CRC-32 only, for which anybody can find another body; set verify_online = true",
+    "p6 provider: paypal signs the body's CRC-32 only, which other bodies can match; set verify_online = true",
     "p6 provider: signed ids of paypal are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://",
-    "p8 provider: mailgun signs no body: whoever captures a request before its id is used can fill it with any body",
+    "p8 provider: mailgun signs no body: a request captured before its id is used can carry any body",
     "p8 provider: signed ids of mailgun are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://",
-    "p9 provider: gitlab signs no body: whoever sees one request can send any other, at any time",
+    "p9 provider: gitlab signs no body: a captured request can be sent with any body, at any time",
     "p9 secret: looks like an access token of GitLab; the secret token is the webhook's own",
-    "p10 verify_token: is not set: Meta's handshake is refused, by which it sees that the endpoint is wanted",
+    "p10 verify_token: is not set: Meta's handshake, which confirms the endpoint, is refused",
     "p10 provider: meta signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
     "p11 provider: hubspot signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
-    "p12 provider: adyen signs some members of the body only: anybody may have written the others",
+    "p12 provider: adyen signs some members of the body only; the others can be forged",
     "p12 provider: adyen signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
-    "p13 provider: twilio signs a form's parameters without separators: whoever has one signed request can cut them into others",
+    "p13 provider: twilio signs a form's parameters without separators, so that one signed request can be split into others",
     "p13 provider: twilio signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
   ])
 })
@@ -107,7 +107,7 @@ topic = t
   const { status, stderr } = await hookline(["check", "-c", "less.conf"], { cwd: folder.path })
   expect([status, stderr.trimEnd().split("\n")]).toEqual([
     0,
-    [expect.stringContaining("mailgun signs no body: whoever captures a request before its id is used")],
+    [expect.stringContaining("mailgun signs no body: a request captured before its id is used")],
   ])
 })
 
@@ -159,7 +159,7 @@ test("says of each pipeline whether and how it is verified, and no secret", asyn
     "alerts: 0.0.0.0:8080/alerts -> topic alerts; verification: basic, mode observe",
     "partners: 0.0.0.0:8443/webhook -> topic partners; verification: client certificates",
     "open: 0.0.0.0:8080/open -> topic open; verification: none",
-    "The configuration is right.",
+    "Configuration OK",
   ])
 })
 

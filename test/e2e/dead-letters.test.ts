@@ -1,50 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { gzipSync } from "node:zlib"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
-import { hasKcat, readWithKcat } from "../support/kcat.ts"
-
-const SECRET = "example-not-a-secret"
+import { deadLettered, SECRET, send } from "../support/dead-lettered.ts"
 
 interface Letter {
   readonly value: string
   readonly key: string | null
   readonly headers: { readonly [name: string]: string }
-}
-
-/** A pipeline of signed webhooks, and what a sender that knows the secret posts to it. */
-const pipeline = (id: string, more = ""): string => `
-[pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
-path = /${id}
-max_body_bytes = 64KiB
-[pipeline:${id}:Verifier]
-provider = github
-secret = ${SECRET}
-[pipeline:${id}:BrokerSink]
-topic = ${id}
-key = json:/id
-dead_letter_topic = ${id}.dead
-${more}
-`
-async function send(
-  url: string,
-  body: string,
-  { secret = SECRET, gzip = false, type = "application/json" } = {},
-): Promise<Response> {
-  const signature = createHmac("sha256", secret).update(body).digest("hex")
-  return fetch(url, {
-    method: "POST",
-    body: gzip ? gzipSync(body) : body,
-    headers: {
-      "Content-Type": type,
-      "X-Hub-Signature-256": `sha256=${signature}`,
-      ...(gzip ? { "Content-Encoding": "gzip" } : {}),
-    },
-  })
 }
 
 const byValue = (a: Letter, b: Letter): number => (a.value < b.value ? -1 : 1)
@@ -70,7 +32,7 @@ describe("the embedded log", () => {
   beforeAll(async () => {
     running = await startHookline(
       `[connection:log]\ndirectory = data\n[admin]\nlisten = 127.0.0.1:0
-${pipeline("pay")}${pipeline("lenient", "[pipeline:lenient:Validator]\non_invalid = drop")}`,
+${deadLettered("pay")}${deadLettered("lenient", "[pipeline:lenient:Validator]\non_invalid = drop")}`,
       { folder: folder.path, env: { TZ: "Europe/Berlin" } },
     )
   })
@@ -122,61 +84,6 @@ ${pipeline("pay")}${pipeline("lenient", "[pipeline:lenient:Validator]\non_invali
   })
 })
 
-const available = (await canStartKafka()) && hasKcat()
-describe.skipIf(!available)("Kafka", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
-  let running: RunningHookline
-  beforeAll(async () => {
-    kafka = await startStrictKafka(["pay", "pay.dead", "late"])
-    running = await startHookline(
-      `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s
-[admin]\nlisten = off\n${pipeline("pay")}${pipeline("late")}`,
-      { folder: folder.path },
-    )
-    while ((await send(running.urls["pay"]!, "{}")).status !== 200);
-  }, 60_000)
-  afterAll(async () => {
-    await running.stop()
-    await kafka.stop()
-    folder[Symbol.dispose]()
-  })
-
-  test("a refusal is answered when its dead letter is acknowledged: kcat shows it, with its headers", async () => {
-    expect((await send(running.urls["pay"]!, '{"id":1}}')).status).toBe(400)
-    const [letter, ...more] = await readWithKcat(kafka, "pay.dead")
-    expect([letter!.value.toString(), letter!.key, more]).toEqual(['{"id":1}}', undefined, []])
-    expect(letter!.headers).toContain("hookline.errors.reason=invalid_json,")
-    expect(letter!.headers).toContain("hookline.errors.pipeline=pay,hookline.errors.topic=pay,")
-  })
-
-  test("while the dead letter can't be published the sender gets 503, and again its refusal after that", async () => {
-    const url = running.urls["late"]!
-    while ((await send(url, "{}")).status !== 200);
-    const refused = await send(url, "no-topic-yet")
-    expect(refused.status).toBe(503)
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
-    const line = await running.logged(({ reason }) => String(reason).startsWith("dead_letter_"))
-    expect(line).toMatchObject({ pipeline: "late", status: 503, level: "warn" })
-    expect(line["detail"]).toContain("invalid_json")
-
-    await createTopic(kafka, "late.dead")
-    let answer = await send(url, "no-topic-yet")
-    while (answer.status === 503) answer = await send(url, "no-topic-yet")
-    expect(answer.status).toBe(400)
-    const letters = await readWithKcat(kafka, "late.dead")
-    expect(letters.map(({ value }) => value.toString())).toContain("no-topic-yet")
-    for (const { value } of await readWithKcat(kafka, "late")) expect(value.toString()).toStartWith("{")
-  }, 30_000)
-
-  test("a dead letter that the broker finds too large is told as lost, and the refusal stands", async () => {
-    expect((await send(running.urls["pay"]!, "x".repeat(30_000))).status).toBe(400)
-    const line = await running.logged(({ msg }) => msg === "a dead letter is lost")
-    expect(line).toMatchObject({ pipeline: "pay", reason: "invalid_json", level: "error", bytes: 30_000 })
-    expect(await readWithKcat(kafka, "pay.dead")).toHaveLength(1)
-  })
-})
-
 describe("check", () => {
   const source = "[pipeline:a:WebHookSource]\nport = 8080"
   const verifier = (mode: string): string =>
@@ -193,9 +100,9 @@ describe("check", () => {
   const other = "[pipeline:b:WebHookSource]\npath = /b\n[pipeline:b:BrokerSink]\ntopic = b"
 
   test.each([
-    ["nobody verifies", [source, `${sink} dead`], "nothing verifies them here; add a Verifier"],
+    ["nobody verifies", [source, `${sink} dead`], "verifies none; add a Verifier"],
     ["a Verifier only observes", [source, verifier("observe"), `${sink} dead`], "in mode enforce"],
-    ["it is the topic", [source, verifier("enforce"), `${sink} a`], "is the topic itself"],
+    ["it is the topic", [source, verifier("enforce"), `${sink} a`], "is the topic of accepted events"],
     ["it is another's topic", [source, verifier("enforce"), `${sink} b`, other], 'topic of pipeline "b"'],
     [
       "it is another's topic, which a topic of another connection is named like",

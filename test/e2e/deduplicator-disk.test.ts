@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
-import { openEmbeddedMarks } from "../../src/dedupe/embedded-marks.ts"
-import type { MarkStore } from "../../src/dedupe/mark-store.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { SqliteKeys } from "../../src/dedupe/sqlite-keys.ts"
+import type { KeyStore } from "../../src/dedupe/key-store.ts"
+import { steadyMs } from "../../src/clock.ts"
 
 const disk = mkdtempSync(join(tmpdir(), "hookline-disk-"))
 const mounted =
@@ -20,13 +20,13 @@ afterAll(() => {
 
 const soon = (): number => steadyMs() + 10_000
 const untilMs = Date.now() + 3_600_000
-const open = (recovered: () => void): MarkStore => {
-  const lines = { write: (line: string) => void (line.includes("can be used again") && recovered()) }
-  return openEmbeddedMarks(join(disk, "store"), { log: pino({}, lines) })
+const open = (recovered: () => void): KeyStore => {
+  const lines = { write: (line: string) => void (line.includes("can be written again") && recovered()) }
+  return new SqliteKeys(join(disk, "store"), { log: pino({}, lines) })
 }
 
 test.skipIf(!mounted)(
-  "a full disk claims nothing, and all marks are there when there is space again",
+  "a full disk claims nothing, and all keys are there when there is space again",
   async () => {
     const { promise: recovered, resolve } = Promise.withResolvers<void>()
     const store = open(resolve)
@@ -37,7 +37,7 @@ test.skipIf(!mounted)(
     const batch = (): Promise<boolean[]> => {
       const fresh = Array.from({ length: 100 }, () => crypto.randomUUID().slice(0, 22))
       keys.push(...fresh)
-      return Promise.all(fresh.map((key) => store.mark(key, untilMs, soon())))
+      return Promise.all(fresh.map((key) => store.add(key, untilMs, soon())))
     }
     let durable: boolean[]
     do durable = await batch()
@@ -52,8 +52,9 @@ test.skipIf(!mounted)(
     await store.close()
 
     const again = open(() => {})
-    expect(keys.filter((key) => again.claim(key, soon()) !== "duplicate")).toEqual([])
-    expect(again.claim("new", soon())).toBe("first")
+    const claims = await Promise.all(keys.map((key) => again.claim(key, soon())))
+    expect(new Set(claims)).toEqual(new Set(["duplicate"]))
+    expect(await again.claim("new", soon())).toBe("first")
     await again.close()
   },
 )

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
 import {
   Application,
-  BrokerSink,
-  Deduplicator,
-  EmbeddedConnection,
-  Enricher,
+  brokerSink,
+  deduplicator,
+  embeddedConnection,
+  enricher,
   Pipeline,
   Rejected,
-  Validator,
-  WebHookSource,
+  validator,
+  webHookSource,
 } from "../../src/index.ts"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/http-server.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
+import { valuesInLog } from "../support/log-values.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 
 /** What an answer may be late by, and what a request takes on a busy machine beside it. */
@@ -196,7 +196,7 @@ describe.skipIf(!hasRedis())("a Redis by TLS", () => {
     using folder = temporaryFolder()
     const certificates = await makeCertificates(folder.path)
     await using redis = await startRedis({ tls: certificates })
-    const running = await startHookline(conf(redis.url, `store_ca = ${certificates.otherCa}`), {
+    await using running = await startHookline(conf(redis.url, `store_ca = ${certificates.otherCa}`), {
       folder: folder.path,
     })
     const post = async (): Promise<number> =>
@@ -228,7 +228,7 @@ describe.skipIf(!hasRedis())("a Redis by TLS", () => {
     await Bun.write(join(folder.path, "none.conf"), conf("rediss://localhost", "store_ca = none.pem"))
     const none = await hookline(["run", "-c", join(folder.path, "none.conf")])
     expect(none).toMatchObject({ status: 78 })
-    expect(none.stderr).toContain("none.pem: there is no certificate in it (PEM)")
+    expect(none.stderr).toContain("none.pem: no PEM certificate in it")
   })
 })
 
@@ -243,7 +243,7 @@ describe.skipIf(!hasRedis())("a Redis with a password", () => {
       [redis.url, 200],
       [redis.url.replace("fake", "obviously-wrong"), 503],
     ] as const) {
-      const running = await startHookline(conf(url), { folder: folder.path })
+      await using running = await startHookline(conf(url), { folder: folder.path })
       try {
         const { msg } = await running.logged(
           ({ msg }) => msg.includes("connected") || msg.includes("store is down"),
@@ -287,14 +287,14 @@ async function startReplica(options: {
   let held: PromiseWithResolvers<"publish" | "refuse"> | undefined
   const arrived = Promise.withResolvers<void>()
   const admin = { host: "127.0.0.1", port: await freePort() }
-  const app = new Application({ service: { log_level: "silent" }, admin: { listen: admin } })
-  app.registerConnection("log", EmbeddedConnection({ directory, delivery_timeout: deliveryTimeoutMs }))
+  const app = new Application({ service: { logLevel: "silent" }, admin: { listen: admin } })
+  app.registerConnection("log", embeddedConnection({ directory, deliveryTimeout: deliveryTimeoutMs }))
   app.addPipeline(
     new Pipeline("hooks", {
-      source: WebHookSource({ host: "127.0.0.1", port: 0, path: "/" }),
+      source: webHookSource({ host: "127.0.0.1", port: 0, path: "/" }),
       processors: [
-        Validator(),
-        Deduplicator({ key: "json:/id", store, window: 3_600_000 }),
+        validator(),
+        deduplicator({ key: "json:/id", store, window: 3_600_000 }),
         async (event) => {
           if (held === undefined) return event
           const { promise } = held
@@ -302,9 +302,9 @@ async function startReplica(options: {
           arrived.resolve()
           return (await promise) === "refuse" ? new Rejected(422, "unwanted", "Not this one.") : event
         },
-        Enricher(),
+        enricher(),
       ],
-      sink: BrokerSink({ topic: "hooks" }),
+      sink: brokerSink({ topic: "hooks" }),
     }),
   )
   const { listening } = await app.start()
@@ -327,17 +327,8 @@ async function startReplica(options: {
       )
     },
     async published() {
-      const reader = openEmbeddedReader(directory)
-      try {
-        const found: string[] = []
-        if ((await reader.topics()).length === 0) return found
-        const { signal } = new AbortController()
-        for await (const { value } of reader.read("hooks", { from: "beginning", follow: false, signal }))
-          found.push((JSON.parse(Buffer.from(value).toString()) as { id: string }).id)
-        return found
-      } finally {
-        await reader.close()
-      }
+      const values = await valuesInLog(directory, "hooks")
+      return values.map((value) => (JSON.parse(value) as { id: string }).id)
     },
     stop: () => app.stop(),
   }

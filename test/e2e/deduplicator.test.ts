@@ -1,22 +1,21 @@
 import { Database } from "bun:sqlite"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   Application,
-  BrokerSink,
-  Deduplicator,
+  brokerSink,
+  deduplicator,
   Dropped,
-  EmbeddedConnection,
-  Enricher,
+  embeddedConnection,
+  enricher,
   Pipeline,
   Rejected,
-  Validator,
-  WebHookSource,
+  validator,
+  webHookSource,
   type Processor,
 } from "../../src/index.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
-import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { valuesInLog } from "../support/log-values.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -44,8 +43,11 @@ ${pipelines.join("\n")}
 [admin]
 listen = 127.0.0.1:0
 `
-const start = async (configuration: string): Promise<void> => {
-  running = await startHookline(configuration, { folder: folder.path })
+let log: string
+/** Starts pipelines on a log of this name. */
+const start = async (name: string, ...pipelines: string[]): Promise<void> => {
+  log = join(folder.path, name)
+  running = await startHookline(conf(name, ...pipelines), { folder: folder.path })
   started.push(running)
 }
 const post = async (pipeline: string, body: string, headers: { [name: string]: string } = {}) =>
@@ -61,13 +63,12 @@ const metric = async (name: string): Promise<number> => {
 }
 /** What the topic has, without what the Enricher adds. */
 const published = async (topic: string): Promise<string[]> => {
-  const { stdout } = await hookline(["tail", topic, "-c", join(folder.path, "pipelines.conf")])
-  const lines = stdout.split("\n").filter((line) => line !== "")
-  return lines.map((line) => line.replace(/,?"received_at".*/, "}"))
+  const values = await valuesInLog(log, topic)
+  return values.map((value) => value.replace(/,?"received_at".*/, "}"))
 }
 
 test("one of several events of one key is published, and all are answered alike", async () => {
-  await start(conf("several", pipeline("body", "json:/id"), pipeline("header", "header:X-Delivery")))
+  await start("several", pipeline("body", "json:/id"), pipeline("header", "header:X-Delivery"))
   const keys = Array.from({ length: 20 }, (_, n) => `{"id":"key-${n}"}`)
   const sent = keys.flatMap((body) => Array.from({ length: 5 }, () => post("body", body)))
   expect(new Set(await Promise.all(sent))).toEqual(new Set([200]))
@@ -82,7 +83,7 @@ test("one of several events of one key is published, and all are answered alike"
 }, 30_000)
 
 test("an event without the key passes unchecked, and is counted and logged", async () => {
-  await start(conf("keyless", pipeline("keyless", "json:/id")))
+  await start("keyless", pipeline("keyless", "json:/id"))
   const bodies = ['{"n":1}', '{"n":1}', '{"id":null}', '{"id":""}', '{"id":""}', '{"id":["a"]}']
   for (const body of bodies) expect(await post("keyless", body)).toBe(200)
   expect(await published("keyless")).toEqual(bodies)
@@ -91,7 +92,7 @@ test("an event without the key passes unchecked, and is counted and logged", asy
 }, 30_000)
 
 test("a body that is refused does not use up its key", async () => {
-  await start(conf("refused", pipeline("refused", "header:X-Delivery")))
+  await start("refused", pipeline("refused", "header:X-Delivery"))
   const headers = { "X-Delivery": "d-1" }
   expect(await post("refused", '{"n":1,}', headers)).toBe(400)
   expect(await post("refused", '{"n":1}', headers)).toBe(200)
@@ -99,8 +100,8 @@ test("a body that is refused does not use up its key", async () => {
 }, 30_000)
 
 test("what was published is known after kill -9, for a second process it is not to be had", async () => {
-  const configuration = conf("killed", pipeline("killed", "json:/id"))
-  await start(configuration)
+  const doubled = pipeline("killed", "json:/id")
+  await start("killed", doubled)
   const answers: number[] = []
   const killed = Promise.withResolvers<void>()
   // under load: what was answered 200 before the end is known, whatever was on its way
@@ -116,7 +117,7 @@ test("what was published is known after kill -9, for a second process it is not 
   running.signal("SIGKILL")
   await Promise.all([running.exited, ...senders])
 
-  await start(configuration)
+  await start("killed", doubled)
   for (const n of answers) expect(await post("killed", `{"id":${n}}`)).toBe(200)
   const found = await published("killed")
   for (const n of answers) expect(found.filter((it) => it === `{"id":${n}}`)).toHaveLength(1)
@@ -129,7 +130,7 @@ test("what was published is known after kill -9, for a second process it is not 
 }, 60_000)
 
 test("after the window the event is published again", async () => {
-  await start(conf("window", pipeline("window", "json:/id", "window = 1s")))
+  await start("window", pipeline("window", "json:/id", "window = 1s"))
   const began = performance.now()
   do {
     expect(await post("window", '{"id":1}')).toBe(200)
@@ -140,7 +141,7 @@ test("after the window the event is published again", async () => {
 }, 30_000)
 
 test("while the store is down events are 503 and it is not ready; nothing passes unchecked", async () => {
-  await start(conf("down", pipeline("down", "json:/id", "store = marks")))
+  await start("down", pipeline("down", "json:/id", "store = marks"))
   expect(await post("down", '{"id":"before"}')).toBe(200)
   const db = new Database(join(folder.path, "marks", "marks.sqlite"))
   db.run("ALTER TABLE marks RENAME TO gone")
@@ -153,7 +154,7 @@ test("while the store is down events are 503 and it is not ready; nothing passes
   db.run("DROP TABLE IF EXISTS marks")
   db.run("ALTER TABLE gone RENAME TO marks")
   db.close()
-  await running.logged(({ msg }) => msg.includes("can be used again"))
+  await running.logged(({ msg }) => msg.includes("can be written again"))
   expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
   for (const id of ["before", "meanwhile", "meanwhile"])
     expect(await post("down", `{"id":"${id}"}`)).toBe(200)
@@ -170,18 +171,18 @@ describe("an event that ends behind the Deduplicator leaves no mark", () => {
     ["a fault", fault, 500],
   ])("%s", async (name, end, status) => {
     const seen: number[] = []
-    const app = new Application({ service: { log_level: "silent" } })
-    app.registerConnection("log", EmbeddedConnection({ directory: join(folder.path, `ends ${name}`) }))
+    const app = new Application({ service: { logLevel: "silent" } })
+    app.registerConnection("log", embeddedConnection({ directory: join(folder.path, `ends ${name}`) }))
     app.addPipeline(
       new Pipeline("ends", {
-        source: WebHookSource({ host: "127.0.0.1", port: 0, path: "/" }),
+        source: webHookSource({ host: "127.0.0.1", port: 0, path: "/" }),
         processors: [
-          Validator(),
-          Deduplicator({ key: "json:/id", store: "memory" }),
+          validator(),
+          deduplicator({ key: "json:/id", store: "memory" }),
           (event) => (seen.push(1) <= 2 ? end(event) : event),
-          Enricher(),
+          enricher(),
         ],
-        sink: BrokerSink({ topic: "ends" }),
+        sink: brokerSink({ topic: "ends" }),
       }),
     )
     const { listening } = await app.start()
@@ -220,42 +221,4 @@ test("check tells what is wrong, and prints no password", async () => {
     ],
   )
   expect(stderr).not.toContain("obviously-fake")
-})
-
-const DELIVERY_TIMEOUT_MS = 1000
-/** What an answer may be late by, and what a request takes on a busy machine beside it. */
-const LATE_MS = 100 + 900
-
-const available = (await canStartKafka()) && hasKcat()
-describe.skipIf(!available)("on Kafka", () => {
-  let kafka: OwnKafka
-  beforeAll(async () => {
-    kafka = await startKafka()
-    await createTopic(kafka, "doubled")
-    await kafka.nodes[0]!.kill()
-  }, 60_000)
-  afterAll(() => kafka.stop())
-
-  test("an event that could not be published leaves no mark; nor do its duplicates, which wait no longer", async () => {
-    const connection = `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = ${DELIVERY_TIMEOUT_MS}ms`
-    const configuration = `${connection}\n${pipeline("doubled", "json:/id")}`
-    await start(configuration)
-    const began = performance.now()
-    const refused = Array.from({ length: 10 }, () => post("doubled", '{"id":"evt_1"}'))
-    expect(new Set(await Promise.all(refused))).toEqual(new Set([503]))
-    expect(performance.now() - began).toBeLessThan(DELIVERY_TIMEOUT_MS + LATE_MS)
-
-    await kafka.nodes[0]!.start()
-    while ((await post("doubled", `{"id":"${crypto.randomUUID()}"}`)) !== 200);
-    const taken = Array.from({ length: 10 }, () => post("doubled", '{"id":"evt_1"}'))
-    expect(new Set(await Promise.all(taken))).toEqual(new Set([200]))
-    await running.stop()
-
-    // its marks lie beside the configuration file
-    await start(configuration)
-    while ((await post("doubled", '{"id":"evt_1"}')) !== 200);
-    const values = (await readWithKcat(kafka, "doubled")).map(({ value }) => value.toString())
-    expect(values.filter((value) => value.startsWith('{"id":"evt_1"'))).toHaveLength(1)
-    expect(await Bun.file(join(folder.path, "hookline-data", "marks.sqlite")).exists()).toBe(true)
-  }, 60_000)
 })

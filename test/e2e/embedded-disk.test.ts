@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { pino } from "pino"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
-import { openEmbedded } from "../../src/brokers/embedded.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
+import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 

@@ -2,12 +2,12 @@ import { expect, test } from "bun:test"
 import { statSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
-import { openEmbedded } from "../../src/brokers/embedded.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 
 const MEBIBYTE = 1024 * 1024
-const READER = join(import.meta.dir, "../../src/brokers/embedded-reader.ts")
+const READER = join(import.meta.dir, "../../src/brokers/embedded/reader.ts")
 const READING = `
   import { openEmbeddedReader } from ${JSON.stringify(READER)}
   const { signal } = new AbortController()

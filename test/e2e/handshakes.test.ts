@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createHmac, createSign, generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { verification } from "../../src/components/verification.ts"
-import { Verifier } from "../../src/index.ts"
+import { verifierStep } from "../../src/components/verifier/step.ts"
+import { verifier } from "../../src/index.ts"
 import { makeCertificate } from "../support/certificate.ts"
 import { componentContext } from "../support/component-context.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { inCode } from "../support/in-code.ts"
 import { startVerified, type Verified } from "../support/verified.ts"
 
 const SECRET = "example-not-a-secret"
@@ -266,7 +267,7 @@ let running: Verified
 beforeAll(async () => {
   const steps = PROVIDERS.map((provider) => {
     const secret = provider === "adyen" ? ["44782DEF547AAA06"] : [SECRET]
-    return [provider, Verifier({ provider, ...(SETTINGS[provider] ?? { secret }) })] as const
+    return [provider, verifier({ provider, ...inCode(SETTINGS[provider] ?? { secret }) })] as const
   })
   running = await startVerified(join(folder.path, "log"), Object.fromEntries(steps))
 })
@@ -318,7 +319,7 @@ test.each([
 
 test("Meta's challenge is not answered to who has the app secret, where verify_token is not set", async () => {
   await using it = await startVerified(join(folder.path, "meta"), {
-    a: Verifier({ provider: "meta", secret: [SECRET] }),
+    a: verifier({ provider: "meta", secret: [SECRET] }),
   })
   const query = `?hub.mode=subscribe&hub.challenge=1&hub.verify_token=${encodeURIComponent(SECRET)}`
   expect((await fetch(`${it.origin("a")}/in${query}`)).status).toBe(403)
@@ -353,7 +354,7 @@ describe("a secret that the provider sends", () => {
   const FIRST = "b537207f20cbfa02357cf448134da559e8bd39d61597dcd5631b8012eae53e81"
   const start = (name: string, provider: string) =>
     startVerified(join(folder.path, name), {
-      [provider]: Verifier({ provider, secret_file: join(folder.path, `${name}.secret`) }),
+      [provider]: verifier({ provider, secretFile: join(folder.path, `${name}.secret`) }),
     })
 
   test("Asana's is kept in secret_file, answered once, and verifies what follows, after a restart too", async () => {
@@ -433,7 +434,7 @@ describe("Amazon SNS's SubscriptionConfirmation", () => {
     }
     const context = componentContext({ pipeline: "sns" })
     const values = { provider: "aws-sns", mode: "enforce", topic_arn: TopicArn, confirm }
-    const step = verification(values as Parameters<typeof verification>[0], context, { outside })
+    const step = verifierStep(values as Parameters<typeof verifierStep>[0], context, { fetcher: outside })
     await using it = await startVerified(join(folder.path, name), { sns: step })
     const post = (body: string): Promise<Response> =>
       fetch(`${it.origin("sns")}/in`, { method: "POST", body })

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 
 // What a sender writes into an event, a header or an answer must not drive the terminal of the operator who looks at it.
@@ -13,7 +13,7 @@ const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u
 
 test("tail escapes control characters, within the same JSON value, and writes bytes where raw is asked for", async () => {
   using folder = temporaryFolder()
-  const running = await startHookline(
+  await using running = await startHookline(
     `[connection:log]
 directory = log
 [pipeline:webhooks:WebHookSource]

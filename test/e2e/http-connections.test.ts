@@ -2,20 +2,9 @@ import { expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { cpuMicroseconds } from "../../bench/process.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
-
-const configuration = (service: string): string => `[connection:log]
-directory = log
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[service]
-${service}
-[admin]
-listen = 127.0.0.1:0`
+import { configurationOf, ON_LOG, startService } from "../support/webhook-service.ts"
 
 /** Connections that are opened all at once and say nothing; refused ones are none. */
 function openMany(port: number, count: number): Disposable {
@@ -47,9 +36,9 @@ async function untilTaken(running: RunningHookline): Promise<void> {
   }
 }
 
-test("more connections than there are descriptors for leave /healthz, the disk and the processor free", async () => {
+test("more connections than there are descriptors for leave /healthz and the processor free, and events are taken after them", async () => {
   using folder = temporaryFolder()
-  const running = await startHookline(configuration(""), { folder: folder.path, descriptors: 256 })
+  await using running = await startService({ folder: folder.path, ...ON_LOG, descriptors: 256 })
   {
     using _ = openMany(portOf(running), 1000)
     const line = await running.logged(({ msg }) => msg.startsWith("connection limit reached"))
@@ -70,7 +59,11 @@ test("more connections than there are descriptors for leave /healthz, the disk a
 
 test("max_connections stops accepting; what is under way is answered", async () => {
   using folder = temporaryFolder()
-  const running = await startHookline(configuration("max_connections = 50"), { folder: folder.path })
+  await using running = await startService({
+    folder: folder.path,
+    ...ON_LOG,
+    service: "max_connections = 50",
+  })
   await untilTaken(running)
   const descriptors = (): number => readdirSync(`/proc/${running.pid}/fd`).length
   const before = descriptors()
@@ -98,7 +91,7 @@ test("max_connections stops accepting; what is under way is answered", async () 
 test("max_connections = 0 is a configuration error", async () => {
   using folder = temporaryFolder()
   const file = `${folder.path}/pipelines.conf`
-  await Bun.write(file, configuration("max_connections = 0"))
+  await Bun.write(file, configurationOf({ ...ON_LOG, service: "max_connections = 0" }))
   const { status, stderr } = await hookline(["check", "-c", file])
   expect([status, stderr]).toEqual([78, expect.stringContaining("max_connections")])
 })

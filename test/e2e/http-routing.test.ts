@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test"
 import { createServer, type AddressInfo } from "node:net"
 import type { HooklineError } from "../../src/errors.ts"
-import { Accepted, Dropped, Rejected, type Event } from "../../src/event.ts"
+import type { Event } from "../../src/pipeline/event.ts"
+import { Accepted, Dropped, Rejected } from "../../src/pipeline/outcome.ts"
 import { addressTest } from "../../src/http/addresses.ts"
 import { freePort, serve } from "../support/http-server.ts"
 import { openSocket } from "../support/http-socket.ts"
@@ -28,7 +29,8 @@ test("an event is handed on with its bytes and what is known of its request, and
   const body = new Uint8Array([0, 255, 10, 13, 0xc3])
   const answer = await send(`${it.url}/webhook?a=%20b&c`, { body, headers: { "X-Two": "é" } })
   expect([answer.status, await answer.text(), answer.headers.get("content-type")]).toEqual([200, "", null])
-  const { request, ...event } = seen[0]!
+  const [event] = seen as [Event]
+  const { request } = event
   expect(event.body).toEqual(body)
   expect(event.receivedAtMs).toBeWithin(before, Date.now() + 1)
   expect([request.method, request.path, request.query, remoteAddress]).toEqual([
@@ -38,7 +40,10 @@ test("an event is handed on with its bytes and what is known of its request, and
     "127.0.0.1",
   ])
   expect(request.headers.get("x-two")).toBe("é")
-  expect(await it.counts()).toEqual(['hookline_http_requests_total{pipeline="hooks",status="200"} 1'])
+  expect(await it.counts()).toEqual([
+    'hookline_http_requests_total{pipeline="hooks",status="200"} 1',
+    'hookline_events_total{pipeline="hooks",outcome="accepted",reason=""} 1',
+  ])
   expect(it.log).toEqual([])
 })
 

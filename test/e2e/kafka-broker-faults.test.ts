@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { Starvation } from "../support/starvation.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
@@ -27,7 +27,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
     await using broker = openTestBroker(kafka)
     broker.prepare([topic])
     expect(broker.ready()).toBe("Kafka is not connected yet")
-    await until("a reason", () => broker.ready() === "Kafka is not available: connection refused")
+    await until("a reason", () => broker.ready() === "Kafka unavailable: connection refused")
     using starvation = new Starvation()
     const began = steadyMs()
     const refused = broker.publish({ topic, value: Buffer.from("early") }, began + 300)

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
+import { steadyMs } from "../../src/clock.ts"
 
 setDefaultTimeout(30_000)
 
@@ -15,11 +16,10 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Ka
 
   beforeAll(async () => {
     proxy = await openProxy()
-    kafka = await startKafka({
-      listeners: { PROXIED: "PLAINTEXT", LOST: "PLAINTEXT" },
-      advertised: { PROXIED: proxy.address, LOST: "127.0.0.1:1" },
+    kafka = await startKafkaBehind([proxy], {
+      listeners: { LOST: "PLAINTEXT" },
+      advertised: { LOST: "127.0.0.1:1" },
     })
-    proxy.target = kafka.listener("PROXIED")[0]!
   })
   afterAll(async () => {
     await kafka?.stop()
@@ -66,7 +66,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Ka
     const topic = freshTopic()
     await createTopic(kafka, topic)
     broker.prepare([topic])
-    await until("not ready", () => broker.ready() === "no leader can be reached: connection refused")
+    await until("not ready", () => broker.ready() === "no partition leader reachable: connection refused")
     const refused = broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 300)
     await expect(refused).rejects.toMatchObject({ code: "deadline" })
     await until("a line", () => broker.log.length > 1)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import type { LogReader, ReadFrom, StoredRecord } from "../../src/brokers/broker.ts"
-import { openKafkaReader } from "../../src/brokers/kafka-reader.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
 

@@ -2,33 +2,33 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   Application,
-  BrokerSink,
+  brokerSink,
   defineComponent,
   Dropped,
-  EmbeddedConnection,
-  Enricher,
+  embeddedConnection,
+  enricher,
   integer,
-  KafkaConnection,
+  kafkaConnection,
   Pipeline,
   Rejected,
-  Validator,
-  WebHookSource,
+  validator,
+  webHookSource,
   type Event,
   type PipelineParts,
 } from "../../src/index.ts"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const quiet = { service: { log_level: "silent" } } as const
+const quiet = { service: { logLevel: "silent" } } as const
 
 function pipeline(id: string, parts: Partial<PipelineParts> & { path?: string } = {}): Pipeline {
   return new Pipeline(id, {
-    source: WebHookSource({ host: "127.0.0.1", port: 0, path: parts.path ?? "/" }),
-    processors: parts.processors ?? [Validator(), Enricher()],
-    sink: parts.sink ?? BrokerSink({ topic: id }),
+    source: webHookSource({ host: "127.0.0.1", port: 0, path: parts.path ?? "/" }),
+    processors: parts.processors ?? [validator(), enricher()],
+    sink: parts.sink ?? brokerSink({ topic: id }),
   })
 }
 
@@ -62,17 +62,17 @@ describe("an application composed in code", () => {
     })
     const directory = join(folder.path, "own")
     const app = new Application(quiet)
-    app.registerConnection("log", EmbeddedConnection({ directory }))
+    app.registerConnection("log", embeddedConnection({ directory }))
     app.addPipeline(
       pipeline("own", {
         processors: [
-          Validator(),
+          validator(),
           Limit({ max: 10 }),
           async (event) => {
             await Promise.resolve()
             return event.body.includes(0x21) ? new Dropped("shouted") : event
           },
-          Enricher(),
+          enricher(),
         ],
       }),
     )
@@ -92,8 +92,8 @@ describe("an application composed in code", () => {
 
   test("refuses to start when a pipeline's connection is not registered, and names both", async () => {
     const app = new Application(quiet)
-    app.registerConnection("kafka", KafkaConnection({ bootstrap_servers: ["127.0.0.1:1"] }))
-    app.addPipeline(pipeline("orders", { sink: BrokerSink({ topic: "orders", connection: "kafak" }) }))
+    app.registerConnection("kafka", kafkaConnection({ bootstrapServers: ["127.0.0.1:1"] }))
+    app.addPipeline(pipeline("orders", { sink: brokerSink({ topic: "orders", connection: "kafak" }) }))
     const failure = await app.start().catch((error: unknown) => error)
     expect(failure).toMatchObject({ name: "HooklineError", code: "config", exitCode: 78 })
     expect((failure as Error).message).toContain("orders")
@@ -109,24 +109,24 @@ describe("an application composed in code", () => {
     expect((failure as Error).message).toContain("connection")
   })
 
-  test("tells wrong options all at once, in the words of the file", async () => {
+  test("tells wrong options all at once, in the words of code", async () => {
     const app = new Application(quiet)
     app.registerConnection(
       "log",
-      EmbeddedConnection({ directory: join(folder.path, "wrong"), retention: -5 }),
+      embeddedConnection({ directory: join(folder.path, "wrong"), retention: -5 }),
     )
     app.addPipeline(
       new Pipeline("a", {
-        source: WebHookSource({ port: 70_000, path: "no-slash" }),
-        processors: [Validator({ on_invalid: "explode" as "drop" })],
-        sink: BrokerSink({}),
+        source: webHookSource({ port: 70_000, path: "no-slash" }),
+        processors: [validator({ onInvalid: "explode" as "drop" })],
+        sink: brokerSink({ topic: undefined as unknown as string }),
       }),
     )
     const failure = (await app.start().catch((error: unknown) => error)) as Error
     const lines = failure.message.split("\n")
     expect(lines).toHaveLength(5)
-    for (const key of ["retention", "port", "path", "on_invalid", "topic"]) {
-      expect(lines.filter((line) => line.includes(` ${key}: `))).toHaveLength(1)
+    for (const key of ["retention", "port", "path", "onInvalid", "topic"]) {
+      expect(lines.filter((line) => line.includes(` option ${key}: `))).toHaveLength(1)
     }
   })
 
@@ -143,11 +143,11 @@ describe("an application composed in code", () => {
       return status === 200 ? event : new Rejected(status, `wants_${want}`, "As it wants.")
     }
     const app = new Application(quiet)
-      .registerConnection("log", EmbeddedConnection({ directory }))
+      .registerConnection("log", embeddedConnection({ directory }))
       .addPipeline(
         pipeline("chosen", {
-          processors: [verifies, Validator(), Enricher(), choose],
-          sink: BrokerSink({ topic: "chosen", dead_letter_topic: "chosen.dead" }),
+          processors: [verifies, validator(), enricher(), choose],
+          sink: brokerSink({ topic: "chosen", deadLetterTopic: "chosen.dead" }),
         }),
       )
     const { listening } = await app.start()
@@ -168,11 +168,11 @@ describe("an application composed in code", () => {
     using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
     const directory = join(folder.path, "retried")
     const attempt = (port: number): Application =>
-      new Application(quiet).registerConnection("log", EmbeddedConnection({ directory })).addPipeline(
+      new Application(quiet).registerConnection("log", embeddedConnection({ directory })).addPipeline(
         new Pipeline("a", {
-          source: WebHookSource({ host: "127.0.0.1", port }),
-          processors: [Validator(), Enricher()],
-          sink: BrokerSink({ topic: "a" }),
+          source: webHookSource({ host: "127.0.0.1", port }),
+          processors: [validator(), enricher()],
+          sink: brokerSink({ topic: "a" }),
         }),
       )
     expect(
@@ -186,9 +186,21 @@ describe("an application composed in code", () => {
     await second.stop()
   })
 
+  test("a stop during its start leaves nothing listening", async () => {
+    const app = new Application(quiet)
+      .registerConnection("log", embeddedConnection({ directory: join(folder.path, "stopped-early") }))
+      .addPipeline(pipeline("early"))
+    const starting = app.start()
+    await app.stop()
+    const { listening } = await starting
+    await expect(fetch(listening[0]!.url, { method: "POST", body: "{}" })).rejects.toThrow()
+    await app.start()
+    await app.stop()
+  })
+
   test("can be started again after a stop", async () => {
     const app = new Application(quiet)
-      .registerConnection("log", EmbeddedConnection({ directory: join(folder.path, "again") }))
+      .registerConnection("log", embeddedConnection({ directory: join(folder.path, "again") }))
       .addPipeline(pipeline("again"))
     for (let round = 0; round < 2; round++) {
       const { listening } = await app.start()

@@ -1,23 +1,15 @@
 import { afterAll, expect, test } from "bun:test"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const conf = (directory: string, more = ""): string => `
-[connection:log]
-directory = ${directory}
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[admin]
-listen = 127.0.0.1:0
-${more}`
+const conf = (directory: string): string =>
+  configurationOf({ ...ON_LOG, connection: `directory = ${directory}` })
 
 test("SIGTERM ends it with status 0 after what was accepted is answered", async () => {
-  const running = await startHookline(conf("sigterm"), { folder: folder.path })
+  await using running = await startHookline(conf("sigterm"), { folder: folder.path })
   const statuses = await Promise.all(
     Array.from({ length: 50 }, async (_, n) => {
       // A connection that nobody had taken when the listener closed was never accepted: the sender sends again.
@@ -38,35 +30,31 @@ test("SIGTERM ends it with status 0 after what was accepted is answered", async 
 })
 
 test("the admin listener tells health, readiness and metrics", async () => {
-  const running = await startHookline(conf("admin"), { folder: folder.path })
-  try {
-    const admin = running.adminUrl!
-    expect((await fetch(`${admin}/healthz`)).status).toBe(200)
-    const ready = await fetch(`${admin}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([
-      200,
-      { status: "ready", connections: { log: "ready" } },
-    ])
+  await using running = await startHookline(conf("admin"), { folder: folder.path })
+  const admin = running.adminUrl!
+  expect((await fetch(`${admin}/healthz`)).status).toBe(200)
+  const ready = await fetch(`${admin}/readyz`)
+  expect([ready.status, await ready.json()]).toEqual([
+    200,
+    { status: "ready", connections: { broker: "ready" } },
+  ])
 
-    await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
-    await fetch(running.urls["webhooks"]!, { method: "POST", body: "[]" })
-    const metrics = await (await fetch(`${admin}/metrics`)).text()
-    for (const line of [
-      `hookline_http_requests_total{pipeline="webhooks",status="200"} 1`,
-      `hookline_http_requests_total{pipeline="webhooks",status="400"} 1`,
-      `hookline_events_total{pipeline="webhooks",outcome="accepted",reason=""} 1`,
-      `hookline_events_total{pipeline="webhooks",outcome="rejected",reason="not_an_object"} 1`,
-      `hookline_acknowledgement_seconds_count{pipeline="webhooks"} 1`,
-      `hookline_publish_seconds_count{connection="log"} 1`,
-      `hookline_batch_records_sum{connection="log"} 1`,
-      `hookline_in_flight_requests 0`,
-      `hookline_in_flight_bytes 0`,
-      `hookline_connection_ready{connection="log"} 1`,
-    ]) {
-      expect(metrics).toContain(`${line}\n`)
-    }
-  } finally {
-    await running.stop()
+  await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
+  await fetch(running.urls["webhooks"]!, { method: "POST", body: "[]" })
+  const metrics = await (await fetch(`${admin}/metrics`)).text()
+  for (const line of [
+    `hookline_http_requests_total{pipeline="webhooks",status="200"} 1`,
+    `hookline_http_requests_total{pipeline="webhooks",status="400"} 1`,
+    `hookline_events_total{pipeline="webhooks",outcome="accepted",reason=""} 1`,
+    `hookline_events_total{pipeline="webhooks",outcome="rejected",reason="not_an_object"} 1`,
+    `hookline_acknowledgement_seconds_count{pipeline="webhooks"} 1`,
+    `hookline_publish_seconds_count{connection="broker"} 1`,
+    `hookline_batch_records_sum{connection="broker"} 1`,
+    `hookline_in_flight_requests 0`,
+    `hookline_in_flight_bytes 0`,
+    `hookline_connection_ready{connection="broker"} 1`,
+  ]) {
+    expect(metrics).toContain(`${line}\n`)
   }
 })
 
@@ -75,51 +63,43 @@ test("an admin token guards the metrics and the reasons, not the probes", async 
     "listen = 127.0.0.1:0",
     "listen = 127.0.0.1:0\ntoken = obviously-fake-token",
   )
-  const running = await startHookline(guarded, { folder: folder.path })
-  try {
-    const admin = running.adminUrl!
-    const withToken = { headers: { Authorization: "Bearer obviously-fake-token" } }
-    expect((await fetch(`${admin}/metrics`)).status).toBe(401)
-    expect((await fetch(`${admin}/metrics`, { headers: { Authorization: "Bearer wrong" } })).status).toBe(401)
-    expect((await fetch(`${admin}/metrics`, withToken)).status).toBe(200)
-    expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: "ready" })
-    expect(await (await fetch(`${admin}/readyz`, withToken)).json()).toEqual({
-      status: "ready",
-      connections: { log: "ready" },
-    })
-    expect(running.output()).not.toContain("obviously-fake-token")
-  } finally {
-    await running.stop()
-  }
+  await using running = await startHookline(guarded, { folder: folder.path })
+  const admin = running.adminUrl!
+  const withToken = { headers: { Authorization: "Bearer obviously-fake-token" } }
+  expect((await fetch(`${admin}/metrics`)).status).toBe(401)
+  expect((await fetch(`${admin}/metrics`, { headers: { Authorization: "Bearer wrong" } })).status).toBe(401)
+  expect((await fetch(`${admin}/metrics`, withToken)).status).toBe(200)
+  expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: "ready" })
+  expect(await (await fetch(`${admin}/readyz`, withToken)).json()).toEqual({
+    status: "ready",
+    connections: { broker: "ready" },
+  })
+  expect(running.output()).not.toContain("obviously-fake-token")
 })
 
 test("the admin listener answers no page that reaches it by a name of its own; [admin] hosts names others, also at a reload", async () => {
   const named = (hosts: string): string =>
     conf("hosts").replace("listen = 127.0.0.1:0", `listen = 127.0.0.1:0\nhosts = ${hosts}`)
-  const running = await startHookline(conf("hosts"), { folder: folder.path })
-  try {
-    const { port } = new URL(running.adminUrl!)
-    const statuses = (Host: string): Promise<number[]> =>
-      Promise.all(
-        ["healthz", "readyz", "metrics", "none"].map(
-          async (path) => (await fetch(`http://127.0.0.1:${port}/${path}`, { headers: { Host } })).status,
-        ),
-      )
-    for (const own of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, "10.0.0.7"])
-      expect(await statuses(own)).toEqual([200, 200, 200, 404])
-    for (const other of [`attacker.example:${port}`, "hookline.internal", "localhost.attacker.example"])
-      expect(await statuses(other)).toEqual([421, 421, 421, 421])
-    expect(await reload(running, folder.path, named("hookline.internal, metrics.example"))).toBe("reloaded")
-    expect(await statuses("hookline.internal:9464")).toEqual([200, 200, 200, 404])
-    expect(await statuses("attacker.example")).toEqual([421, 421, 421, 421])
-    expect(await reload(running, folder.path, named("http://hookline.internal"))).toBe("not")
-  } finally {
-    await running.stop()
-  }
+  await using running = await startHookline(conf("hosts"), { folder: folder.path })
+  const { port } = new URL(running.adminUrl!)
+  const statuses = (Host: string): Promise<number[]> =>
+    Promise.all(
+      ["healthz", "readyz", "metrics", "none"].map(
+        async (path) => (await fetch(`http://127.0.0.1:${port}/${path}`, { headers: { Host } })).status,
+      ),
+    )
+  for (const own of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, "10.0.0.7"])
+    expect(await statuses(own)).toEqual([200, 200, 200, 404])
+  for (const other of [`attacker.example:${port}`, "hookline.internal", "localhost.attacker.example"])
+    expect(await statuses(other)).toEqual([421, 421, 421, 421])
+  expect(await reload(running, folder.path, named("hookline.internal, metrics.example"))).toBe("reloaded")
+  expect(await statuses("hookline.internal:9464")).toEqual([200, 200, 200, 404])
+  expect(await statuses("attacker.example")).toEqual([421, 421, 421, 421])
+  expect(await reload(running, folder.path, named("http://hookline.internal"))).toBe("not")
 })
 
 test("a refused event gives one log line with its reason and never its body", async () => {
-  const running = await startHookline(conf("logs"), { folder: folder.path })
+  await using running = await startHookline(conf("logs"), { folder: folder.path })
   try {
     await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"card":"4242-obviously-fake",}` })
     await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"card":"4242-obviously-fake"}` })
@@ -140,21 +120,19 @@ test("a port in use is status 69 and says which", async () => {
   expect(stderr).toContain(`127.0.0.1:${other.port}`)
 })
 
-test("a second process on the same embedded log is status 69 and says who holds it", async () => {
-  const running = await startHookline(conf("locked"), { folder: folder.path })
-  try {
-    const { status, stderr } = await hookline(["run", "-c", `${folder.path}/pipelines.conf`])
-    expect(status).toBe(69)
-    expect(stderr).toContain(String(running.pid))
-  } finally {
-    await running.stop()
-  }
+test("a second process on the same embedded log is status 69, and says who writes to it and what to do", async () => {
+  await using running = await startHookline(conf("locked"), { folder: folder.path })
+  const { status, stderr } = await hookline(["run", "-c", `${folder.path}/pipelines.conf`])
+  expect(status).toBe(69)
+  expect(stderr).toContain(
+    `The log in ${folder.path}/locked is being written to by process ${running.pid}; stop that one, or name another directory`,
+  )
 })
 
 test("a configuration file that is not there is status 66 and says what to do", async () => {
   const { status, stderr } = await hookline(["run", "-c", "no-such.conf"])
   expect(status).toBe(66)
-  expect(stderr).toContain("no-such.conf")
+  expect(stderr).toContain("no-such.conf does not exist; check the path given to -c")
 })
 
 test("a wrong command line is status 64", async () => {
@@ -169,11 +147,17 @@ test("a wrong command line is status 64", async () => {
 })
 
 test("every command has help, and the version is the package's", async () => {
-  for (const command of [[], ["run"], ["check"], ["tail"], ["topics"]]) {
-    const { status, stdout } = await hookline([...command, "--help"])
-    expect(status).toBe(0)
-    expect(stdout).toContain("Usage: hookline")
-  }
+  const { stdout: overview } = await hookline(["--help"])
+  expect(overview).toStartWith("Usage: hookline ")
+  const commands = [...overview.matchAll(/^ {2}([a-z]+) .*$/gm)]
+    .map(([, name]) => name!)
+    .filter((name) => name !== "help")
+  expect(commands).toEqual(
+    expect.arrayContaining(["run", "check", "tail", "topics", "spool", "verify", "send"]),
+  )
+  const helped = await Promise.all(commands.map((name) => hookline([name, "--help"])))
+  for (const [at, { status, stdout }] of helped.entries())
+    expect([status, stdout]).toEqual([0, expect.stringContaining(`Usage: hookline ${commands[at]}`)])
   const { version } = (await Bun.file(`${import.meta.dir}/../../package.json`).json()) as { version: string }
   expect((await hookline(["--version"])).stdout.trim()).toBe(version)
 })

@@ -177,7 +177,9 @@ const HOLD = `
   db.run("BEGIN")
   db.query("SELECT * FROM sqlite_schema").all()
   console.log("held")
-  await Bun.stdin.text()`
+  await Bun.stdin.text()
+  // in use until here, so that the garbage collector does not close it before
+  db.close()`
 
 test.skipIf(!canBeAnother)(
   "another user can keep Hookline from its log by the lock only where its mode was loosened",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { RateLimit } from "../../src/http/rate-limit.ts"
+import { tokenBucket, type RateLimit } from "../../src/http/admission/rate-limit.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
@@ -9,7 +9,7 @@ import { openSocket, post } from "../support/http-socket.ts"
 function oneASecond(): { rateLimit: RateLimit; goOn: () => void } {
   let nowMs = 0
   return {
-    rateLimit: new RateLimit({ perSecond: 1, burst: 1, now: () => nowMs }),
+    rateLimit: tokenBucket({ perSecond: 1, burst: 1, now: () => nowMs }),
     goOn: () => (nowMs += 1000),
   }
 }
@@ -31,7 +31,7 @@ test("beyond the limit is 429 with Retry-After and a problem document, and the l
     type: "about:blank",
     title: "Too Many Requests",
     status: 429,
-    detail: "This endpoint takes no more events at the moment; send it again.",
+    detail: "Too many events at this endpoint; send this one again later.",
   })
   goOn()
   expect((await send(it.url)).status).toBe(200)
@@ -44,7 +44,7 @@ test("beyond the limit is 429 with Retry-After and a problem document, and the l
 
 test("it is decided before a byte of the body is there", async () => {
   const { rateLimit } = oneASecond()
-  rateLimit.take()
+  rateLimit()
   await using it = serve({ rateLimit })
   using socket = await openSocket(it.port)
   socket.send(post("Content-Length: 1000"))
@@ -83,7 +83,7 @@ ${more}
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 `
-  const running = await startHookline(
+  await using running = await startHookline(
     `[connection:log]\ndirectory = data\n[admin]\nlisten = off\n${pipeline("slow", "rate_limit = 0.01\nrate_burst = 3")}${pipeline("free", "")}`,
     { folder: folder.path },
   )
@@ -157,7 +157,7 @@ async function postAs(url: string, address: string, signed: string | undefined):
 
 test("requests that are not verified spend nothing of rate_limit", async () => {
   using folder = temporaryFolder()
-  const running = await startVerifying(folder.path, "rate_limit = 0.01\nrate_burst = 3")
+  await using running = await startVerifying(folder.path, "rate_limit = 0.01\nrate_burst = 3")
   const url = running.urls["signed"]!
   for (let n = 0; n < 20; n++) {
     expect(await postAs(url, "192.0.2.1", undefined)).toBe(401)
@@ -175,7 +175,7 @@ test("requests that are not verified spend nothing of rate_limit", async () => {
 
 test("what an address sends unverified beyond unverified_rate_limit is 429 before its body; others are served", async () => {
   using folder = temporaryFolder()
-  const running = await startVerifying(folder.path, "unverified_rate_limit = 5")
+  await using running = await startVerifying(folder.path, "unverified_rate_limit = 5")
   const url = running.urls["signed"]!
   const flood = async (address: string): Promise<number[]> => {
     const statuses: number[] = []
@@ -203,7 +203,7 @@ test("what an address sends unverified beyond unverified_rate_limit is 429 befor
 
 test("who sends verified events beside others from one address, as behind a proxy that is not known, is not shut out", async () => {
   using folder = temporaryFolder()
-  const running = await startVerifying(folder.path, "unverified_rate_limit = 5")
+  await using running = await startVerifying(folder.path, "unverified_rate_limit = 5")
   const url = running.urls["signed"]!
   const statuses: number[] = []
   for (let n = 0; n < 300; n++) {
@@ -217,7 +217,7 @@ test("who sends verified events beside others from one address, as behind a prox
 test("a pipeline that only observes, or that has no Verifier, counts all and limits no address", async () => {
   using folder = temporaryFolder()
   const lines = "rate_limit = 0.01\nrate_burst = 20\nunverified_rate_limit = 1"
-  const running = await startVerifying(folder.path, lines, "mode = observe")
+  await using running = await startVerifying(folder.path, lines, "mode = observe")
   const statuses: number[] = []
   for (let n = 0; n < 25; n++) statuses.push(await postAs(running.urls["signed"]!, "192.0.2.1", undefined))
   expect(statuses).toEqual([...Array<number>(20).fill(200), ...Array<number>(5).fill(429)])

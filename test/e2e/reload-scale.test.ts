@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { Application } from "../../src/index.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/http-server.ts"
@@ -80,7 +80,7 @@ connection = log`
     // it takes dozens of slices
     expect(during.turns).toBeGreaterThan(5)
     statuses.push(await post())
-    // nothing is made anew that is equal
+    // what is equal is kept
     expect((await app.reload()).pipelines).toEqual({ added: [], changed: [], removed: [] })
   } finally {
     await app.stop()

@@ -2,10 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
-import type { VerifierSettings } from "../../src/verify/family.ts"
-import { PRESETS } from "../../src/verify/presets.ts"
-import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/providers.ts"
-import { SAMPLES } from "../../src/verify/samples.ts"
+import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
+import { PRESETS } from "../../src/verify/presets/presets.ts"
+import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
+import { SAMPLES } from "../../src/verify/samples/samples.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { JWKS, PRIVATE_KEYS, sendersWith } from "../support/senders.ts"
@@ -76,7 +76,7 @@ test.each([
   expect(Object.keys(SAMPLES)).toContain(provider)
 })
 
-test("a sample that the Validator refuses is of a provider whose note says so", async () => {
+test("a sample that the Validator rejects is of a provider whose note says so", async () => {
   for (const provider of PROVIDER_NAMES) {
     const settings = signingSettings(provider)
     if (findFamily(provider)?.signer === undefined) continue
@@ -84,7 +84,7 @@ test("a sample that the Validator refuses is of a provider whose note says so", 
     const { headers, body } = await next(1)
     const isForm = headers.get("Content-Type") === "application/x-www-form-urlencoded"
     const isObject = !isForm && !Array.isArray(JSON.parse(Buffer.from(body).toString()))
-    const isNoted = PRESETS[provider]?.note?.includes("the Validator refuses") ?? false
+    const isNoted = PRESETS[provider]?.note?.includes("the Validator rejects") ?? false
     if (!isObject) expect([provider, isNoted]).toEqual([provider, true])
   }
 })
@@ -302,13 +302,13 @@ test.each([
     ["-p", "aws-sns", "http://127.0.0.1/"],
     "only the provider has",
   ],
-  ["a provider with a private key, without one", ["-p", "discord", "http://127.0.0.1/"], "make a pair"],
+  ["a provider with a private key, without one", ["-p", "discord", "http://127.0.0.1/"], "make a key pair"],
   ["a secret that is missing", ["-p", "github", "http://127.0.0.1/"], "secret: is missing"],
   ["a username that is missing", ["-p", "chargebee", "http://127.0.0.1/"], "username: is missing"],
   ["a secret of a wrong form", ["-p", "svix", "-s", "not/base64!", "http://127.0.0.1/"], "whsec_ and base64"],
   ["a provider that there is none of", ["-p", "strip", "http://127.0.0.1/"], "did you mean stripe?"],
   ["no URL", [], "missing required argument"],
-  ["something else than a URL", ["localhost:8080"], "http://"],
+  ["something else than a URL", ["localhost:8080"], "URL is not an http or https URL"],
   ["a count of 0", ["-n", "0", "http://127.0.0.1/"], "a whole number from 1"],
   ["a rate of 0", ["-r", "0", "http://127.0.0.1/"], "a number above 0"],
   ["a header without a colon", ["-H", "X-Key", "http://127.0.0.1/"], "'Name: value'"],

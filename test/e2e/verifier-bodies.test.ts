@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
 import { join } from "node:path"
-import { Verifier } from "../../src/index.ts"
+import { verifier } from "../../src/index.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { startVerified } from "../support/verified.ts"
 
@@ -28,8 +28,8 @@ describe("a form's signature, whose text is cut into other pairs", () => {
   const start = (path: string, provider: string) =>
     startVerified(
       path,
-      { a: Verifier({ provider, secret: [KEY] }) },
-      { public_url: PUBLIC.replace(/\?.*/, "") },
+      { a: verifier({ provider, secret: [KEY] }) },
+      { publicUrl: PUBLIC.replace(/\?.*/, "") },
     )
 
   test.each([
@@ -133,7 +133,7 @@ describe("a member name that is there twice is refused with 400 where members ar
     ],
   ] as const)("%s", async (_name, settings, twice, once) => {
     using folder = temporaryFolder()
-    await using it = await startVerified(folder.path, { a: Verifier(settings) })
+    await using it = await startVerified(folder.path, { a: verifier(settings) })
     const url = `${it.origin("a")}/in`
     const refused = await post(url, twice)
     expect([refused.status, await refused.json()]).toEqual([
@@ -147,7 +147,7 @@ describe("a member name that is there twice is refused with 400 where members ar
 
   test("linear: the time, even where it is signed", async () => {
     using folder = temporaryFolder()
-    await using it = await startVerified(folder.path, { a: Verifier({ provider: "linear", secret: [KEY] }) })
+    await using it = await startVerified(folder.path, { a: verifier({ provider: "linear", secret: [KEY] }) })
     const send = (body: string) =>
       post(`${it.origin("a")}/in`, body, { "Linear-Signature": mac("sha256", KEY, body, "hex") })
     expect((await send(linear(',"webhookTimestamp":1'))).status).toBe(400)
@@ -162,7 +162,7 @@ describe("a member name that is there twice is refused with 400 where members ar
     )
     const pipeline = (id: string, validator: string): string =>
       `[pipeline:${id}:WebHookSource]\nhost = 127.0.0.1\nport = 0\n[pipeline:${id}:Validator]\n${validator}\n[pipeline:${id}:BrokerSink]\ntopic = t\n`
-    const running = await startHookline(
+    await using running = await startHookline(
       `[connection:log]\ndirectory = data\n${pipeline("checked", "schema = schema.json")}${pipeline("plain", "on_invalid = reject")}[admin]\nlisten = off\n`,
       { folder: folder.path },
     )
@@ -170,7 +170,7 @@ describe("a member name that is there twice is refused with 400 where members ar
     expect([refused.status, await refused.json()]).toEqual([
       400,
       expect.objectContaining({
-        detail: "The body has a duplicate member name at byte 13: what was checked may not be what is read.",
+        detail: "The body has a duplicate member name at byte 13: consumers may read the other value.",
       }),
     ])
     expect((await post(running.urls["checked"]!, '{"a":[{"b":1,"\\u0062":1}]}')).status).toBe(400)

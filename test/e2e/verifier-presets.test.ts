@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { verification } from "../../src/components/verification.ts"
-import { Verifier } from "../../src/index.ts"
+import { verifierStep } from "../../src/components/verifier/step.ts"
+import { verifier } from "../../src/index.ts"
 import { componentContext } from "../support/component-context.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { inCode } from "../support/in-code.ts"
 import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO, type Sender } from "../support/senders.ts"
 import { deliver, startVerified, type Verified } from "../support/verified.ts"
 
@@ -17,14 +18,14 @@ const folder = temporaryFolder()
 let running: Verified
 beforeAll(async () => {
   const steps = Object.entries(SENDERS).map(([provider, { settings }]) => {
-    const configured = Verifier({ provider, ...settings })
+    const configured = verifier({ provider, ...inCode(settings) })
     if (!BY_CERTIFICATE.includes(provider)) return [provider, configured]
     const context = componentContext({ pipeline: provider })
-    const values = { mode: "enforce", provider, ...settings } as Parameters<typeof verification>[0]
-    return [provider, verification(values, context, { outside: OUTSIDE, now: () => NOW })]
+    const values = { mode: "enforce", provider, ...settings } as Parameters<typeof verifierStep>[0]
+    return [provider, verifierStep(values, context, { fetcher: OUTSIDE, now: () => NOW })]
   })
   running = await startVerified(folder.path, Object.fromEntries(steps), {
-    public_url: "https://hooks.example.com",
+    publicUrl: "https://hooks.example.com",
   })
 })
 afterAll(async () => {

@@ -1,22 +1,22 @@
 import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { Webhook } from "standardwebhooks"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
 import {
   Application,
-  BrokerSink,
-  Deduplicator,
-  EmbeddedConnection,
+  brokerSink,
+  deduplicator,
+  embeddedConnection,
   Pipeline,
   Rejected,
-  Validator,
-  Verifier,
-  WebHookSource,
+  validator,
+  verifier,
+  webHookSource,
   type PipelineParts,
 } from "../../src/index.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
+import { signedAs, WHSEC } from "../support/standard-webhook.ts"
 
 const KEY = "key-of-the-account-1234"
 const DAY_MS = 86_400_000
@@ -41,30 +41,16 @@ const statusOf = async (url: string, body: string, headers?: { [name: string]: s
 
 /** A pipeline that runs in this process and publishes to the topic `t` of an embedded log. */
 async function start(directory: string, processors: PipelineParts["processors"]) {
-  const app = new Application({ service: { log_level: "silent" } })
-  app.registerConnection("log", EmbeddedConnection({ directory }))
-  const source = WebHookSource({ host: "127.0.0.1", port: 0 })
-  const sink = BrokerSink({ topic: "t" })
-  app.addPipeline(new Pipeline("p", { source, processors: [...processors, Validator()], sink }))
+  const app = new Application({ service: { logLevel: "silent" } })
+  app.registerConnection("log", embeddedConnection({ directory }))
+  const source = webHookSource({ host: "127.0.0.1", port: 0 })
+  const sink = brokerSink({ topic: "t" })
+  app.addPipeline(new Pipeline("p", { source, processors: [...processors, validator()], sink }))
   const { listening } = await app.start()
   return {
     url: listening[0]!.url,
-    published: () => publishedIn(directory),
+    published: () => valuesInLog(directory, "t"),
     [Symbol.asyncDispose]: () => app.stop(),
-  }
-}
-
-async function publishedIn(directory: string): Promise<string[]> {
-  const reader = openEmbeddedReader(directory)
-  try {
-    if (!(await reader.topics()).some(({ topic }) => topic === "t")) return []
-    const values: string[] = []
-    const { signal } = new AbortController()
-    for await (const { value } of reader.read("t", { from: "beginning", follow: false, signal }))
-      values.push(Buffer.from(value).toString())
-    return values
-  } finally {
-    await reader.close()
   }
 }
 
@@ -85,11 +71,11 @@ ${more}`
 const MAILGUN = `provider = mailgun\nsecret = ${KEY}`
 
 describe("a request whose signature leaves its body open", () => {
-  const verifier = Verifier({ provider: "mailgun", secret: [KEY] })
+  const fromMailgun = verifier({ provider: "mailgun", secret: [KEY] })
 
   test("is refused 400 days later, whatever it was filled with", async () => {
     using folder = temporaryFolder()
-    await using it = await start(folder.path, [verifier])
+    await using it = await start(folder.path, [fromMailgun])
     const old = triple("captured", Date.now() - 400 * DAY_MS)
     expect(await statusOf(it.url, mailgun(old, "invented"))).toBe(401)
     expect(await it.published()).toEqual([])
@@ -97,7 +83,7 @@ describe("a request whose signature leaves its body open", () => {
 
   test("of 40 uses at once, each with another body, one passes", async () => {
     using folder = temporaryFolder()
-    await using it = await start(folder.path, [verifier])
+    await using it = await start(folder.path, [fromMailgun])
     const captured = triple("captured")
     const bodies = Array.from({ length: 40 }, (_, n) => mailgun(captured, `invented ${n}`))
     const statuses = await Promise.all(bodies.map((body) => statusOf(it.url, body)))
@@ -107,7 +93,7 @@ describe("a request whose signature leaves its body open", () => {
 
   test("of 40 at once with one body, as a sender that sends again, one is published, and all are answered 200", async () => {
     using folder = temporaryFolder()
-    await using it = await start(folder.path, [verifier])
+    await using it = await start(folder.path, [fromMailgun])
     const body = mailgun(triple("honest"), "delivered")
     const statuses = await Promise.all(Array.from({ length: 40 }, () => statusOf(it.url, body)))
     expect(new Set(statuses)).toEqual(new Set([200]))
@@ -118,7 +104,7 @@ describe("a request whose signature leaves its body open", () => {
     using folder = temporaryFolder()
     let refusals = 1
     await using it = await start(folder.path, [
-      verifier,
+      fromMailgun,
       (event) => (refusals-- > 0 ? new Rejected(503, "test", "Not now.") : event),
     ])
     const signed = triple("retried")
@@ -132,8 +118,8 @@ describe("a request whose signature leaves its body open", () => {
   test("is used up by an event that was dropped, too: its sender was told 200", async () => {
     using folder = temporaryFolder()
     await using it = await start(folder.path, [
-      verifier,
-      Deduplicator({ key: "json:/event-data/event", store: "memory" }),
+      fromMailgun,
+      deduplicator({ key: "json:/event-data/event", store: "memory" }),
     ])
     const again = triple("again")
     expect(await statusOf(it.url, mailgun(triple("first"), "e1"))).toBe(200)
@@ -152,21 +138,21 @@ describe("a request whose signature leaves its body open", () => {
     using folder = temporaryFolder()
     const signed = triple("captured")
     const body = mailgun(signed, "delivered")
-    const first = await startHookline(configuration(MAILGUN, more), { folder: folder.path })
+    await using first = await startHookline(configuration(MAILGUN, more), { folder: folder.path })
     expect(await statusOf(first.urls["p"]!, body)).toBe(200)
     await first.stop()
-    const second = await startHookline(configuration(MAILGUN, more), { folder: folder.path })
+    await using second = await startHookline(configuration(MAILGUN, more), { folder: folder.path })
     const url = second.urls["p"]!
     expect(await statusOf(url, mailgun(signed, "invented"))).toBe(401)
     expect(await statusOf(url, body)).toBe(200)
     expect(await statusOf(url, mailgun(triple("new"), "new"))).toBe(200)
     await second.stop()
-    expect(await publishedIn(join(folder.path, "data"))).toHaveLength(2)
+    expect(await valuesInLog(join(folder.path, "data"), "t")).toHaveLength(2)
   })
 
   test("says in the log why it was refused", async () => {
     using folder = temporaryFolder()
-    const running = await startHookline(configuration(MAILGUN), { folder: folder.path })
+    await using running = await startHookline(configuration(MAILGUN), { folder: folder.path })
     const signed = triple("captured")
     await post(running.urls["p"]!, mailgun(signed, "delivered"))
     const refused = await post(running.urls["p"]!, mailgun(signed, "invented"))
@@ -184,13 +170,14 @@ describe("a request whose signature leaves its body open", () => {
       using folder = temporaryFolder()
       await using redis = await startRedis()
       const more = `[pipeline:p:Deduplicator]\nkey = json:/event-data/event\nstore = ${redis.url}\n`
-      const replicas: RunningHookline[] = []
+      await using replicas = new AsyncDisposableStack()
+      const urls: string[] = []
       for (const name of ["a", "b"]) {
-        const replica = await startHookline(configuration(MAILGUN, more), { folder: join(folder.path, name) })
+        const options = { folder: join(folder.path, name) }
+        const replica = replicas.use(await startHookline(configuration(MAILGUN, more), options))
         await replica.logged(({ msg }) => msg === "the Deduplicator's store is connected")
-        replicas.push(replica)
+        urls.push(replica.urls["p"]!)
       }
-      const urls = replicas.map(({ urls }) => urls["p"]!)
       const signed = triple("captured")
       const bodies = Array.from({ length: 40 }, (_, n) => mailgun(signed, `invented ${n}`))
       const statuses = await Promise.all(bodies.map((body, n) => statusOf(urls[n % 2]!, body)))
@@ -198,9 +185,9 @@ describe("a request whose signature leaves its body open", () => {
       expect(new Set(statuses)).toEqual(new Set([200, 401]))
       const winner = bodies[statuses.indexOf(200)]!
       for (const url of urls) expect(await statusOf(url, winner)).toBe(200)
-      await Promise.all(replicas.map((it) => it.stop()))
+      await replicas.disposeAsync()
       const published = await Promise.all(
-        ["a", "b"].map((name) => publishedIn(join(folder.path, name, "data"))),
+        ["a", "b"].map((name) => valuesInLog(join(folder.path, name, "data"), "t")),
       )
       expect(published.flat()).toHaveLength(1)
     },
@@ -208,24 +195,14 @@ describe("a request whose signature leaves its body open", () => {
 })
 
 describe("an id that is signed with the body", () => {
-  const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-  const signed = (id: string, body: string) => {
-    const now = new Date()
-    return {
-      "webhook-id": id,
-      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-      "webhook-signature": new Webhook(SECRET).sign(id, now, body),
-    }
-  }
-
   test.each([undefined, 0])(
     "is published once of 40 at one moment, with a tolerance of %p",
     async (tolerance) => {
       using folder = temporaryFolder()
       await using it = await start(folder.path, [
-        Verifier({ provider: "standard-webhooks", secret: [SECRET], tolerance }),
+        verifier({ provider: "standard-webhooks", secret: [WHSEC], tolerance }),
       ])
-      const headers = signed("msg_1", "{}")
+      const headers = signedAs("msg_1", "{}")
       const statuses = await Promise.all(Array.from({ length: 40 }, () => statusOf(it.url, "{}", headers)))
       expect(new Set(statuses)).toEqual(new Set([200]))
       expect(await statusOf(it.url, "{}", headers)).toBe(200)
@@ -238,7 +215,7 @@ describe("an id that is signed with the body", () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     let isFirst = true
     await using it = await start(folder.path, [
-      Verifier({ provider: "standard-webhooks", secret: [SECRET] }),
+      verifier({ provider: "standard-webhooks", secret: [WHSEC] }),
       async (event) => {
         if (!isFirst) return event
         isFirst = false
@@ -246,7 +223,7 @@ describe("an id that is signed with the body", () => {
         return new Rejected(503, "test", "Not now.")
       },
     ])
-    const headers = signed("msg_1", "{}")
+    const headers = signedAs("msg_1", "{}")
     const answers = [statusOf(it.url, "{}", headers), statusOf(it.url, "{}", headers)]
     resolve()
     expect((await Promise.all(answers)).toSorted()).toEqual([200, 503])
@@ -257,8 +234,8 @@ describe("an id that is signed with the body", () => {
 test("mode = observe with a Deduplicator: an unverified event claims no key, and is none's duplicate", async () => {
   using folder = temporaryFolder()
   await using it = await start(folder.path, [
-    Verifier({ provider: "github", secret: [KEY], mode: "observe" }),
-    Deduplicator({ key: "json:/id", store: "memory" }),
+    verifier({ provider: "github", secret: [KEY], mode: "observe" }),
+    deduplicator({ key: "json:/id", store: "memory" }),
   ])
   const body = '{"id":7,"by":"the provider"}'
   const signature = {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { Webhook } from "standardwebhooks"
-import { Verifier } from "../../src/index.ts"
+import { verifier } from "../../src/index.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { openSocket } from "../support/http-socket.ts"
+import { signedAs, WHSEC } from "../support/standard-webhook.ts"
 import { startVerified } from "../support/verified.ts"
 
 const mac = (text: string, key: string, encoding: "hex" | "base64" = "hex"): string =>
@@ -34,7 +34,7 @@ const LOG = "[connection:log]\ndirectory = data\n"
 
 test("a refusal says nothing to its sender; log and metrics say why", async () => {
   using folder = temporaryFolder()
-  const running = await startHookline(
+  await using running = await startHookline(
     `${LOG}${pipeline("pay", "provider = stripe\nsecret = example-not-a-secret")}[admin]\nlisten = 127.0.0.1:0\n`,
     { folder: folder.path },
   )
@@ -83,7 +83,7 @@ test("a refusal says nothing to its sender; log and metrics say why", async () =
 test("mode = observe publishes what is not verified, logs and counts it, and says so at start", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = github\nmode = observe\nsecret = example-not-a-secret"
-  const running = await startHookline(
+  await using running = await startHookline(
     `${LOG}${pipeline("repo", verifier)}${pipeline("keys", "provider = gitlab\nmode = observe\nsecret = x")}[admin]\nlisten = 127.0.0.1:0\n`,
     { folder: folder.path },
   )
@@ -114,13 +114,13 @@ test("mode = observe publishes what is not verified, logs and counts it, and say
 test("mode = observe: a flood of what is not verified is few lines and their number, also when it ends with a stop", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = github\nmode = observe\nsecret = example-not-a-secret"
-  const running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
+  await using running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
     folder: folder.path,
   })
   const answers = await Promise.all(Array.from({ length: 200 }, () => post(running.urls["repo"]!, "{}")))
   expect(answers.every(({ status }) => status === 200)).toBe(true)
   await running.stop()
-  const more = running.log.filter(({ msg }) => msg.startsWith("not verified; passes: more of them"))
+  const more = running.log.filter(({ msg }) => msg.startsWith("not verified; passes: further lines"))
   expect(more[0]).toMatchObject({ level: "warn", pipeline: "repo", reason: "missing_header" })
   const lines = running.log.filter(({ msg }) => msg === "not verified; passes")
   expect(lines[0]).toMatchObject({ pipeline: "repo", detail: "no X-Hub-Signature-256", method: "POST" })
@@ -131,7 +131,7 @@ test("mode = observe: a flood of what is not verified is few lines and their num
 test("a handshake is counted and logged in one line, before the body and after it", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = meta\nsecret = example-not-a-secret\nverify_token = example-not-a-token"
-  const running = await startHookline(
+  await using running = await startHookline(
     `${LOG}${pipeline("meta", verifier)}${pipeline("xero", "provider = xero\nsecret = example-not-a-secret")}[admin]\nlisten = 127.0.0.1:0\n`,
     { folder: folder.path },
   )
@@ -161,7 +161,7 @@ test("a pipeline without verification says so at start, unless only this machine
   const open = (id: string, host: string): string =>
     `[pipeline:${id}:WebHookSource]\nhost = ${host}\nport = 0\n[pipeline:${id}:BrokerSink]\ntopic = t\n`
   const verified = `[pipeline:c:WebHookSource]\nport = 0\n[pipeline:c:BrokerSink]\ntopic = t\n[pipeline:c:Verifier]\nprovider = gitlab\nsecret = x\n`
-  const running = await startHookline(
+  await using running = await startHookline(
     `${LOG}${open("a", "0.0.0.0")}${open("b", "127.0.0.1")}${verified}[admin]\nlisten = off\n`,
     { folder: folder.path },
   )
@@ -174,7 +174,7 @@ test("what is offered at start to try out is a pipeline that takes it", async ()
   using folder = temporaryFolder()
   const open = (id: string): string =>
     `[pipeline:${id}:WebHookSource]\nhost = 127.0.0.1\nport = 0\n[pipeline:${id}:BrokerSink]\ntopic = ${id}\n`
-  const running = await startHookline(
+  await using running = await startHookline(
     `${LOG}${pipeline("keys", "provider = gitlab\nsecret = x")}${open("all")}[admin]\nlisten = off\n`,
     { folder: folder.path },
   )
@@ -186,7 +186,7 @@ test("what is offered at start to try out is a pipeline that takes it", async ()
 test("any of several secrets matches, so that they can be rotated", async () => {
   using folder = temporaryFolder()
   const verifier = 'provider = github\nsecret =\n  old-example, new-example\n  "with,comma"'
-  const running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
+  await using running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
     folder: folder.path,
   })
   const statusWith = async (key: string) =>
@@ -208,7 +208,7 @@ describe("a token", () => {
   ])("%s", async (_name, lines) => {
     using folder = temporaryFolder()
     await using it = await startVerified(folder.path, {
-      keys: Verifier({ provider: "gitlab", secret: ["example"] }),
+      keys: verifier({ provider: "gitlab", secret: ["example"] }),
     })
     using socket = await openSocket(Number(new URL(it.origin("keys")).port))
     socket.send(
@@ -219,36 +219,26 @@ describe("a token", () => {
 })
 
 describe("an id that the scheme signs", () => {
-  const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-  const signed = (id: string, body: string) => {
-    const now = new Date()
-    return {
-      "webhook-id": id,
-      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-      "webhook-signature": new Webhook(SECRET).sign(id, now, body),
-    }
-  }
-
   test("is published once, and answered as accepted again", async () => {
     using folder = temporaryFolder()
     await using it = await startVerified(folder.path, {
-      a: Verifier({ provider: "standard-webhooks", secret: [SECRET] }),
+      a: verifier({ provider: "standard-webhooks", secret: [WHSEC] }),
     })
     const url = `${it.origin("a")}/in`
-    const headers = signed("msg_1", "{}")
+    const headers = signedAs("msg_1", "{}")
     for (let i = 0; i < 3; i++) expect((await post(url, "{}", headers)).status).toBe(200)
-    expect((await post(url, "{}", signed("msg_2", "{}"))).status).toBe(200)
+    expect((await post(url, "{}", signedAs("msg_2", "{}"))).status).toBe(200)
     expect(await it.published("a")).toHaveLength(2)
   })
 
   test("comes through again after a refusal", async () => {
     using folder = temporaryFolder()
     await using it = await startVerified(folder.path, {
-      a: Verifier({ provider: "standard-webhooks", secret: [SECRET] }),
+      a: verifier({ provider: "standard-webhooks", secret: [WHSEC] }),
     })
     const url = `${it.origin("a")}/in`
-    expect((await post(url, "[]", signed("msg_1", "[]"))).status).toBe(400)
-    expect((await post(url, "{}", signed("msg_1", "{}"))).status).toBe(200)
+    expect((await post(url, "[]", signedAs("msg_1", "[]"))).status).toBe(400)
+    expect((await post(url, "{}", signedAs("msg_1", "{}"))).status).toBe(200)
     expect(await it.published("a")).toHaveLength(1)
   })
 })
@@ -258,12 +248,12 @@ describe("a signed URL", () => {
     "x-square-hmacsha256-signature": mac(url + body, "example", "base64"),
   })
   const start = (path: string, options: Parameters<typeof startVerified>[2]) =>
-    startVerified(path, { a: Verifier({ provider: "square", secret: ["example"] }) }, options)
+    startVerified(path, { a: verifier({ provider: "square", secret: ["example"] }) }, options)
   const FORWARDED = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "hooks.example.com" }
 
   test("is public_url's where it is set, whatever the request says", async () => {
     using folder = temporaryFolder()
-    await using it = await start(folder.path, { public_url: "https://hooks.example.com/outside" })
+    await using it = await start(folder.path, { publicUrl: "https://hooks.example.com/outside" })
     const url = `${it.origin("a")}/in`
     expect((await post(url, "{}", square("https://hooks.example.com/outside", "{}"))).status).toBe(200)
     expect((await post(url, "{}", square(url, "{}"))).status).toBe(401)
@@ -280,7 +270,7 @@ describe("a signed URL", () => {
 
   test("is what a trusted proxy forwards", async () => {
     using folder = temporaryFolder()
-    await using it = await start(folder.path, { trusted_proxies: ["127.0.0.1"] })
+    await using it = await start(folder.path, { trustedProxies: ["127.0.0.1"] })
     const url = `${it.origin("a")}/in`
     const forwarded = { ...square("https://hooks.example.com/in", "{}"), ...FORWARDED }
     expect((await post(url, "{}", forwarded)).status).toBe(200)
@@ -291,7 +281,7 @@ test("keys that can't be fetched are answered 503, with Retry-After", async () =
   using folder = temporaryFolder()
   const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("", { status: 500 }) })
   await using it = await startVerified(folder.path, {
-    a: Verifier({ provider: "jwt", jwks_url: `http://127.0.0.1:${keys.port}/` }),
+    a: verifier({ provider: "jwt", jwksUrl: `http://127.0.0.1:${keys.port}/` }),
   })
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
   const Authorization = `Bearer ${part({ alg: "RS256", kid: "1" })}.${part({})}.AAAA`
@@ -328,15 +318,15 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
     .split("\n")
     .map((line) => line.replace(/^p\.conf:\d+: \[pipeline:(p\d):Verifier\] /, "$1 "))
   expect(lines).toEqual([
-    'p0 provider: "strip" is no provider; did you mean stripe?',
-    "p1 secret: is missing: stripe needs secret (the secret as the provider shows it)",
+    'p0 provider: "strip" is not a provider; did you mean stripe?',
+    "p1 secret: is missing; stripe requires secret (the secret as the provider shows it)",
     "p2 header: is not used by stripe; its keys are secret, tolerance and mode",
-    "p3 secret: is not of the right form: hexadecimal digits",
-    "p4 email: is missing: gcp-pubsub needs audience and email",
-    "p5 secret: is missing: asana needs secret (the secret as the provider shows it), or secret_file",
+    "p3 secret: has the wrong form; expected hexadecimal digits",
+    "p4 email: is missing; gcp-pubsub requires audience and email",
+    "p5 secret: is missing; asana requires secret (the secret as the provider shows it), or secret_file",
     'p6 mode: "watch" is not enforce or observe',
-    "p7 timestamp_header: and {timestamp} in payload go together: a time that is not signed proves nothing",
-    "p8 secret: has no value; give it a list, by comma or line, of secrets in the provider's own form, or leave the key out",
+    "p7 timestamp_header: and {timestamp} in payload belong together: an unsigned time proves nothing",
+    "p8 secret: is empty; expected a list (commas or lines) of secrets in the provider's own form, or remove the key",
     expect.stringContaining('p9 tolerance: "5 minutes" is not a duration'),
   ])
   const places = stderr.split("\n").map((line) => Number(/^p\.conf:(\d+)/.exec(line)?.[1]))
@@ -346,7 +336,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
 test("tolerance = 0, a prefix that ends in a blank", async () => {
   using folder = temporaryFolder()
   const body = "{}"
-  const running = await startHookline(
+  await using running = await startHookline(
     LOG +
       pipeline("old", "provider = stripe\nsecret = example\ntolerance = 0") +
       pipeline("bearer", 'provider = token\nsecret = example\nheader = Authorization\nprefix = "Token "') +

@@ -2,14 +2,13 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { statSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
-import { openEmbedded } from "../../src/brokers/embedded.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
-import { mountStallingDisk } from "../support/stalling-disk.ts"
 import { stopReader } from "../support/stopped-reader.ts"
 import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
 
@@ -22,7 +21,6 @@ const MEBIBYTE = 1024 * 1024
 
 const folder = temporaryFolder()
 const disk = mountSmallDisk(join(folder.path, "disk"))
-const stalling = mountStallingDisk(join(folder.path, "stalling"))
 /** Large enough for what has to go, and for a WAL that a reader keeps. */
 const larger = disk && mountSmallDisk(join(folder.path, "larger"), 100)
 const read = disk && mountSmallDisk(join(folder.path, "read"), 192)
@@ -30,7 +28,6 @@ afterAll(() => {
   read?.[Symbol.dispose]()
   larger?.[Symbol.dispose]()
   disk?.[Symbol.dispose]()
-  stalling?.[Symbol.dispose]()
   folder[Symbol.dispose]()
 })
 
@@ -49,8 +46,8 @@ const startOn = (
 describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
   test("full, then with space again: nothing is lost or doubled, and it is written again within two seconds", async () => {
     const directory = join(disk!.path, "log")
-    const running = await startOn(directory, DELIVERY_TIMEOUT_MS)
-    const senders = new NumberedSenders(serving(running))
+    await using running = await startOn(directory, DELIVERY_TIMEOUT_MS)
+    await using senders = new NumberedSenders(serving(running))
     await senders.many(300)
     disk!.fill(LEFT_BYTES)
     const full = await senders.first(({ answer }) => answer === 503)
@@ -83,8 +80,8 @@ describe.skipIf(larger === undefined)("the nearly full disk of the embedded log"
     const sizeOf = (file: string): number => statSync(join(directory, file)).size
     const before = sizeOf("log.sqlite")
     larger!.fill(12 * MEBIBYTE)
-    const running = await startOn(directory, DELIVERY_TIMEOUT_MS, "retention_bytes = 8MiB")
-    const senders = new NumberedSenders(serving(running))
+    await using running = await startOn(directory, DELIVERY_TIMEOUT_MS, "retention_bytes = 8MiB")
+    await using senders = new NumberedSenders(serving(running))
     let largestWal = 0
     while (sizeOf("log.sqlite") > before / 2) {
       await senders.many(20)
@@ -105,8 +102,8 @@ describe.skipIf(larger === undefined)("the nearly full disk of the embedded log"
 
   test("is not filled by the WAL that a stopped reader keeps: 503 while there is room, back when the reader is gone", async () => {
     const directory = join(read!.path, "log")
-    const running = await startOn(directory, DELIVERY_TIMEOUT_MS)
-    const senders = new NumberedSenders(serving(running))
+    await using running = await startOn(directory, DELIVERY_TIMEOUT_MS)
+    await using senders = new NumberedSenders(serving(running))
     await senders.many(100)
     const reader = await stopReader(join(directory, "log.sqlite"))
     const url = running.urls["webhooks"]!
@@ -156,53 +153,3 @@ async function postBulk(url: string, isEnough: (status: number) => boolean): Pro
     status = answer.status
   } while (!isEnough(status))
 }
-
-describe.skipIf(stalling === undefined)("the disk of the embedded log, when it stalls,", () => {
-  test("holds up no answer beyond delivery_timeout and no probe, and nothing acknowledged is lost", async () => {
-    const directory = join(stalling!.path, "log")
-    const running = await startOn(directory, DELIVERY_TIMEOUT_MS)
-    const senders = new NumberedSenders(serving(running))
-    await senders.many(300)
-    stalling!.stall()
-    try {
-      const stalled = await running.logged(({ msg }) => msg.includes("has not answered for"))
-      expect(stalled).toMatchObject({ level: "warn" })
-      const probe = await fetch(`${running.adminUrl}/readyz`)
-      expect(probe.status).toBe(503)
-      expect(await probe.text()).toContain("has not answered for")
-      const late = await senders.first(({ answer }) => answer === 503)
-      await senders.first((it) => it.startedMs > late.answeredMs && it.answer === 503)
-    } finally {
-      stalling!.goOn()
-    }
-    const goneOnMs = steadyMs()
-    const back = await senders.first((it) => isAcknowledged(it) && it.answeredMs > goneOnMs)
-    await senders.many(300)
-    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
-    await senders.stop()
-    await running.stop()
-
-    const findings = compare(senders.posted, await eventsInLog(directory, TOPIC))
-    report("disk of the embedded log stalled", findings, back.answeredMs - goneOnMs)
-    expectKept(findings, DELIVERY_TIMEOUT_MS)
-    expect(findings.doubled).toBe(0)
-    expect(back.answeredMs - goneOnMs).toBeLessThan(BACK_WITHIN_MS)
-  }, 60_000)
-
-  test("does not keep a Hookline from ending", async () => {
-    const running = await startOn(join(stalling!.path, "left"), 500)
-    const senders = new NumberedSenders(serving(running), { keys: 2 })
-    await senders.many(10)
-    stalling!.stall()
-    try {
-      await senders.first(({ answer }) => answer === 503)
-      const ended = running.logged(({ msg }) => msg.includes("is left as it is: its disk does not answer"))
-      running.signal("SIGTERM")
-      await ended
-    } finally {
-      stalling!.goOn()
-    }
-    await senders.stop()
-    expect(await running.exited).toBe(0)
-  }, 60_000)
-})

@@ -91,7 +91,7 @@ describe.skipIf(library === undefined)("the n-th write or fsync fails, then the 
   const kinds: [Kind, string][] = [
     ["log", "embedded log"],
     ["spool", "spool"],
-    ["marks", "Deduplicator's file"],
+    ["keys", "Deduplicator's file"],
   ]
   test.each(kinds)(
     "%s: nothing acknowledged is lost, and the file is whole",

@@ -1,33 +1,27 @@
 import { expect, test } from "bun:test"
 import { residentMiB } from "../../bench/process.ts"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { isFull } from "../support/fault-table.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
 import { mutatedRequest } from "../support/mutated-requests.ts"
 import { sendCases, type Ending } from "../support/raw-cases.ts"
+import { ON_LOG, startService } from "../support/webhook-service.ts"
 
-const CASES = process.env.HOOKLINE_FAULTS === "full" ? 100_000 : 10_000
+const CASES = isFull ? 100_000 : 10_000
 const SEED = Number(process.env.HOOKLINE_FUZZ_SEED ?? 1)
 /** Every so manieth case's sender goes without having asked the server to close. */
 const LEFT_EVERY = 20
 /** What the resident memory may have grown by since the first tenth: the allocator keeps pages for the next load. */
 const MARGIN_MIB = 32
 
-const configuration = `[connection:log]
-directory = log
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-max_body_bytes = 64KiB
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[service]
-body_timeout = 300ms
-[admin]
-listen = 127.0.0.1:0`
-
 test(`${CASES} mutated requests: each is answered in HTTP or closed, and Hookline is as before`, async () => {
   using folder = temporaryFolder()
-  const running = await startHookline(configuration, { folder: folder.path })
+  await using running = await startService({
+    folder: folder.path,
+    ...ON_LOG,
+    source: "max_body_bytes = 64KiB",
+    service: "body_timeout = 300ms",
+  })
   const endings: Ending[] = []
   let [beforeMiB, afterMiB] = [0, 0]
   try {
@@ -57,7 +51,7 @@ test(`${CASES} mutated requests: each is answered in HTTP or closed, and Hooklin
 
   const statuses = endings.flatMap((it) => it.statuses)
   const silent = endings.filter(({ end, statuses: [first] }) => end === "closed" && first === undefined)
-  const values = await published(`${folder.path}/log`, "webhooks")
+  const values = await valuesInLog(`${folder.path}/log`, "webhooks")
   process.stdout.write(
     `fuzz: seed ${SEED}, ${endings.length} requests: ${counts(endings.map(({ end }) => end))}; ` +
       `${silent.length} closed without an answer; answers ${counts(statuses)}; ${values.length - 1} published; ` +
@@ -72,17 +66,6 @@ test(`${CASES} mutated requests: each is answered in HTTP or closed, and Hooklin
   expect(values.filter((value) => !isEnriched(value))).toEqual([])
   expect(afterMiB - beforeMiB).toBeLessThan(MARGIN_MIB)
 }, 900_000)
-
-/** The values of a topic, which have to be UTF-8. */
-async function published(directory: string, topic: string): Promise<string[]> {
-  const reader = openEmbeddedReader(directory)
-  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-  const { signal } = new AbortController()
-  const records = reader.read(topic, { from: "beginning", follow: false, signal })
-  const values = await Array.fromAsync(records, ({ value }) => utf8.decode(value))
-  await reader.close()
-  return values
-}
 
 function isEnriched(value: string): boolean {
   const parsed = JSON.parse(value) as { [key: string]: unknown }

@@ -2,15 +2,17 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { forgetPeak, peakMiB, residentMiB } from "../../bench/process.ts"
+import { isFull } from "../support/fault-table.ts"
 import { flood } from "../support/flood.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { openSocket, post, type RawSocket } from "../support/http-socket.ts"
 import { Random } from "../support/random.ts"
+import { ON_LOG, startService } from "../support/webhook-service.ts"
 
 /** What one hostile sender may make the resident memory peak by. Brotli's window alone is 16 MiB. */
 const PEAK_MIB = 64
 const CHUNKED = "Transfer-Encoding: chunked"
-const FLOOD_BYTES = process.env.HOOKLINE_FAULTS === "full" ? 500_000_000 : 50_000_000
+const FLOOD_BYTES = isFull ? 500_000_000 : 50_000_000
 
 const folder = temporaryFolder()
 let running: RunningHookline
@@ -18,18 +20,7 @@ let port: number
 let published = 0
 
 beforeAll(async () => {
-  running = await startHookline(
-    `[connection:log]
-directory = log
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[admin]
-listen = 127.0.0.1:0`,
-    { folder: folder.path },
-  )
+  running = await startService({ folder: folder.path, ...ON_LOG })
   port = Number(new URL(running.urls["webhooks"]!).port)
   for (let n = 0; n < 500; n++) await expectHealthy()
 }, 60_000)

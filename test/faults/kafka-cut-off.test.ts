@@ -2,18 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
 import type { KafkaNode } from "../support/kafka-node.ts"
 import { until } from "../support/kafka-options.ts"
 import { addPartitions, createPlacedTopic, takeProducerId } from "../support/kafka-placement.ts"
-import {
-  canStartKafka,
-  freshTopic,
-  partitionsOf,
-  startKafka,
-  type OwnKafka,
-  type TestKafka,
-} from "../support/kafka.ts"
+import { canStartKafka, freshTopic, partitionsOf, type OwnKafka, type TestKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { keysOfEach } from "../support/keys.ts"
 import { laggingBroker } from "../support/lagging-broker.ts"
@@ -44,14 +38,7 @@ describe.skipIf(!available)("a broker that is cut off from the controller", () =
 
   beforeAll(async () => {
     interceptors = await Promise.all([openInterceptor(), openInterceptor(), openInterceptor()])
-    kafka = await startKafka({
-      brokers: 3,
-      controllers: 1,
-      listeners: { PROXIED: "PLAINTEXT" },
-      advertised: { PROXIED: interceptors.map(({ address }) => address) },
-    })
-    for (const [at, interceptor] of interceptors.entries())
-      interceptor.target = kafka.listener("PROXIED")[at]!
+    kafka = await startKafkaBehind(interceptors, { brokers: 3, controllers: 1 })
   }, 60_000)
   beforeEach(() => {
     topic = freshTopic()
@@ -94,6 +81,14 @@ describe.skipIf(!available)("a broker that is cut off from the controller", () =
     const moved = async (): Promise<boolean> =>
       (await partitionsOf(only(CONTROLLER), topic)).every(({ leader }) => leader === LEADER)
     await until("another leads", moved)
+  }
+
+  /** Lets the controller go on, and waits until the broker that lagged knows who leads: before that it would be read from. */
+  async function catchUp(): Promise<void> {
+    node(CONTROLLER).resume()
+    const knows = async (): Promise<boolean> =>
+      (await partitionsOf(only(LAGGING), topic)).every(({ leader }) => leader === LEADER)
+    await until("the broker has caught up", knows)
   }
 
   async function roundsWhileAcknowledged(): Promise<void> {
@@ -144,7 +139,7 @@ describe.skipIf(!available)("a broker that is cut off from the controller", () =
     const told = broker.told(topic, ({ partitions }) => partitions[0]?.leaderId === LAGGING)
     await Promise.race([told, Bun.sleep(ASKS_WITHIN_MS)])
     await roundsWhileAcknowledged()
-    node(CONTROLLER).resume()
+    await catchUp()
 
     const findings = compare(senders.posted, await eventsInKafka(kafka, topic))
     report("broker cut off from the controller, leaders moved", findings)
@@ -160,7 +155,7 @@ describe.skipIf(!available)("a broker that is cut off from the controller", () =
     node(LAGGING).resume()
     await start([LAGGING, LEADER, CONTROLLER])
     await roundsWhileAcknowledged()
-    node(CONTROLLER).resume()
+    await catchUp()
 
     const findings = compare(senders.posted, await eventsInKafka(kafka, topic))
     report("broker cut off from the controller asked first", findings)

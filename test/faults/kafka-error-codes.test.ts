@@ -1,25 +1,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { protocolErrors } from "@platformatic/kafka"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { temporaryFolder, startHookline, type RunningHookline } from "../support/hookline.ts"
 import { answerWithCodes } from "../support/kafka-error-codes.ts"
+import { addressBehind, startKafkaBehind } from "../support/kafka-behind.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
-import {
-  canStartKafka,
-  freshTopic,
-  openAdmin,
-  startKafka,
-  type OwnKafka,
-  type TestKafka,
-} from "../support/kafka.ts"
+import { canStartKafka, freshTopic, openAdmin, type OwnKafka, type TestKafka } from "../support/kafka.ts"
 import { keysOfEach } from "../support/keys.ts"
+import { withheldMs } from "../support/starvation.ts"
 
 const DELIVERY_TIMEOUT_MS = 3000
 const LATE_MS = 100
 /** Whom no error concerns waits less than this. */
 const UNHINDERED_MS = 1000
-/** By when a spool has set aside what is not taken. */
+/** By when a spool has quarantined what is not taken. */
 const SETTLED_MS = 20_000
 
 interface Case {
@@ -51,9 +46,7 @@ describe.skipIf(!available)(`each of ${CASES.length} error codes that a broker m
 
   beforeAll(async () => {
     interceptor = await openInterceptor()
-    kafka = await startKafka({
-      listeners: { PROXIED: "PLAINTEXT" },
-      advertised: { PROXIED: interceptor.address },
+    kafka = await startKafkaBehind([interceptor], {
       properties: { "auto.create.topics.enable": "false", "message.max.bytes": "10000000" },
     })
   }, 60_000)
@@ -94,17 +87,19 @@ ${connection}`
   interface Answered {
     readonly name: string
     readonly status: number
+    /** Less the time for which the machine let neither the sender nor Hookline run. */
     readonly waitMs: number
   }
 
   async function post(name: string, key: string, n: number): Promise<Answered> {
-    const fromMs = steadyMs()
+    const ownMs = (): number => steadyMs() - withheldMs(process.pid) - withheldMs(running.pid)
+    const fromMs = ownMs()
     const response = await fetch(running.urls[name]!, {
       method: "POST",
       body: JSON.stringify({ n, k: key }),
     })
     await response.text()
-    return { name, status: response.status, waitMs: steadyMs() - fromMs }
+    return { name, status: response.status, waitMs: ownMs() - fromMs }
   }
 
   /** Posts one event to each pipeline of a list. */
@@ -117,7 +112,7 @@ ${connection}`
   const isQuick = ({ status, waitMs }: Answered): boolean => status === 200 && waitMs < UNHINDERED_MS
 
   test("is answered in time, holds up nobody else, and what comes after it is acknowledged", async () => {
-    interceptor.target = kafka.listener("PROXIED")[0]!
+    interceptor.target = addressBehind(kafka)
     await start("")
     expect(wrong(await postAll(pipelines, TAKEN, 0), ({ status }) => status === 200)).toEqual([])
     const refused = postAll(cases, REFUSED, 1)
@@ -137,16 +132,16 @@ ${connection}`
     expect(wrong(await postAll(cases, REFUSED, 100), ({ status }) => status === 200)).toEqual([])
   }, 60_000)
 
-  test("makes a spool wait where it goes away by itself, else the event is set aside, and those behind it move on", async () => {
+  test("makes a spool wait where it goes away by itself, else the event is quarantined, and those behind it move on", async () => {
     interceptor.target = undefined
     await start(`spool = ${join(folder.path, "spool")}`)
     for (const [n, key] of [REFUSED, TAKEN].entries())
       expect(wrong(await postAll(pipelines, key, n), ({ status }) => status === 200)).toEqual([])
-    interceptor.target = kafka.listener("PROXIED")[0]!
-    const setAside = (name: string): boolean =>
-      running.log.some(({ msg, topic }) => msg.startsWith("SET ASIDE") && topic === topicOf(name))
+    interceptor.target = addressBehind(kafka)
+    const isQuarantined = (name: string): boolean =>
+      running.log.some(({ msg, topic }) => msg.startsWith("QUARANTINED") && topic === topicOf(name))
     const final = CASES.filter(({ mayWait }) => !mayWait).map(({ name }) => name)
-    const stuck = (): string[] => final.filter((name) => !setAside(name))
+    const stuck = (): string[] => final.filter((name) => !isQuarantined(name))
     const endMs = steadyMs() + SETTLED_MS
     while (stuck().length > 0 && steadyMs() < endMs) {
       expect(wrong([await post(unhindered, TAKEN, 2)], ({ status }) => status === 200)).toEqual([])
@@ -154,7 +149,7 @@ ${connection}`
     }
     expect(stuck()).toEqual([])
     const unheardOf = running.log.find(
-      ({ msg, topic }) => msg.startsWith("SET ASIDE") && topic === topicOf("UNHEARD_OF"),
+      ({ msg, topic }) => msg.startsWith("QUARANTINED") && topic === topicOf("UNHEARD_OF"),
     )
     expect(unheardOf).toMatchObject({ level: "error", records: 1, reason: expect.stringContaining("999") })
 
@@ -163,7 +158,7 @@ ${connection}`
       const counts = await recordsOf(kafka, pipelines.map(topicOf))
       return pipelines.filter((name) => {
         const [refused, taken] = counts.get(topicOf(name))!
-        return taken! < 1 || (refused! < 1 && !setAside(name))
+        return taken! < 1 || (refused! < 1 && !isQuarantined(name))
       })
     }
     const allMs = steadyMs() + SETTLED_MS

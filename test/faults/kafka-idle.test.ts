@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
+import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { keysOfEach } from "../support/keys.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
@@ -30,11 +31,7 @@ describe.skipIf(!available)("a network that silently forgets idle connections", 
 
   beforeAll(async () => {
     proxy = await openProxy()
-    kafka = await startKafka({
-      listeners: { PROXIED: "PLAINTEXT" },
-      advertised: { PROXIED: proxy.address },
-    })
-    proxy.target = kafka.listener("PROXIED")[0]!
+    kafka = await startKafkaBehind([proxy])
   }, 60_000)
   afterEach(async () => {
     proxy.heal()
@@ -59,7 +56,7 @@ describe.skipIf(!available)("a network that silently forgets idle connections", 
   }
 
   test(`the first events after idling are acknowledged within ${BACK_WITHIN_MS} ms, once, and so are the next`, async () => {
-    const senders = await start()
+    await using senders = await start()
     await senders.round(keys)
     proxy.forgetIdle(FORGET_MS)
     let longestBackMs = 0
@@ -79,7 +76,7 @@ describe.skipIf(!available)("a network that silently forgets idle connections", 
   }, 60_000)
 
   test("with connections_max_idle below that they are closed before, and the next events do not wait", async () => {
-    const senders = await start("connections_max_idle = 500ms")
+    await using senders = await start("connections_max_idle = 500ms")
     await senders.round(keys)
     proxy.forgetIdle(FORGET_MS)
     let longestBackMs = 0

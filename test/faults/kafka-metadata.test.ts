@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { PublishError } from "../../src/errors.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
@@ -14,17 +14,11 @@ import {
   writeProduceAnswer,
   type ProduceAnswer,
 } from "../support/kafka-frames.ts"
+import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { addPartitions } from "../support/kafka-placement.ts"
-import {
-  canStartKafka,
-  createTopic,
-  freshTopic,
-  openAdmin,
-  startKafka,
-  type OwnKafka,
-} from "../support/kafka.ts"
+import { canStartKafka, createTopic, freshTopic, openAdmin, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { keysOfEach } from "../support/keys.ts"
 import { laggingBroker } from "../support/lagging-broker.ts"
@@ -44,12 +38,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
 
   beforeAll(async () => {
     interceptor = await openInterceptor()
-    kafka = await startKafka({
-      listeners: { PROXIED: "PLAINTEXT" },
-      properties: { "auto.create.topics.enable": "false" },
-      advertised: { PROXIED: interceptor.address },
-    })
-    interceptor.target = kafka.listener("PROXIED")[0]!
+    kafka = await startKafkaBehind([interceptor], { properties: { "auto.create.topics.enable": "false" } })
   }, 60_000)
   afterAll(async () => {
     await kafka?.stop()
@@ -69,8 +58,8 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     const broker = laggingBroker(interceptor)
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: FEW })
-    const running = await onTopic(topic)
-    const senders = new NumberedSenders(serving(running), { keys: 0 })
+    await using running = await onTopic(topic)
+    await using senders = new NumberedSenders(serving(running), { keys: 0 })
     /** One event for each of the many partitions. */
     const round = (): Promise<void> => senders.round(keysOfEach(MANY))
 
@@ -101,8 +90,8 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
     const broker = laggingBroker(interceptor)
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: MANY })
-    const running = await onTopic(topic)
-    const senders = new NumberedSenders(serving(running), { keys: 0 })
+    await using running = await onTopic(topic)
+    await using senders = new NumberedSenders(serving(running), { keys: 0 })
     const round = (): Promise<void> => senders.round(keysOfEach(MANY))
 
     await round()
@@ -134,8 +123,8 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("metadata from a broker 
   test("an offset that does not rise is no acknowledgement: the log says so, and others are published under a new producer id", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic)
-    const running = await onTopic(topic)
-    const senders = new NumberedSenders(serving(running), { keys: 0 })
+    await using running = await onTopic(topic)
+    await using senders = new NumberedSenders(serving(running), { keys: 0 })
     const producers: bigint[] = []
     let swallow = false
     interceptor.handle = (request) => {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { eventsInKafka, serving, startService } from "../support/webhook-service.ts"
@@ -19,11 +20,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("the network between Hoo
 
   beforeAll(async () => {
     proxy = await openProxy()
-    kafka = await startKafka({
-      listeners: { PROXIED: "PLAINTEXT" },
-      advertised: { PROXIED: proxy.address },
-    })
-    proxy.target = kafka.listener("PROXIED")[0]!
+    kafka = await startKafkaBehind([proxy])
   }, 60_000)
   afterAll(async () => {
     await kafka?.stop()
@@ -34,13 +31,13 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("the network between Hoo
   test("a connection that is reset in the middle of a produce request: nothing is lost, doubled or refused", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: 3 })
-    const running = await startService({
+    await using running = await startService({
       folder: folder.path,
       connection: `bootstrap_servers = ${proxy.address}`,
       topic,
       deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
     })
-    const senders = new NumberedSenders(serving(running), { keyless: 8 })
+    await using senders = new NumberedSenders(serving(running), { keyless: 8 })
     let longestBackMs = 0
     for (let cut = 0; cut < CUTS; cut++) {
       await senders.many(50)

@@ -27,13 +27,13 @@ async function poison(
 ): Promise<{ answers: Set<Answer>; others: readonly Posted[]; findings: ReturnType<typeof compare> }> {
   const topic = freshTopic()
   await createTopic(kafka!, topic, { configs })
-  const running = await startService({
+  await using running = await startService({
     folder: folder.path,
     connection: onKafka(kafka!),
     topic,
     deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
   })
-  const senders = new NumberedSenders(serving(running), { pauseMs: 1 })
+  await using senders = new NumberedSenders(serving(running), { pauseMs: 1 })
   await senders.many(300)
   await before?.(topic)
   using connection = new KeptConnection(running.urls["webhooks"]!)

@@ -96,13 +96,13 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
       await gauge("hookline_partitions_without_leader"),
     ]).toEqual([1, 1])
     expect(await gauge("hookline_connection_ready")).toBe(1)
-    const line = await running.logged(({ msg }) => msg === "topic can be published to in part only")
+    const line = await running.logged(({ msg }) => msg === "topic partly unavailable")
     expect(line).toMatchObject({ level: "warn", topic, connection: "broker" })
 
     await kafka.nodes[dead]!.start()
     const again = await becomes("ready")
     expect([again.code, again.impaired]).toEqual([200, undefined])
-    await running.logged((it) => it.msg === "topic can be published to again" && it["topic"] === topic)
+    await running.logged((it) => it.msg === "topic available again" && it["topic"] === topic)
     expect([
       await gauge("hookline_impaired_topics"),
       await gauge("hookline_partitions_without_leader"),
@@ -139,7 +139,7 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
       /NOT_ENOUGH_REPLICAS/.test(connections["broker"]!),
     )
     expect(told.code).toBe(503)
-    const line = await running.logged(({ msg }) => msg === "topic can't be published to")
+    const line = await running.logged(({ msg }) => msg === "topic unavailable")
     expect(line).toMatchObject({ level: "error", topic })
     if (isFull) {
       // a load balancer sends nothing any more

@@ -34,7 +34,7 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
 
   /** Has each key acknowledged once: a broker makes files, with an fsync each, for the first batch of a partition. */
   async function firstOfEach(keys: readonly string[]): Promise<readonly Posted[]> {
-    const senders = new NumberedSenders(serving(running), { keys })
+    await using senders = new NumberedSenders(serving(running), { keys })
     const acknowledged = new Set<string | undefined>()
     await senders.first((it) => {
       if (isAcknowledged(it)) acknowledged.add(it.key)

@@ -1,6 +1,7 @@
 /**
  * `npm run test:faults`: every fault scenario at its full length, then the table of what each of them did.
- * `npm run test:faults -- --write` puts the table into docs/reliability.md as well.
+ * `npm run test:faults -- --write` puts the table into docs/reliability.md as well; `-- --short` runs fewer rounds of
+ * each, and loads that take seconds, as CI does. One file at a time: what a scenario measures is not to be disturbed.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
@@ -13,11 +14,18 @@ const PAGE = join(import.meta.dir, "../../docs/reliability.md")
 const BEGIN = "<!-- the table: npm run test:faults -- --write -->\n"
 const END = "<!-- end of the table -->\n"
 
-const { values: flags } = parseArgs({ options: { write: { type: "boolean", default: false } } })
+const { values: flags } = parseArgs({
+  options: { write: { type: "boolean", default: false }, short: { type: "boolean", default: false } },
+})
+if (flags.write && flags.short) throw new Error("the table is written from scenarios of full length")
 using folder = temporaryFolder()
 const rowsFile = join(folder.path, "rows")
-const tests = Bun.spawn([process.execPath, "test", import.meta.dir], {
-  env: { ...process.env, HOOKLINE_FAULTS: "full", HOOKLINE_FAULTS_ROWS: rowsFile },
+const tests = Bun.spawn([process.execPath, "--no-orphans", "test", import.meta.dir], {
+  env: {
+    ...process.env,
+    HOOKLINE_FAULTS: flags.short ? "short" : "full",
+    HOOKLINE_FAULTS_ROWS: rowsFile,
+  },
   stdout: "inherit",
   stderr: "inherit",
 })

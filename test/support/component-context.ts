@@ -1,5 +1,5 @@
 import { pino } from "pino"
-import type { ComponentContext } from "../../src/components/component.ts"
+import type { ComponentContext } from "../../src/components/define-component.ts"
 import { HooklineError } from "../../src/errors.ts"
 import { Metrics } from "../../src/telemetry/metrics.ts"
 
@@ -12,11 +12,11 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     pipeline: "test",
     log: pino({ level: "silent" }),
     metrics: new Metrics().pipeline("test"),
-    keep: ({ open }) => open(),
+    acquire: ({ open }) => open(),
     connection: none,
     deliveryTimeoutMs: 5000,
-    marks: none,
-    sharedMarks: () => undefined,
+    dedupeKeys: none,
+    sharedDedupeKeys: () => undefined,
     hasLogFolder: false,
     workers: 1,
     ...given,

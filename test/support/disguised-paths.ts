@@ -1,6 +1,5 @@
-import { Accepted } from "../../src/event.ts"
-import type { Route } from "../../src/http/route.ts"
-import { serve, type Serving } from "./http-server.ts"
+import { Accepted } from "../../src/pipeline/outcome.ts"
+import { serve, type GivenRoute, type Serving } from "./http-server.ts"
 import { openSocket } from "./http-socket.ts"
 
 /** Spellings that become the path by what servers and URL parsers do to them, or that may be taken for it. */
@@ -84,7 +83,7 @@ export function serveAt(
   paths: readonly string[],
 ): Serving & AsyncDisposable & { readonly taken: readonly Taken[] } {
   const taken: Taken[] = []
-  const routes = paths.map((path): Partial<Route> => ({
+  const routes = paths.map((path): GivenRoute => ({
     port,
     path,
     pipeline: path,

@@ -6,20 +6,20 @@ import { Database } from "bun:sqlite"
 import { mkdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
-import type { LogPlace } from "../../src/brokers/embedded-file.ts"
-import { logIn } from "../../src/brokers/embedded-file.ts"
-import { LogWriter } from "../../src/brokers/embedded-writer.ts"
-import { openEmbedded } from "../../src/brokers/embedded.ts"
-import { spoolAt, SpoolWriter } from "../../src/brokers/spool-file.ts"
-import { openSpool } from "../../src/brokers/spool.ts"
-import { openEmbeddedMarks } from "../../src/dedupe/embedded-marks.ts"
-import { MarksFile, marksIn } from "../../src/dedupe/marks-file.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import type { DatabaseLocation } from "../../src/storage/database-file.ts"
+import { logIn } from "../../src/storage/database-file.ts"
+import { LogWriter } from "../../src/brokers/embedded/writer.ts"
+import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
+import { openSpoolDatabase, spoolAt } from "../../src/brokers/spool/spool-database.ts"
+import { SpooledBroker } from "../../src/brokers/spool/spool.ts"
+import { SqliteKeys } from "../../src/dedupe/sqlite-keys.ts"
+import { dedupeFileIn, KeyDatabase } from "../../src/dedupe/key-database.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { loadedDiskModel, type Kept, type PowerCut } from "./disk-model.ts"
 import { temporaryFolder } from "./hookline.ts"
 
 /** `bare` is SQLite as it is, closed and opened again after a failure: what shows that the model does lose records. */
-export type Kind = "log" | "spool" | "marks" | "bare"
+export type Kind = "log" | "spool" | "keys" | "bare"
 
 /** One failure of one disk. */
 export interface Trial {
@@ -62,7 +62,7 @@ interface Opened {
 }
 
 interface Subject {
-  place(folder: string): LogPlace
+  place(folder: string): DatabaseLocation
   /** @param filling how many records come before the disk fails */
   open(folder: string, filling: number): Opened
   /** Fills it so that the next calls carry the WAL over; the disk fails after that. */
@@ -89,8 +89,8 @@ const indexOf = (value: Uint8Array): number => {
 const recordOf = (index: number, filling: number): { topic: string; value: Uint8Array } => {
   return { topic: TOPIC, value: valueOf(index, bytesOf(index, filling)) }
 }
-/** The same of marks: see marks-file.ts. */
-const FILLING_MARKS = 1980
+/** The same of dedupe keys: see key-database.ts. */
+const FILLING_KEYS = 1980
 const keyOf = (index: number): string => `${index}`.padStart(22, "k")
 const FOR_EVER_MS = 4_000_000_000_000
 const PUBLISH_MS = 5000
@@ -98,7 +98,7 @@ const PUBLISH_MS = 5000
 const log = pino({ level: "silent" })
 
 /** What a log's file holds, opened as Hookline opens it. */
-function leftIn(writer: LogWriter, place: LogPlace): Map<number, number> {
+function leftIn(writer: LogWriter, place: DatabaseLocation): Map<number, number> {
   const db = new Database(place.file, { readonly: true })
   try {
     const made = db.query("SELECT id FROM topics WHERE name = ?").get(TOPIC) as { id: number } | null
@@ -138,8 +138,8 @@ const subjects: { readonly [K in Kind]: Subject } = {
   spool: {
     place: (folder) => spoolAt(join(folder, "spool.sqlite")),
     open(folder, filling) {
-      const metrics = { spooled() {}, forwarded() {}, setAside() {} }
-      const spool = openSpool({ file: join(folder, "spool.sqlite"), maxBytes: 1e9 }, { log, metrics })
+      const metrics = { spooled() {}, forwarded() {}, quarantined() {} }
+      const spool = new SpooledBroker({ file: join(folder, "spool.sqlite"), maxBytes: 1e9 }, { log, metrics })
       return {
         put: async (index) => {
           await spool.publish(recordOf(index, filling), steadyMs() + PUBLISH_MS)
@@ -152,19 +152,19 @@ const subjects: { readonly [K in Kind]: Subject } = {
     fill: inTurn,
     left(folder) {
       const place = spoolAt(join(folder, "spool.sqlite"))
-      const offsets = leftIn(new SpoolWriter(place), place)
+      const offsets = leftIn(openSpoolDatabase(place), place)
       return new Map([...offsets.keys()].map((index) => [index, undefined]))
     },
   },
-  marks: {
-    place: marksIn,
+  keys: {
+    place: dedupeFileIn,
     open(folder) {
-      const store = openEmbeddedMarks(folder, { log })
+      const store = new SqliteKeys(folder, { log })
       return {
         async put(index) {
-          const claim = store.claim(keyOf(index), steadyMs() + PUBLISH_MS)
+          const claim = await store.claim(keyOf(index), steadyMs() + PUBLISH_MS)
           if (claim !== "first") throw new Error(`key ${index} is a ${String(claim)}`)
-          if (!(await store.mark(keyOf(index), FOR_EVER_MS, steadyMs() + PUBLISH_MS)))
+          if (!(await store.add(keyOf(index), FOR_EVER_MS, steadyMs() + PUBLISH_MS)))
             throw new Error("not durable")
           return undefined
         },
@@ -173,18 +173,18 @@ const subjects: { readonly [K in Kind]: Subject } = {
       }
     },
     async fill(put) {
-      await Promise.all(Array.from({ length: FILLING_MARKS }, (_, index) => put(index)))
+      await Promise.all(Array.from({ length: FILLING_KEYS }, (_, index) => put(index)))
     },
     left(folder) {
-      const place = marksIn(folder)
-      const file = new MarksFile(place)
+      const place = dedupeFileIn(folder)
+      const file = new KeyDatabase(place)
       const db = new Database(place.file, { readonly: true })
       try {
         const rows = db.query<{ key: string }, []>("SELECT key FROM marks").all()
         file.write([[keyOf(999_999), FOR_EVER_MS]])
         const indexes = rows.map(({ key }) => Number(key.replace(/^k*/, "")))
         for (const index of indexes)
-          if (file.untilOf(keyOf(index)) === undefined) throw new Error("a key is not found")
+          if (file.untilOf([keyOf(index)])[0] === undefined) throw new Error("a key is not found")
         return new Map(indexes.map((index) => [index, undefined]))
       } finally {
         db.close()
@@ -193,7 +193,7 @@ const subjects: { readonly [K in Kind]: Subject } = {
     },
   },
   bare: {
-    place: (folder) => ({ ...marksIn(folder), file: join(folder, "bare.sqlite") }),
+    place: (folder) => ({ ...dedupeFileIn(folder), file: join(folder, "bare.sqlite") }),
     open: (folder) => new BareFile(subjects.bare.place(folder)),
     fill: inTurn,
     left(folder) {
@@ -212,7 +212,7 @@ class BareFile implements Opened {
   readonly #file: string
   #db: Database | undefined
 
-  constructor({ file }: LogPlace) {
+  constructor({ file }: DatabaseLocation) {
     this.#file = file
     this.#open()
   }
@@ -377,7 +377,7 @@ async function run(trial: Trial): Promise<Outcome> {
 }
 
 /** A reader within a transaction. */
-function snapshotOf({ file }: LogPlace): Database {
+function snapshotOf({ file }: DatabaseLocation): Database {
   const db = new Database(file, { readonly: true })
   db.run("BEGIN")
   db.query("SELECT count(*) FROM topics").get()
@@ -404,7 +404,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-function checkWhole({ file }: LogPlace): void {
+function checkWhole({ file }: DatabaseLocation): void {
   const db = new Database(file, { readonly: true })
   try {
     const rows = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all()
@@ -416,7 +416,7 @@ function checkWhole({ file }: LogPlace): void {
 }
 
 /** Most of a trial's time is waiting for the next attempt to open the file. */
-const AT_ONCE: { readonly [K in Kind]: number } = { log: 32, spool: 32, marks: 64, bare: 8 }
+const AT_ONCE: { readonly [K in Kind]: number } = { log: 32, spool: 32, keys: 64, bare: 8 }
 
 const trials = (await Bun.stdin.text())
   .trimEnd()

@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs"
 import type { Findings } from "./findings.ts"
 
-/** Whether the scenarios have their full length (`npm run test:faults`) or a shortened one. */
+/** Whether the scenarios have their full length (`npm run test:faults`) or a shortened one (`npm test`, and CI). */
 export const isFull = process.env.HOOKLINE_FAULTS === "full"
 
 /** A line of the table of `npm run test:faults`. */

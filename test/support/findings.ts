@@ -31,10 +31,10 @@ export interface Findings {
 }
 
 /** The events among values of the log, in its order; other records are left out. */
-export function eventsIn(values: Iterable<Uint8Array>): Logged[] {
+export function eventsIn(values: Iterable<string>): Logged[] {
   const events: Logged[] = []
   for (const value of values) {
-    const [, number, key] = /^\{"n":(\d+)(?:,"k":"(\w+)")?/.exec(Buffer.from(value).toString()) ?? []
+    const [, number, key] = /^\{"n":(\d+)(?:,"k":"(\w+)")?/.exec(value) ?? []
     if (number !== undefined) events.push({ number: Number(number), key })
   }
   return events

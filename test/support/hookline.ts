@@ -1,7 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { endingWithThisProcess } from "./child.ts"
 
+/** What a Hookline that a test leaves running is given to stop. */
+const DISPOSED_WITHIN_MS = 5000
+/** What `bun --no-orphans` hands down to its children: workers would be killed with their supervisor. */
+const WITHOUT_NO_ORPHANS = { BUN_FEATURE_FLAG_NO_ORPHANS: undefined }
 const root = join(import.meta.dir, "..", "..")
 
 /** A line of Hookline's log. */
@@ -11,8 +16,8 @@ export interface LogLine {
   [key: string]: unknown
 }
 
-/** A Hookline that runs as a process of its own, as its users run it. */
-export interface RunningHookline {
+/** A Hookline that runs as a process of its own, as its users run it. Disposing of it stops it where it still runs. */
+export interface RunningHookline extends AsyncDisposable {
   readonly pid: number
   /** Where each pipeline listens, by its id; filled when it does. */
   readonly urls: { readonly [pipeline: string]: string }
@@ -32,7 +37,7 @@ export interface RunningHookline {
 
 /**
  * Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder; `descriptors`, how
- * many it may have open.
+ * many it may have open; `program`, what runs in place of the checkout's source.
  */
 export async function startHookline(
   configuration: string,
@@ -41,16 +46,18 @@ export async function startHookline(
     env?: { [name: string]: string }
     args?: readonly string[]
     descriptors?: number
+    program?: readonly string[]
   },
 ): Promise<RunningHookline> {
   const file = join(options.folder, "pipelines.conf")
   await Bun.write(file, configuration)
   const args = ["run", "-c", file, ...(options.args ?? [])]
-  const { descriptors } = options
+  const { descriptors, program = [process.execPath, join(root, "src/cli.ts")] } = options
   const limited = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`]
-  const child = Bun.spawn([...limited, process.execPath, join(root, "src/cli.ts"), ...args], {
+  const command = endingWithThisProcess(...limited, ...program, ...args)
+  const child = Bun.spawn(command, {
     cwd: options.folder,
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, ...WITHOUT_NO_ORPHANS, ...options.env },
     stdout: "pipe",
     stderr: "pipe",
   })
@@ -99,6 +106,13 @@ export async function startHookline(
       await changed.promise
     }
   }
+  const stop = async (): Promise<number | NodeJS.Signals> => {
+    child.kill("SIGTERM")
+    const status = await exited
+    await done
+    return status
+  }
+
   await logged((line) => line.msg === "started")
   return {
     pid: child.pid,
@@ -111,11 +125,11 @@ export async function startHookline(
     output: () => output,
     signal: (signal) => child.kill(signal),
     exited,
-    async stop() {
-      child.kill("SIGTERM")
-      const status = await exited
-      await done
-      return status
+    stop,
+    async [Symbol.asyncDispose]() {
+      const timer = setTimeout(() => child.kill("SIGKILL"), DISPOSED_WITHIN_MS)
+      await stop()
+      clearTimeout(timer)
     },
   }
 }
@@ -127,7 +141,7 @@ export async function reload(
   configuration: string,
 ): Promise<"reloaded" | "not"> {
   await Bun.write(join(folder, "pipelines.conf"), configuration)
-  const ends = ({ msg }: LogLine): boolean => msg === "reloaded" || msg.startsWith("not reloaded")
+  const ends = ({ msg }: LogLine): boolean => msg === "reloaded" || msg.startsWith("reload failed")
   const before = running.log.filter(ends).length
   running.signal("SIGHUP")
   await running.logged(() => running.log.filter(ends).length > before)
@@ -139,7 +153,7 @@ export async function hookline(
   args: readonly string[],
   options: { cwd?: string; env?: { [name: string]: string } } = {},
 ): Promise<{ status: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn([process.execPath, join(root, "src/cli.ts"), ...args], {
+  const child = Bun.spawn(endingWithThisProcess(process.execPath, join(root, "src/cli.ts"), ...args), {
     cwd: options.cwd ?? root,
     env: { ...process.env, ...options.env },
     stdout: "pipe",
@@ -153,8 +167,22 @@ export async function hookline(
   return { status, stdout, stderr }
 }
 
+/** A folder that tests write into. */
+export interface TemporaryFolder extends Disposable {
+  readonly path: string
+  /** Makes a folder in it, and gives its path. */
+  make(name: string): string
+}
+
 /** A folder for one test that is gone after it: `using folder = temporaryFolder()`. */
-export function temporaryFolder(): { readonly path: string } & Disposable {
+export function temporaryFolder(): TemporaryFolder {
   const path = mkdtempSync(join(tmpdir(), "hookline-test-"))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+  return {
+    path,
+    make(name) {
+      mkdirSync(join(path, name))
+      return join(path, name)
+    },
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  }
 }

@@ -1,9 +1,11 @@
 import { createServer, type AddressInfo } from "node:net"
 import { Writable } from "node:stream"
 import { pino } from "pino"
-import { Accepted, type Event } from "../../src/event.ts"
+import type { Event } from "../../src/pipeline/event.ts"
+import { Accepted } from "../../src/pipeline/outcome.ts"
+import type { Handler } from "../../src/pipeline/compose.ts"
 import type { Route } from "../../src/http/route.ts"
-import { openServers, type ServerOptions, type Servers } from "../../src/http/server.ts"
+import { Servers, type ServerOptions } from "../../src/http/server.ts"
 import { Metrics } from "../../src/telemetry/metrics.ts"
 import { RequestLog } from "../../src/telemetry/request-log.ts"
 
@@ -20,9 +22,12 @@ export interface Serving {
   counts(): Promise<string[]>
 }
 
-/** Starts the HTTP side with a handler that keeps each event and accepts it; stopped when the block ends. */
+/** What of a route, and of its pipeline, is not as usual. */
+export type GivenRoute = Partial<Route> & Partial<Omit<Handler, "response">>
+
+/** Starts the HTTP side with a pipeline that keeps each event and accepts it; stopped when the block ends. */
 export function serve(
-  routes: Partial<Route> | readonly Partial<Route>[] = {},
+  routes: GivenRoute | readonly GivenRoute[] = {},
   options: Partial<ServerOptions> = {},
 ): Serving & AsyncDisposable {
   const events: Event[] = []
@@ -34,8 +39,8 @@ export function serve(
     },
   })
   const metrics = new Metrics()
-  const servers = openServers(
-    [routes].flat().map((route) => ({
+  const servers = new Servers(
+    [routes].flat().map(({ handle, admit, methods = [], verifiesSenders = false, ...route }): Route => ({
       pipeline: "hooks",
       host: "127.0.0.1",
       port: 0,
@@ -47,9 +52,17 @@ export function serve(
       tls: undefined,
       deliveryTimeoutMs: 200,
       response: { status: 200, body: "", contentType: undefined },
-      handle: (event) => {
-        events.push(event)
-        return Promise.resolve(new Accepted({ partition: 0, offset: events.length - 1 }))
+      handler: {
+        admit,
+        methods,
+        verifiesSenders,
+        response: undefined,
+        handle:
+          handle ??
+          ((event) => {
+            events.push(event)
+            return Promise.resolve(new Accepted({ partition: 0, offset: events.length - 1 }))
+          }),
       },
       ...route,
     })),

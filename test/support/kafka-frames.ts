@@ -1,5 +1,5 @@
 import { metadataV12, produceV11, Reader, Writer } from "@platformatic/kafka"
-import { responseOf } from "../../src/brokers/kafka-failure.ts"
+import { responseOf } from "../../src/brokers/kafka/failure.ts"
 
 /**
  * Frames of the Kafka protocol (https://kafka.apache.org/41/design/protocol/) for a test that stands between a client and

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 
-const VERSION = "4.1.0"
+export const VERSION = "4.1.0"
 /** Beside the installed packages, so that every run of this checkout shares it and `npm ci` clears it. */
 export const CACHE = join(import.meta.dir, "../../node_modules/.cache/hookline-kafka")
 

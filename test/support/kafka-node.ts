@@ -1,5 +1,5 @@
 import { appendFileSync, readdirSync, readFileSync } from "node:fs"
-import { mkdir, writeFile } from "node:fs/promises"
+import { copyFile, mkdir, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { CACHE } from "./kafka-jars.ts"
@@ -13,27 +13,42 @@ rootLogger.level = info
 rootLogger.appenderRef.out.ref = out
 `
 const STARTED = "Kafka Server started"
+/** In the data folder of a node that was formatted. */
+export const BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+
+/** How the processes of a broker are run. */
+export interface KafkaRuntime {
+  readonly classPath: string
+  /** Options of the virtual machine. */
+  readonly jvm: readonly string[]
+  /** What StorageTool writes for the default features: the metadata that a node begins with. */
+  readonly bootstrapCheckpoint?: string
+}
 
 /** One broker process. It ends with the test process, however that ends. */
 export class KafkaNode {
-  readonly #classPath: string
+  readonly #runtime: KafkaRuntime
   readonly #folder: string
   readonly #name: string
   #process: Bun.Subprocess<"ignore", "pipe", "pipe"> | undefined
 
   /** @param folder where the configuration and the data lie; server.properties is there */
-  constructor(classPath: string, folder: string, name: string) {
-    this.#classPath = classPath
+  constructor(runtime: KafkaRuntime, folder: string, name: string) {
+    this.#runtime = runtime
     this.#folder = folder
     this.#name = name
   }
 
-  /** Writes server.properties and prepares the data folder. */
+  /**
+   * Writes server.properties and prepares the data folder, as StorageTool does: by StorageTool itself, which takes
+   * seconds, where more is asked of it (`--add-scram` and the like) or the checkpoint is not known yet.
+   */
   async format(
     properties: { readonly [key: string]: string },
     cluster: string,
     more: readonly string[],
   ): Promise<void> {
+    const { bootstrapCheckpoint, classPath, jvm } = this.#runtime
     const lines = Object.entries({ ...properties, "log.dirs": join(this.#folder, "data") })
     await mkdir(this.#folder, { recursive: true })
     await writeFile(
@@ -41,6 +56,25 @@ export class KafkaNode {
       lines.map(([key, value]) => `${key}=${value}\n`).join(""),
     )
     await writeFile(this.#file("log4j2.properties"), LOG4J)
+    if (bootstrapCheckpoint !== undefined && more.length === 0) {
+      const data = join(this.#folder, "data")
+      const directory = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url")
+      const ids = {
+        version: 1,
+        "cluster.id": cluster,
+        "node.id": properties["node.id"],
+        "directory.id": directory,
+      }
+      await mkdir(data, { recursive: true })
+      await writeFile(
+        join(data, "meta.properties"),
+        Object.entries(ids)
+          .map(([key, value]) => `${key}=${value}\n`)
+          .join(""),
+      )
+      await copyFile(bootstrapCheckpoint, join(data, BOOTSTRAP_CHECKPOINT))
+      return
+    }
     const format = [
       "kafka.tools.StorageTool",
       "format",
@@ -50,7 +84,7 @@ export class KafkaNode {
       this.#file("server.properties"),
       ...more,
     ]
-    const tool = Bun.spawn(["java", "-cp", this.#classPath, ...format], { stdout: "pipe", stderr: "pipe" })
+    const tool = Bun.spawn(["java", ...jvm, "-cp", classPath, ...format], { stdout: "pipe", stderr: "pipe" })
     const said = (await tool.stdout.text()) + (await tool.stderr.text())
     if ((await tool.exited) !== 0) throw new Error(`Kafka's storage could not be formatted: ${said}`)
   }
@@ -62,9 +96,10 @@ export class KafkaNode {
       "-Xmx512m",
       "-XX:+UseSerialGC",
       `-Dlog4j2.configurationFile=${this.#file("log4j2.properties")}`,
+      ...this.#runtime.jvm,
     ]
     const java = Bun.spawn(
-      ["java", ...options, "-cp", this.#classPath, "kafka.Kafka", this.#file("server.properties")],
+      ["java", ...options, "-cp", this.#runtime.classPath, "kafka.Kafka", this.#file("server.properties")],
       { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
     )
     java.unref()

@@ -1,8 +1,8 @@
 import { pino } from "pino"
-import { openKafka } from "../../src/brokers/kafka.ts"
-import type { KafkaOptions } from "../../src/brokers/kafka-connection.ts"
+import { openKafka } from "../../src/brokers/kafka/producer.ts"
+import type { KafkaOptions } from "../../src/brokers/kafka/connection.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** Options of a Kafka connection as the configuration leaves them when only the servers are given. */

@@ -1,5 +1,5 @@
 import { Connection, createPartitionsV3, createTopicsV7, initProducerIdV4 } from "@platformatic/kafka"
-import { errorCodeOf } from "../../src/brokers/kafka-failure.ts"
+import { errorCodeOf } from "../../src/brokers/kafka/failure.ts"
 import { partitionsOf, type TestKafka } from "./kafka.ts"
 
 /**

@@ -4,9 +4,10 @@ import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Admin } from "@platformatic/kafka"
-import { reasonOf } from "../../src/brokers/kafka-failure.ts"
+import { reasonOf } from "../../src/brokers/kafka/failure.ts"
 import { kafkaClassPath } from "./kafka-jars.ts"
 import { freePorts, KafkaNode } from "./kafka-node.ts"
+import { kafkaTemplate } from "./kafka-template.ts"
 
 /** A Kafka that tests may publish to. It is shared: use topics of your own (see `freshTopic`). */
 export interface TestKafka {
@@ -14,8 +15,8 @@ export interface TestKafka {
   readonly bootstrapServers: readonly string[]
 }
 
-/** A Kafka that a test started and may break. */
-export interface OwnKafka extends TestKafka {
+/** A Kafka that a test started and may break. Disposing of it stops it. */
+export interface OwnKafka extends TestKafka, AsyncDisposable {
   readonly nodes: readonly KafkaNode[]
   /** `host:port` of each broker at one of the listeners that were asked for. */
   readonly listener: (name: string) => readonly string[]
@@ -33,6 +34,8 @@ export interface KafkaSettings {
   /** The `host:port` that a listener tells its clients, where that is not its own; or those of each broker. */
   readonly advertised?: { readonly [listener: string]: string | readonly string[] }
   readonly properties?: { readonly [key: string]: string }
+  /** Whether its virtual machine compiles as for years of work; else as for seconds, which halves what a start costs. */
+  readonly isForLoad?: boolean
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
 }
@@ -75,6 +78,12 @@ function classPath(): Promise<{ classPath: string } | undefined> {
 export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka> {
   const found = await classPath()
   if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
+  const { bootstrapCheckpoint, classArchive } = await kafkaTemplate(found.classPath)
+  const jvm = [
+    `-XX:SharedArchiveFile=${classArchive}`,
+    ...(settings.isForLoad === true ? [] : ["-XX:TieredStopAtLevel=1"]),
+  ]
+  const runtime = { classPath: found.classPath, bootstrapCheckpoint, jvm }
   const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))
   const count = settings.brokers ?? 1
   const names = ["PLAINTEXT", ...Object.keys(settings.listeners ?? {}), "CONTROLLER"]
@@ -83,7 +92,7 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   const cluster = randomUUID()
   const all = Array.from({ length: count }, (_, node) => node)
   const nodes = all.map((node) => {
-    return new KafkaNode(found.classPath, join(folder, `${node}`), `${port(node, "PLAINTEXT")}`)
+    return new KafkaNode(runtime, join(folder, `${node}`), `${port(node, "PLAINTEXT")}`)
   })
   const address = (node: number, name: string): string => `127.0.0.1:${port(node, name)}`
   const advertised = (node: number, name: string): string => {
@@ -123,14 +132,16 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
     }),
   )
   await Promise.all(nodes.map((node) => node.start()))
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.kill()))
+    rmSync(folder, { recursive: true, force: true })
+  }
   return {
     bootstrapServers: all.map((node) => address(node, "PLAINTEXT")),
     listener: (name) => all.map((node) => address(node, name)),
     nodes,
-    stop: async () => {
-      await Promise.all(nodes.map((node) => node.kill()))
-      rmSync(folder, { recursive: true, force: true })
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   }
 }
 

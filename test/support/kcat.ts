@@ -1,4 +1,4 @@
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** A record as kcat, an independent client, reads it. */

@@ -1,3 +1,5 @@
+import { endingWithThisProcess } from "./child.ts"
+
 /** Another process that holds the write lock of an SQLite file, as a `BEGIN IMMEDIATE` in a shell of somebody's would. */
 export interface LockHolder {
   readonly pid: number
@@ -15,7 +17,10 @@ db.close()`
 
 /** Resolves when the lock is held. */
 export async function holdWriteLock(file: string): Promise<LockHolder> {
-  const child = Bun.spawn([process.execPath, "-e", SCRIPT, file], { stdin: "pipe", stderr: "inherit" })
+  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", SCRIPT, file), {
+    stdin: "pipe",
+    stderr: "inherit",
+  })
   const { value } = await child.stdout.getReader().read()
   if (value === undefined) throw new Error(`the write lock of ${file} can't be held`)
   return {

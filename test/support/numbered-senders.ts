@@ -1,4 +1,4 @@
-import { steadyMs } from "../../src/steady-clock.ts"
+import { steadyMs } from "../../src/clock.ts"
 import { KeptConnection, type Answer } from "./kept-connection.ts"
 import { withheldMs } from "./starvation.ts"
 
@@ -39,9 +39,9 @@ export interface Sending {
 /**
  * Senders that post numbered events, `{"n":1,"k":"k0"}`, until stopped, each one after the other, and remember every
  * answer. No number is posted twice: what is refused is not sent again. What could not be sent, since nobody listened, does
- * not count.
+ * not count. Disposing of them stops them.
  */
-export class NumberedSenders {
+export class NumberedSenders implements AsyncDisposable {
   readonly posted: Posted[] = []
   readonly keys: readonly string[]
   /** The process that answers; to be set where another takes its place. */
@@ -118,6 +118,10 @@ export class NumberedSenders {
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all(this.#working)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
   }
 
   #withheldMs(): number {

@@ -13,7 +13,7 @@ import {
   getExpectedTwilioSignature,
   validateIncomingRequest,
 } from "twilio/lib/webhooks/webhooks.js"
-import type { VerifierSettings } from "../../src/verify/family.ts"
+import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
 
 /** A request between one who signs and one who verifies. */
 export interface Signed {

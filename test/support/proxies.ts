@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { endingWithThisProcess } from "./child.ts"
 import { freePort } from "./http-server.ts"
 import { openSocket } from "./http-socket.ts"
 
@@ -88,7 +89,7 @@ export async function startProxy(kind: ProxyKind, server: number): Promise<Proxy
   const file = join(folder, "configuration")
   await writeFile(file, kind.configuration({ listen, server }, folder))
   const args = kind.program === "nginx" ? ["-p", folder, "-c", file] : ["-db", "-f", file]
-  const child = Bun.spawn([kind.program, ...args], { stdout: "ignore", stderr: "pipe" })
+  const child = Bun.spawn(endingWithThisProcess(kind.program, ...args), { stdout: "ignore", stderr: "pipe" })
   const stop = async (): Promise<void> => {
     child.kill("SIGKILL")
     await child.exited

@@ -2,6 +2,7 @@ import { RedisClient } from "bun"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { endingWithThisProcess } from "./child.ts"
 import { freePort } from "./http-server.ts"
 import type { Certificates } from "./kafka-certificates.ts"
 
@@ -61,7 +62,7 @@ export async function startRedis({
     }
   }
   const start = async (): Promise<void> => {
-    server = Bun.spawn(command, { stdout: "ignore", stderr: "inherit" })
+    server = Bun.spawn(endingWithThisProcess(...command), { stdout: "ignore", stderr: "inherit" })
     for (;;) {
       if (server.exitCode !== null) throw new Error(`${program} ended with ${server.exitCode}`)
       const answer = await send("PING").catch(() => undefined)

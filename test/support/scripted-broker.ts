@@ -1,7 +1,7 @@
 import type { YieldingBroker } from "../../src/brokers/broker.ts"
 import { PublishError } from "../../src/errors.ts"
-import type { Receipt, Record } from "../../src/record.ts"
-import { steadyMs } from "../../src/steady-clock.ts"
+import type { Receipt, Record } from "../../src/pipeline/record.ts"
+import { steadyMs } from "../../src/clock.ts"
 
 interface Waiting {
   readonly record: Record
@@ -51,9 +51,16 @@ export class ScriptedBroker implements YieldingBroker {
     })
   }
 
-  withdraw(topic: string): void {
+  cancel(topic: string): void {
     for (const one of this.#take(({ record }) => record.topic === topic))
       one.reject(new PublishError("unavailable", "taken back"))
+  }
+
+  /** The deadline of the oldest that waits passes. */
+  expire(): void {
+    const [oldest] = this.#waiting
+    for (const { reject } of this.#take((one) => one === oldest))
+      reject(new PublishError("deadline", "too late"))
   }
 
   /** Takes what waits into its log, and never says so. */

@@ -11,7 +11,8 @@ import { Webhook } from "standardwebhooks"
 import { Stripe } from "stripe"
 import { crc32 } from "node:zlib"
 import { makeCertificate } from "./certificate.ts"
-import type { Outside, VerifierSettings } from "../../src/verify/family.ts"
+import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
+import type { Fetcher } from "../../src/verify/fetch/fetcher.ts"
 
 /** A request as one of these senders makes it. */
 export interface Sent {
@@ -161,7 +162,7 @@ const CERTIFICATES: { readonly [url: string]: string } = {
     snsCertificate.pem,
 }
 /** What verifiers reach outside: the certificates of this file, and else the network. */
-export const OUTSIDE: Outside = {
+export const OUTSIDE: Fetcher = {
   fetch: (url, init) =>
     url in CERTIFICATES ? Promise.resolve(new Response(CERTIFICATES[url])) : fetch(url, init),
   rootCertificates: [root.pem],

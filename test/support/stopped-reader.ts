@@ -1,3 +1,5 @@
+import { endingWithThisProcess } from "./child.ts"
+
 /** A process that reads from a database, and was stopped in the middle of it: its transaction stays open. */
 export interface StoppedReader extends AsyncDisposable {
   readonly pid: number
@@ -14,7 +16,7 @@ const READING = `
 
 /** Starts a reader of a database's file, and stops it with SIGSTOP once it has its snapshot. */
 export async function stopReader(file: string): Promise<StoppedReader> {
-  const child = Bun.spawn([process.execPath, "-e", READING, "--", file], {
+  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", READING, "--", file), {
     stdout: "pipe",
     stderr: "inherit",
   })

@@ -1,14 +1,14 @@
 import {
   Application,
-  BrokerSink,
-  EmbeddedConnection,
-  Enricher,
+  brokerSink,
+  embeddedConnection,
+  enricher,
   Pipeline,
-  Validator,
-  WebHookSource,
+  validator,
+  webHookSource,
 } from "../../src/index.ts"
 import type { PipelineParts } from "../../src/index.ts"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
+import { valuesInLog } from "./log-values.ts"
 import type { Sent } from "./senders.ts"
 
 type Processors = PipelineParts["processors"]
@@ -29,35 +29,23 @@ export interface Verified extends AsyncDisposable {
 export async function startVerified(
   directory: string,
   steps: { readonly [pipeline: string]: Processors[number] },
-  options: { path?: string; public_url?: string; trusted_proxies?: string[] } = {},
+  options: { path?: string; publicUrl?: string; trustedProxies?: string[] } = {},
 ): Promise<Verified> {
-  const app = new Application({ service: { log_level: "silent" } })
-  app.registerConnection("log", EmbeddedConnection({ directory }))
+  const app = new Application({ service: { logLevel: "silent" } })
+  app.registerConnection("log", embeddedConnection({ directory }))
   for (const [id, step] of Object.entries(steps)) {
     app.addPipeline(
       new Pipeline(id, {
-        source: WebHookSource({ host: "127.0.0.1", port: 0, path: "/in", ...options }),
-        processors: [step, Validator(), Enricher()],
-        sink: BrokerSink({ topic: id }),
+        source: webHookSource({ host: "127.0.0.1", port: 0, path: "/in", ...options }),
+        processors: [step, validator(), enricher()],
+        sink: brokerSink({ topic: id }),
       }),
     )
   }
   const { listening } = await app.start()
   return {
     origin: (pipeline) => new URL(listening.find((it) => it.pipeline === pipeline)!.url).origin,
-    async published(pipeline) {
-      const reader = openEmbeddedReader(directory)
-      try {
-        if (!(await reader.topics()).some(({ topic }) => topic === pipeline)) return []
-        const values: string[] = []
-        const { signal } = new AbortController()
-        for await (const { value } of reader.read(pipeline, { from: "beginning", follow: false, signal }))
-          values.push(Buffer.from(value).toString())
-        return values
-      } finally {
-        await reader.close()
-      }
-    },
+    published: (pipeline) => valuesInLog(directory, pipeline),
     [Symbol.asyncDispose]: () => app.stop(),
   }
 }

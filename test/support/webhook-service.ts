@@ -1,9 +1,8 @@
-import { expect } from "bun:test"
-import { openEmbeddedReader } from "../../src/brokers/embedded-reader.ts"
 import { eventsIn, type Logged } from "./findings.ts"
 import { startHookline, type RunningHookline } from "./hookline.ts"
 import type { TestKafka } from "./kafka.ts"
 import { readWithKcat } from "./kcat.ts"
+import { valuesInLog } from "./log-values.ts"
 import type { Target } from "./numbered-senders.ts"
 
 /** What a scenario sets of a Hookline with one pipeline. */
@@ -12,7 +11,8 @@ export interface ServiceSettings {
   /** Lines of its connection. */
   readonly connection: string
   readonly topic: string
-  readonly deliveryTimeoutMs: number
+  /** Hookline's default, unless given. */
+  readonly deliveryTimeoutMs?: number
   /** 0, unless given: any. */
   readonly port?: number
   /** 1, unless given; several need a port. */
@@ -22,20 +22,27 @@ export interface ServiceSettings {
   /** More lines of `[service]`. */
   readonly service?: string
   readonly env?: { readonly [name: string]: string }
+  /** How many descriptors it may have open. */
+  readonly descriptors?: number
 }
+
+/** What a scenario on an embedded log beside the configuration file sets, where nothing else matters. */
+export const ON_LOG = { connection: "directory = log", topic: "webhooks" } as const
 
 /** Starts a Hookline whose pipeline `webhooks` publishes events with the key that they carry. */
 export function startService(settings: ServiceSettings): Promise<RunningHookline> {
-  const { folder, env = {} } = settings
-  return startHookline(configurationOf(settings), { folder, env })
+  const { folder, env = {}, descriptors } = settings
+  const limited = descriptors === undefined ? {} : { descriptors }
+  return startHookline(configurationOf(settings), { folder, env, ...limited })
 }
 
 /** The configuration that `startService` starts with. */
-export function configurationOf(settings: ServiceSettings): string {
+export function configurationOf(settings: Omit<ServiceSettings, "folder">): string {
   const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1, source = "", service = "" } = settings
+  const timeout = deliveryTimeoutMs === undefined ? "" : `delivery_timeout = ${deliveryTimeoutMs}ms`
   return `[connection:broker]
 ${connection}
-delivery_timeout = ${deliveryTimeoutMs}ms
+${timeout}
 [pipeline:webhooks:WebHookSource]
 host = 127.0.0.1
 port = ${port}
@@ -59,15 +66,10 @@ export const onKafka = ({ bootstrapServers }: TestKafka): string =>
 
 /** The events of a Kafka's topic, as another client reads them. */
 export async function eventsInKafka(kafka: TestKafka, topic: string): Promise<Logged[]> {
-  return eventsIn((await readWithKcat(kafka, topic)).map(({ value }) => value))
+  return eventsIn((await readWithKcat(kafka, topic)).map(({ value }) => value.toString()))
 }
 
 /** The events of an embedded log's topic, whose offsets have no gaps. */
 export async function eventsInLog(directory: string, topic: string): Promise<Logged[]> {
-  const reader = openEmbeddedReader(directory)
-  const { signal } = new AbortController()
-  const records = await Array.fromAsync(reader.read(topic, { from: "beginning", follow: false, signal }))
-  await reader.close()
-  expect(records.findIndex(({ offset }, at) => offset !== at)).toBe(-1)
-  return eventsIn(records.map(({ value }) => value))
+  return eventsIn(await valuesInLog(directory, topic))
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { createHmac } from "node:crypto"
-import { makeVerifier } from "../../../src/verify/providers.ts"
+import { makeVerifier } from "../../../src/verify/presets/providers.ts"
 import { NOW, OUTSIDE, URL_SENT_TO } from "../../support/senders.ts"
 import type { Target } from "../target.ts"
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 import { addressTest, senderBehind, senderKey } from "../../../src/http/addresses.ts"
-import { publicUrl } from "../../../src/verify/public-url.ts"
+import { publicUrl } from "../../../src/http/public-url.ts"
 import type { Target } from "../target.ts"
 
 const trusts = addressTest(["10.0.0.0/8", "2001:db8::/32"])

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
-import { readIni, type IniSection } from "../../../src/config/ini.ts"
-import { atOnce } from "../../../src/slices.ts"
+import { readIni, type IniSection } from "../../../src/config/file/ini.ts"
+import { atOnce } from "../../../src/clock.ts"
 import type { Target } from "../target.ts"
 
 /** The file's grammar: what is read without a complaint, written plainly and read again, is the same. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { createHmac } from "node:crypto"
-import { makeVerifier } from "../../../src/verify/providers.ts"
+import { makeVerifier } from "../../../src/verify/presets/providers.ts"
 import { NOW, OUTSIDE } from "../../support/senders.ts"
 import type { Target } from "../target.ts"
 
@@ -73,7 +73,7 @@ export const jwt: Target = {
     const token = bytes[0] === 1 ? signed() : text.replaceAll(/[^!-~]/g, "")
     const headers = new Headers({ Authorization: `Bearer ${token}` })
     const request = { method: "POST", url: "", path: "/in", query: "", headers, body: new Uint8Array() }
-    const verdict = await verifier.verify(request, NOW)
-    if (verdict.kind === "verified") assert.equal(whyNot(token), undefined)
+    const result = await verifier.verify(request, NOW)
+    if (result.kind === "verified") assert.equal(whyNot(token), undefined)
   },
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict"
-import { isAsSent } from "../../../src/http/sent-paths.ts"
+import { isAsSent } from "../../../src/http/routes.ts"
 import type { Target } from "../target.ts"
 
 /** A segment with its escapes decoded, as Bun gives a route's parameters. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict"
-import { makeVerifier } from "../../../src/verify/providers.ts"
+import { makeVerifier } from "../../../src/verify/presets/providers.ts"
 import { BODY, NOW, OUTSIDE, sendersWith, URL_SENT_TO } from "../../support/senders.ts"
 import type { Target } from "../target.ts"
 
@@ -79,10 +79,10 @@ export const signatures: Target = {
     }
     const body = end === -1 ? new Uint8Array() : bytes.subarray(end + 3)
     const request = { method: "POST", url: URL_SENT_TO, path: "/in", query: "", headers, body }
-    const verdict = await scheme.verifier.verify(request, NOW)
+    const result = await scheme.verifier.verify(request, NOW)
     const explained = await scheme.verifier.explain(request, NOW)
-    assert.equal(explained.verdict.kind, verdict.kind)
-    if (verdict.kind === "refused") return
+    assert.equal(explained.result.kind, result.kind)
+    if (result.kind === "refused") return
     assert.equal(
       Buffer.from(body).toString("latin1"),
       Buffer.from(BODY).toString("latin1"),

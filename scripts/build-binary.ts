@@ -1,0 +1,38 @@
+/**
+ * Compiles the command line to one file that needs neither Bun nor node_modules. Like bin/hookline it reads nothing of the
+ * folder that it is started in but what its command line names.
+ *
+ * Run it with `npm run build:binary [-- FILE]`; the file is dist/hookline where none is named.
+ */
+import { join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const src = join(import.meta.dir, "../src")
+const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/hookline"))
+
+const { success, logs } = await Bun.build({
+  // the modules of threads are looked for beside the program, see src/storage/thread-url.ts
+  entrypoints: ["cli.ts", ...new Bun.Glob("**/*-thread.ts").scanSync(src)].map((file) => join(src, file)),
+  naming: "[name].[ext]",
+  compile: {
+    outfile,
+    autoloadBunfig: false,
+    autoloadDotenv: false,
+    autoloadPackageJson: false,
+    autoloadTsconfig: false,
+  },
+  sourcemap: "inline",
+  plugins: [
+    {
+      name: "the Kafka client's codecs, from the module that has the wasm in itself instead of a file beside it",
+      setup(build) {
+        build.onResolve({ filter: /^@platformatic\/wasm-utils$/ }, () => ({
+          path: fileURLToPath(import.meta.resolve("@platformatic/wasm-utils/bundled")),
+        }))
+      },
+    },
+  ],
+})
+for (const log of logs) console.error(log)
+if (!success) process.exit(1)
+console.log(outfile)

@@ -1,0 +1,34 @@
+/**
+ * Compiles what is published: `dist/` with modules, types and source maps, by tsc; and what says on Node that Bun is needed.
+ *
+ * Run it with `npm run build`; `npm pack` does.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+const root = join(import.meta.dir, "..")
+const dist = join(root, "dist")
+
+rmSync(dist, { recursive: true, force: true })
+const { exitCode } = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.build.json"], {
+  cwd: root,
+  stdio: ["ignore", "inherit", "inherit"],
+})
+if (exitCode !== 0) process.exit(exitCode)
+
+// tsc leaves the endings of imports in declarations as they are
+for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+  if (!name.endsWith(".d.ts")) continue
+  const file = join(dist, name)
+  const text = readFileSync(file, "utf8")
+  writeFileSync(file, text.replace(/((?:from|import\()\s*"\.[^"]*)\.ts"/g, '$1.js"'))
+}
+
+// Node links a module's names before it runs the first line, so that they have to be there for the message to be read
+const names = Object.keys((await import(join(dist, "index.js"))) as object)
+writeFileSync(
+  join(dist, "needs-bun.js"),
+  `export let ${names.join(", ")}
+throw Object.assign(new Error("hookline runs on Bun, not on Node.js: start the program with bun, see https://bun.com"), { stack: "" })
+`,
+)

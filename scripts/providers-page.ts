@@ -1,0 +1,69 @@
+import { replaceParts } from "./generated-parts.ts"
+import type { Family, VerifierSettings } from "../src/verify/schemes/family.ts"
+import { GENERIC } from "../src/verify/schemes/generic.ts"
+import { PRESETS } from "../src/verify/presets/presets.ts"
+import { describeRequired, keysOf } from "../src/verify/presets/providers.ts"
+import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
+
+/** Writes the presets and the generic kinds into docs/providers.md. */
+export function renderProviders(page: string): string {
+  const presets = Object.entries(PRESETS).map(([name, { title, scheme, docs, note, toleranceIsOurs }]) => [
+    `\`${name}\``,
+    `[${title}](${docs})`,
+    scheme.family,
+    keys(describeRequired(scheme)) + optional(scheme) + secretForm(scheme),
+    tolerance(scheme) + (toleranceIsOurs === true ? ", *ours*" : ""),
+    signs(scheme),
+    scheme.signsUrl === true ? "yes" : "",
+    note ?? "",
+  ])
+  const kinds = Object.entries(GENERIC).map(([name, family]) => [
+    `\`${name}\``,
+    keys(describeRequired(family)),
+    keysOf(family)
+      .filter((key) => !family.requires.flat().includes(key))
+      .map((key) => `\`${key}\``)
+      .join(", "),
+    tolerance(family),
+  ])
+  return replaceParts(page, [
+    table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
+    table(["kind", "needs", "may have", "tolerance"], kinds),
+  ])
+}
+
+const keys = (text: string): string =>
+  text.replace(/[a-z_]+/g, (it) => (/^(and|or)$/.test(it) ? it : `\`${it}\``))
+
+const optional = (family: Family): string => {
+  const more = family.optional ?? []
+  return more.length === 0 ? "" : `; may have ${more.map((key) => `\`${key}\``).join(", ")}`
+}
+
+/** Mentioned unless it is plain text. */
+const secretForm = ({ secretForm, requires }: Family): string =>
+  secretForm === undefined || secretForm === SECRET_FORMS.text || !requires.flat().includes("secret")
+    ? ""
+    : `; secret: ${secretForm}`
+
+/** With the first alternative of its required keys. */
+function signs({ covers, requires }: Family): string {
+  const settings = Object.fromEntries(requires[0]!.map((key) => [key, ""])) as VerifierSettings
+  const { body, time, id } = covers(settings)
+  const parts = { whole: ["body"], form: ["form"], part: ["members"], checksum: ["CRC-32"], none: [] }[body]
+  return [...parts, ...(time ? ["time"] : []), ...(id ? ["id"] : [])].join(", ") || "–"
+}
+
+const tolerance = ({ toleranceMs }: Family): string =>
+  toleranceMs === undefined
+    ? ""
+    : toleranceMs === 0
+      ? "off"
+      : toleranceMs < 3_600_000
+        ? `${toleranceMs / 1000} s`
+        : `${toleranceMs / 3_600_000} h`
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`.replaceAll("  |", " |")
+  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n")
+}

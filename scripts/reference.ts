@@ -1,0 +1,131 @@
+/**
+ * `npm run docs` generates pages from options and presets; with --check (in `npm run check`) it only compares.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { components } from "../src/components/registry.ts"
+import type { Option } from "../src/config/options/option.ts"
+import { keysBy } from "../src/config/options/reloading.ts"
+import type { Section } from "../src/config/options/section.ts"
+import { ADMIN } from "../src/config/sections/admin.ts"
+import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
+import { KAFKA } from "../src/config/sections/kafka-connection.ts"
+import { SERVICE } from "../src/config/sections/service.ts"
+import { replaceParts } from "./generated-parts.ts"
+import { renderProviders } from "./providers-page.ts"
+
+const INTRODUCTION = `# Reference of the configuration file
+
+Generated from the declarations of the options by \`npm run docs\`; do not edit.
+
+The file is \`-c FILE\`, else \`$HOOKLINE_CONFIG\`, else \`./pipelines.conf\`. \`hookline check\` reads it and
+reports every problem.
+
+\`\`\`ini
+# A comment; so is a line that begins with ; and neither ends a value.
+[connection:kafka]
+bootstrap_servers =
+    kafka-1:9092
+    kafka-2:9092
+client_id: \${HOSTNAME:-hookline}
+\`\`\`
+
+- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
+  that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there.
+- \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
+  value. An empty value is an error unless the default is empty: remove the key to get its default.
+- \`\${NAME}\` is the environment's variable, \`\${NAME:-default}\` has a default for when it is unset or empty,
+  \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Substituted values
+  are never printed.
+- Durations are \`500ms\`, \`5s\`, \`2m\`, \`24h\`, \`7d\`; sizes \`512KiB\`, \`1MiB\`, also in plain bytes; lists are separated by commas or lines.
+  Relative paths start from the file's folder.
+- Options that code gives win over those of the file, and those over the defaults. In code keys are in camel case
+  (\`max_body_bytes\` is \`maxBodyBytes\`), durations may be numbers of milliseconds and sizes numbers of bytes.
+`
+
+/** Writes docs/reference.md: a table of options for every section that the file can have. */
+export function renderReference(components: readonly Section[]): string {
+  const parts = [
+    ...[KAFKA, EMBEDDED].map((section) => renderTable(section.title, section)),
+    ...components.map((section) => renderTable(`[pipeline:<id>:${section.title}]`, section)),
+    ...[ADMIN, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
+  ]
+  return [INTRODUCTION, ...parts].join("\n")
+}
+
+function renderTable(heading: string, { summary, aliases, options }: Section): string {
+  const also =
+    aliases.length === 0 ? "" : ` Also called ${aliases.map((alias) => `\`${alias}\``).join(", ")}.`
+  const rows = Object.entries(options).map(([key, option]) => renderRow(key, option))
+  const table =
+    rows.length === 0 ? ["No options."] : ["| key | form | default | meaning |", "|---|---|---|---|", ...rows]
+  return [
+    `## ${heading.startsWith("[") ? `\`${heading}\`` : heading}`,
+    "",
+    `${summary}${also}`,
+    "",
+    ...table,
+    "",
+  ].join("\n")
+}
+
+function renderRow(key: string, option: Option<unknown>): string {
+  const cells = [
+    `\`${key}\``,
+    option.form,
+    defaultOf(option),
+    [
+      option.doc,
+      ...(option.secret ? ["Never printed."] : []),
+      ...(option.reload === "restart" ? ["A change takes a restart."] : []),
+    ].join(" "),
+  ]
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`
+}
+
+function defaultOf({ presence, defaultText }: Option<unknown>): string {
+  if (defaultText === undefined) return presence === "required" ? "required" : "none"
+  return defaultText === "" ? "empty" : `\`${defaultText}\``
+}
+
+/** Writes into docs/reload.md how a reload applies each option. */
+function renderReloadPage(page: string): string {
+  const sections = [KAFKA, EMBEDDED, ...components, ADMIN, SERVICE].filter(
+    ({ options }) => Object.keys(options).length > 0,
+  )
+  return replaceParts(page, [sections.map(renderEffects).join("\n")])
+}
+
+function renderEffects(section: Section): string {
+  const parts = [
+    ["taken live", keysBy("live", section)],
+    ["opened anew", keysBy("reopen", section)],
+    ["with a restart", keysBy("restart", section)],
+  ] as const
+  const listed = parts.flatMap(([what, keys]) =>
+    keys.length === 0 ? [] : `${what}: ${keys.map((key) => `\`${key}\``).join(", ")}`,
+  )
+  return `- **${section.title}**: ${listed.join("; ")}`
+}
+
+const PAGES = {
+  "reference.md": () => renderReference(components),
+  "reload.md": renderReloadPage,
+  "providers.md": renderProviders,
+}
+
+function writePages(): void {
+  for (const [name, render] of Object.entries(PAGES)) {
+    const path = join(import.meta.dir, "../docs", name)
+    const page = readFileSync(path, "utf8")
+    const rendered = render(page)
+    if (!process.argv.includes("--check")) {
+      writeFileSync(path, rendered)
+    } else if (page !== rendered) {
+      console.error(`docs/${name} is not current; run: npm run docs`)
+      process.exitCode = 1
+    }
+  }
+}
+
+if (import.meta.main) writePages()

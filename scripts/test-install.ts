@@ -1,0 +1,91 @@
+/**
+ * Installs a copy of the checkout with each Node and npm that people have, by `npm ci` and by `npm install`, and says what
+ * goes wrong: an exit status, a warning of this package's own, a lockfile that changes, a Bun that does not run.
+ *
+ * Run it with `npm run test:install`; the Nodes and npms come from the registry, and it takes some minutes.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+
+const NODES = ["20.20.2", "22.23.3", "24.21.0"]
+const NPMS = ["10.9.9", "11.21.2"]
+/** Other packages may name a newer Node than 20 for themselves; nothing of them runs on it. A user's npmrc is the user's. */
+const OTHERS = /EBADENGINE|Unknown user config/
+
+const root = join(import.meta.dir, "..")
+const folder = mkdtempSync(join(tmpdir(), "hookline-install-"))
+
+interface Ended {
+  readonly status: number
+  readonly output: string
+}
+
+function run(command: readonly string[], cwd: string, path = ""): Ended {
+  // what `npm run` has set is of another npm
+  const inherited = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))
+  const env = { ...Object.fromEntries(inherited), PATH: `${path}:${process.env.PATH}` }
+  const { exitCode, stdout, stderr } = Bun.spawnSync([...command], { cwd, env })
+  return { status: exitCode, output: stdout.toString() + stderr.toString() }
+}
+
+/** Installs a tool of the registry beside the others. */
+function fetchTool(name: string, version: string): string {
+  const home = join(folder, `${name}-${version}`)
+  mkdirSync(home)
+  const { status, output } = run(["npm", "install", "--no-save", `${name}@${version}`], home)
+  if (status !== 0) throw new Error(output)
+  return home
+}
+
+/** The lockfile, without the C libraries of packages: npm 10 does not know them, and leaves them out. */
+function lockOf(directory: string): string {
+  const text = readFileSync(join(directory, "package-lock.json"), "utf8")
+  return JSON.stringify(JSON.parse(text, (key, value: unknown) => (key === "libc" ? undefined : value)))
+}
+
+function problemsOf(node: string, npm: string, command: string): string[] {
+  const copy = join(folder, "copy")
+  rmSync(copy, { recursive: true, force: true })
+  for (const file of run(["git", "ls-files"], root).output.trim().split("\n")) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true })
+    cpSync(join(root, file), join(copy, file))
+  }
+  const cli = join(npm, "node_modules/npm/bin/npm-cli.js")
+  const bin = join(node, "node_modules/node/bin")
+  const { status, output } = run([join(bin, "node"), cli, command, "--no-audit", "--no-fund"], copy, bin)
+  const warnings = output
+    .split("\n")
+    .filter((line) => /^npm (?:warn|error)/i.test(line) && !OTHERS.test(line))
+  const ofThis = output.includes("package: 'hookline@") ? ["this package's engines do not fit"] : []
+  const isLocked = lockOf(copy) === lockOf(root)
+  const bun = run([join(copy, "bin/hookline"), "--version"], copy, bin)
+  return [
+    status === 0 ? [] : `exit status ${status}`,
+    warnings,
+    ofThis,
+    isLocked ? [] : "package-lock.json has changed",
+    bun.status === 0 ? [] : `bin/hookline does not run: ${bun.output}`,
+  ].flat()
+}
+
+let failures = 0
+try {
+  const nodes = NODES.map((version) => ({ version, home: fetchTool("node", version) }))
+  const npms = NPMS.map((version) => ({ version, home: fetchTool("npm", version) }))
+  for (const node of nodes) {
+    for (const npm of npms) {
+      for (const command of ["ci", "install"]) {
+        const problems = problemsOf(node.home, npm.home, command)
+        console.log(
+          `Node ${node.version}, npm ${npm.version}, npm ${command}: ${problems.length === 0 ? "ok" : "failed"}`,
+        )
+        for (const problem of problems) console.log(`  ${problem}`)
+        failures += problems.length
+      }
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+process.exit(failures === 0 ? 0 : 1)

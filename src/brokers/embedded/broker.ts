@@ -1,0 +1,198 @@
+import { resolve } from "node:path"
+import type { DedupeKey, KeyJournal, Receipt, Record } from "../../pipeline/record.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
+import type { Broker } from "../broker.ts"
+import { logIn } from "../../storage/database-file.ts"
+import { DurableWriter } from "../../storage/durable-writer.ts"
+import type { Answer } from "../../storage/serve-database.ts"
+import { LogDatabase } from "./log-database.ts"
+import { Publisher, type PublisherDependencies } from "./publisher.ts"
+import { Retention } from "./retention.ts"
+import { RetentionClock } from "./retention-clock.ts"
+
+export interface EmbeddedOptions {
+  /** Folder of the log; made when it is not there. */
+  readonly directory: string
+  /** How long records are kept, in milliseconds. Default: for ever. */
+  readonly retention?: number
+  /** How many bytes of keys, values and headers are kept, over all topics; the oldest records go first. Default: all. */
+  readonly retention_bytes?: number
+}
+
+export interface EmbeddedDeps {
+  readonly log: Logger
+  readonly metrics: Pick<ConnectionMetrics, "batch">
+  /** What retention counts with; nothing is counted without it. */
+  readonly logMetrics?: LogMetrics
+  /** Milliseconds since 1970, for timestamps and retention. */
+  readonly now?: () => number
+  /** As steadyMs, for retention. */
+  readonly steady?: () => number
+  /** As in retention.ts. */
+  readonly roundMs?: number
+}
+
+const BATCH_BYTES = 8 * 1024 * 1024
+/** How many topics are made in one transaction. */
+const PREPARE_TOPICS = 16
+
+/**
+ * Opens the log in a directory for publishing. One process at a time can. Its states are those of its file
+ * (storage/durable-writer.ts) and of its batches (publisher.ts).
+ *
+ * @throws HooklineError `log_locked`, `log_io`
+ */
+export function openEmbedded(options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker {
+  return new EmbeddedBroker(options, deps)
+}
+
+export class EmbeddedBroker implements Broker {
+  readonly #writer: DurableWriter<LogDatabase>
+  readonly #publisher: Publisher
+  readonly #retention: Retention
+  readonly #clock: RetentionClock
+  /** Absolute, as that of dedupe keys. */
+  readonly #directory: string
+  #topics: readonly string[] = []
+  /** Dedupe keys up to this one are deleted with the next batch. */
+  #forgetThroughId: number | undefined
+  /**
+   * Dedupe keys of the batch that the thread has, or had when the file failed: as the file is opened again it is known
+   * whether their records are in it.
+   */
+  #inDoubt: DedupeKey[] = []
+  #closing: Promise<void> | undefined
+
+  /** For openEmbedded. */
+  constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
+    const {
+      log,
+      metrics,
+      logMetrics = { deleted() {}, walHeld() {} },
+      now = Date.now,
+      steady,
+      roundMs,
+    } = deps
+    const location = logIn(options.directory)
+    this.#directory = resolve(options.directory)
+    // where the file can't be looked at yet, retention is to think nothing of its records
+    let newestMs: number | undefined = 0
+    const probe = (it: typeof location): void => {
+      const database = new LogDatabase(it)
+      newestMs = database.newestMs
+      database.close()
+    }
+    this.#writer = new DurableWriter<LogDatabase>(location, probe, {
+      log,
+      failed: (failure) => this.#publisher.rejectAll(failure),
+      recovered: (state) => {
+        const ids = state as ReturnType<LogDatabase["state"]>
+        this.#settleKeys(({ key }) => ids.get(key))
+        this.prepare(this.#topics)
+      },
+    })
+    this.#clock = new RetentionClock(now, newestMs, steady)
+    this.#publisher = new Publisher({
+      title: location.title,
+      batchBytes: BATCH_BYTES,
+      commit: this.#commit,
+      failure: () => this.#writer.failure,
+      committed: (records, ms) => metrics.batch(records, ms),
+    })
+    this.#retention = new Retention({
+      log,
+      metrics: logMetrics,
+      file: location.file,
+      clock: this.#clock,
+      trim: (limits, done) =>
+        this.#writer.do("keep", [limits], (answer) =>
+          done(answer.kind === "done" ? answer.value : undefined),
+        ),
+      roundMs,
+    })
+    this.retain(options)
+  }
+
+  /** Keeps records for other times, or other sizes, from now on. */
+  retain({ retention, retention_bytes }: Pick<EmbeddedOptions, "retention" | "retention_bytes">): void {
+    this.#retention.keep(retention, retention_bytes)
+  }
+
+  publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    return this.#publisher.publish(record, deadlineMs)
+  }
+
+  /** Where another process holds the file, publishing to a topic makes it. */
+  prepare(topics: readonly string[]): void {
+    this.#topics = topics
+    this.#prepareFrom(topics, 0)
+  }
+
+  ready(): true | string {
+    return this.#closing === undefined ? (this.#writer.problem ?? true) : "the log is closing"
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#end())
+  }
+
+  async #end(): Promise<void> {
+    this.#retention.end()
+    await this.#publisher.close()
+    if (this.#forgetThroughId !== undefined) this.#writer.do("forgetKeys", [this.#forgetThroughId], () => {})
+    await this.#writer.close()
+    this.#settleKeys(() => undefined)
+  }
+
+  /** A few topics at a time: commits have their turn in between, and each takes milliseconds where there are thousands. */
+  #prepareFrom(topics: readonly string[], from: number): void {
+    const some = topics.slice(from, from + PREPARE_TOPICS)
+    if (some.length === 0) return
+    this.#writer.do("prepare", [some], ({ kind }) => {
+      const isWanted = this.#topics === topics && this.#closing === undefined
+      if (isWanted && kind !== "failed") this.#prepareFrom(topics, from + PREPARE_TOPICS)
+    })
+  }
+
+  readonly #commit: PublisherDependencies["commit"] = (batch, records, then) => {
+    const forgetThroughId = this.#forgetThroughId
+    this.#forgetThroughId = undefined
+    for (const { record } of records) {
+      const { dedupeKey } = record
+      if (dedupeKey?.directory !== this.#directory) continue
+      dedupeKey.isInDoubt = true
+      this.#inDoubt.push(dedupeKey)
+    }
+    const keys = this.#inDoubt.map(({ key, untilMs }) => [key, untilMs] as const)
+    const answered = (answer: Answer<ReturnType<LogDatabase["commitWithKeys"]>>): void => {
+      if (answer.kind === "done") {
+        const firstId = answer.value.lastKeyId - keys.length + 1
+        this.#settleKeys((_, at) => firstId + at)
+      } else {
+        if (forgetThroughId !== undefined) this.#journal.forget(forgetThroughId)
+        if (answer.kind === "busy") this.#settleKeys(() => undefined)
+      }
+      then(answer)
+    }
+    this.#writer.do("commitWithKeys", [batch, keys, this.#clock.stamp(), forgetThroughId], answered, [
+      batch.bytes,
+    ])
+  }
+
+  /** Ends the doubt about keys, of events that were refused meanwhile as well. @param idOf undefined: it is not in the log */
+  #settleKeys(idOf: (key: DedupeKey, at: number) => number | undefined): void {
+    for (const [at, one] of this.#inDoubt.splice(0).entries()) {
+      const id = idOf(one, at)
+      if (id !== undefined) one.committed(id, this.#journal)
+      one.isInDoubt = false
+      one.known?.(id !== undefined)
+    }
+  }
+
+  readonly #journal: KeyJournal = {
+    forget: (throughId) => {
+      this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
+    },
+  }
+}

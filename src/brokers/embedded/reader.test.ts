@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pino } from "pino"
+import type { Broker, LogReader, ReadFrom, StoredRecord } from "../broker.ts"
+import { openEmbeddedReader } from "./reader.ts"
+import { openEmbedded } from "./broker.ts"
+import { steadyMs } from "../../clock.ts"
+
+let directory: string
+let broker: Broker
+let reader: LogReader
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "hookline-reader-"))
+  broker = open()
+  await publish("t", 200)
+  reader = openEmbeddedReader(directory)
+})
+afterAll(async () => {
+  await reader.close()
+  await broker.close()
+  rmSync(directory, { recursive: true })
+})
+
+function open(retention_bytes = Number.POSITIVE_INFINITY): Broker {
+  return openEmbedded(
+    { directory, retention_bytes },
+    { log: pino({ level: "silent" }), metrics: { batch() {} } },
+  )
+}
+
+async function publish(topic: string, count: number): Promise<void> {
+  const value = Buffer.from("0123456789")
+  await Promise.all(Array.from({ length: count }, () => broker.publish({ topic, value }, steadyMs() + 5000)))
+}
+
+function read(topic: string, from: ReadFrom, follow = false): AsyncIterator<StoredRecord> & { stop(): void } {
+  const stop = new AbortController()
+  const records = reader.read(topic, { from, follow, signal: stop.signal })[Symbol.asyncIterator]()
+  return Object.assign(records, { stop: () => stop.abort() })
+}
+
+async function offsets(topic: string, from: ReadFrom): Promise<number[]> {
+  const { signal } = new AbortController()
+  const records = await Array.fromAsync(reader.read(topic, { from, follow: false, signal }))
+  return records.map(({ offset }) => offset)
+}
+
+test.each([
+  ["beginning", 0, 200],
+  [150, 150, 200],
+  [199, 199, 200],
+  [200, 200, 200],
+  [5000, 5000, 5000],
+  ["end", 200, 200],
+] as const)("from %s reads what lies between there and the end", async (from, first, end) => {
+  expect(await offsets("t", from)).toEqual(Array.from({ length: end - first }, (_, at) => first + at))
+})
+
+test("reading ends at the end as it was when it began", async () => {
+  await publish("moving", 1)
+  const records = read("moving", "beginning")
+  expect((await records.next()).value).toMatchObject({ offset: 0 })
+  await publish("moving", 1)
+  expect(await records.next()).toEqual({ value: undefined, done: true })
+})
+
+test("a reader that follows gets what is published later, and ends when it is aborted", async () => {
+  await publish("live", 3)
+  const records = read("live", "end", true)
+  const waiting = records.next()
+  await publish("live", 2)
+  expect((await waiting).value).toMatchObject({ offset: 3 })
+  expect((await records.next()).value).toMatchObject({ offset: 4 })
+  const last = records.next()
+  records.stop()
+  expect(await last).toEqual({ value: undefined, done: true })
+})
+
+test("a reader that stands still holds up no publisher, and goes on where it stood", async () => {
+  await publish("still", 100)
+  const records = read("still", "beginning")
+  await records.next()
+  await publish("still", 100)
+  expect((await records.next()).value).toMatchObject({ offset: 1 })
+})
+
+test("records that retention deletes while they are read are skipped", async () => {
+  await publish("trimmed", 200)
+  const records = read("trimmed", "beginning", true)
+  expect((await records.next()).value).toMatchObject({ offset: 0 })
+  await broker.close()
+  broker = open(50)
+  while ((await reader.topics()).reduce((sum, { bytes }) => sum + bytes!, 0) > 50) await Bun.sleep(5)
+  await publish("trimmed", 1)
+  const seen: number[] = []
+  while (seen.at(-1) !== 200) seen.push((await records.next()).value!.offset)
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b))
+  expect(seen.length).toBeLessThan(200)
+  records.stop()
+})
+
+test("topics tells names, records and bytes", async () => {
+  await broker.close()
+  broker = open()
+  await publish("counted", 7)
+  expect(await reader.topics()).toContainEqual({ topic: "counted", partitions: 1, records: 7, bytes: 70 })
+})
+
+test.each([false, true])(
+  "an unknown topic is an error that names the nearest, follow: %p",
+  async (follow) => {
+    await publish("webhooks", 1)
+    await expect(read("webhoks", "beginning", follow).next()).rejects.toMatchObject({
+      code: "no_topic",
+      message: "The log has no topic webhoks; did you mean webhooks?",
+    })
+  },
+)
+
+test("a directory without a log, and a file that is none, are errors that say so", () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), "hookline-no-log-"))
+  expect(() => openEmbeddedReader(elsewhere)).toThrow(
+    expect.objectContaining({ code: "no_input", message: expect.stringContaining("There is no log in") }),
+  )
+  writeFileSync(join(elsewhere, "log.sqlite"), "x".repeat(5000))
+  expect(() => openEmbeddedReader(elsewhere)).toThrow(
+    expect.objectContaining({ code: "no_input", message: expect.stringContaining("is not a Hookline log") }),
+  )
+  rmSync(elsewhere, { recursive: true })
+})

@@ -1,0 +1,87 @@
+import { Database } from "bun:sqlite"
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { logIn } from "../../storage/database-file.ts"
+import { TrimmingWriter, type Limits } from "./trimmer.ts"
+
+const NOW_MS = 1_795_000_000_000
+const KEEP_ALL: Limits = {
+  beforeMs: Number.NEGATIVE_INFINITY,
+  nowMs: NOW_MS,
+  maxBytes: Number.POSITIVE_INFINITY,
+}
+
+let directory: string
+let writer: TrimmingWriter
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hookline-trimmer-"))
+  writer = new TrimmingWriter(logIn(directory))
+})
+afterEach(() => {
+  writer.close()
+  rmSync(directory, { recursive: true })
+})
+
+const append = (topic: string, count: number, ms: number, bytes = 100): unknown =>
+  writer.append(
+    Array.from({ length: count }, () => ({ record: { topic, value: new Uint8Array(bytes) } })),
+    ms,
+  )
+
+function trimAll(limits: Limits): { records: number; slices: number } {
+  let [records, slices] = [0, 0]
+  for (let slice = writer.trim(limits); slice !== undefined; slice = writer.trim(limits)) {
+    records += slice.age.records + slice.size.records
+    slices++
+  }
+  return { records, slices }
+}
+
+test("with 2,000 topics of which none is due, the file is asked nothing; with one, only what is deleted costs", () => {
+  const names = Array.from({ length: 2000 }, (_, n) => `topic-${n}`)
+  writer.prepare(names)
+  append("topic-7", 600, NOW_MS - 1000)
+  writer.append(
+    names.map((topic) => ({ record: { topic, value: new Uint8Array(10) } })),
+    NOW_MS,
+  )
+  writer.close()
+  writer = new TrimmingWriter(logIn(directory))
+  const asked = [
+    spyOn(Database.prototype, "query"),
+    spyOn(Database.prototype, "run"),
+    spyOn(Database.prototype, "prepare"),
+  ]
+  const count = (): number => asked.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+  try {
+    for (let round = 0; round < 10; round++) {
+      expect(
+        writer.trim({ ...KEEP_ALL, beforeMs: NOW_MS - 1000 - round, maxBytes: 1_000_000 }),
+      ).toBeUndefined()
+    }
+    expect(count()).toBe(0)
+    expect(trimAll({ ...KEEP_ALL, maxBytes: 20_000 })).toEqual({ records: 600, slices: 2 })
+    expect(count()).toBeLessThan(20)
+  } finally {
+    for (const spy of asked) spy.mockRestore()
+  }
+})
+
+test("a slice of large records is a few of them", () => {
+  append("large", 5, NOW_MS, 400_000)
+  expect(writer.trim({ ...KEEP_ALL, maxBytes: 0 })).toEqual({
+    age: { records: 0, bytes: 0 },
+    size: { records: 2, bytes: 800_000 },
+  })
+})
+
+test("what is due by age and what the log is too large for are told apart", () => {
+  append("t", 3, NOW_MS - 1000)
+  append("t", 4, NOW_MS)
+  expect(writer.trim({ beforeMs: NOW_MS - 500, nowMs: NOW_MS, maxBytes: 150 })).toEqual({
+    age: { records: 3, bytes: 300 },
+    size: { records: 3, bytes: 300 },
+  })
+})

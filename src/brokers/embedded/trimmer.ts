@@ -1,0 +1,270 @@
+import { statfsSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { HooklineError } from "../../errors.ts"
+import type { Record } from "../../pipeline/record.ts"
+import { Ages } from "./record-ages.ts"
+import type { DatabaseLocation, Layout } from "../../storage/database-file.ts"
+import type { Checkpointed } from "../../storage/recovery.ts"
+import { LOG_LAYOUT, PAGE_BYTES, recordsTable } from "./log-tables.ts"
+import { LogWriter, type RecordEnd, type Topic } from "./writer.ts"
+
+/*
+ * What retention does to the file of the embedded log. Each call is a slice, short enough for a commit to wait for it:
+ *
+ *   trim      deletes from the front of the topic that has the oldest record
+ *   giveBack  hands free pages back to the disk: used pages at the end of the file move forward, and the next checkpoint cuts
+ *             the file. Some are kept: what is deleted makes space for what comes. A file that was made without pointer maps
+ *             (`PRAGMA auto_vacuum`) keeps its size, and fills its free pages again
+ *
+ * Both need space in the WAL for the pages that they change. Where the disk has little, slices become smaller, and each has
+ * its checkpoint at once, so that the next one has the same space: a full disk is what retention has to free.
+ *
+ * Neither runs while a reader keeps the WAL from starting over: it would only grow, and the disk would get nothing.
+ */
+
+/** What retention keeps. Times in milliseconds since 1970. */
+export interface Limits {
+  /** Records from before it go. */
+  readonly beforeMs: number
+  /** The time that `beforeMs` was reckoned from. */
+  readonly nowMs: number
+  /** The keys, values and headers of all topics have to fit into it; the oldest records go first, exact to a slice. */
+  readonly maxBytes: number
+}
+
+/** Why records are deleted. */
+export type Reason = "age" | "size"
+
+export type Deletions = { readonly [reason in Reason]: { readonly records: number; readonly bytes: number } }
+
+/** A slice of deletions takes about a millisecond. */
+const SLICE_RECORDS = 500
+export const SLICE_BYTES = 512 * 1024
+/** With less space for the WAL, slices are made to fit. */
+const LITTLE_SPACE_BYTES = 4 * 1024 * 1024
+/** A page in the WAL: https://sqlite.org/fileformat2.html#walformat */
+const FRAME_BYTES = PAGE_BYTES + 24
+/** What a slice changes besides the pages that it frees or moves. */
+const SLICE_OVERHEAD_BYTES = 8 * PAGE_BYTES
+/** Free pages are given back when they are so many and a quarter of the file, until so few are left. */
+const FREE_PAGES = (16 * 1024 * 1024) / PAGE_BYTES
+const KEPT_PAGES = (4 * 1024 * 1024) / PAGE_BYTES
+/** A slice of them: as many as take about a millisecond. */
+const MOST_PAGES = 64
+const SLICE_MS = 1
+/** The WAL is only so large when a reader holds it; without one it is some 10 MiB. */
+const HELD_BYTES = 64 * 1024 * 1024
+/**
+ * From here on the WAL is made to start over, which waits for readers: where several read without a pause, there is never a
+ * moment without one (360 MB after 8 s with four of them). A step of theirs takes milliseconds, on a busy machine some ten.
+ */
+const RESTART_BYTES = 16 * 1024 * 1024
+/** How long a try waits, and how long it is to the next one; each that a reader outlasts doubles both. */
+const RESTART_WAIT_MS = { first: 50, longest: 400 }
+const RESTART_PAUSE_MS = { first: 100, longest: 10_000 }
+/** `PRAGMA auto_vacuum` of a file that can give pages back. */
+const INCREMENTAL = 2
+
+/** The writing side of the embedded log's file. As with LogWriter, after a failure it must be closed. */
+export class TrimmingWriter extends LogWriter {
+  readonly #ages = new Ages<Topic>()
+  readonly #canShrink: boolean
+  /** Bytes that the last checkpoint had to leave in the WAL, since a reader needs what was there before; 0: none. */
+  #walHeldBytes = 0
+  /** Topics whose first record was not compared with the time yet. */
+  #unseen: Topic[]
+  /** Something was deleted since the free pages were counted. */
+  #hasDeleted = true
+  #isShrinking = false
+  #slicePages = MOST_PAGES
+  #restartMs = Number.NEGATIVE_INFINITY
+  /** How many tries a reader has outlasted. */
+  #outlasted = 0
+
+  /** @throws HooklineError `log_io`, SQLiteError */
+  constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
+    super(location, { ...layout, canShrink: true })
+    this.#canShrink = this.load(() => this.pragma("auto_vacuum")) === INCREMENTAL
+    this.#unseen = [...this.topics.values()]
+    this.load(() => this.#unseen.forEach((topic) => this.#begins(topic)))
+  }
+
+  /** How many bytes a reader's snapshot keeps in the WAL, where that is more than commits leave there; 0: none. */
+  get heldBytes(): number {
+    return this.#walHeldBytes > HELD_BYTES ? this.#walHeldBytes : 0
+  }
+
+  /** As LogWriter's. @throws HooklineError `log_io` when a reader keeps more in the WAL than the disk has space for besides */
+  override checkpoint(): boolean {
+    const isDone = super.checkpoint()
+    if (isDone) this.#checkSpace()
+    return isDone
+  }
+
+  /**
+   * Checkpoints what a reader has kept in the WAL, should it be gone.
+   *
+   * @throws HooklineError `log_io` as `checkpoint`
+   */
+  recover(): void {
+    this.checkpointPassively()
+    this.#checkSpace()
+  }
+
+  /** Bytes of keys, values and headers, over all topics. */
+  get bytes(): number {
+    return this.bytesKept
+  }
+
+  /** How many bytes there are more than the log's size may be; not above 0: none. */
+  excess({ maxBytes }: Limits): number {
+    return this.bytesKept - maxBytes
+  }
+
+  /** Whether there is anything to delete; costs nothing where there is not. */
+  isDue({ beforeMs, nowMs, maxBytes }: Limits): boolean {
+    for (const topic of this.#unseen.splice(0)) this.#lookBehind(topic, nowMs)
+    return this.bytesKept > maxBytes || this.#ages.oldestMs < beforeMs
+  }
+
+  /** Deletes a slice of what is due; undefined: nothing is. */
+  trim(limits: Limits): Deletions | undefined {
+    if (this.heldBytes > 0 || !this.isDue(limits)) return undefined
+    const topic = this.#ages.oldest()
+    if (topic === undefined) return undefined
+    const space = this.#space()
+    const sliceBytes = Math.min(SLICE_BYTES, space / 2)
+    const excess = this.bytesKept - limits.maxBytes
+    const floor = this.#ages.floor(topic, limits.beforeMs)
+    const deleted = { age: { records: 0, bytes: 0 }, size: { records: 0, bytes: 0 } }
+    let last: RecordEnd | undefined
+    let bytes = 0
+    for (const record of this.oldest(topic, SLICE_RECORDS)) {
+      const isOld = record.timestamp < limits.beforeMs || record.offset < floor
+      if (!isOld && bytes >= excess) break
+      if (last !== undefined && bytes >= sliceBytes) break
+      const kind = deleted[isOld ? "age" : "size"]
+      kind.records++
+      kind.bytes += record.end_position - topic.firstPosition - bytes
+      bytes = record.end_position - topic.firstPosition
+      last = record
+    }
+    if (last === undefined) return undefined
+    this.transact(() => this.dropThrough(topic, last.offset, last.end_position))
+    this.#hasDeleted = true
+    this.#begins(topic)
+    this.#lookBehind(topic, limits.nowMs)
+    if (space < LITTLE_SPACE_BYTES) this.recover()
+    return deleted
+  }
+
+  /**
+   * Hands a slice of free pages back to the disk, where there are many.
+   *
+   * @returns whether there may be more
+   */
+  giveBack(): boolean {
+    if (this.heldBytes > 0 || !(this.#isShrinking || this.#shouldShrink())) return false
+    const space = this.#space()
+    const pages = Math.max(1, Math.min(this.#slicePages, Math.floor(space / 2 / PAGE_BYTES)))
+    const startedMs = performance.now()
+    this.db.run(`PRAGMA incremental_vacuum(${pages})`)
+    const ms = performance.now() - startedMs
+    if (space < LITTLE_SPACE_BYTES) this.recover()
+    this.gathered(pages * PAGE_BYTES)
+    if (ms > SLICE_MS) this.#slicePages = Math.max(1, this.#slicePages >> 1)
+    else if (ms < SLICE_MS / 2) this.#slicePages = Math.min(MOST_PAGES, this.#slicePages * 2)
+    this.#isShrinking = this.pragma("freelist_count") > KEPT_PAGES
+    return this.#isShrinking
+  }
+
+  protected override checkpointPassively(): Checkpointed {
+    const done = super.checkpointPassively()
+    this.#walHeldBytes = done.isWhole ? 0 : done.frames * FRAME_BYTES
+    const pauseMs = doubled(RESTART_PAUSE_MS, this.#outlasted)
+    if (done.frames * FRAME_BYTES < RESTART_BYTES || performance.now() - this.#restartMs < pauseMs)
+      return done
+    this.db.run(`PRAGMA busy_timeout = ${doubled(RESTART_WAIT_MS, this.#outlasted)}`)
+    const restarted = this.checkpointNow("RESTART")
+    this.db.run("PRAGMA busy_timeout = 0")
+    this.#restartMs = performance.now()
+    if (restarted.isWhole) this.#walHeldBytes = 0
+    this.#outlasted = restarted.isWhole ? 0 : this.#outlasted + 1
+    return restarted
+  }
+
+  protected override add(record: Record, timestampMs: number): number {
+    const offset = super.add(record, timestampMs)
+    const topic = this.topics.get(record.topic)!
+    this.#ages.added(topic, offset, record.timestampMs ?? timestampMs, timestampMs)
+    return offset
+  }
+
+  /** Free pages are counted again only after something was deleted. */
+  #shouldShrink(): boolean {
+    if (!this.#canShrink || !this.#hasDeleted) return false
+    this.#hasDeleted = false
+    const free = this.pragma("freelist_count")
+    return free >= FREE_PAGES && free * 4 >= this.pragma("page_count")
+  }
+
+  /** How many bytes of pages a slice may write: the disk's free space, and the WAL, which is written from its front again. */
+  #space(): number {
+    const { file } = this.location
+    const { bavail, bsize } = statfsSync(dirname(file))
+    const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    return Math.max(0, bavail * bsize + wal - SLICE_OVERHEAD_BYTES)
+  }
+
+  #begins(topic: Topic): void {
+    const [first] = this.oldest(topic, 1)
+    this.#ages.begins(topic, topic.firstOffset, first?.timestamp ?? Number.POSITIVE_INFINITY)
+  }
+
+  /**
+   * Finds a record behind those at the front that are dated in the future, in ever larger steps, since their number is not
+   * known, and then by halves: a few look-ups, however many there are.
+   */
+  #lookBehind(topic: Topic, nowMs: number): void {
+    if (!this.#ages.isDatedAhead(topic, nowMs)) return
+    const timeAt = (offset: number): number =>
+      this.db
+        .query<{ timestamp: number }, [number]>(
+          `SELECT timestamp FROM ${recordsTable(topic.id)} WHERE offset = ?`,
+        )
+        .get(offset)!.timestamp
+    const end = topic.nextOffset - 1
+    let ahead = topic.firstOffset
+    let behind = ahead
+    for (let step = 1; timeAt(behind) > nowMs; step *= 2) {
+      if (behind === end) return
+      ahead = behind
+      behind = Math.min(end, behind + step)
+    }
+    while (behind - ahead > 1) {
+      const middle = Math.floor((ahead + behind) / 2)
+      if (timeAt(middle) > nowMs) ahead = middle
+      else behind = middle
+    }
+    this.#ages.follows(topic, behind, timeAt(behind))
+  }
+
+  /**
+   * What the WAL holds has to fit into the file once the reader is gone; a disk without space for that would not come back.
+   *
+   * @throws HooklineError `log_io`
+   */
+  #checkSpace(): void {
+    const { file } = this.location
+    if (this.heldBytes === 0) return
+    const { bavail, bsize } = statfsSync(dirname(file))
+    if (bavail * bsize >= this.heldBytes) return
+    throw new HooklineError(
+      "log_io",
+      `a process that reads ${file} keeps ${Math.round(this.heldBytes / 1024 / 1024)} MiB in ${file}-wal, and the disk has no space for as much again; end it (fuser -v ${file})`,
+    )
+  }
+}
+
+const doubled = ({ first, longest }: { first: number; longest: number }, times: number): number =>
+  Math.min(longest, first * 2 ** times)

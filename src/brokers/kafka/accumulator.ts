@@ -1,0 +1,179 @@
+import type { PublishError } from "../../errors.ts"
+import type { Receipt, Record } from "../../pipeline/record.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import { deadlinePassed } from "./publish-errors.ts"
+import { BATCH_HEADER_BYTES, recordBytes, type Compression } from "./record-batch.ts"
+import type { ProducerId } from "./sequence.ts"
+import type { System } from "./system.ts"
+import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
+
+/** What the topics of a producer share. */
+export interface ProducerContext {
+  readonly log: Logger
+  readonly metrics: ConnectionMetrics
+  readonly system: System
+  readonly compression: Compression
+  readonly producerId: ProducerId
+}
+
+/**
+ * What the partitions of a topic share: the limit of a batch, and the records without a key, which the leader that is free
+ * first sends as one batch to one of its partitions.
+ */
+export class Accumulator {
+  readonly name: string
+  readonly context: ProducerContext
+  readonly unkeyed: PendingQueue
+  /** The largest batch that the broker accepts, if known. */
+  maxMessageBytes = Number.POSITIVE_INFINITY
+  /** When that was looked up, by the steady clock. */
+  limitAskedMs = Number.NEGATIVE_INFINITY
+
+  constructor(name: string, context: ProducerContext, onPending: () => void) {
+    this.name = name
+    this.context = context
+    this.unkeyed = new PendingQueue(onPending)
+  }
+
+  /**
+   * Takes the records of a batch from a partition's queue and, with `takesUnkeyed`, from those without a key.
+   * A hot path: once a batch.
+   *
+   * @param maxRecords under MAX_RECORDS while a record to blame is looked for: what was requeued goes first
+   */
+  take(queue: PendingQueue, takesUnkeyed: boolean, maxRecords: number, maxBytes: number): PendingRecord[] {
+    const records: PendingRecord[] = []
+    const batchBytes = Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
+    const capacity = { records: maxRecords, bytes: Math.min(batchBytes, maxBytes), untilMs: 0 }
+    if (takesUnkeyed && maxRecords === MAX_RECORDS) {
+      // half of the batch, so that neither records with a key nor those without wait for the others
+      queue.moveTo(records, capacity, 1 / 2)
+      this.unkeyed.moveTo(records, capacity)
+    }
+    queue.moveTo(records, capacity)
+    if (takesUnkeyed) this.unkeyed.moveTo(records, capacity)
+    return records
+  }
+}
+
+export const MAX_RECORDS = 8192
+/** Kafka's default limit, message.max.bytes: where the topic's is unknown, that is assumed. */
+const MAX_BATCH_BYTES = 1_048_576
+
+/** Called once: with the error, or with the receipt. */
+type Settle = (error: PublishError | undefined, receipt?: Receipt) => void
+
+/** A record between `publish` and its answer, which it gets once: what comes later is ignored. */
+export class PendingRecord {
+  readonly record: Record
+  readonly deadlineMs: number
+  /** Its size in a batch, at most. */
+  readonly bytes: number
+  #settle: Settle | undefined
+
+  constructor(record: Record, deadlineMs: number, settle: Settle) {
+    this.record = record
+    this.deadlineMs = deadlineMs
+    this.bytes = recordBytes(record) + (record.timestampMs === undefined ? 0 : MORE_TIMESTAMP_BYTES)
+    this.#settle = settle
+  }
+
+  acknowledge(receipt: Receipt): void {
+    const settle = this.#settle
+    this.#settle = undefined
+    settle?.(undefined, receipt)
+  }
+
+  reject(error: PublishError): void {
+    const settle = this.#settle
+    this.#settle = undefined
+    settle?.(error)
+  }
+
+  /** Rejects it when its deadline has passed. @returns whether it has */
+  expire(nowMs: number): boolean {
+    if (nowMs < this.deadlineMs) return false
+    this.reject(deadlinePassed())
+    return true
+  }
+}
+
+/** What the distance of a record's own time from the batch's first takes beyond one byte, when that is under a day. */
+const MORE_TIMESTAMP_BYTES = 3
+
+/** How much more fits into a batch. */
+interface Capacity {
+  records: number
+  bytes: number
+  /** No deadline may be later; set by the first record. */
+  untilMs: number
+}
+
+/** Pending records in the order in which they came. */
+export class PendingQueue {
+  readonly #onPending: () => void
+  #records: PendingRecord[] = []
+  /** No deadline in the queue is before it. */
+  #earliestMs = Number.POSITIVE_INFINITY
+
+  /** @param onPending called when it is empty no more, and when records are requeued */
+  constructor(onPending: () => void) {
+    this.#onPending = onPending
+  }
+
+  get length(): number {
+    return this.#records.length
+  }
+
+  /** Bytes of the first record; undefined: there is none. */
+  get firstBytes(): number | undefined {
+    return this.#records[0]?.bytes
+  }
+
+  push(record: PendingRecord): void {
+    this.#records.push(record)
+    if (record.deadlineMs < this.#earliestMs) this.#earliestMs = record.deadlineMs
+    if (this.#records.length === 1) this.#onPending()
+  }
+
+  /** Puts records back, before all others. */
+  requeue(records: readonly PendingRecord[]): void {
+    if (records.length === 0) return
+    this.#records = [...records, ...this.#records]
+    for (const { deadlineMs } of records) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+    this.#onPending()
+  }
+
+  /** Moves records from the front to a batch, as far as a share of its capacity goes; the first of a batch always fits. */
+  moveTo(batch: PendingRecord[], capacity: Capacity, share = 1): void {
+    const keptBytes = Math.floor(capacity.bytes * (1 - share))
+    const keptRecords = Math.floor(capacity.records * (1 - share))
+    let count = 0
+    for (const { bytes, deadlineMs } of this.#records) {
+      if (batch.length + count === 0) capacity.untilMs = deadlineMs + DEADLINE_SPREAD_MS
+      else if (bytes > capacity.bytes - keptBytes || deadlineMs > capacity.untilMs) break
+      else if (capacity.records <= keptRecords) break
+      capacity.bytes -= bytes
+      capacity.records -= 1
+      count += 1
+    }
+    batch.push(...this.#records.splice(0, count))
+  }
+
+  takeAll(): PendingRecord[] {
+    return this.#records.splice(0)
+  }
+
+  /** Rejects and removes what is past its deadline. */
+  expire(nowMs: number): void {
+    if (nowMs < this.#earliestMs) return
+    this.#records = this.#records.filter((record) => !record.expire(nowMs))
+    this.#earliestMs = Number.POSITIVE_INFINITY
+    for (const { deadlineMs } of this.#records) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+  }
+
+  reject(error: PublishError): void {
+    for (const record of this.takeAll()) record.reject(error)
+  }
+}

@@ -1,0 +1,73 @@
+import { INVALID_TIMESTAMP, nameOf, type ErrorAction } from "./error-actions.ts"
+import { FAILING_MS, FAILURE_REMEMBERED_MS } from "./timeouts.ts"
+
+const LATE = "no answer within delivery_timeout"
+const LOST = "no answer"
+
+export interface DeliveryFailure {
+  readonly sinceMs: number
+  readonly reason: string
+}
+
+/**
+ * Whether a partition accepts batches. It fails while it acknowledges nothing and
+ *
+ *   - a batch was rejected for good, or not answered by the deadline of its records, or
+ *   - batches were rejected for now, or lost, for FAILING_MS.
+ *
+ * That lasts until the next acknowledgement, and for FAILURE_REMEMBERED_MS after the last failure at most: while it is not
+ * ready it may get no events, and only new ones can show whether it accepts them again.
+ */
+export class DeliveryHealth {
+  /** Of the last acknowledgement, by the steady clock. */
+  acknowledgedMs = Number.NEGATIVE_INFINITY
+  #sinceMs = 0
+  /** Of the last failure since; -Infinity: none. */
+  #failedMs = Number.NEGATIVE_INFINITY
+  #isFinal = false
+  #reason = ""
+
+  acknowledged(nowMs: number): void {
+    this.acknowledgedMs = nowMs
+    this.#failedMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** The broker answered a batch with an error. */
+  rejected(action: ErrorAction, errorCode: number, nowMs: number): void {
+    // an error of a record says nothing about the partition
+    const isRecord =
+      (action === "isolate" && errorCode !== INVALID_TIMESTAMP) || action === "retry_then_isolate"
+    if (isRecord) return
+    this.#failed(nowMs, action === "refuse" || action === "isolate")
+    this.#reason = `error ${nameOf(errorCode)}`
+  }
+
+  /** The request that held a batch failed. */
+  lost(nowMs: number): void {
+    this.#failed(nowMs, false)
+    this.#reason ||= LOST
+  }
+
+  /** A batch was not answered by the deadline of its records. */
+  late(nowMs: number): void {
+    this.#failed(nowMs, true)
+    this.#reason ||= LATE
+  }
+
+  /** Undefined: it accepts batches, as far as is known. */
+  failure(nowMs: number): DeliveryFailure | undefined {
+    if (nowMs - this.#failedMs > FAILURE_REMEMBERED_MS) return undefined
+    if (!this.#isFinal && this.#failedMs - this.#sinceMs < FAILING_MS) return undefined
+    return { sinceMs: this.#sinceMs, reason: this.#reason }
+  }
+
+  #failed(nowMs: number, isFinal: boolean): void {
+    if (nowMs - this.#failedMs > FAILURE_REMEMBERED_MS) {
+      this.#sinceMs = nowMs
+      this.#isFinal = false
+      this.#reason = ""
+    }
+    this.#failedMs = nowMs
+    this.#isFinal ||= isFinal
+  }
+}

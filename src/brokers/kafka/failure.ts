@@ -1,0 +1,97 @@
+import { HooklineError } from "../../errors.ts"
+
+/** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
+
+interface Nested {
+  readonly code?: unknown
+  readonly apiCode?: unknown
+  readonly response?: unknown
+  readonly message?: string
+  readonly cause?: unknown
+  readonly errors?: readonly unknown[]
+}
+
+/** Kafka's own error code within an error; undefined when there is none. */
+export function errorCodeOf(error: unknown): number | undefined {
+  return search(error, ({ apiCode }) => (typeof apiCode === "number" ? apiCode : undefined))
+}
+
+/**
+ * The response of a request whether or not parts of it carry errors: for those the library throws, with the response.
+ *
+ * @throws what the request failed with when there was no response
+ */
+export async function partial<Response>(request: Promise<Response>): Promise<Response> {
+  try {
+    return await request
+  } catch (error) {
+    const response = responseOf<Response>(error)
+    if (response === undefined) throw error
+    return response
+  }
+}
+
+/** An error of the client library as one of `unavailable`, with the reason. */
+export const unavailable = (error: unknown): HooklineError =>
+  new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
+
+/** The response that an error was made of. */
+export function responseOf<Response>(error: unknown): Response | undefined {
+  return search(error, ({ response }) => response as Response | undefined)
+}
+
+export const AUTHENTICATION_FAILED = "authentication failed"
+
+/** Why a connection or request failed, in a few words without secrets. */
+export function reasonOf(error: unknown): string {
+  const refused = search(error, ({ code }) =>
+    code === "PLT_KFK_AUTHENTICATION" ? AUTHENTICATION_FAILED : undefined,
+  )
+  if (refused !== undefined) return refused
+  const system = search(error, ({ code }) => (typeof code === "string" ? SYSTEM[code] : undefined))
+  if (system !== undefined) return system
+  return innermost(error)
+}
+
+const CONNECTION_RESET = "connection reset"
+const CONNECTION_CLOSED = "connection closed"
+
+const SYSTEM: { readonly [code: string]: string } = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: CONNECTION_RESET,
+  EPIPE: CONNECTION_RESET,
+  ENOTFOUND: "host name not found",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "no route to host",
+  ETIMEDOUT: "no answer",
+}
+
+/** Whether a reason is one of those that follow each other while a broker goes down and comes back. */
+export function isOutage(reason: string): boolean {
+  return reason === CONNECTION_CLOSED || Object.values(SYSTEM).includes(reason)
+}
+
+/** Whether a request failed since its connection was closed before the answer, by whichever side. */
+export function isClosed(error: unknown): boolean {
+  return [CONNECTION_CLOSED, CONNECTION_RESET].includes(reasonOf(error))
+}
+
+function innermost(error: unknown): string {
+  const { cause, errors, message } = error as Nested
+  const inner = cause ?? errors?.at(-1)
+  if (inner !== undefined) return innermost(inner)
+  if (message === "Connection closed") return CONNECTION_CLOSED
+  return /timed out/i.test(message ?? "") ? "no answer" : (message ?? String(error))
+}
+
+function search<T>(error: unknown, find: (error: Nested) => T | undefined): T | undefined {
+  if (typeof error !== "object" || error === null) return undefined
+  const found = find(error)
+  if (found !== undefined) return found
+  const { cause, errors = [] } = error as Nested
+  for (const inner of [cause, ...errors]) {
+    const nested = search(inner, find)
+    if (nested !== undefined) return nested
+  }
+  return undefined
+}

@@ -1,0 +1,204 @@
+import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import { KafkaConnection, type KafkaClient } from "./connection.ts"
+import { AUTHENTICATION_FAILED, isClosed, reasonOf } from "./failure.ts"
+import type { Answer } from "./produce-request.ts"
+import { produce } from "./produce-request.ts"
+import type { Batch } from "./partition.ts"
+import { StaleMetadata } from "./metadata.ts"
+import * as timeouts from "./timeouts.ts"
+
+export interface LeaderConnectionContext {
+  readonly client: KafkaClient
+  readonly log: Logger
+  readonly metrics: ConnectionMetrics
+  /** A connection that was not used for so long is replaced. */
+  readonly maxIdleMs: number
+}
+
+/** Why a produce request was not answered. */
+export interface ProduceFailure {
+  readonly reason: string
+  /** The broker closed the connection. */
+  readonly isClosedByBroker: boolean
+}
+
+/**
+ * Keeps a connection to a broker as long as it is needed: connects, with pauses after failures, replaces a connection
+ * before the network forgets it, and one that gives no answer after it was idle.
+ */
+export class LeaderConnection {
+  /** Whether the broker leads partitions. */
+  isNeeded = false
+  readonly #context: LeaderConnectionContext
+  readonly #onAttempt: (isConnected: boolean) => void
+  #endpoint: EndpointOptions
+  readonly #staleMetadata = new StaleMetadata()
+  #connection: KafkaConnection | undefined
+  #isConnecting = false
+  #requests = 0
+  #usedMs = 0
+  /** Why it can't connect, since when, and whether that was logged. */
+  #failure: { reason: string; readonly sinceMs: number; logged: boolean } | undefined
+  #notBeforeMs = 0
+  #pauseMs = timeouts.RECONNECT_MS.first
+  #retry: Timer | undefined
+  #idle: Timer | undefined
+  #closed = false
+
+  /** @param onAttempt called after each attempt to connect */
+  constructor(
+    endpoint: EndpointOptions,
+    context: LeaderConnectionContext,
+    onAttempt: (isConnected: boolean) => void,
+  ) {
+    this.#endpoint = endpoint
+    this.#context = context
+    this.#onAttempt = onAttempt
+  }
+
+  get isOpen(): boolean {
+    return this.#connection?.open === true
+  }
+
+  get broker(): string {
+    return formatEndpoint(this.#endpoint)
+  }
+
+  /** Why it can't connect although it is needed; undefined: it can, as far as is known. */
+  get problem(): string | undefined {
+    return this.isNeeded ? this.#failure?.reason : undefined
+  }
+
+  /** Takes the broker's address from metadata; it is dropped when the broker has moved. */
+  update(endpoint: EndpointOptions | undefined, availableSinceMs: number): void {
+    const nowMs = this.#context.client.system.steadyMs()
+    const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== this.broker
+    // a broker that lags behind may name an old address while this one serves
+    const isStale = this.#staleMetadata.isStale(hasMoved && this.isOpen, nowMs)
+    if (hasMoved && !isStale) {
+      this.drop()
+      this.#endpoint = endpoint
+    }
+    const failure = this.#failure
+    if (failure === undefined || failure.logged || endpoint === undefined || !this.isNeeded) return
+    // the cluster answers, but the address that the broker advertises may be wrong
+    if (nowMs - Math.max(failure.sinceMs, availableSinceMs) < timeouts.UNREACHABLE_MS) return
+    failure.logged = true
+    this.#context.log.error(
+      { broker: formatEndpoint(endpoint), reason: failure.reason },
+      "partition leader unreachable; retrying",
+    )
+  }
+
+  /** Connects, now or after the pause, unless it is connected or connecting. */
+  async open(): Promise<void> {
+    const { client, log } = this.#context
+    const { steadyMs } = client.system
+    if (this.isOpen || this.#isConnecting || this.#closed || !this.isNeeded) return
+    const waitMs = this.#notBeforeMs - steadyMs()
+    if (waitMs > 0) return this.#openIn(waitMs)
+    this.#isConnecting = true
+    this.drop()
+    const { broker } = this
+    try {
+      const connection = await KafkaConnection.open(client, this.#endpoint, timeouts.PRODUCE_TIMEOUT_MS)
+      if (this.#closed || broker !== this.broker) connection.close()
+      else this.#connection = connection
+      this.#usedMs = steadyMs()
+      this.#watchIdle()
+      if (this.#failure?.logged === true) log.info({ broker }, "reconnected to partition leader")
+      this.#failure = undefined
+    } catch (error) {
+      const reason = reasonOf(error)
+      this.#failure ??= { reason, sinceMs: steadyMs(), logged: false }
+      this.#failure.reason = reason
+      this.delay(reason === AUTHENTICATION_FAILED ? timeouts.UNAUTHORIZED_RETRY_MS : this.#pauseMs)
+      this.#pauseMs = Math.min(this.#pauseMs * 2, timeouts.RECONNECT_MS.longest)
+      this.#openIn(this.#notBeforeMs - steadyMs())
+    }
+    this.#isConnecting = false
+    this.#onAttempt(this.#failure === undefined)
+  }
+
+  /** Does not connect before so long. */
+  delay(ms: number): void {
+    this.#notBeforeMs = this.#context.client.system.steadyMs() + ms
+  }
+
+  /** Sends batches over the connection, which is open; dropped when there is no answer. */
+  async produce(batches: readonly Batch[], bytes: number): Promise<readonly Answer[] | ProduceFailure> {
+    const { system } = this.#context.client
+    const connection = this.#connection!
+    const nowMs = system.steadyMs()
+    // the network may have forgotten a connection that was idle, without a word
+    const mayBeDead = nowMs - this.#usedMs > timeouts.IDLE_MS
+    const doubtMs = timeouts.IDLE_ANSWER_MS + bytes / timeouts.SLOW_BYTES_PER_MS
+    const doubt = mayBeDead ? system.setTimeout(() => this.#replace(connection, nowMs), doubtMs) : undefined
+    this.#requests++
+    try {
+      const answers = await produce(connection, batches)
+      this.#usedMs = system.steadyMs()
+      this.#pauseMs = timeouts.RECONNECT_MS.first
+      return answers
+    } catch (error) {
+      const isClosedByBroker = isClosed(error) && !connection.isDropped
+      if (connection === this.#connection) this.drop()
+      return { reason: reasonOf(error), isClosedByBroker }
+    } finally {
+      this.#requests--
+      if (doubt !== undefined) system.clearTimeout(doubt)
+    }
+  }
+
+  /** Drops the connection; open requests fail. */
+  drop(): void {
+    const connection = this.#connection
+    this.#connection = undefined
+    connection?.close()
+  }
+
+  close(): void {
+    const { system } = this.#context.client
+    this.#closed = true
+    system.clearTimeout(this.#retry)
+    system.clearTimeout(this.#idle)
+    this.drop()
+  }
+
+  /** The broker knows the batches of the request, should they come twice. */
+  #replace(connection: KafkaConnection, sentMs: number): void {
+    if (this.#usedMs > sentMs) return
+    this.#context.metrics.incident("idle_connection_lost")
+    this.#context.log.warn(
+      { broker: this.broker },
+      "no answer on a connection that had been idle; retrying on a new one",
+    )
+    connection.close()
+  }
+
+  #openIn(ms: number): void {
+    if (this.#closed || this.#retry !== undefined) return
+    this.#retry = this.#context.client.system.setTimeout(() => {
+      this.#retry = undefined
+      void this.open()
+    }, ms)
+  }
+
+  /** Replaces a connection that is not used, before the network forgets it. */
+  #watchIdle(): void {
+    const { maxIdleMs, client } = this.#context
+    const { system } = client
+    system.clearTimeout(this.#idle)
+    if (this.#closed) return
+    const check = (): void => {
+      if (this.#connection === undefined) return
+      if (this.#requests > 0 || system.steadyMs() - this.#usedMs < maxIdleMs) return this.#watchIdle()
+      this.drop()
+      void this.open()
+    }
+    const leftMs = this.#usedMs + maxIdleMs - system.steadyMs()
+    this.#idle = system.setTimeout(check, Math.max(leftMs, timeouts.IDLE_CHECK_MS))
+  }
+}

@@ -1,0 +1,236 @@
+import { describe, expect, test } from "bun:test"
+import { Reader, Writer, type Connection } from "@platformatic/kafka"
+import { pino } from "pino"
+import { readProduce } from "../../../test/support/kafka-frames.ts"
+import type { PublishError } from "../../errors.ts"
+import type { Receipt } from "../../pipeline/record.ts"
+import { LeaderSender } from "./leader-sender.ts"
+import { PendingRecord } from "./accumulator.ts"
+import { ProducerId } from "./sequence.ts"
+import type { System } from "./system.ts"
+import { Topic } from "./topic.ts"
+
+const LEADER = 1
+const ENDPOINT = { host: "127.0.0.1", port: 9092 }
+const [PRODUCE, API_VERSIONS] = [0, 18]
+const VERSION = 11
+const STARTED_MS = 1000
+
+/** How the broker answers a produce request: it stores the batches, closes the connection, or gives no answer. */
+type Behaviour = "stores" | "closes" | "silent"
+
+/** A leader and its sender on a clock that moves from one timer to the next. */
+class Simulation implements System {
+  nowMs = STARTED_MS
+  #offset = 0
+  behaviour: Behaviour = "stores"
+  connections = 0
+  /** The partitions in each produce request. */
+  readonly requests: number[][] = []
+  readonly logged: string[] = []
+  readonly topic: Topic
+  readonly sender: LeaderSender
+  readonly #timers = new Map<object, { readonly atMs: number; readonly run: () => void }>()
+
+  constructor({ partitions = 1, maxRequestBytes = 1_000_000 } = {}) {
+    const log = pino({}, { write: (line) => void this.logged.push(JSON.parse(line).msg) })
+    const metrics = { batch() {}, incident() {} }
+    const producerId = new ProducerId(log, metrics, () => {})
+    producerId.value = 7n
+    this.topic = new Topic(
+      "t",
+      { log, metrics, system: this, compression: "none", producerId },
+      (topic, partition) => {
+        if (partition === undefined) unkeyed.add(topic)
+        else this.sender.enqueue(partition)
+      },
+    )
+    const unkeyed = new Set<Topic>()
+    const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, system: this }
+    const limits = { maxRequestBytes, maxIdleMs: 60_000 }
+    const onFailure = (): void => void this.sender.schedule()
+    this.sender = new LeaderSender(LEADER, ENDPOINT, {
+      client,
+      log,
+      metrics,
+      unkeyed,
+      producerId,
+      ...limits,
+      onFailure,
+    })
+    this.topic.update(
+      {
+        errorCode: 0,
+        name: "t",
+        topicId: "aaaaaaaa-0000-0000-0000-000000000000",
+        isInternal: false,
+        topicAuthorizedOperations: 0,
+        partitions: Array.from({ length: partitions }, (_, partitionIndex) => ({
+          errorCode: 0,
+          partitionIndex,
+          leaderId: LEADER,
+          leaderEpoch: 0,
+          replicaNodes: [],
+          isrNodes: [],
+          offlineReplicas: [],
+        })),
+      },
+      this.nowMs,
+    )
+    this.sender.update(ENDPOINT, true, 0)
+  }
+
+  readonly steadyMs = (): number => this.nowMs
+  readonly timeOfDayMs = (): number => this.nowMs
+  readonly setTimeout = (run: () => void, ms: number): Timer => {
+    const timer = {} as Timer
+    this.#timers.set(timer, { atMs: this.nowMs + ms, run })
+    return timer
+  }
+  readonly clearTimeout = (timer: Timer | undefined): void => void (timer && this.#timers.delete(timer))
+  readonly setImmediate = (run: () => void): void => void this.setTimeout(run, 0)
+
+  readonly connect = (): Promise<Connection> => {
+    this.connections++
+    const waiting: (() => void)[] = []
+    let isOpen = true
+    const destroy = (): void => {
+      isOpen = false
+      for (const fail of waiting.splice(0)) fail()
+    }
+    const send: Connection["send"] = (api, version, encode, decode, _, __, callback) => {
+      if (api === API_VERSIONS) {
+        const apiKeys = [{ apiKey: PRODUCE, minVersion: VERSION, maxVersion: VERSION }]
+        callback(null, { apiKeys } as never)
+        return
+      }
+      const { topics } = readProduce((encode() as Writer).buffer)
+      this.requests.push(topics.flatMap(({ partitions }) => partitions.map(({ index }) => index)))
+      waiting.push(() => void callback(new Error("Connection closed"), undefined as never))
+      if (this.behaviour === "closes") this.setTimeout(destroy, 1)
+      if (this.behaviour !== "stores") return
+      this.setTimeout(() => {
+        if (waiting.shift() === undefined) return
+        callback(
+          null,
+          decode(1, api, version, Reader.from(stored(this.requests.at(-1)!, this.#offset++))) as never,
+        )
+      }, 1)
+    }
+    return Promise.resolve({ isConnected: () => isOpen, send, socket: { destroy } } as unknown as Connection)
+  }
+
+  /** Publishes a record to a partition. */
+  publish(
+    partition: number,
+    bytes = 10,
+    deadlineMs = Number.POSITIVE_INFINITY,
+  ): Promise<Receipt | PublishError> {
+    return new Promise((resolve) => {
+      const record = { topic: "t", key: Buffer.from("k"), value: Buffer.alloc(bytes) }
+      const settle = (error: PublishError | undefined, receipt?: Receipt): void => resolve(error ?? receipt!)
+      this.topic.partitions[partition]!.queue.push(new PendingRecord(record, deadlineMs, settle))
+    })
+  }
+
+  /** Lets the time pass until a condition holds. */
+  async until(holds: () => boolean, withinMs = 100_000): Promise<void> {
+    const endMs = this.nowMs + withinMs
+    while (!holds()) {
+      for (let n = 0; n < 20; n++) await Promise.resolve()
+      if (holds()) return
+      const next = [...this.#timers].toSorted(([, a], [, b]) => a.atMs - b.atMs)[0]
+      if (next === undefined || next[1].atMs > endMs) throw new Error(`not within ${withinMs} ms`)
+      this.#timers.delete(next[0])
+      this.nowMs = Math.max(this.nowMs, next[1].atMs)
+      next[1].run()
+    }
+  }
+
+  async answer(promise: Promise<Receipt | PublishError>): Promise<Receipt | PublishError> {
+    let answer: Receipt | PublishError | undefined
+    void promise.then((it) => (answer = it))
+    await this.until(() => answer !== undefined)
+    return answer!
+  }
+}
+
+/** A produce response, version 9 to 11: the batch of each partition is stored at an offset. */
+function stored(partitions: readonly number[], offset: number): Buffer {
+  const writer = Writer.create().appendUnsignedVarInt(2).appendString("t", true)
+  writer.appendUnsignedVarInt(partitions.length + 1)
+  for (const index of partitions) {
+    writer.appendInt32(index).appendInt16(0).appendInt64(BigInt(offset)).appendInt64(-1n).appendInt64(0n)
+    writer.appendUnsignedVarInt(1).appendUnsignedVarInt(0).appendUnsignedVarInt(0)
+  }
+  return writer.appendUnsignedVarInt(0).appendInt32(0).appendUnsignedVarInt(0).buffer
+}
+
+test("records that come while a request is in flight gather and go with the next", async () => {
+  const simulation = new Simulation({ partitions: 3 })
+  const first = simulation.publish(0)
+  await simulation.until(() => simulation.requests.length === 1)
+  const others = [1, 2].map((index) => simulation.publish(index))
+  for (const answer of [first, ...others]) expect(await simulation.answer(answer)).toHaveProperty("offset")
+  expect(simulation.requests).toEqual([[0], [1, 2]])
+})
+
+test("what does not fit into a request goes with further ones, at most five in flight", async () => {
+  const simulation = new Simulation({ partitions: 7, maxRequestBytes: 16_384 })
+  simulation.behaviour = "silent"
+  for (let index = 0; index < 7; index++) void simulation.publish(index, 10_000)
+  await simulation.until(() => simulation.requests.length === 5)
+  expect(simulation.requests).toEqual([[0], [1], [2], [3], [4]])
+})
+
+test("a connection that was idle and gives no answer is replaced, and the batch sent again", async () => {
+  const simulation = new Simulation()
+  await simulation.answer(simulation.publish(0))
+  simulation.nowMs += 5000
+  simulation.behaviour = "silent"
+  const answer = simulation.publish(0)
+  await simulation.until(() => simulation.requests.length === 2)
+  simulation.behaviour = "stores"
+  expect(await simulation.answer(answer)).toMatchObject({ partition: 0 })
+  expect([simulation.connections, simulation.requests]).toEqual([2, [[0], [0], [0]]])
+  expect(simulation.logged).toEqual(["no answer on a connection that had been idle; retrying on a new one"])
+})
+
+test("a connection that is not used is replaced before it is forgotten", async () => {
+  const simulation = new Simulation()
+  await simulation.until(() => simulation.connections === 2)
+  expect(simulation.nowMs - STARTED_MS).toBeWithin(60_000, 61_000)
+})
+
+describe("a request on which the broker keeps closing the connection", () => {
+  test("is not for its size, so that its batch is given up after 10 s at the least, and others are sent", async () => {
+    const simulation = new Simulation({ partitions: 2 })
+    simulation.behaviour = "closes"
+    const answer = simulation.publish(0)
+    expect(await simulation.answer(answer)).toMatchObject({
+      code: "refused",
+      message: expect.stringContaining("keeps closing the connection on a request of"),
+    })
+    expect(simulation.nowMs - STARTED_MS).toBeGreaterThan(10_000)
+    simulation.behaviour = "stores"
+    expect(await simulation.answer(simulation.publish(1))).toMatchObject({ partition: 1 })
+  })
+
+  test("is too large when its single record exceeds what the broker takes", async () => {
+    const simulation = new Simulation()
+    simulation.behaviour = "closes"
+    expect(await simulation.answer(simulation.publish(0, 500_000))).toMatchObject({
+      code: "record_too_large",
+    })
+    expect(simulation.requests.length).toBeLessThan(20)
+  })
+
+  test("has batches sent one by one, to find the one to blame", async () => {
+    const simulation = new Simulation({ partitions: 3 })
+    simulation.behaviour = "closes"
+    for (const index of [0, 1, 2]) void simulation.publish(index)
+    await simulation.until(() => simulation.requests.length === 8)
+    expect(simulation.requests.map(({ length }) => length)).toEqual([3, 3, 3, 3, 3, 1, 1, 1])
+    expect(new Set(simulation.requests.slice(5).flat()).size).toBe(3)
+  })
+})

@@ -1,0 +1,277 @@
+import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import { LeaderConnection, type LeaderConnectionContext } from "./leader-connection.ts"
+import type { Batch, Partition } from "./partition.ts"
+import type { Answer } from "./produce-request.ts"
+import type { ProducerId } from "./sequence.ts"
+import { RequestLimit } from "./request-limit.ts"
+import { DEPOSED_MS, RECONNECT_MS } from "./timeouts.ts"
+import type { Topic } from "./topic.ts"
+
+export interface SenderContext extends LeaderConnectionContext {
+  /** Bytes of all batches of a request, unless one alone is larger. */
+  readonly maxRequestBytes: number
+  /** Topics with pending records without a key. */
+  readonly unkeyed: Set<Topic>
+  readonly producerId: ProducerId
+  /** A request or an attempt to connect failed: metadata is stale, and batches may have to go to other leaders. */
+  readonly onFailure: () => void
+}
+
+/** A request in flight. */
+interface Request {
+  readonly batches: readonly Batch[]
+  readonly bytes: number
+  readonly sentMs: number
+}
+
+/**
+ * Sends batches to one leader. One request is in flight at a time; what comes meanwhile gathers and goes with the next: no
+ * wait when idle, large batches under load. Only what does not fit into one request goes with further ones at once, up to
+ * MAX_IN_FLIGHT. Each leader has its own sender, so that one that stalls delays its own partitions only.
+ *
+ * Partitions take turns: each goes behind the others once it has sent, so none waits for what others have in large amounts,
+ * and none that is idle costs anything. Batches of a failed request stay with their partitions, which send them again, here
+ * or to another leader.
+ */
+export class LeaderSender {
+  readonly #id: number
+  readonly #context: SenderContext
+  readonly #connection: LeaderConnection
+  readonly #limit: RequestLimit
+  /** Partitions to send next, in turn, with some that have nothing to send any more. */
+  readonly #queue = new Set<Partition>()
+  readonly #inFlight = new Set<Request>()
+  /** The last request took no more, and more is queued. */
+  #isFull = false
+  /** The broker closed the connection on it. Whether because of it shows when it accepts another connection. */
+  #closedOn: Request | undefined
+  #isScheduled = false
+  #retry: Timer | undefined
+  #retryAtMs = 0
+  #closed = false
+
+  constructor(id: number, endpoint: EndpointOptions, context: SenderContext) {
+    this.#id = id
+    this.#context = context
+    this.#limit = new RequestLimit(context.maxRequestBytes)
+    this.#connection = new LeaderConnection(endpoint, context, (isConnected) => this.#attempted(isConnected))
+  }
+
+  get leads(): boolean {
+    return this.#connection.isNeeded
+  }
+
+  /** Why what it leads can't be published to; undefined: it can, as far as is known, or it leads nothing. */
+  get problem(): string | undefined {
+    return this.#connection.problem
+  }
+
+  /** Takes the broker's address from metadata, undefined if it is gone, and whether it leads partitions. */
+  update(endpoint: EndpointOptions | undefined, leads: boolean, availableSinceMs: number): void {
+    const nowMs = this.#context.client.system.steadyMs()
+    const isDeposed = this.#inFlight.values().some(({ batches, sentMs }) => {
+      return nowMs - sentMs > DEPOSED_MS && batches.some(({ partition }) => partition.leader !== this.#id)
+    })
+    if (isDeposed) this.#connection.drop()
+    this.#connection.isNeeded = leads
+    this.#connection.update(endpoint, availableSinceMs)
+    this.schedule()
+  }
+
+  /** Queues a partition that has something to send. */
+  enqueue(partition: Partition): void {
+    this.#queue.add(partition)
+    this.schedule()
+  }
+
+  /**
+   * Sends soon: after what this turn of the event loop still brings, so that requests read together go together.
+   *
+   * @returns whether it will; a sender with a request in flight sends later, of its own accord
+   */
+  schedule(): boolean {
+    if (!this.#maySend) return false
+    if (!this.#isScheduled) {
+      this.#isScheduled = true
+      this.#context.client.system.setImmediate(() => {
+        this.#isScheduled = false
+        this.#send()
+      })
+    }
+    return this.#connection.isOpen
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#context.client.system.clearTimeout(this.#retry)
+    this.#connection.close()
+  }
+
+  get #maySend(): boolean {
+    return this.#inFlight.size === 0 || (this.#isFull && this.#inFlight.size < MAX_IN_FLIGHT)
+  }
+
+  #send(): void {
+    if (this.#closed || !this.#maySend || !this.leads) return
+    if (!this.#connection.isOpen) return void this.#connection.open()
+    const producerId = this.#context.producerId.value
+    if (producerId === undefined) return
+    const sentMs = this.#context.client.system.steadyMs()
+    const { batches, bytes } = this.#gather(producerId, sentMs)
+    if (batches.length === 0) return
+    const request = { batches, bytes, sentMs }
+    this.#inFlight.add(request)
+    for (const batch of batches) batch.inFlight = true
+    void this.#request(request)
+    if (this.#isFull) this.schedule()
+  }
+
+  async #request(request: Request): Promise<void> {
+    const result = await this.#connection.produce(request.batches, request.bytes)
+    this.#inFlight.delete(request)
+    const nowMs = this.#context.client.system.steadyMs()
+    if (!("reason" in result)) return this.#answered(request, result, nowMs)
+    for (const batch of request.batches) batch.partition.lost(batch, nowMs)
+    // of several in flight, the first is the one that the broker was reading
+    if (result.isClosedByBroker) {
+      this.#closedOn = request
+      this.#connection.delay(RECONNECT_MS.first * Math.min(this.#limit.closes, MAX_PAUSES))
+    }
+    this.#context.log.debug(
+      { broker: this.#connection.broker, bytes: request.bytes, reason: result.reason },
+      "produce request failed",
+    )
+    this.#context.onFailure()
+  }
+
+  #answered(request: Request, answers: readonly Answer[], nowMs: number): void {
+    const { batches, bytes, sentMs } = request
+    let isFailure = false
+    for (const { batch, errorCode, baseOffset } of answers) {
+      if (!batch.inFlight) continue
+      if (errorCode === 0) this.#context.metrics.batch(batch.records.length, nowMs - sentMs)
+      if (errorCode !== 0 || batch.partition.leader !== this.#id) isFailure = true
+      batch.partition.settle(batch, errorCode, baseOffset, nowMs)
+    }
+    for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
+    const closedOnBytes = this.#limit.answered(bytes)
+    if (closedOnBytes !== undefined) {
+      const line = {
+        broker: this.#connection.broker,
+        closed_on_bytes: closedOnBytes,
+        max_request_bytes: this.#limit.bytes,
+      }
+      this.#context.metrics.incident("request_limit_lowered")
+      this.#context.log.warn(line, "the broker closes connections on large requests; sending smaller ones")
+    }
+    if (isFailure) this.#context.onFailure()
+    this.schedule()
+  }
+
+  /** Gathers one batch of each partition queued, as far as a request takes them. */
+  #gather(producerId: bigint, nowMs: number): { batches: Batch[]; bytes: number } {
+    const { takers, retryAtMs } = this.#unkeyedTakers(nowMs)
+    const maxBytes = this.#limit.bytes
+    const isOneByOne = this.#limit.closes >= ONE_BY_ONE
+    this.#isFull = false
+    const batches: Batch[] = []
+    let bytes = 0
+    let nextMs = retryAtMs
+    for (const partition of this.#queue) {
+      const topic = takers.get(partition)
+      if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) {
+        this.#queue.delete(partition)
+      } else if (partition.notBeforeMs > nowMs) {
+        nextMs = Math.min(nextMs, partition.notBeforeMs)
+      } else if (partition.batch?.inFlight !== true) {
+        if (batches.length > 0 && (isOneByOne || bytes + partition.nextBytes > maxBytes)) {
+          this.#isFull = !isOneByOne
+          break
+        }
+        partition.expire(nowMs)
+        const batch =
+          partition.batch ?? partition.formBatch(producerId, topic !== undefined, maxBytes - bytes)
+        if (batch === undefined) continue
+        topic?.tookUnkeyed(partition)
+        bytes += batch.bytes.length
+        batches.push(batch)
+      }
+    }
+    for (const { partition } of batches) {
+      this.#queue.delete(partition)
+      this.#queue.add(partition)
+    }
+    if (nextMs < Number.POSITIVE_INFINITY) this.#retryAt(nextMs, nowMs)
+    return { batches, bytes }
+  }
+
+  /** Queues the partitions whose turn it is to take records without a key. */
+  #unkeyedTakers(nowMs: number): { takers: Map<Partition, Topic>; retryAtMs: number } {
+    const { unkeyed } = this.#context
+    const takers = new Map<Partition, Topic>()
+    let earliestMs = Number.POSITIVE_INFINITY
+    for (const topic of unkeyed) {
+      const pending = topic.accumulator.unkeyed
+      pending.expire(nowMs)
+      if (pending.length === 0) {
+        unkeyed.delete(topic)
+        continue
+      }
+      const { partition, retryAtMs } = topic.nextOf(this.#id, nowMs)
+      if (partition === undefined) {
+        earliestMs = Math.min(earliestMs, retryAtMs)
+        continue
+      }
+      takers.set(partition, topic)
+      this.#queue.add(partition)
+    }
+    return { takers, retryAtMs: earliestMs }
+  }
+
+  #attempted(isConnected: boolean): void {
+    const request = this.#closedOn
+    this.#closedOn = undefined
+    if (!isConnected) return this.#context.onFailure()
+    if (request !== undefined) this.#blame(request)
+    this.schedule()
+  }
+
+  /** The broker closed the connection on a request, and accepts another: the request may be to blame. */
+  #blame({ batches, bytes }: Request): void {
+    this.#limit.closed(bytes, this.#context.client.system.steadyMs())
+    const [batch] = batches
+    if (batch === undefined || batches.length > 1) return
+    batch.closes++
+    const isOver = batch.bytes.length > this.#limit.bytes
+    const most = isOver ? (batch.records.length === 1 ? LONE_CLOSES : LARGE_CLOSES) : SMALL_CLOSES
+    if (batch.closes < most) return
+    batch.partition.cannotBeSent(batch, this.#limit.bytes)
+    this.#context.onFailure()
+  }
+
+  /** Sends at this time, or before. */
+  #retryAt(ms: number, nowMs: number): void {
+    const { system } = this.#context.client
+    if (this.#closed || (this.#retry !== undefined && this.#retryAtMs <= ms)) return
+    system.clearTimeout(this.#retry)
+    this.#retryAtMs = ms
+    this.#retry = system.setTimeout(() => {
+      this.#retry = undefined
+      this.#send()
+    }, ms - nowMs)
+  }
+}
+
+/** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */
+const MAX_IN_FLIGHT = 5
+/** With each request in a row that the connection was closed on, the next connection waits longer, up to so many times. */
+const MAX_PAUSES = 10
+/** After so many requests in a row that the connection was closed on, each batch goes alone. */
+const ONE_BY_ONE = 5
+/**
+ * So many connections may be closed on a batch that goes alone: one over the limit, one of a single record over it, and one
+ * within it, which lasts 10 s at least.
+ */
+const LARGE_CLOSES = 3
+const LONE_CLOSES = 6
+const SMALL_CLOSES = 100

@@ -1,0 +1,244 @@
+import {
+  ConfigResourceTypes,
+  initProducerIdV0,
+  initProducerIdV2,
+  initProducerIdV4,
+  metadataV12,
+  metadataV5,
+  metadataV7,
+  metadataV9,
+} from "@platformatic/kafka"
+import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import { BrokerPool } from "./broker-pool.ts"
+import { KafkaConnection, type KafkaClient } from "./connection.ts"
+import { CLUSTER_NOT_ALLOWED } from "./error-actions.ts"
+import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./failure.ts"
+import { ProducerId } from "./sequence.ts"
+import * as timeouts from "./timeouts.ts"
+import { createTopics, DESCRIBE_CONFIGS, type Creation } from "./topic-creation.ts"
+
+export const METADATA = [metadataV12, metadataV9, metadataV7, metadataV5]
+const INIT_PRODUCER_ID = [initProducerIdV4, initProducerIdV2, initProducerIdV0]
+
+/** What a cluster says of its brokers and of topics. */
+export type Metadata = ReturnType<typeof metadataV12.parseResponse>
+
+/**
+ * Asks the cluster about itself again and again, over connections of its own, so that a leader that is busy with a batch
+ * does not delay it. It also knows whether the cluster is available.
+ */
+export class ClusterMetadata {
+  readonly producerId: ProducerId
+  /** When it became available, by the steady clock. */
+  availableSinceMs = 0
+  readonly #client: KafkaClient
+  readonly #log: Logger
+  readonly #toLookUp: () => string[]
+  readonly #apply: (metadata: Metadata) => number
+  readonly #brokers: BrokerPool
+  /** The one that answered last. */
+  #connection: KafkaConnection | undefined
+  #controller: (EndpointOptions & { readonly nodeId: number }) | undefined
+  #clusterId: string | undefined
+  #problem: string | undefined = "Kafka is not connected yet"
+  /** An error of this program in the last refresh. */
+  #fault: string | undefined
+  /** Reasons logged since the cluster was last available: once each. */
+  readonly #logged = new Set<string>()
+  #retryMs = timeouts.METADATA_RETRY_MS.first
+  /** From the end of a refresh to the next one, at least. */
+  #pauseMs = 0
+  #isRefreshing = false
+  #isRequested = false
+  #notBeforeMs = 0
+  #timer: Timer | undefined
+  #closed = false
+
+  /**
+   * @param toLookUp names the topics of the next request
+   * @param apply takes an answer; returns in how many milliseconds to ask again
+   */
+  constructor(
+    client: KafkaClient,
+    log: Logger,
+    metrics: ConnectionMetrics,
+    toLookUp: () => string[],
+    apply: (metadata: Metadata) => number,
+  ) {
+    this.#client = client
+    this.#log = log
+    this.#toLookUp = toLookUp
+    this.#apply = apply
+    this.#brokers = new BrokerPool(client)
+    this.producerId = new ProducerId(log, metrics, () => this.refresh())
+  }
+
+  ready(): true | string {
+    return this.#problem ?? this.#fault ?? true
+  }
+
+  /** Asks again, as soon as it may. */
+  refresh(): void {
+    this.#isRequested = true
+    if (!this.#isRefreshing) this.#refreshIn(0)
+  }
+
+  /**
+   * Looks up max.message.bytes.
+   *
+   * @returns bytes, by topic; without those that this client is not authorized to describe
+   */
+  async maxMessageBytes(topics: readonly string[]): Promise<Map<string, number>> {
+    const resources = topics.map((resourceName) => ({
+      resourceType: ConfigResourceTypes.TOPIC,
+      resourceName,
+      configurationKeys: ["max.message.bytes"],
+    }))
+    const limits = new Map<string, number>()
+    try {
+      const request = this.#connection?.request(DESCRIBE_CONFIGS, resources, false, false)
+      // a topic that this client may not describe costs the others nothing
+      const described = request && (await partial(request))
+      for (const { resourceName, configs } of described?.results ?? []) {
+        const bytes = Number(configs[0]?.value)
+        if (bytes > 0) limits.set(resourceName, bytes)
+      }
+    } catch (error) {
+      this.#log.debug({ topics, reason: reasonOf(error) }, "max.message.bytes lookup failed")
+    }
+    return limits
+  }
+
+  /** Creates topics where the cluster allows it. */
+  async createTopics(topics: readonly string[]): Promise<ReadonlyMap<string, Creation>> {
+    let connection: KafkaConnection | undefined
+    try {
+      const controller = this.#controller
+      if (controller === undefined) throw new Error("the cluster has no controller")
+      connection = await KafkaConnection.open(this.#client, controller, timeouts.CREATE_TIMEOUT_MS.request)
+      return await createTopics(connection, controller.nodeId, topics)
+    } catch (error) {
+      return new Map(topics.map((topic) => [topic, { problem: reasonOf(error), isFinal: false }]))
+    } finally {
+      connection?.close()
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#client.system.clearTimeout(this.#timer)
+    this.#brokers.close()
+  }
+
+  #refreshIn(ms: number): void {
+    if (this.#closed) return
+    const { system } = this.#client
+    system.clearTimeout(this.#timer)
+    const waitMs = Math.max(ms, this.#notBeforeMs - system.steadyMs())
+    this.#timer = system.setTimeout(() => void this.#refresh(), waitMs)
+  }
+
+  async #refresh(): Promise<void> {
+    this.#isRefreshing = true
+    this.#isRequested = false
+    let nextMs = 0
+    try {
+      const metadata = await this.#fetch(this.#toLookUp())
+      if (metadata !== undefined && !this.#closed) {
+        nextMs = this.#apply(metadata)
+        this.#fault = undefined
+        this.#retryMs = timeouts.METADATA_RETRY_MS.first
+      }
+    } catch (error) {
+      this.#failed(error)
+    }
+    this.#isRefreshing = false
+    this.#notBeforeMs = this.#client.system.steadyMs() + this.#pauseMs
+    this.#refreshIn(this.#isRequested ? 0 : nextMs)
+  }
+
+  /** @returns undefined: the cluster is unavailable */
+  async #fetch(topics: string[]): Promise<Metadata | undefined> {
+    try {
+      const { answer, connection } = await this.#brokers.ask((broker) =>
+        partial(broker.request(METADATA, topics, false, false)),
+      )
+      await this.#update(answer, connection)
+      return answer
+    } catch (error) {
+      this.#unavailable(error)
+      return undefined
+    }
+  }
+
+  async #update(metadata: Metadata, connection: KafkaConnection): Promise<void> {
+    const { brokers, clusterId, controllerId } = metadata
+    this.#connection = connection
+    this.#controller = brokers.find(({ nodeId }) => nodeId === controllerId) ?? brokers[0]
+    this.#brokers.know(brokers)
+    if (this.#clusterId !== undefined && this.#clusterId !== clusterId) {
+      this.#log.warn("another Kafka cluster answers at the configured addresses")
+      this.producerId.value = undefined
+    }
+    this.#clusterId = clusterId ?? undefined
+    this.producerId.value ??= (await connection.request(INIT_PRODUCER_ID, null, 0, -1n, -1)).producerId
+    if (this.#problem !== undefined && !this.#closed) {
+      this.#log.info("connected to Kafka")
+      this.availableSinceMs = this.#client.system.steadyMs()
+    }
+    this.#problem = undefined
+    this.#logged.clear()
+    this.#pauseMs = timeouts.REFRESH_MS.least
+  }
+
+  #unavailable(error: unknown): void {
+    const code = errorCodeOf(error)
+    const reason = code === CLUSTER_NOT_ALLOWED ? "not authorized for idempotent writes" : reasonOf(error)
+    this.#problem = `Kafka unavailable: ${reason}`
+    const kind = isOutage(reason) ? "outage" : reason
+    if (!STARTING.includes(code ?? 0) && !this.#logged.has(kind) && !this.#closed) {
+      this.#logged.add(kind)
+      this.#log.error({ reason }, "Kafka unavailable; retrying")
+    }
+    this.#backOff()
+    const isUnauthorized = code === CLUSTER_NOT_ALLOWED || reason === AUTHENTICATION_FAILED
+    if (isUnauthorized) this.#pauseMs = timeouts.UNAUTHORIZED_RETRY_MS
+  }
+
+  /** Metadata was not applied, because of an error of this program. Each is logged once, until one is applied. */
+  #failed(error: unknown): void {
+    const fault = `metadata not applied: ${String(error)}`
+    if (this.#fault !== fault)
+      this.#log.error({ err: error }, "unhandled error while applying metadata; retrying")
+    this.#fault = fault
+    this.#backOff()
+  }
+
+  #backOff(): void {
+    this.#retryMs = Math.min(this.#retryMs * 2, timeouts.METADATA_RETRY_MS.longest)
+    this.#pauseMs = this.#retryMs
+  }
+}
+
+/** COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE: the broker has only just started. */
+const STARTING = [14, 15]
+
+/**
+ * Recognizes metadata of a broker that lags behind the others: what contradicts newer metadata is stale, unless nothing
+ * else arrives for STALE_METADATA_MS.
+ */
+export class StaleMetadata {
+  #sinceMs: number | undefined
+
+  /** @param contradicts whether the metadata seems older than what is known */
+  isStale(contradicts: boolean, nowMs: number): boolean {
+    if (contradicts) {
+      this.#sinceMs ??= nowMs
+      if (nowMs - this.#sinceMs < timeouts.STALE_METADATA_MS) return true
+    }
+    this.#sinceMs = undefined
+    return false
+  }
+}

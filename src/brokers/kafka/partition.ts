@@ -1,0 +1,286 @@
+import type { PublishError } from "../../errors.ts"
+import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
+import { DeliveryHealth } from "./delivery-health.ts"
+import {
+  DUPLICATE_SEQUENCE,
+  errorActionOf,
+  MESSAGE_TOO_LARGE,
+  nameOf,
+  UNKNOWN_TOPIC,
+} from "./error-actions.ts"
+import * as errors from "./publish-errors.ts"
+import { encodeBatch } from "./record-batch.ts"
+import { PartitionSequence } from "./sequence.ts"
+import { StaleMetadata } from "./metadata.ts"
+import { RETRY_MS } from "./timeouts.ts"
+
+/** A batch as it is sent, and sent again. Its bytes never change, so that the broker knows it by its sequence. */
+export class Batch {
+  /** It was sent and may be in the log: the broker has not said. */
+  isUncertain = false
+  inFlight = false
+  /** Its records were cancelled: it is not sent again, nor are they. */
+  isCancelled = false
+  /** How often the broker answered it with an error that a bounded number of retries is for. */
+  attempts = 0
+  /** How often the broker closed the connection on a request that held nothing else. */
+  closes = 0
+  /** The first deadline of its records, after which it is not sent again. */
+  readonly deadlineMs: number
+  readonly partition: Partition
+  readonly records: readonly PendingRecord[]
+  readonly bytes: Buffer
+
+  constructor(partition: Partition, records: readonly PendingRecord[], bytes: Buffer) {
+    this.partition = partition
+    this.records = records
+    this.bytes = bytes
+    this.deadlineMs = Math.min(...records.map(({ deadlineMs }) => deadlineMs))
+  }
+}
+
+/**
+ * One partition: its pending records with a key, its batch, and its sequence.
+ *
+ * At most one batch is out. When its outcome is unknown (the connection broke, the leader changed), the very same batch is
+ * sent again until the broker says, or until the first deadline in it passes. Then it is given up: its records are rejected
+ * and the epoch is raised, see PartitionSequence.
+ *
+ * A partition is kept as long as the producer, whatever metadata says of the topic. Offsets show whether the sequence holds:
+ * one that is not above the last acknowledged one is the offset of another batch.
+ */
+export class Partition {
+  readonly topic: Accumulator
+  readonly index: number
+  /** Node id of its leader; -1: none. */
+  leader = -1
+  /** Records with a key, and those that were requeued for this partition. */
+  readonly queue: PendingQueue
+  readonly health = new DeliveryHealth()
+  /** In flight, or to be sent again; undefined: neither. */
+  batch: Batch | undefined
+  /** Nothing is sent before this time: the broker has just rejected something. */
+  notBeforeMs = 0
+  readonly #sequence: PartitionSequence
+  #leaderEpoch = -1
+  #staleMetadata = new StaleMetadata()
+  /** Sequence errors in a row. */
+  #sequenceErrors = 0
+  /** Fewer after a batch that was rejected for one of its records, to find that one. */
+  #maxRecords = MAX_RECORDS
+
+  /** @param onPending called when records with a key are pending that were not */
+  constructor(topic: Accumulator, index: number, onPending: (partition: Partition) => void) {
+    this.topic = topic
+    this.index = index
+    this.#sequence = new PartitionSequence(topic.context.producerId)
+    this.queue = new PendingQueue(() => onPending(this))
+  }
+
+  /** Whether it has a batch, or records with a key. */
+  get isBusy(): boolean {
+    return this.batch !== undefined || this.queue.length > 0
+  }
+
+  /** Bytes that its next batch takes at least. */
+  get nextBytes(): number {
+    return this.batch?.bytes.length ?? this.queue.firstBytes ?? this.topic.unkeyed.firstBytes ?? 0
+  }
+
+  /**
+   * Takes its leader from metadata.
+   *
+   * @returns false: the metadata is stale, its leader's epoch older than what is known
+   */
+  updateLeader(leader: number, epoch: number, nowMs: number): boolean {
+    if (this.#staleMetadata.isStale(epoch >= 0 && epoch < this.#leaderEpoch, nowMs)) return false
+    this.#leaderEpoch = epoch
+    this.leader = leader
+    return true
+  }
+
+  /** The topic was deleted and created again: leader epochs and offsets start over. */
+  topicRecreated(): void {
+    this.#leaderEpoch = -1
+    this.#staleMetadata = new StaleMetadata()
+    this.#sequence.expectNewLog()
+  }
+
+  /**
+   * Forms the next batch, of records with a key and, when it is this partition's turn, of those without.
+   *
+   * @param maxBytes of the request that it is for
+   */
+  formBatch(producerId: bigint, takesUnkeyed: boolean, maxBytes: number): Batch | undefined {
+    const { system, compression } = this.topic.context
+    for (;;) {
+      const records = this.topic.take(this.queue, takesUnkeyed, this.#maxRecords, maxBytes)
+      if (records.length === 0) return undefined
+      const bytes = encodeBatch(records, this.#sequence.next(producerId), system.timeOfDayMs(), compression)
+      if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
+      this.#isolate(records, MESSAGE_TOO_LARGE)
+    }
+  }
+
+  /** Takes the broker's answer to its batch. */
+  settle(batch: Batch, errorCode: number, baseOffset: number, nowMs: number): void {
+    batch.inFlight = false
+    if (this.batch !== batch) return
+    const action = errorActionOf(errorCode)
+    if (action !== "raise_epoch") this.#sequenceErrors = 0
+    if (action === "stored") return this.#stored(batch, errorCode, baseOffset, nowMs)
+    this.health.rejected(action, errorCode, nowMs)
+    if (batch.isCancelled) return this.giveUp()
+    switch (action) {
+      case "retry_batch":
+        if (errorCode === UNKNOWN_TOPIC) this.#sequence.expectNewLog()
+        return this.#retry(batch, nowMs)
+      case "retry_bounded":
+        if (++batch.attempts >= ATTEMPTS) return this.#refuse(errors.batchRefused(this.topic.name, errorCode))
+        return this.#retry(batch, nowMs, Math.min(RETRY_MS.first * 2 ** batch.attempts, RETRY_MS.longest))
+      case "retry_records":
+        if (batch.isUncertain) return this.#retry(batch, nowMs)
+        return this.#requeue(batch, nowMs)
+      case "raise_epoch":
+        return this.#sequenceError(batch, errorCode, nowMs)
+      case "retry_then_isolate":
+        this.notBeforeMs = nowMs + RETRY_MS.first
+        if (++batch.attempts < QUICK_ATTEMPTS) return
+        break
+      default:
+    }
+    if (batch.isUncertain) return this.giveUp()
+    this.batch = undefined
+    if (action !== "refuse") return this.#isolate(batch.records, errorCode)
+    for (const record of batch.records) record.reject(errors.topicRefused(this.topic.name, errorCode))
+  }
+
+  /** The request that held the batch failed: its outcome is unknown. */
+  lost(batch: Batch, nowMs: number): void {
+    batch.inFlight = false
+    this.health.lost(nowMs)
+    this.#retry(batch, nowMs)
+  }
+
+  /**
+   * The broker keeps closing the connection on a request of this batch alone, and accepts connections all the same.
+   *
+   * @param maxBytes what the broker may take
+   */
+  cannotBeSent(batch: Batch, maxBytes: number): void {
+    if (this.batch !== batch || batch.inFlight) return
+    const isOver = batch.bytes.length > maxBytes
+    if (batch.records.length === 1 || !isOver)
+      return this.#refuse(errors.connectionClosed(this.topic.name, batch.bytes.length, isOver))
+    this.#sequence.raiseEpoch()
+    this.batch = undefined
+    this.queue.requeue(batch.records)
+  }
+
+  /** Rejects what is past its deadline; gives a batch up that must not be sent again. */
+  expire(nowMs: number): void {
+    this.queue.expire(nowMs)
+    const { batch } = this
+    if (batch === undefined || (nowMs < batch.deadlineMs && !batch.isCancelled)) return
+    if (!batch.isCancelled) this.health.late(nowMs)
+    for (const record of batch.records) record.expire(nowMs)
+    if (!batch.inFlight) this.giveUp()
+  }
+
+  /** Rejects all records; a batch in flight is not sent again. */
+  cancel(error: PublishError): void {
+    this.queue.reject(error)
+    const { batch } = this
+    if (batch === undefined) return
+    for (const record of batch.records) record.reject(error)
+    batch.isCancelled = true
+    if (!batch.inFlight) this.giveUp()
+  }
+
+  /** Rejects the batch's records, which may be in the log all the same, and raises the epoch. */
+  giveUp(error = errors.outcomeUnknown()): void {
+    const records = this.batch?.records ?? []
+    this.batch = undefined
+    this.#sequence.raiseEpoch()
+    for (const record of records) record.reject(error)
+  }
+
+  #stored(batch: Batch, errorCode: number, baseOffset: number, nowMs: number): void {
+    const { records } = batch
+    const isAnother =
+      errorCode === DUPLICATE_SEQUENCE ? !batch.isUncertain : this.#sequence.isBehind(baseOffset)
+    if (isAnother) return this.#offsetBehind(baseOffset)
+    this.health.acknowledged(nowMs)
+    this.#sequence.acknowledged(records.length, baseOffset)
+    this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
+    this.batch = undefined
+    for (let at = 0; at < records.length; at++)
+      records[at]!.acknowledge({ partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
+  }
+
+  /** The broker took the batch for one that it has, or its log has lost records: the batch's own outcome is unknown. */
+  #offsetBehind(offset: number): void {
+    const { log, metrics, producerId } = this.topic.context
+    const line = {
+      topic: this.topic.name,
+      partition: this.index,
+      offset,
+      last_offset: this.#sequence.lastOffset,
+    }
+    metrics.incident("offset_behind")
+    log.error(
+      line,
+      "acknowledged offset did not advance: answering 503, since the batch may not be in the log, or the partition's log was truncated",
+    )
+    producerId.reset("an acknowledged offset did not advance")
+    this.#sequence.expectNewLog()
+    this.giveUp(errors.offsetBehind(this.topic.name))
+  }
+
+  /** The broker would have known the batch if it were in the log: the same records may be sent under a new epoch. */
+  #sequenceError(batch: Batch, errorCode: number, nowMs: number): void {
+    this.#sequenceErrors++
+    if (this.#sequenceErrors >= QUICK_ATTEMPTS) {
+      this.#sequenceErrors = 0
+      return this.#refuse(errors.batchRefused(this.topic.name, errorCode))
+    }
+    this.#sequence.raiseEpoch()
+    // another producer may have the same id, with a higher epoch
+    if (this.#sequenceErrors === 2) this.topic.context.producerId.reset(`error ${nameOf(errorCode)}`)
+    this.#requeue(batch, nowMs)
+  }
+
+  #refuse(error: PublishError): void {
+    this.topic.context.metrics.incident("batch_refused")
+    this.topic.context.log.error({ topic: this.topic.name, reason: error.message }, "batch refused")
+    this.giveUp(error)
+  }
+
+  /** Finds the record to blame: alone it is rejected; otherwise the next batch has half as many records. */
+  #isolate(records: readonly PendingRecord[], errorCode: number): void {
+    if (records.length > 1) {
+      this.#maxRecords = Math.ceil(records.length / 2)
+      this.queue.requeue(records)
+      return
+    }
+    records[0]!.reject(errors.recordRefused(this.topic.name, errorCode))
+  }
+
+  /** Requeues the records of a batch that is not in the log; those without a key may go to other partitions. */
+  #requeue({ records }: Batch, nowMs: number): void {
+    this.batch = undefined
+    this.notBeforeMs = nowMs + RETRY_MS.first
+    this.queue.requeue(records.filter(({ record }) => record.key !== undefined))
+    this.topic.unkeyed.requeue(records.filter(({ record }) => record.key === undefined))
+  }
+
+  #retry(batch: Batch, nowMs: number, pauseMs = RETRY_MS.first): void {
+    batch.isUncertain = true
+    this.notBeforeMs = nowMs + pauseMs
+  }
+}
+
+/** Of a batch with errors that say nothing of it: within 13 s, for what may pass. */
+const ATTEMPTS = 8
+/** Of a batch that arrives damaged, and of sequence errors in a row. */
+const QUICK_ATTEMPTS = 5

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "bun:test"
+import { produceV11, produceV7, produceV8, produceV9, Reader, Writer } from "@platformatic/kafka"
+import { pino } from "pino"
+import { readProduce } from "../../../test/support/kafka-frames.ts"
+import { Accumulator } from "./accumulator.ts"
+import { Batch, Partition } from "./partition.ts"
+import { byTopic, decodeResponse, encodeRequest } from "./produce-request.ts"
+import { ProducerId } from "./sequence.ts"
+import { SYSTEM } from "./system.ts"
+
+const LONG_NAME = "ü".repeat(100)
+const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api, parseResponse }) => ({
+  version: api.version,
+  compact: api.version >= 9,
+  parseResponse,
+}))
+
+const log = pino({ level: "silent" })
+const metrics = { batch() {}, incident() {} }
+const producerId = new ProducerId(log, metrics, () => {})
+const context = { log, metrics, system: SYSTEM, compression: "none", producerId } as const
+const topicOf = (name: string): Accumulator => new Accumulator(name, context, () => {})
+const batchOf = (topic: Accumulator, index: number, bytes: Buffer): Batch =>
+  new Batch(new Partition(topic, index, () => {}), [], bytes)
+
+const [a, b] = [topicOf("a"), topicOf(LONG_NAME)]
+const batches = [
+  batchOf(a, 0, Buffer.from("first")),
+  batchOf(b, 499, Buffer.alloc(20_000, "x")),
+  batchOf(a, 70_000, Buffer.alloc(127, "y")),
+]
+const sent = byTopic(batches)
+
+interface PartitionResponse {
+  readonly index: number
+  readonly errorCode: number
+  readonly baseOffset: bigint
+  readonly errors?: string[]
+  readonly message?: string
+}
+
+/** A response as the protocol has it in a version, with a tagged field in each structure where there are any. */
+function response(version: number, topics: [name: string, said: PartitionResponse[]][]): Buffer {
+  const compact = version >= 9
+  const writer = Writer.create()
+  const tags = (): void => {
+    if (compact)
+      writer.appendUnsignedVarInt(1).appendUnsignedVarInt(99).appendUnsignedVarInt(3).append(Buffer.alloc(3))
+  }
+  writer.appendArray(
+    topics,
+    (_, [name, partitions]) => {
+      writer.appendString(name, compact).appendArray(
+        partitions,
+        (_, { index, errorCode, baseOffset, errors = [], message = null }) => {
+          writer.appendInt32(index).appendInt16(errorCode).appendInt64(baseOffset)
+          writer.appendInt64(-1n).appendInt64(5n)
+          if (version >= 8) {
+            writer.appendArray(
+              errors,
+              (_, error, at) => {
+                writer.appendInt32(at).appendString(error, compact)
+                tags()
+              },
+              compact,
+              false,
+            )
+            writer.appendString(message, compact)
+          }
+          tags()
+        },
+        compact,
+        false,
+      )
+      tags()
+    },
+    compact,
+    false,
+  )
+  writer.appendInt32(0)
+  tags()
+  return writer.buffer
+}
+
+const FAR = 2n ** 40n + 2n ** 31n + 7n
+const TOPICS: [string, PartitionResponse[]][] = [
+  [LONG_NAME, [{ index: 499, errorCode: 0, baseOffset: FAR }]],
+  ["another", [{ index: 0, errorCode: 0, baseOffset: 3n }]],
+  [
+    "a",
+    [
+      { index: 70_000, errorCode: 87, baseOffset: -1n, errors: ["bad", ""], message: "a record is bad" },
+      { index: 1, errorCode: 0, baseOffset: 4n },
+      { index: 0, errorCode: 0, baseOffset: 0n },
+    ],
+  ],
+]
+
+describe.each(VERSIONS)("a produce request, version $version", ({ version, compact }) => {
+  test("has each batch under its topic and partition", () => {
+    const body = encodeRequest(sent, version)
+    const topics = [
+      { name: "a", partitions: [0, 2].map((at) => entry(batches[at]!)) },
+      { name: LONG_NAME, partitions: [entry(batches[1]!)] },
+    ]
+    if (compact) {
+      expect(readProduce(body)).toEqual({ acks: -1, timeoutMs: 2000, topics })
+      return
+    }
+    const expected = Writer.create().appendString(null, false).appendInt16(-1).appendInt32(2000)
+    expected.appendArray(
+      topics,
+      (writer, { name, partitions }) => {
+        writer
+          .appendString(name, false)
+          .appendArray(
+            partitions,
+            (_, { index, records }) => writer.appendInt32(index).appendBytes(records, false),
+            false,
+            false,
+          )
+      },
+      false,
+      false,
+    )
+    expect(body).toEqual(expected.buffer)
+  })
+})
+
+const entry = ({ partition, bytes }: Batch): { index: number; records: Buffer } => ({
+  index: partition.index,
+  records: bytes,
+})
+
+describe.each(VERSIONS)("the answer to it, version $version", ({ version, parseResponse }) => {
+  const body = response(version, TOPICS)
+
+  test("has what the broker says of each batch, in whatever order", () => {
+    expect(decodeResponse(body, version, sent)).toEqual([
+      { batch: batches[1]!, errorCode: 0, baseOffset: Number(FAR) },
+      { batch: batches[2]!, errorCode: 87, baseOffset: -1 },
+      { batch: batches[0]!, errorCode: 0, baseOffset: 0 },
+    ])
+  })
+
+  test("is read by the client library in the same way", () => {
+    const stored = TOPICS.slice(0, 2)
+    const { responses } = parseResponse(0, 0, version, Reader.from(response(version, stored)))
+    const read = responses.map(({ name, partitionResponses }) => [
+      name,
+      partitionResponses.map(({ index, errorCode, baseOffset }) => ({ index, errorCode, baseOffset })),
+    ])
+    expect(read).toEqual(stored)
+  })
+
+  test("is not taken when it is cut off", () => {
+    const lastTags = version >= 9 ? 6 : 0
+    for (let length = 0; length < body.length - lastTags; length++)
+      expect(() => decodeResponse(body.subarray(0, length), version, sent)).toThrow(RangeError)
+  })
+})

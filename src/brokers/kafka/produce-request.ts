@@ -1,0 +1,193 @@
+import { produceV11, produceV7, produceV8, produceV9, Writer } from "@platformatic/kafka"
+import type { KafkaConnection } from "./connection.ts"
+import type { Batch } from "./partition.ts"
+import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
+
+/** Kafka 4 and 3, 2.4, 2.1. */
+const VERSIONS = [produceV11, produceV9, produceV8, produceV7]
+
+/**
+ * Sends batches, one a partition, with acks=all. The answer may carry an error for each.
+ *
+ * The frame and the connection are the client library's.
+ */
+export function produce(connection: KafkaConnection, batches: readonly Batch[]): Promise<readonly Answer[]> {
+  const { key, version } = connection.choose(VERSIONS).api
+  const compact = isCompact(version)
+  const topics = byTopic(batches)
+  return new Promise((resolve, reject) => {
+    connection.raw.send<readonly Answer[]>(
+      key,
+      version,
+      () => Writer.create().append(encodeRequest(topics, version)),
+      (_id, _key, _version, { buffer }) => decodeResponse(buffer.buffer, version, topics),
+      compact,
+      compact,
+      (error, answers) => {
+        if (answers === undefined || answers === null) reject(error ?? new Error("no response"))
+        else resolve(answers)
+      },
+    )
+  })
+}
+
+/*
+ * The bodies of a produce request and its response, https://kafka.apache.org/41/design/protocol/#The_Messages_Produce
+ *
+ *     request:  transactional_id string, none | acks int16 | timeout_ms int32
+ *               topics: name string | partitions: index int32 | records bytes
+ *     response: topics: name string | partitions: index int32 | error int16 | base_offset int64
+ *                   log_append_time_ms int64 | log_start_offset int64
+ *                   from 8: record_errors: index int32 | message string; error_message string
+ *               throttle_time_ms int32
+ *
+ * From 9 on lengths are varints of one more, 0 for none, and each structure ends in tagged fields; before, arrays and bytes
+ * have an int32, strings an int16, -1 for none.
+ *
+ * A hot path, of which each partition of a request has its share: written here since the client library makes some ten
+ * objects a partition, and takes messages, not the encoded batches that a retry must repeat.
+ */
+const FIRST_WITH_MESSAGES = 8
+const FIRST_COMPACT = 9
+const ALL_IN_SYNC = -1
+
+/** Whether the bodies of a version, and so the headers before them, have compact lengths and tagged fields. */
+export const isCompact = (version: number): boolean => version >= FIRST_COMPACT
+
+/** Batches by topic, and by the index of the partition. */
+export type BatchesByTopic = ReadonlyMap<string, ReadonlyMap<number, Batch>>
+
+/** What the broker says of a batch. */
+export interface Answer {
+  readonly batch: Batch
+  readonly errorCode: number
+  readonly baseOffset: number
+}
+
+export function byTopic(batches: readonly Batch[]): BatchesByTopic {
+  const topics = new Map<string, Map<number, Batch>>()
+  for (const batch of batches) {
+    const { topic, index } = batch.partition
+    const ofTopic = topics.get(topic.name)
+    if (ofTopic === undefined) topics.set(topic.name, new Map([[index, batch]]))
+    else ofTopic.set(index, batch)
+  }
+  return topics
+}
+
+export function encodeRequest(topics: BatchesByTopic, version: number): Buffer {
+  const compact = isCompact(version)
+  let size = MOST_AROUND_TOPICS
+  for (const [name, batches] of topics) {
+    size += MOST_AROUND_TOPIC + Buffer.byteLength(name)
+    for (const { bytes } of batches.values()) size += MOST_AROUND_BATCH + bytes.length
+  }
+  const body = Buffer.allocUnsafe(size)
+  let at = 0
+  const count = (length: number): void => {
+    if (!compact) {
+      at = body.writeInt32BE(length, at)
+      return
+    }
+    let left = length + 1
+    while (left > 127) {
+      body[at++] = (left & 127) | 128
+      left >>>= 7
+    }
+    body[at++] = left
+  }
+  if (compact) body[at++] = 0
+  else at = body.writeInt16BE(-1, at)
+  at = body.writeInt16BE(ALL_IN_SYNC, at)
+  at = body.writeInt32BE(ACKNOWLEDGE_TIMEOUT_MS, at)
+  count(topics.size)
+  for (const [name, batches] of topics) {
+    const nameBytes = Buffer.byteLength(name)
+    if (compact) count(nameBytes)
+    else at = body.writeInt16BE(nameBytes, at)
+    at += body.write(name, at)
+    count(batches.size)
+    for (const { partition, bytes } of batches.values()) {
+      at = body.writeInt32BE(partition.index, at)
+      count(bytes.length)
+      body.set(bytes, at)
+      at += bytes.length
+      if (compact) body[at++] = NO_TAGS
+    }
+    if (compact) body[at++] = NO_TAGS
+  }
+  if (compact) body[at++] = NO_TAGS
+  return body.subarray(0, at)
+}
+
+/** What a length of up to five bytes, an index and tagged fields take. */
+const MOST_AROUND_BATCH = 10
+const MOST_AROUND_TOPIC = 11
+const MOST_AROUND_TOPICS = 14
+const NO_TAGS = 0
+
+/**
+ * The answers to batches of a request. Answers to other batches are left out.
+ *
+ * @throws RangeError when the body is too short
+ */
+export function decodeResponse(body: Buffer, version: number, sent: BatchesByTopic): Answer[] {
+  const compact = isCompact(version)
+  let at = 0
+  const varint = (): number => {
+    let value = 0
+    for (let shift = 0; ; shift += 7) {
+      const byte = body.readUInt8(at++)
+      value += (byte & 127) * 2 ** shift
+      if (byte < 128) return value
+    }
+  }
+  const int32 = (): number => {
+    at += 4
+    return body.readInt32BE(at - 4)
+  }
+  /** Of an array; none is as one of no entries. */
+  const count = (): number => (compact ? varint() - 1 : int32())
+  const string = (): string => {
+    const bytes = compact ? varint() - 1 : body.readInt16BE(at)
+    if (!compact) at += 2
+    const start = at
+    at += Math.max(0, bytes)
+    return bytes > 0 ? body.toString("utf8", start, at) : ""
+  }
+  const skipTags = (): void => {
+    if (!compact) return
+    for (let left = varint(); left > 0; left--) {
+      varint()
+      const bytes = varint()
+      at += bytes
+    }
+  }
+  const answers: Answer[] = []
+  for (let topics = count(); topics > 0; topics--) {
+    const batches = sent.get(string())
+    for (let partitions = count(); partitions > 0; partitions--) {
+      const batch = batches?.get(body.readInt32BE(at))
+      const errorCode = body.readInt16BE(at + 4)
+      const baseOffset = body.readInt32BE(at + 6) * 2 ** 32 + body.readUInt32BE(at + 10)
+      at += PARTITION_BYTES
+      if (version >= FIRST_WITH_MESSAGES) {
+        for (let errors = count(); errors > 0; errors--) {
+          at += 4
+          string()
+          skipTags()
+        }
+        string()
+      }
+      skipTags()
+      if (batch !== undefined) answers.push({ batch, errorCode, baseOffset })
+    }
+    skipTags()
+  }
+  // throttle_time_ms, for its being there
+  int32()
+  return answers
+}
+
+/** From the index to the log's start offset. */
+const PARTITION_BYTES = 30

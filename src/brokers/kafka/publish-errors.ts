@@ -1,0 +1,72 @@
+import { PublishError } from "../../errors.ts"
+import {
+  CLUSTER_NOT_ALLOWED,
+  INVALID_TIMESTAMP,
+  INVALID_TOPIC,
+  isTooLarge,
+  nameOf,
+  TOPIC_NOT_ALLOWED,
+} from "./error-actions.ts"
+
+/*
+ * Why a record is not published. The code of the error decides the sender's answer: `record_too_large` is 413 or a dead
+ * letter, `refused` is final, the others are 503 with a Retry-After.
+ */
+
+export const closing = (): PublishError => new PublishError("closing", "the connection is closing")
+
+export const deadlinePassed = (): PublishError =>
+  new PublishError("deadline", "the deadline passed before Kafka acknowledged the record")
+
+export const cancelled = (): PublishError =>
+  new PublishError("unavailable", "cancelled before Kafka acknowledged it")
+
+/** Its batch was sent and may be in the log; it is not sent again. */
+export const outcomeUnknown = (): PublishError =>
+  new PublishError("unavailable", "no acknowledgement from Kafka; the record may be in the log")
+
+/** @param notCreated why the topic was not created, where that was tried */
+export function topicMissing(topic: string, existed: boolean, notCreated: string | undefined): PublishError {
+  const why = notCreated === undefined ? "" : ` (${notCreated})`
+  const what = existed ? "was deleted; create it again" : `does not exist${why}; create it`
+  return new PublishError("unavailable", `topic ${topic} ${what}`)
+}
+
+/** The topic accepts no record of this client. */
+export function topicRefused(topic: string, errorCode: number): PublishError {
+  const why = TOPIC_REFUSALS[errorCode] ?? `Kafka rejects it with error ${nameOf(errorCode)}`
+  return new PublishError("refused", `topic ${topic}: ${why}`)
+}
+
+const TOPIC_REFUSALS: { readonly [errorCode: number]: string } = {
+  [INVALID_TOPIC]: "invalid topic name",
+  [TOPIC_NOT_ALLOWED]: "this client is not authorized to write to it",
+  [CLUSTER_NOT_ALLOWED]: "this client is not authorized for idempotent writes",
+}
+
+export const recordTooLarge = (topic: string): PublishError =>
+  new PublishError("record_too_large", `the record exceeds max.message.bytes of topic ${topic}`)
+
+/** A batch of this record alone was rejected. */
+export function recordRefused(topic: string, errorCode: number): PublishError {
+  if (isTooLarge(errorCode)) return recordTooLarge(topic)
+  const clock = errorCode === INVALID_TIMESTAMP ? "; check this machine's clock" : ""
+  return new PublishError(
+    "refused",
+    `topic ${topic}: Kafka rejects the record with error ${nameOf(errorCode)}${clock}`,
+  )
+}
+
+/** Errors that say nothing about the batch were all that the broker answered. */
+export const batchRefused = (topic: string, errorCode: number): PublishError =>
+  new PublishError("refused", `topic ${topic}: Kafka keeps answering with error ${nameOf(errorCode)}`)
+
+/** @param isTooLarge whether the broker accepts smaller requests */
+export function connectionClosed(topic: string, bytes: number, isTooLarge: boolean): PublishError {
+  const reason = `Kafka keeps closing the connection on a request of ${bytes} bytes`
+  return new PublishError(isTooLarge ? "record_too_large" : "refused", `topic ${topic}: ${reason}`)
+}
+
+/** The batch was acknowledged at the offset of an earlier one. */
+export const offsetBehind = (topic: string): PublishError =>
+  new PublishError("unavailable", `topic ${topic}: Kafka acknowledged another batch`)

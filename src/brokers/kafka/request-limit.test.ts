@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test"
+import { RequestLimit } from "./request-limit.ts"
+
+const MiB = 1024 * 1024
+
+test("is half of the smallest request that the connection was closed on, after the second time", () => {
+  const limit = new RequestLimit(8 * MiB)
+  expect(limit.closed(6 * MiB, 0)).toBe(false)
+  expect(limit.bytes).toBe(8 * MiB)
+  expect(limit.closed(5 * MiB, 100)).toBe(true)
+  expect(limit.bytes).toBe(2.5 * MiB)
+})
+
+test("stays when a request of that size was answered in between, but not for a smaller one", () => {
+  const limit = new RequestLimit(8 * MiB)
+  limit.closed(4 * MiB, 0)
+  limit.answered(4 * MiB)
+  expect(limit.closed(4 * MiB, 100)).toBe(false)
+  limit.answered(1 * MiB)
+  expect(limit.closed(4 * MiB, 200)).toBe(true)
+})
+
+test("stays when a broker restarts now and then, and for requests that are small", () => {
+  const limit = new RequestLimit(8 * MiB)
+  for (let restart = 0; restart < 10; restart++) {
+    expect(limit.closed(8 * MiB, restart * 60_000)).toBe(false)
+    expect(limit.closed(1000, restart * 60_000)).toBe(false)
+  }
+  expect(limit.bytes).toBe(8 * MiB)
+})
+
+test("does not go below half of the smallest request that is suspected", () => {
+  const limit = new RequestLimit(8 * MiB)
+  for (let at = 0; at < 100; at++) limit.closed(Math.max(65_536, limit.bytes), at)
+  expect(limit.bytes).toBe(32_768)
+})

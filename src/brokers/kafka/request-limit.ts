@@ -1,0 +1,64 @@
+import { CLOSES_REMEMBERED_MS } from "./timeouts.ts"
+
+/**
+ * How large a produce request to one broker may be.
+ *
+ * A broker closes the connection on a request that is larger than its socket.request.max.bytes, without an answer. So the
+ * limit is halved when that happened CLOSES times to requests of about one size, each on a connection that had just been
+ * opened, and no request of that size was answered in between. It does not grow again: the broker's will not either.
+ */
+export class RequestLimit {
+  /** Of all batches of a request; a batch that is larger goes alone. */
+  bytes: number
+  /** Requests in a row, of whatever size, that the connection was closed on. */
+  closes = 0
+  #suspectCloses = 0
+  /** The smallest request that a connection was closed on since one of that size was answered. */
+  #suspectBytes = Number.POSITIVE_INFINITY
+  #closedMs = 0
+  /** The limit was lowered because of a request of this size, and no answer has confirmed it yet. */
+  #loweredBelow: number | undefined
+
+  constructor(maxBytes: number) {
+    this.bytes = maxBytes
+  }
+
+  /**
+   * The broker closed the connection on a request of this size, and accepts connections all the same.
+   *
+   * @returns whether the limit was lowered
+   */
+  closed(bytes: number, nowMs: number): boolean {
+    this.closes++
+    // a smaller one is not closed for its size
+    if (bytes < LEAST_SUSPECT_BYTES) return false
+    if (nowMs - this.#closedMs > CLOSES_REMEMBERED_MS) this.#forget()
+    this.#closedMs = nowMs
+    this.#suspectCloses++
+    this.#suspectBytes = Math.min(this.#suspectBytes, bytes)
+    if (this.#suspectCloses < CLOSES) return false
+    const lowered = Math.floor(this.#suspectBytes / 2)
+    this.#forget()
+    if (lowered >= this.bytes) return false
+    this.bytes = lowered
+    this.#loweredBelow ??= bytes
+    return true
+  }
+
+  /** @returns the size of the request that had the limit lowered, once, when one of about the new limit is answered */
+  answered(bytes: number): number | undefined {
+    this.closes = 0
+    if (bytes >= this.#suspectBytes) this.#forget()
+    const loweredBelow = bytes * 2 >= this.bytes ? this.#loweredBelow : undefined
+    if (loweredBelow !== undefined) this.#loweredBelow = undefined
+    return loweredBelow
+  }
+
+  #forget(): void {
+    this.#suspectCloses = 0
+    this.#suspectBytes = Number.POSITIVE_INFINITY
+  }
+}
+
+const CLOSES = 2
+const LEAST_SUSPECT_BYTES = 64 * 1024

@@ -1,0 +1,44 @@
+import { isIP } from "node:net"
+import { Connection, type ConnectionOptions } from "@platformatic/kafka"
+import { steadyMs } from "../../clock.ts"
+import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import { CONNECT_TIMEOUT_MS, KEEP_ALIVE_MS } from "./timeouts.ts"
+
+/** Clock, timers and sockets, as the client uses them. A simulation has its own. */
+export interface System {
+  /** Milliseconds, by a clock that never steps. */
+  readonly steadyMs: () => number
+  /** Milliseconds since 1970. */
+  readonly timeOfDayMs: () => number
+  readonly setTimeout: (run: () => void, ms: number) => Timer
+  readonly clearTimeout: (timer: Timer | undefined) => void
+  /** Runs after the I/O events that are due. */
+  readonly setImmediate: (run: () => void) => void
+  /** Connects to a broker and authenticates. Requests fail after `requestTimeout`, and the connection with them. */
+  readonly connect: (
+    clientId: string,
+    endpoint: EndpointOptions,
+    options: Pick<ConnectionOptions, "tls" | "sasl" | "requestTimeout">,
+  ) => Promise<Connection>
+}
+
+export const SYSTEM: System = {
+  steadyMs,
+  timeOfDayMs: Date.now,
+  setTimeout,
+  clearTimeout,
+  setImmediate,
+  async connect(clientId, { host, port }, options) {
+    const connection = new Connection(clientId, {
+      ...options,
+      // SNI is for names; an address is not allowed in it (RFC 6066, section 3)
+      tlsServerName: isIP(host) === 0,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+    })
+    // each failure also rejects the call it concerns; without a listener the event would be thrown
+    connection.on("error", () => connection.socket?.destroy())
+    await connection.connect(host, port)
+    connection.socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    return connection
+  },
+}

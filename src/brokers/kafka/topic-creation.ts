@@ -1,0 +1,95 @@
+import {
+  ConfigResourceTypes,
+  createTopicsV4,
+  createTopicsV5,
+  createTopicsV7,
+  describeConfigsV1,
+  describeConfigsV4,
+} from "@platformatic/kafka"
+import type { KafkaConnection } from "./connection.ts"
+import { partial } from "./failure.ts"
+import { nameOf, TOPIC_EXISTS } from "./error-actions.ts"
+import { CREATE_RETRY_MS, CREATE_TIMEOUT_MS } from "./timeouts.ts"
+
+export const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
+/** The first that take the broker's own defaults is 4. */
+const CREATE_TOPICS = [createTopicsV7, createTopicsV5, createTopicsV4]
+const BROKER_DEFAULTS = { numPartitions: -1, replicationFactor: -1 }
+
+/**
+ * Creates topics with the cluster's default partitions and replicas, where `auto.create.topics.enable` allows that. A
+ * metadata request could do so as well, but would create one again that somebody has just deleted.
+ *
+ * @param broker that the connection goes to: each is asked for its own configuration
+ * @returns what became of each topic
+ * @throws what a request failed with
+ */
+export async function createTopics(
+  connection: KafkaConnection,
+  broker: number,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, Creation>> {
+  const resource = {
+    resourceType: ConfigResourceTypes.BROKER,
+    resourceName: `${broker}`,
+    configurationKeys: [AUTO_CREATE],
+  }
+  const described = await partial(connection.request(DESCRIBE_CONFIGS, [resource], false, false))
+  const allowed = described.results[0]?.configs.find(({ name }) => name === AUTO_CREATE)?.value
+  if (allowed !== "true") {
+    const problem = `${AUTO_CREATE} is ${allowed === "false" ? allowed : "unknown"}`
+    return new Map(topics.map((topic) => [topic, { problem, isFinal: true }]))
+  }
+  const requested = topics.map((name) => ({ name, ...BROKER_DEFAULTS, assignments: [], configs: [] }))
+  const created = await partial(
+    connection.request(CREATE_TOPICS, requested, CREATE_TIMEOUT_MS.controller, false),
+  )
+  const answers = new Map(created.topics.map((topic) => [topic.name, topic]))
+  return new Map(topics.map((topic) => [topic, outcomeOf(answers.get(topic))]))
+}
+
+/** What became of a topic that was to be created. */
+export interface Creation {
+  /** Why it was not; undefined: it was, or exists. */
+  readonly problem: string | undefined
+  /** Whether another try would end in the same way. */
+  readonly isFinal: boolean
+}
+
+/** When a topic is to be created: once, and again later and later while that fails for a passing reason. */
+export class CreationSchedule {
+  isPending = false
+  /** Why it was not created. */
+  problem: string | undefined
+  #atMs = Number.NEGATIVE_INFINITY
+  #pauseMs = CREATE_RETRY_MS.first
+
+  /** @returns whether it is to be created now; `end` says what became of it */
+  begin(nowMs: number): boolean {
+    if (nowMs < this.#atMs) return false
+    this.#atMs = Number.POSITIVE_INFINITY
+    this.isPending = true
+    return true
+  }
+
+  end({ problem, isFinal }: Creation, nowMs: number): void {
+    this.isPending = false
+    this.problem = problem
+    if (problem === undefined || isFinal) return
+    this.#atMs = nowMs + this.#pauseMs
+    this.#pauseMs = Math.min(this.#pauseMs * 2, CREATE_RETRY_MS.longest)
+  }
+}
+
+function outcomeOf(
+  answer: { errorCode: number; errorMessage?: string | null | undefined } | undefined,
+): Creation {
+  if (answer === undefined) return { problem: "no answer about it", isFinal: false }
+  const { errorCode, errorMessage } = answer
+  if (errorCode === 0 || errorCode === TOPIC_EXISTS) return { problem: undefined, isFinal: true }
+  return { problem: errorMessage ?? `error ${nameOf(errorCode)}`, isFinal: !PASSING.includes(errorCode) }
+}
+
+/** UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, INVALID_REPLICATION_FACTOR (brokers may be starting), NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED */
+const PASSING = [-1, 7, 38, 41, 89]
+const AUTO_CREATE = "auto.create.topics.enable"

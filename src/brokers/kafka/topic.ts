@@ -1,0 +1,267 @@
+import type { PublishError } from "../../errors.ts"
+import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } from "./accumulator.ts"
+import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
+import { StaleMetadata, type Metadata } from "./metadata.ts"
+import { partitionOf } from "./murmur2.ts"
+import { Partition } from "./partition.ts"
+import { cancelled, topicMissing, topicRefused } from "./publish-errors.ts"
+import { STALE_METADATA_LOG_MS, UNKNOWN_TOPIC_MS } from "./timeouts.ts"
+import { CreationSchedule, type Creation } from "./topic-creation.ts"
+
+type TopicMetadata = Metadata["topics"][number]
+
+/**
+ * One topic: its partitions, their leaders, and the pending records that have no partition yet.
+ *
+ * States: `unknown` until the cluster has named it; `available`; `missing` when the cluster does not have it; `refused` when
+ * it will never take a record of this client. What is published to the last two is rejected at once.
+ *
+ * Metadata may come from a broker that lags behind the others: the number of partitions only grows while the topic has the
+ * same id, an older leader does not replace a newer one, and an id that the topic had before is stale, see StaleMetadata.
+ * Partitions are never forgotten: their sequences go on, should they come back.
+ */
+export class Topic {
+  readonly accumulator: Accumulator
+  state: "unknown" | "available" | "missing" | "refused" = "unknown"
+  /** Those that the topic has. */
+  partitions: readonly Partition[] = []
+  readonly #onPending: (partition: Partition | undefined) => void
+  readonly #creation = new CreationSchedule()
+  /** Records with a key whose partition is unknown yet. */
+  readonly #unplaced = new PendingQueue(() => {})
+  /** Partitions with records or a batch, and some that had. */
+  readonly #busy = new Set<Partition>()
+  /** All partitions that it ever had, by index. */
+  readonly #known: Partition[] = []
+  #byLeader: ReadonlyMap<number, readonly Partition[]> = new Map()
+  /** Index of the partition that takes records without a key next. */
+  #next = 0
+  #id: string | undefined
+  readonly #formerIds = new Set<string>()
+  readonly #staleMetadata = new StaleMetadata()
+  #staleLoggedMs = Number.NEGATIVE_INFINITY
+  #existed = false
+  /** Since when the brokers asked do not know it. */
+  #unknownSinceMs: number | undefined
+  #refusalCode = 0
+
+  /** @param onPending called when records are pending for a partition or, without one, for any */
+  constructor(
+    name: string,
+    context: ProducerContext,
+    onPending: (topic: Topic, partition: Partition | undefined) => void,
+  ) {
+    this.#onPending = (partition) => onPending(this, partition)
+    this.accumulator = new Accumulator(name, context, () => this.#onPending(undefined))
+  }
+
+  get name(): string {
+    return this.accumulator.name
+  }
+
+  /** Queues a record. @returns whether any partition may take it */
+  add(pending: PendingRecord): boolean {
+    const { key } = pending.record
+    if (key === undefined) this.accumulator.unkeyed.push(pending)
+    else (this.#partitionOf(key)?.queue ?? this.#unplaced).push(pending)
+    return key === undefined
+  }
+
+  /** Why nothing can be published to the topic now; undefined: it can. */
+  problem(): PublishError | undefined {
+    if (this.state === "missing") return topicMissing(this.name, this.#existed, this.#creation.problem)
+    return this.state === "refused" ? topicRefused(this.name, this.#refusalCode) : undefined
+  }
+
+  /** Node ids of the leaders, that of the next partition for records without a key first. */
+  *leaders(): Generator<number> {
+    const first = this.partitions[this.#next]?.leader
+    if (first !== undefined) yield first
+    for (const leader of this.#byLeader.keys()) if (leader !== first) yield leader
+  }
+
+  /**
+   * The partition of a leader that takes records without a key next.
+   *
+   * @returns undefined and when to try again, when none can now
+   */
+  nextOf(
+    leader: number,
+    nowMs: number,
+  ): { readonly partition: Partition | undefined; readonly retryAtMs: number } {
+    const led = this.#byLeader.get(leader) ?? []
+    const from = Math.max(
+      0,
+      led.findIndex(({ index }) => index >= this.#next),
+    )
+    let retryAtMs = Number.POSITIVE_INFINITY
+    for (let step = 0; step < led.length; step++) {
+      const partition = led[(from + step) % led.length]!
+      const { notBeforeMs } = partition
+      if (notBeforeMs > nowMs) retryAtMs = Math.min(retryAtMs, notBeforeMs)
+      else if (partition.batch === undefined) return { partition, retryAtMs }
+    }
+    return { partition: undefined, retryAtMs }
+  }
+
+  /** A partition took records without a key. */
+  tookUnkeyed(partition: Partition): void {
+    this.#next = (partition.index + 1) % this.partitions.length
+    this.#busy.add(partition)
+  }
+
+  /** Whether every partition is known and has a leader. */
+  get hasLeaders(): boolean {
+    return this.state === "available" && !this.#byLeader.has(NO_LEADER)
+  }
+
+  /** Takes what the cluster says of the topic. @returns whether it is to be created */
+  update(metadata: TopicMetadata, nowMs: number): boolean {
+    const { errorCode } = metadata
+    if (errorCode === UNKNOWN_TOPIC) {
+      this.#unknownSinceMs ??= nowMs
+      const isCreated = !this.#existed && this.#creation.begin(nowMs)
+      if (!this.#creation.isPending && nowMs - this.#unknownSinceMs >= UNKNOWN_TOPIC_MS)
+        this.#become("missing")
+      return isCreated
+    }
+    this.#unknownSinceMs = undefined
+    if (errorCode === INVALID_TOPIC || errorCode === TOPIC_NOT_ALLOWED) {
+      this.#refusalCode = errorCode
+      this.#become("refused")
+    } else if (errorCode === 0 && metadata.partitions.length > 0) {
+      this.#updatePartitions(metadata, nowMs)
+    }
+    return false
+  }
+
+  /** The cluster created it, or did not. */
+  created(creation: Creation, nowMs: number): void {
+    this.#creation.end(creation, nowMs)
+    // brokers learn of it a moment later
+    if (creation.problem === undefined && this.#unknownSinceMs !== undefined) this.#unknownSinceMs = nowMs
+  }
+
+  /** Whether nothing is pending, in flight or of unknown outcome. */
+  get isIdle(): boolean {
+    for (const partition of this.#busy) if (!partition.isBusy) this.#busy.delete(partition)
+    return this.#unplaced.length + this.accumulator.unkeyed.length + this.#busy.size === 0
+  }
+
+  /** It was not looked up for some time: what is known of it may be wrong. */
+  forgetState(): void {
+    this.state = "unknown"
+    this.#unknownSinceMs = undefined
+  }
+
+  /** Rejects what is past its deadline. */
+  expire(nowMs: number): void {
+    this.accumulator.unkeyed.expire(nowMs)
+    this.#unplaced.expire(nowMs)
+    for (const partition of this.#busy) partition.expire(nowMs)
+  }
+
+  /** Rejects all records; batches in flight are not sent again. */
+  cancel(): void {
+    const error = cancelled()
+    this.accumulator.unkeyed.reject(error)
+    this.#unplaced.reject(error)
+    for (const partition of this.#busy) partition.cancel(error)
+  }
+
+  /** Has pending records sent by those that lead their partitions now. */
+  enqueueAll(): void {
+    for (const partition of this.#busy) if (partition.isBusy) this.#onPending(partition)
+  }
+
+  #enqueue(partition: Partition): void {
+    this.#busy.add(partition)
+    this.#onPending(partition)
+  }
+
+  /** The partition of a key; undefined while the partitions are unknown. */
+  #partitionOf(key: Uint8Array): Partition | undefined {
+    return this.partitions.length === 0
+      ? undefined
+      : this.partitions[partitionOf(key, this.partitions.length)]
+  }
+
+  #updatePartitions({ topicId, partitions: named }: TopicMetadata, nowMs: number): void {
+    const id = topicId === undefined || topicId === NO_ID ? undefined : topicId
+    const count = named.length
+    const isOther = id !== undefined && this.#id !== undefined && id !== this.#id
+    const isFewer = id === undefined && count < this.partitions.length
+    const contradicts = isFewer || (isOther && this.#formerIds.has(id))
+    if (this.#staleMetadata.isStale(contradicts, nowMs)) return this.#logStale(nowMs)
+    if (isOther) this.#formerIds.add(this.#id!)
+    this.#id = id ?? this.#id
+    if (isOther || isFewer) {
+      this.accumulator.context.log.warn({ topic: this.name }, "topic was deleted and created again")
+      for (const partition of this.#known) partition.topicRecreated()
+    }
+    const displaced = isOther || isFewer || count > this.partitions.length ? this.#resize(count) : []
+    this.#updateLeaders(named, nowMs)
+    for (const record of displaced) this.add(record)
+    this.#existed = true
+    this.#become("available")
+  }
+
+  /** Partitions were added, or the topic was created again. @returns the records to be placed again */
+  #resize(count: number): PendingRecord[] {
+    const displaced = [
+      ...this.#unplaced.takeAll(),
+      ...this.partitions.flatMap(({ queue }) => queue.takeAll()),
+    ]
+    for (const partition of this.partitions.slice(count)) {
+      if (partition.batch !== undefined) partition.giveUp()
+      partition.leader = NO_LEADER
+    }
+    while (this.#known.length < count)
+      this.#known.push(new Partition(this.accumulator, this.#known.length, (one) => this.#enqueue(one)))
+    this.partitions = this.#known.slice(0, count)
+    this.#next = 0
+    return displaced
+  }
+
+  #updateLeaders(named: TopicMetadata["partitions"], nowMs: number): void {
+    let isStale = named.length < this.partitions.length
+    const moved: Partition[] = []
+    for (const { partitionIndex, leaderId, leaderEpoch } of named) {
+      const partition = this.partitions[partitionIndex]
+      if (partition === undefined) continue
+      const { leader } = partition
+      if (!partition.updateLeader(leaderId, leaderEpoch ?? -1, nowMs)) isStale = true
+      if (partition.leader !== leader) moved.push(partition)
+    }
+    this.#byLeader = Map.groupBy(this.partitions, ({ leader }) => leader)
+    for (const partition of moved) if (partition.isBusy) this.#enqueue(partition)
+    if (isStale) this.#logStale(nowMs)
+  }
+
+  #logStale(nowMs: number): void {
+    if (nowMs - this.#staleLoggedMs < STALE_METADATA_LOG_MS) return
+    this.#staleLoggedMs = nowMs
+    this.accumulator.context.metrics.incident("metadata_behind")
+    this.accumulator.context.log.warn({ topic: this.name }, "stale metadata ignored: a broker lags behind")
+  }
+
+  #become(state: Topic["state"]): void {
+    if (state === this.state) return
+    const before = this.state
+    this.state = state
+    const { log } = this.accumulator.context
+    const problem = this.problem()
+    if (problem === undefined) {
+      if (before !== "unknown") log.info({ topic: this.name }, "topic available; publishing")
+      return
+    }
+    log.error({ topic: this.name }, `rejecting events of this topic: ${problem.message}`)
+    this.accumulator.unkeyed.reject(problem)
+    this.#unplaced.reject(problem)
+    for (const { queue } of this.#busy) queue.reject(problem)
+  }
+}
+
+const NO_LEADER = -1
+/** Of topics on brokers that give them no ids. */
+const NO_ID = "00000000-0000-0000-0000-000000000000"

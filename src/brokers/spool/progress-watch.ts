@@ -1,0 +1,102 @@
+import type { Logger } from "../../telemetry/log.ts"
+import type { Broker, Impairment } from "../broker.ts"
+
+/** A topic of a spool, as far as it is watched. */
+export interface WatchedTopic {
+  /** Grows with each record that the broker takes, or refuses for good. */
+  readonly progress: number
+  /** Why the broker took nothing when it was last tried. */
+  readonly trouble: string | undefined
+}
+
+export interface SpoolWatchDependencies {
+  readonly log: Logger
+  readonly broker: () => Broker
+  /** Those that hold events, by name; undefined: the file can't be read now. */
+  readonly topics: () => ReadonlyMap<string, WatchedTopic> | undefined
+  /** After so long without progress a topic is stuck; 5 s unless given. */
+  readonly stuckMs?: number | undefined
+}
+
+interface Still {
+  progress: number
+  /** For how long nothing has moved. */
+  ms: number
+  reason: string
+  isLogged: boolean
+}
+
+const TICK_MS = 500
+const STUCK_MS = 5000
+
+/**
+ * Notices that events stay in a spool although the broker says that it takes them. While it says otherwise, of itself or of
+ * the topic, they wait as they should. Time counts in ticks, and a tick as two at most: time in which this process did not
+ * run is not the broker's.
+ */
+export class SpoolWatch {
+  readonly #deps: SpoolWatchDependencies
+  readonly #stuckMs: number
+  readonly #timer: Timer
+  readonly #still = new Map<string, Still>()
+  #tickedMs: number
+
+  /** @param nowMs by the steady clock */
+  constructor(deps: SpoolWatchDependencies, now: () => number) {
+    this.#deps = deps
+    this.#stuckMs = deps.stuckMs ?? STUCK_MS
+    this.#tickedMs = now()
+    this.#timer = setInterval(() => this.tick(now()), TICK_MS)
+  }
+
+  /** What is stuck. */
+  impaired(): readonly Impairment[] {
+    return [...this.#still].flatMap(([topic, { ms, reason }]) => {
+      if (ms < this.#stuckMs) return []
+      const problem = `topic ${topic}: the spool is stuck, none of its events was forwarded for ${this.#stuckMs / 1000} s or longer: ${reason}`
+      return [{ topic, problem, isWhole: true, leaderless: 0, isOutage: false }]
+    })
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** For the timer, and for tests. */
+  tick(nowMs: number): void {
+    const passedMs = Math.min(nowMs - this.#tickedMs, 2 * TICK_MS)
+    this.#tickedMs = nowMs
+    const { topics, broker, log } = this.#deps
+    const holding = topics()
+    if (holding === undefined) return
+    const isReady = broker().ready() === true
+    const impairments = new Map((broker().impaired?.() ?? []).map((it) => [it.topic, it]))
+    for (const [topic, still] of this.#still) {
+      const now = holding.get(topic)
+      if (now?.progress === still.progress) continue
+      this.#still.delete(topic)
+      if (still.isLogged) log.info({ topic }, "spool is forwarding the topic's events again")
+    }
+    for (const [topic, { progress, trouble }] of holding) {
+      const still = this.#still.get(topic)
+      if (!isReady || impairments.get(topic)?.isOutage === true) {
+        if (still !== undefined) still.ms = 0
+        continue
+      }
+      const reason = impairments.get(topic)?.problem ?? trouble ?? "the broker acknowledges nothing"
+      if (still === undefined) this.#still.set(topic, { progress, ms: 0, reason, isLogged: false })
+      else this.#grow(topic, still, passedMs, reason)
+    }
+  }
+
+  #grow(topic: string, still: Still, passedMs: number, reason: string): void {
+    still.ms += passedMs
+    still.reason = reason
+    if (still.isLogged || still.ms < this.#stuckMs) return
+    still.isLogged = true
+    this.#deps.log.error(
+      { topic, reason },
+      `spool is stuck: none of the topic's events was forwarded for ${this.#stuckMs / 1000} s, though the broker is available`,
+    )
+  }
+}

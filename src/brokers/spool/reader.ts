@@ -1,0 +1,81 @@
+import { toStored, type RecordRow } from "../embedded/log-tables.ts"
+import { existsSync } from "node:fs"
+import { HooklineError } from "../../errors.ts"
+import type { StoredRecord } from "../broker.ts"
+import { EmbeddedReader, openForReading } from "../embedded/reader.ts"
+import { spoolAt } from "./spool-database.ts"
+
+/** A topic as `hookline spool status` shows it. */
+export interface SpooledTopicInfo {
+  readonly topic: string
+  readonly records: number
+  readonly bytes: number
+  /** When its oldest record came, in milliseconds since 1970; undefined: it has none. */
+  readonly oldestMs: number | undefined
+}
+
+/** Records that were refused alike. */
+export interface QuarantineInfo {
+  readonly topic: string
+  readonly reason: string
+  readonly records: number
+  readonly bytes: number
+  /** When the oldest of them came, in milliseconds since 1970. */
+  readonly oldestMs: number
+}
+
+/**
+ * Looks into a spool's file, which may be written to meanwhile. Nothing was ever spooled where there is none.
+ *
+ * @throws HooklineError `no_input` when it is no spool, or can't be read
+ */
+export async function inspectSpool(
+  file: string,
+): Promise<{ topics: SpooledTopicInfo[]; quarantined: QuarantineInfo[] }> {
+  if (!existsSync(file)) return { topics: [], quarantined: [] }
+  const db = openForReading(spoolAt(file))
+  const reader = new EmbeddedReader(db)
+  try {
+    const topics: SpooledTopicInfo[] = []
+    for (const { topic, records, bytes = 0 } of await reader.topics()) {
+      if (records > 0) topics.push({ topic, records, bytes, oldestMs: await firstMs(reader, topic) })
+    }
+    const made = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'set_aside'").get() !== null
+    const quarantined = made
+      ? db
+          .query<QuarantineInfo, []>(
+            `SELECT topic, reason, count(*) AS records, sum(bytes) AS bytes, min(timestamp) AS oldestMs
+             FROM set_aside GROUP BY topic, reason ORDER BY topic, reason`,
+          )
+          .all()
+      : []
+    return { topics, quarantined }
+  } finally {
+    await reader.close()
+  }
+}
+
+async function firstMs(reader: EmbeddedReader, topic: string): Promise<number | undefined> {
+  const { signal } = new AbortController()
+  for await (const record of reader.read(topic, { from: "beginning", follow: false, signal }))
+    return record.timestampMs
+  return undefined
+}
+
+/** Yields the quarantined records, as far as they are there now. */
+export function* readQuarantine(file: string): Generator<StoredRecord & { readonly reason: string }> {
+  if (!existsSync(file)) return
+  const db = openForReading(spoolAt(file))
+  try {
+    const rows = db.query<RecordRow & { topic: string; reason: string }, []>(
+      "SELECT id AS offset, topic, timestamp, key, headers, value, reason FROM set_aside ORDER BY id",
+    )
+    for (const row of rows.iterate()) yield { ...toStored(row.topic, row), reason: row.reason }
+  } catch (error) {
+    throw new HooklineError("no_input", `${file} can't be read: ${(error as Error).message}`, {
+      cause: error,
+    })
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,240 @@
+import { isDiskFull, type DatabaseLocation } from "../../storage/database-file.ts"
+import { packBatch, type PackedBatch } from "../embedded/batch.ts"
+import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
+import { unpackHeaders } from "../embedded/record-headers.ts"
+import { LogWriter, type Committed, type Topic } from "../embedded/writer.ts"
+import { Reserve } from "./reserve.ts"
+
+/*
+ * A spool's file is a log's file (embedded/log-tables.ts) of another application id, so that neither is taken for the other.
+ * What was forwarded is deleted from the front: `topics.first_offset` is the next record to be forwarded. Beside it:
+ *
+ *   set_aside
+ *   id  topic     timestamp  key   headers  value   bytes  reason
+ *   1   webhooks  1795…      NULL  NULL     {"id":… 31     the record is larger than topic webhooks takes
+ *
+ * holds what the broker refused for good. Each record is in one of the two tables, whatever crash comes.
+ */
+
+/** The spool of a file. Lock and holder's note lie beside it. */
+export function spoolAt(file: string): DatabaseLocation {
+  return {
+    file,
+    lockFile: `${file}.lock`,
+    holderFile: `${file}.pid`,
+    applicationId: 0x484b5350, // HKSP
+    kind: "spool",
+    title: `The spool ${file}`,
+    alternative: "another file",
+  }
+}
+
+/** Records that are forwarded together, and after a kill -9 in the middle of it once more. */
+const WINDOW_RECORDS = 1000
+const WINDOW_BYTES = 2 * 1024 * 1024
+/** Quarantined records that are requeued in one transaction. */
+const SLICE_RECORDS = 500
+/** So many free pages are worth the rewriting of a file. */
+const FREE_PAGES = 1024
+const LITTLE_BYTES = 1024 * 1024
+
+/** The oldest records of a topic, whose offsets have no gaps. */
+export interface PackedWindow {
+  readonly firstOffset: number
+  readonly batch: PackedBatch
+  /** Whether the topic has no other. */
+  readonly isAll: boolean
+  readonly transfer: readonly ArrayBuffer[]
+}
+
+/** What a spool's file holds. */
+export interface Contents {
+  /** Records that wait to be forwarded. */
+  readonly records: number
+  /** Bytes of keys, values and headers, of quarantined records as well. */
+  readonly bytes: number
+  readonly oldestMs: number | undefined
+  readonly quarantined: number
+  /** Those that have records. */
+  readonly topics: readonly string[]
+  /** Whether the reserve lies beside it; without one the disk is full. */
+  readonly hasReserve: boolean
+}
+
+/**
+ * Opens a spool's file, on a full disk with the help of the reserve.
+ *
+ * @throws as DurableDatabase
+ */
+export function openSpoolDatabase(location: DatabaseLocation): SpoolDatabase {
+  try {
+    return new SpoolDatabase(location)
+  } catch (error) {
+    const reserve = new Reserve(location.file)
+    if (!isDiskFull(error) || !reserve.exists) throw error
+    reserve.remove()
+    return new SpoolDatabase(location)
+  }
+}
+
+/** The file in the thread that has it open. */
+export class SpoolDatabase extends LogWriter {
+  readonly #reserve: Reserve
+  #hasReserve: boolean
+  readonly #oldestMs = new Map<Topic, number>()
+  #quarantined = { records: 0, bytes: 0 }
+
+  /** For openSpoolDatabase. */
+  constructor(location: DatabaseLocation) {
+    super(location, {
+      ...LOG_LAYOUT,
+      createTables(db) {
+        LOG_LAYOUT.createTables(db)
+        db.run(
+          `CREATE TABLE IF NOT EXISTS set_aside (
+            id INTEGER PRIMARY KEY,
+            topic TEXT NOT NULL,
+            timestamp INTEGER NOT NULL,
+            key BLOB,
+            headers BLOB,
+            value BLOB NOT NULL,
+            bytes INTEGER NOT NULL,
+            reason TEXT NOT NULL
+          ) STRICT`,
+        )
+      },
+    })
+    this.#reserve = new Reserve(location.file)
+    this.#hasReserve = this.#reserve.exists
+    this.load(() => {
+      this.#countQuarantined()
+      for (const topic of this.topics.values()) this.#noteOldest(topic)
+    })
+  }
+
+  override state(): Contents {
+    const filled = [...this.topics.values()].filter((it) => it.nextOffset > it.firstOffset)
+    return {
+      records: filled.reduce((sum, { firstOffset, nextOffset }) => sum + nextOffset - firstOffset, 0),
+      bytes: this.bytesKept + this.#quarantined.bytes,
+      oldestMs: this.#oldestMs.size === 0 ? undefined : Math.min(...this.#oldestMs.values()),
+      quarantined: this.#quarantined.records,
+      topics: filled.map(({ name }) => name),
+      hasReserve: this.#hasReserve,
+    }
+  }
+
+  commitSpooled(batch: PackedBatch, timestampMs: number): Committed & { readonly contents: Contents } {
+    const committed = this.commit(batch, timestampMs)
+    for (const name of batch.topics) {
+      const topic = this.topics.get(name)!
+      if (!this.#oldestMs.has(topic)) this.#noteOldest(topic)
+    }
+    return { ...committed, contents: this.state() }
+  }
+
+  /** The records of a topic that are to be forwarded next: at least one where there is one. */
+  window(name: string): PackedWindow {
+    const topic = this.topics.get(name)
+    const rows =
+      topic === undefined
+        ? []
+        : this.db
+            .query<RecordRow, [number, number, number, number]>(
+              `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(topic.id)}
+               WHERE offset >= ? AND (end_position <= ? OR offset = ?) ORDER BY offset LIMIT ?`,
+            )
+            .all(topic.firstOffset, topic.firstPosition + WINDOW_BYTES, topic.firstOffset, WINDOW_RECORDS)
+    const batch = packBatch(rows.map((row) => ({ record: toStored(name, row) })))
+    const firstOffset = topic?.firstOffset ?? 0
+    const isAll = topic === undefined || firstOffset + rows.length === topic.nextOffset
+    return { firstOffset, batch, isAll, transfer: [batch.bytes] }
+  }
+
+  /**
+   * Deletes records from the front of a topic, and quarantines those of them that were refused.
+   *
+   * @param refused why, by offset
+   */
+  settle(name: string, lastOffset: number, refused: ReadonlyMap<number, string>): Contents {
+    const topic = this.topics.get(name)
+    // an answer that was lost is asked for again
+    if (topic === undefined || lastOffset < topic.firstOffset) return this.state()
+    const table = recordsTable(topic.id)
+    this.transact(() => {
+      const last = this.db
+        .query<{ end_position: number }, [number]>(`SELECT end_position FROM ${table} WHERE offset = ?`)
+        .get(lastOffset)!
+      for (const [offset, reason] of refused) {
+        this.db
+          .query(
+            `INSERT INTO set_aside (topic, timestamp, key, headers, value, bytes, reason)
+             SELECT ?, timestamp, key, headers, value,
+               length(value) + coalesce(length(key), 0) + coalesce(length(headers), 0), ?
+             FROM ${table} WHERE offset = ?`,
+          )
+          .run(name, reason, offset)
+      }
+      this.dropThrough(topic, lastOffset, last.end_position)
+    })
+    this.#noteOldest(topic)
+    if (refused.size > 0) this.#countQuarantined()
+    return this.state()
+  }
+
+  /** Puts the quarantined records behind the others of their topics, to be tried again. */
+  requeue(): Contents {
+    while (this.#quarantined.records > 0) this.#requeueSome()
+    for (const topic of this.topics.values()) this.#noteOldest(topic)
+    return this.state()
+  }
+
+  /** Gives the space of what was deleted back to the disk, when that is much and little is left, so that it is quick. */
+  shrink(): void {
+    if (this.state().bytes > LITTLE_BYTES || this.pragma("freelist_count") < FREE_PAGES) return
+    this.db.run("VACUUM")
+    this.checkpointNow("TRUNCATE")
+  }
+
+  /** Takes the space of the reserve where it is not there. As `Reserve.makeAgain`, or `make` at the start. */
+  makeReserve(isStart = false): boolean {
+    this.#hasReserve = this.#reserve.exists || (isStart ? this.#reserve.make() : this.#reserve.makeAgain())
+    return this.#hasReserve
+  }
+
+  /** On a full disk the reserve makes way for the file. */
+  override closeFailed(cause?: unknown): void {
+    if (isDiskFull(cause)) this.#reserve.remove()
+    super.closeFailed()
+  }
+
+  #requeueSome(): void {
+    const rows = this.db
+      .query<RecordRow & { id: number; topic: string }, [number]>(
+        `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,
+      )
+      .all(SLICE_RECORDS)
+    this.transact(() => {
+      for (const { topic, timestamp, key, headers, value } of rows) {
+        const more = headers === null ? {} : { headers: unpackHeaders(headers) }
+        this.add({ topic, key: key ?? undefined, value, ...more }, timestamp)
+      }
+      this.db.query("DELETE FROM set_aside WHERE id <= ?").run(rows.at(-1)!.id)
+    })
+    this.#countQuarantined()
+  }
+
+  #noteOldest(topic: Topic): void {
+    const [oldest] = this.oldest(topic, 1)
+    if (oldest === undefined) this.#oldestMs.delete(topic)
+    else this.#oldestMs.set(topic, oldest.timestamp)
+  }
+
+  #countQuarantined(): void {
+    this.#quarantined = this.db
+      .query<{ records: number; bytes: number }, []>(
+        "SELECT count(*) AS records, coalesce(sum(bytes), 0) AS bytes FROM set_aside",
+      )
+      .get()!
+  }
+}

@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, test } from "bun:test"
+import { until } from "../../../test/support/kafka-options.ts"
+import type { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
+import {
+  direct,
+  eachWithSpool,
+  expectOrderPerKey,
+  isEmpty,
+  publish,
+  SPOOLED,
+  type SpoolFixture,
+} from "../../../test/support/spool-fixture.ts"
+import { PublishError } from "../../errors.ts"
+import type { Receipt } from "../../pipeline/record.ts"
+import { steadyMs } from "../../clock.ts"
+import { inspectSpool } from "./reader.ts"
+
+let broker: ScriptedBroker
+let counts: SpoolFixture["counts"]
+let lines: SpoolFixture["lines"]
+let file: string
+let open: SpoolFixture["open"]
+let texts: SpoolFixture["texts"]
+eachWithSpool((fixture) => {
+  ;({ broker, counts, lines, file, open, texts } = fixture)
+})
+
+const TOO_LARGE = new PublishError("record_too_large", "it is too large")
+const MISSING = new PublishError("unavailable", "there is no such topic")
+
+describe("while the broker takes events", () => {
+  test("they go there, and nothing into the file", async () => {
+    const spool = open()
+    expect(await publish(spool, "a")).toEqual({ partition: 0, offset: 0 })
+    expect(texts()).toEqual(["a"])
+    expect(counts).toEqual({ spooled: 0, forwarded: 0, quarantined: 0 })
+    expect(spool.spool()).toMatchObject({ records: 0, bytes: 0, outage: undefined, problem: undefined })
+  })
+
+  test("what it refuses for good is refused, and is not spooled", async () => {
+    const spool = open()
+    broker.refuses = () => TOO_LARGE
+    await expect(publish(spool, "a")).rejects.toBe(TOO_LARGE)
+    expect(spool.spool().records).toBe(0)
+  })
+})
+
+describe("while the broker is down", () => {
+  beforeEach(() => {
+    broker.state = "down"
+  })
+
+  test("events are durable in the file when they are acknowledged, and the connection is ready", async () => {
+    const spool = open()
+    const before = Date.now()
+    expect(await publish(spool, "a")).toEqual(SPOOLED)
+    expect(spool.ready()).toBe(true)
+    const state = spool.spool()
+    expect(state).toMatchObject({ records: 1, bytes: 2, outage: "it is down", problem: undefined })
+    expect(state.oldestMs).toBeWithin(before, Date.now() + 1)
+    const { topics } = await inspectSpool(file)
+    expect(topics).toMatchObject([{ topic: "t", records: 1, bytes: 2 }])
+    expect(counts.spooled).toBe(1)
+  })
+
+  test("key, value, headers and the time of receipt are forwarded as they were", async () => {
+    const spool = open()
+    const before = Date.now()
+    const record = {
+      topic: "t",
+      key: new Uint8Array([0, 255]),
+      value: crypto.getRandomValues(new Uint8Array(1000)),
+      headers: [
+        ["name", Buffer.from("1")],
+        ["name", Buffer.from("2")],
+      ] as const,
+    }
+    await spool.publish(record, steadyMs() + 10_000)
+    await spool.publish({ topic: "t", value: Buffer.from("bare") }, steadyMs() + 10_000)
+    const after = Date.now()
+    await Bun.sleep(5)
+    broker.state = "up"
+    await until("both are forwarded", () => broker.log.length === 2)
+    const [first, second] = broker.log
+    expect(first).toMatchObject({ topic: "t", key: record.key, value: record.value })
+    expect(first!.headers!.map(([name, value]) => [name, Buffer.from(value).toString()])).toEqual([
+      ["name", "1"],
+      ["name", "2"],
+    ])
+    expect(first!.timestampMs).toBeWithin(before, after + 1)
+    expect(second!.key).toBeUndefined()
+  })
+
+  test("the change-over is logged once each way", async () => {
+    const spool = open()
+    for (const text of ["a", "b", "c"]) await publish(spool, text)
+    broker.state = "up"
+    await direct(spool)
+    const logged = lines.filter(({ topic }) => topic === "t").map(({ msg }) => msg)
+    expect(logged).toEqual([
+      "broker does not take the topic's events; spooling them",
+      "spooled events are forwarded; publishing to the broker again",
+    ])
+    expect(texts().slice(0, 3)).toEqual(["a", "b", "c"])
+  })
+})
+
+test("events that stay though the broker seems to be up are logged once, make the topic impaired, and are not when they go", async () => {
+  broker.state = "down"
+  const spool = open()
+  await publish(spool, "a")
+  await publish(spool, "b", { topic: "other" })
+  broker.refuses = ({ topic }) => (topic === "t" ? MISSING : undefined)
+  broker.state = "up"
+  await until("one topic is stuck", () => spool.spool().stuckTopics === 1)
+  expect(spool.impaired()).toMatchObject([
+    { topic: "t", isWhole: true, problem: expect.stringContaining("there is no such topic") },
+  ])
+  broker.refuses = () => undefined
+  await until("it goes", () => spool.spool().stuckTopics === 0)
+  expect(texts().toSorted()).toEqual(["a", "b"])
+  const logged = lines.filter(({ msg }) => /stuck|again/.test(msg) && !msg.startsWith("spooled events"))
+  expect(logged.map(({ topic }) => topic)).toEqual(["t", "t"])
+}, 15_000)
+
+describe("order", () => {
+  test("what is at a broker that stalls is taken back and keeps its place before what comes later", async () => {
+    const spool = open()
+    broker.state = "stalled"
+    const first = publish(spool, "first")
+    const second = publish(spool, "second")
+    broker.expire()
+    expect(await first).toEqual(SPOOLED)
+    // it waits for the last of the file, for half of its time
+    const third = publish(spool, "third", { ms: 1000 })
+    expect(await Promise.all([second, third])).toEqual([SPOOLED, SPOOLED])
+    broker.state = "up"
+    await direct(spool)
+    expect(texts().slice(0, 3)).toEqual(["first", "second", "third"])
+  })
+
+  test("a record of unknown fate may be doubled, one that waited behind it is not", async () => {
+    const spool = open()
+    broker.state = "stalled"
+    const first = publish(spool, "first")
+    broker.takeSilently()
+    const second = publish(spool, "second")
+    broker.expire()
+    await Promise.all([first, second])
+    broker.state = "up"
+    await direct(spool)
+    expect(texts().slice(0, 3)).toEqual(["first", "first", "second"])
+  })
+
+  test("a spooled record is answered in time for its deadline", async () => {
+    const spool = open()
+    broker.state = "stalled"
+    const began = steadyMs()
+    expect(await publish(spool, "a", { ms: 1000 })).toEqual(SPOOLED)
+    expect(steadyMs() - began).toBeGreaterThan(490)
+  })
+
+  test("under constant load the last of the file goes first, and events go to the broker again", async () => {
+    broker.state = "down"
+    const spool = open()
+    const receipts: Receipt[] = []
+    const stop = new AbortController()
+    let next = 0
+    const load = Array.from({ length: 20 }, async (_, key) => {
+      while (!stop.signal.aborted) {
+        receipts.push(await publish(spool, `${key}:${next++}`, { key: `${key}` }))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    })
+    await until("a few thousand are spooled", () => receipts.length > 3000)
+    broker.state = "up"
+    await until("the broker takes them itself", () => receipts.at(-1)!.partition === 0)
+    stop.abort()
+    await Promise.all(load)
+    expect(texts()).toHaveLength(next)
+    expectOrderPerKey(texts())
+  })
+
+  test("an event that waits for the last of the file goes into the file when that takes too long", async () => {
+    broker.state = "down"
+    const spool = open()
+    await publish(spool, "first")
+    broker.state = "stalled"
+    await until("the last is being forwarded", () => broker.pending === 1)
+    expect(await publish(spool, "second", { ms: 1000 })).toEqual(SPOOLED)
+    broker.state = "up"
+    await direct(spool)
+    expect(texts().slice(0, 2)).toEqual(["first", "second"])
+  })
+
+  test("a topic that can't be published to holds up no other", async () => {
+    broker.refuses = ({ topic }) => (topic === "missing" ? MISSING : undefined)
+    const spool = open()
+    expect(await publish(spool, "held", { topic: "missing" })).toEqual(SPOOLED)
+    expect((await publish(spool, "other")).partition).toBe(0)
+    broker.refuses = () => undefined
+    await until("it is forwarded", isEmpty(spool))
+    expect(texts()).toEqual(["other", "held"])
+  })
+})

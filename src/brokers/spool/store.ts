@@ -1,0 +1,197 @@
+import type { Receipt, Record } from "../../pipeline/record.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import { DurableWriter, type Methods } from "../../storage/durable-writer.ts"
+import type { Answer, Failure } from "../../storage/serve-database.ts"
+import { unpackBatch } from "../embedded/batch.ts"
+import { Publisher } from "../embedded/publisher.ts"
+import type { StoredRecord } from "../broker.ts"
+import { SpoolCapacity } from "./capacity.ts"
+import { openSpoolDatabase, spoolAt, type Contents, type SpoolDatabase } from "./spool-database.ts"
+
+/** Small enough for the reserve of a full disk, see reserve.ts. */
+const BATCH_BYTES = 1024 * 1024
+/** How often it is tried whether a full disk has space again. */
+const DISK_MS = 500
+
+/** The oldest records of a topic. */
+export interface Window {
+  readonly records: readonly StoredRecord[]
+  /** Whether the topic has no other. */
+  readonly isAll: boolean
+}
+
+const EMPTY: Contents = {
+  records: 0,
+  bytes: 0,
+  oldestMs: undefined,
+  quarantined: 0,
+  topics: [],
+  hasReserve: true,
+}
+
+/** A spool's file as the event loop has it: what it held when the thread answered last, and whether more fits in. */
+export class SpoolStore {
+  readonly #writer: DurableWriter<SpoolDatabase>
+  readonly #publisher: Publisher
+  readonly #capacity: SpoolCapacity
+  #contents = EMPTY
+  #makingReserve: Timer | undefined
+  #isClosing = false
+
+  /**
+   * @param opened called when the file was opened at last, if readers keep it from being recovered now
+   * @throws HooklineError `log_locked`, `log_io`
+   */
+  constructor(
+    options: { readonly file: string; readonly maxBytes: number; readonly requeues: boolean },
+    log: Logger,
+    opened: () => void,
+  ) {
+    const location = spoolAt(options.file)
+    let contents: Contents | undefined
+    const probe = (it: typeof location): void => {
+      const database = openSpoolDatabase(it)
+      try {
+        database.makeReserve(true)
+        contents = options.requeues ? database.requeue() : database.state()
+      } finally {
+        database.close()
+      }
+    }
+    this.#writer = new DurableWriter<SpoolDatabase>(location, probe, {
+      log,
+      failed: (failure) => this.#failed(failure),
+      recovered: (state) => {
+        if (contents !== undefined) return this.#note(state as Contents)
+        contents = state as Contents
+        const begin = (known: Contents): void => {
+          this.#note(known)
+          opened()
+        }
+        if (options.requeues) void this.#do("requeue", []).then((it) => begin(it ?? (state as Contents)))
+        else begin(contents)
+      },
+    })
+    this.#capacity = new SpoolCapacity(options.file, options.maxBytes, log)
+    this.#publisher = new Publisher({
+      title: location.title,
+      batchBytes: BATCH_BYTES,
+      commit: (batch, _, then) =>
+        this.#writer.do(
+          "commitSpooled",
+          [batch, Date.now()],
+          (answer) => {
+            if (answer.kind === "done") this.#note(answer.value.contents)
+            then(answer)
+          },
+          [batch.bytes],
+        ),
+      failure: () => this.#writer.failure,
+    })
+    if (contents !== undefined) this.#note(contents)
+  }
+
+  get contents(): Contents {
+    return this.#contents
+  }
+
+  /** Why no event is taken; undefined: they are. */
+  get problem(): string | undefined {
+    return this.#capacity.problem ?? this.#writer.problem
+  }
+
+  /** Why the file can't be used now, whatever space it has; undefined: it can. */
+  get fileProblem(): string | undefined {
+    return this.#writer.problem
+  }
+
+  /** Whether the file was not opened yet. */
+  get isUnopened(): boolean {
+    return this.#contents === EMPTY
+  }
+
+  /** Resolves when the record is durable. @throws PublishError, as a rejection */
+  async publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    const refusal = this.#capacity.take(record)
+    if (refusal !== undefined) throw refusal
+    try {
+      return await this.#publisher.publish(record, deadlineMs)
+    } finally {
+      this.#capacity.taken(record)
+    }
+  }
+
+  /** The records of a topic that are to be forwarded next; undefined: the file can't be read now. */
+  async window(topic: string): Promise<Window | undefined> {
+    const packed = await this.#do("window", [topic])
+    if (packed === undefined) return undefined
+    const { batch, firstOffset, isAll } = packed
+    const records = unpackBatch(batch).map(({ record }, at) => {
+      const { key, value, headers = [], timestampMs } = record
+      return { topic, partition: 0, offset: firstOffset + at, timestampMs: timestampMs!, key, value, headers }
+    })
+    return { records, isAll }
+  }
+
+  /**
+   * Deletes records from the front of a topic up to an offset, and quarantines those that were refused.
+   *
+   * @param refused why, by offset
+   * @returns whether it did
+   */
+  async settle(topic: string, lastOffset: number, refused: ReadonlyMap<number, string>): Promise<boolean> {
+    const contents = await this.#do("settle", [topic, lastOffset, refused])
+    if (contents !== undefined) this.#note(contents)
+    return contents !== undefined
+  }
+
+  shrink(): void {
+    void this.#do("shrink", [])
+  }
+
+  limit(maxBytes: number): void {
+    this.#capacity.limit(maxBytes)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    clearTimeout(this.#makingReserve)
+    await this.#publisher.close()
+    await this.#writer.close()
+  }
+
+  #do<K extends keyof Methods<SpoolDatabase>>(
+    method: K,
+    args: Parameters<SpoolDatabase[K]>,
+  ): Promise<ReturnType<SpoolDatabase[K]> | undefined> {
+    return new Promise((resolve) => {
+      const then = (answer: Answer<ReturnType<SpoolDatabase[K]>>): void =>
+        resolve(answer.kind === "done" ? answer.value : undefined)
+      this.#writer.do(method, args as never, then as never)
+    })
+  }
+
+  #note(contents: Contents): void {
+    this.#contents = contents
+    this.#capacity.used(contents.bytes)
+    if (contents.hasReserve) this.#capacity.diskFull(false)
+    else this.#diskFull()
+  }
+
+  #failed(failure: Failure): void {
+    if (failure.isDiskFull) this.#diskFull()
+    this.#publisher.rejectAll(failure)
+  }
+
+  #diskFull(): void {
+    this.#capacity.diskFull(true)
+    if (!this.#isClosing) this.#makingReserve ??= setTimeout(() => this.#makeReserve(), DISK_MS)
+  }
+
+  async #makeReserve(): Promise<void> {
+    const hasReserve = await this.#do("makeReserve", [])
+    this.#makingReserve = undefined
+    if (hasReserve === true) this.#note({ ...this.#contents, hasReserve })
+    else if (this.#capacity.isDiskFull) this.#diskFull()
+  }
+}

@@ -1,0 +1,219 @@
+import { PublishError } from "../../errors.ts"
+import type { Receipt, Record } from "../../pipeline/record.ts"
+import { steadyMs } from "../../clock.ts"
+import type { YieldingBroker } from "../broker.ts"
+import { forwardTopic, type SpoolParts } from "./forwarder.ts"
+import type { WatchedTopic } from "./progress-watch.ts"
+
+/*
+ * The states of a topic before which a spool stands:
+ *
+ *   direct     nothing of the topic is spooled. Events go to the broker, which has half of their time.
+ *   switching  another broker replaces the one before, which settles what it has; new events wait for that. Then they go to
+ *              the other one: `direct`. What fails meanwhile leads to `cancelling`.
+ *   cancelling the broker is not ready, or a publish failed in a way that a retry may mend. What is at the broker is
+ *              cancelled; it comes back in this turn of the event loop, and new events wait for that. Then all of them go
+ *              into the file, in the order in which they came: `spooling`. What had been sent and not acknowledged may be at
+ *              the broker all the same, and is there twice in the end; what had not been sent is not.
+ *   spooling   every event goes into the file and is acknowledged when it is durable there. As soon as the broker is ready,
+ *              the oldest records are forwarded, a window after the other: published without deadlines, in order, and
+ *              deleted when the broker has acknowledged the window. After a kill -9 the last window may be doubled.
+ *   returning  the window being forwarded is the last. New events wait for its end, then go to the broker: `direct`. When
+ *              the first of them has waited for half of its time, they go into the file: `spooling`.
+ *
+ * Order per key is kept, since a topic's events are either at the broker or in the file, and each change waits for the
+ * other side to be empty.
+ */
+type State = "direct" | "switching" | "cancelling" | "spooling" | "returning"
+
+/** An event's record between `publish` and its answer. */
+interface PendingRecord {
+  readonly record: Record
+  readonly deadlineMs: number
+  /** When it came, in milliseconds since 1970. */
+  readonly cameAtMs: number
+  readonly resolve: (receipt: Receipt) => void
+  readonly reject: (error: unknown) => void
+  /** Its number among those sent to the broker. */
+  sequence: number
+}
+
+const SPOOLED: Receipt = { partition: -1, offset: -1 }
+
+export class SpooledTopic implements WatchedTopic {
+  progress = 0
+  trouble: string | undefined
+  readonly #name: string
+  readonly #parts: SpoolParts
+  #state: State = "direct"
+  #sequence = 0
+  /** The broker that has what was sent. */
+  #at: YieldingBroker | undefined
+  /** How many are at the broker, and how many on their way into the file. */
+  #sent = 0
+  #storing = 0
+  /** Those that came back from the broker, to be spooled. */
+  #failed: PendingRecord[] = []
+  /** Those that came while `switching`, `cancelling` or `returning`. */
+  #held: PendingRecord[] = []
+  /** Ends `returning` when the first that is held has waited for half of its time. */
+  #holding: Timer | undefined
+  #forwarding: Promise<void> | undefined
+  #forwarded = 0
+  #whenSettled: (() => void)[] = []
+
+  constructor(name: string, parts: SpoolParts) {
+    this.#name = name
+    this.#parts = parts
+  }
+
+  // A hot path where a spool is configured.
+  publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    return new Promise((resolve, reject) => {
+      const one: PendingRecord = { record, deadlineMs, cameAtMs: Date.now(), resolve, reject, sequence: 0 }
+      if (this.#state === "spooling") return void this.#store(one)
+      if (this.#state !== "direct") return this.#hold(one)
+      const taking = this.#parts.taking()
+      if (taking === true) return void this.#send(one)
+      if (this.#parts.isRetired()) return reject(new PublishError("unavailable", taking))
+      this.#hold(one)
+      this.#cancel(taking)
+    })
+  }
+
+  /** Begins with what an earlier run left in the file. */
+  resume(): void {
+    this.#setState("spooling")
+  }
+
+  /** Resolves when nothing of it is under way any more, after the signal to end was given. */
+  async ended(): Promise<void> {
+    await this.#forwarding
+    if (this.#state === "returning") this.#setState("spooling")
+    while (this.#sent + this.#storing > 0) await this.#settled()
+  }
+
+  get isDirect(): boolean {
+    return this.#state === "direct"
+  }
+
+  /** Another broker has replaced the one before. What is forwarded goes to it by itself. */
+  brokerChanged(): void {
+    if (this.#state === "direct" && this.#sent > 0) this.#setState("switching")
+  }
+
+  /** The only place where the state changes. */
+  #setState(state: State): void {
+    clearTimeout(this.#holding)
+    this.#holding = undefined
+    this.#state = state
+    if (state === "direct") for (const one of this.#held.splice(0)) void this.#send(one)
+    if (state !== "spooling") return
+    this.#failed.sort((a, b) => a.sequence - b.sequence)
+    for (const one of [...this.#failed.splice(0), ...this.#held.splice(0)]) void this.#store(one)
+    this.#forwarding ??= this.#forward()
+  }
+
+  /** direct, switching -> cancelling, and on when nothing is at the broker */
+  #cancel(reason: string): void {
+    this.#setState("cancelling")
+    this.#parts.log.warn(
+      { topic: this.#name, reason },
+      "broker does not take the topic's events; spooling them",
+    )
+    this.#at?.cancel(this.#name)
+    if (this.#sent === 0) this.#setState("spooling")
+  }
+
+  /** switching -> direct, or on to the file when the other broker takes nothing yet */
+  #switched(): void {
+    const taking = this.#parts.taking()
+    if (taking === true) this.#setState("direct")
+    else this.#cancel(taking)
+  }
+
+  /** returning -> direct */
+  #returned(): void {
+    this.#parts.log.info(
+      { topic: this.#name, forwarded: this.#forwarded },
+      "spooled events are forwarded; publishing to the broker again",
+    )
+    this.#forwarded = 0
+    this.#parts.store.shrink()
+    this.#setState("direct")
+  }
+
+  /** Half of the time that is left belongs to the broker, so that the other half is there for the file. */
+  async #send(one: PendingRecord): Promise<void> {
+    one.sequence = this.#sequence++
+    this.#sent++
+    this.#at = this.#parts.broker()
+    const nowMs = steadyMs()
+    try {
+      one.resolve(await this.#at.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
+    } catch (error) {
+      if (error instanceof PublishError && error.retryHelps && !this.#parts.isRetired()) {
+        this.#failed.push(one)
+        if (this.#state === "direct" || this.#state === "switching") this.#cancel(error.message)
+      } else one.reject(error)
+    }
+    this.#sent--
+    if (this.#sent === 0 && this.#state === "cancelling") this.#setState("spooling")
+    if (this.#sent === 0 && this.#state === "switching") this.#switched()
+    this.#notifySettled()
+  }
+
+  async #store(one: PendingRecord): Promise<void> {
+    const { store, metrics } = this.#parts
+    this.#storing++
+    try {
+      await store.publish({ ...one.record, timestampMs: one.cameAtMs }, one.deadlineMs)
+      metrics.spooled(1)
+      one.resolve(SPOOLED)
+    } catch (error) {
+      one.reject(error)
+    }
+    this.#storing--
+    this.#notifySettled()
+  }
+
+  #hold(one: PendingRecord): void {
+    this.#held.push(one)
+    if (this.#state !== "returning") return
+    // The first has the least time, but for pipelines whose delivery_timeout differs: there is one a connection.
+    this.#holding ??= setTimeout(() => this.#setState("spooling"), (one.deadlineMs - steadyMs()) / 2)
+  }
+
+  async #forward(): Promise<void> {
+    const isEmpty = await forwardTopic(this.#name, this.#parts, {
+      last: () => {
+        if (this.#state === "spooling") this.#setState("returning")
+      },
+      delayed: () => {
+        if (this.#state === "returning") this.#setState("spooling")
+      },
+      stored: () => (this.#storing > 0 ? this.#settled() : undefined),
+      forwarded: (records) => {
+        this.#forwarded += records
+      },
+      moved: () => {
+        this.progress++
+        this.trouble = undefined
+      },
+      failed: (reason) => {
+        this.trouble = reason
+      },
+    })
+    this.#forwarding = undefined
+    if (isEmpty) this.#returned()
+  }
+
+  /** Resolves when something that is under way has come to its end. */
+  #settled(): Promise<void> {
+    return new Promise((resolve) => this.#whenSettled.push(resolve))
+  }
+
+  #notifySettled(): void {
+    for (const resolve of this.#whenSettled.splice(0)) resolve()
+  }
+}

@@ -1,0 +1,74 @@
+import { expect, test } from "bun:test"
+import { atOnce, inSlices, type Steps } from "./clock.ts"
+
+/** Steps that each hold the event loop for some milliseconds. */
+function* steps(count: number, ms: number, done: string[] = []): Steps<string> {
+  try {
+    for (let n = 1; n <= count; n++) {
+      const endsMs = performance.now() + ms
+      while (performance.now() < endsMs);
+      done.push(`step ${n}`)
+      yield
+    }
+    return "result"
+  } finally {
+    done.push("closed")
+  }
+}
+
+test("at once: all steps run in one turn of the event loop", () => {
+  const done: string[] = []
+  expect(atOnce(steps(3, 0, done))).toBe("result")
+  expect(done).toEqual(["step 1", "step 2", "step 3", "closed"])
+})
+
+test("in slices: the event loop runs between long steps, and short ones share a slice", async () => {
+  const done: string[] = []
+  const turn = (): void => {
+    done.push("turn")
+    if (!done.includes("closed")) setImmediate(turn)
+  }
+  setImmediate(turn)
+  expect(await inSlices(steps(3, 6, done))).toBe("result")
+  expect(done).toEqual(["step 1", "turn", "step 2", "turn", "step 3", "turn", "closed"])
+
+  const short: string[] = []
+  setImmediate(() => short.push("turn"))
+  await inSlices(steps(100, 0, short))
+  expect(short).not.toContain("turn")
+})
+
+test("the promise resolves in the turn of the last slice", async () => {
+  let turns = 0
+  const turn = (): void => {
+    turns++
+    if (turns < 10) setImmediate(turn)
+  }
+  let atLast = -1
+  setImmediate(turn)
+  await inSlices(
+    (function* () {
+      yield* steps(2, 6)
+      atLast = turns
+    })(),
+  )
+  expect(turns).toBe(atLast)
+  expect(atLast).toBeGreaterThan(0)
+})
+
+test("an abort between slices runs the work's finally blocks and throws the reason", async () => {
+  const done: string[] = []
+  const stopping = new AbortController()
+  setImmediate(() => stopping.abort(new Error("stopping")))
+  await expect(inSlices(steps(1000, 6, done), stopping.signal)).rejects.toThrow("stopping")
+  expect(done).toEqual(["step 1", "closed"])
+})
+
+test("an error in a step is thrown", async () => {
+  const failing = function* (): Steps<void> {
+    yield
+    throw new Error("wrong")
+  }
+  expect(() => atOnce(failing())).toThrow("wrong")
+  await expect(inSlices(failing())).rejects.toThrow("wrong")
+})

@@ -1,0 +1,53 @@
+import { setTimeout } from "node:timers/promises"
+
+const START_MS = performance.timeOrigin
+
+/**
+ * Monotonic time in milliseconds, for deadlines, waits and durations. It starts from the time of day (since 1970) at the
+ * start of the process and ignores later changes of the system clock.
+ */
+export const steadyMs = (): number => START_MS + performance.now()
+
+/** Resolves after a time, at once when the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await setTimeout(ms, undefined, { signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+/** Work in steps of well under a millisecond, to run at once or in slices. */
+export type Steps<T> = Generator<undefined, T, undefined>
+
+/** Milliseconds that a slice blocks the event loop, plus its last step. */
+const SLICE_MS = 5
+
+/** Runs the work without a pause. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/**
+ * Runs the work in slices, yielding to the event loop between them. The promise resolves in the turn of the last slice.
+ *
+ * @param signal ends the work between two slices and throws its reason
+ */
+export async function inSlices<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
+  let endsMs = performance.now() + SLICE_MS
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    if (performance.now() < endsMs) continue
+    await new Promise(setImmediate)
+    if (signal?.aborted === true) {
+      // runs the `finally` and `using` of the work
+      steps.return(undefined as never)
+      throw signal.reason
+    }
+    endsMs = performance.now() + SLICE_MS
+  }
+}

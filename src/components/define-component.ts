@@ -1,0 +1,129 @@
+import type { OptionSet, Values } from "../config/options/option-types.ts"
+import type { OptionsArgument } from "../config/options/in-code.ts"
+import type { Section } from "../config/options/section.ts"
+import type { Broker } from "../brokers/broker.ts"
+import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import type { ResourceSpec } from "../pipeline/resource.ts"
+import { HooklineError } from "../errors.ts"
+import type { Handler } from "../pipeline/compose.ts"
+import type { Processor, Publisher } from "../pipeline/event.ts"
+import type { Route } from "../http/route.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { Coverage } from "../verify/schemes/family.ts"
+
+/** Passed to a component's `create` with its options. */
+export interface ComponentContext {
+  readonly pipeline: string
+  readonly log: Logger
+  /** @internal */
+  readonly metrics: PipelineMetrics
+  /**
+   * Opens something that outlives reloads, such as a file that only one instance can open. As long as the component
+   * acquires the same name with an equal `config` it gets the same instance; one no longer acquired is closed when the
+   * events in flight have ended. Call it in `create`.
+   */
+  readonly acquire: <T>(spec: Omit<ResourceSpec<T>, "fits">) => T
+  /** The connection of an id, or the only one. Call it in `create`. */
+  readonly connection: (id: string | undefined) => {
+    readonly broker: Broker
+    readonly deliveryTimeoutMs: number
+  }
+  /** From the arrival of an event's body to its acknowledgement. */
+  readonly deliveryTimeoutMs: number
+  /** @internal The keys of a store, see dedupe/location.ts; `ca` as there. */
+  readonly dedupeKeys: (store: string, ca?: string) => DedupeKeys
+  /** @internal The store of the pipeline's Deduplicator, unless it is in memory, for other keys; undefined: none. */
+  readonly sharedDedupeKeys: () => DedupeKeys | undefined
+  /** @internal Whether the pipeline publishes to an embedded log, whose folder has the store `embedded`. */
+  readonly hasLogFolder: boolean
+  /** Processes that share the load, each with an instance of the component. */
+  readonly workers: number
+}
+
+/** What `create` returns. */
+export interface Made {
+  /** The source's route, for the composed rest of the pipeline. */
+  source: (handler: Handler) => Route
+  processor: Processor
+  sink: Publisher
+}
+
+export type ComponentKind = keyof Made
+
+/** A declared component. Called with options, which override the file's, it gives a pipeline's part. */
+export interface Component<
+  K extends ComponentKind = ComponentKind,
+  O extends OptionSet = OptionSet,
+> extends Section<O> {
+  (...given: OptionsArgument<O>): Configured<K>
+  readonly kind: K
+  /** Whether, with these options, only verified senders' requests pass; absent: never. */
+  readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
+  /** What its signatures prove, with valid options; undefined: it checks none. */
+  readonly proves?: ((values: Values<O>) => Proof) | undefined
+  /** The store of its keys, which other components of the pipeline may share. */
+  readonly store?: ((values: Values<O>) => Store) | undefined
+  /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */
+  readonly alone?: ((values: Partial<Values<O>>) => { key: string; advice: string } | undefined) | undefined
+  /** @internal */
+  readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** What a component's signatures prove of an event. */
+export interface Proof {
+  /** The provider as configured. */
+  readonly sender: string
+  readonly covers: Coverage
+  /** Whether the signed time is compared with the clock. */
+  readonly checksTime: boolean
+}
+
+/** A store of keys, see dedupe/location.ts. */
+export interface Store {
+  readonly store: string
+  /** PEM; undefined: the public CAs. */
+  readonly ca: string | undefined
+}
+
+/** A component with options given in code. */
+export interface Configured<K extends ComponentKind = ComponentKind> {
+  readonly kind: K
+  /** @internal */
+  readonly component: Component<K>
+  /** @internal In camel case. */
+  readonly given: { readonly [key: string]: unknown }
+}
+
+/** The argument of `defineComponent`. */
+type Declaration<K extends ComponentKind, O extends OptionSet> = Omit<
+  Component<K, O>,
+  "title" | "aliases" | "create"
+> & {
+  /** As in `[pipeline:<id>:<name>]`. */
+  readonly name: string
+  readonly aliases?: readonly string[]
+  /** Called once per pipeline, before it runs, with all options resolved. */
+  readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** Declares a component: its options give its parser, its types and its reference. */
+export function defineComponent<K extends ComponentKind, O extends OptionSet>({
+  name,
+  aliases = [],
+  ...declared
+}: Declaration<K, O>): Component<K, O> {
+  const ignored = Object.keys(declared.options).find((key) => declared.options[key]!.reload !== "reopen")
+  if (ignored !== undefined)
+    throw new HooklineError(
+      "usage",
+      `component ${name}, option ${ignored}: a reload recreates components with their pipeline; declare it without reload, and keep state by context.acquire`,
+    )
+  const component = (given: Configured["given"] = {}): Configured<K> => ({
+    kind: declared.kind,
+    component: made as unknown as Component<K>,
+    given,
+  })
+  const made = Object.assign(component, { ...declared, title: name, aliases }) as unknown as Component<K, O>
+  return made
+}

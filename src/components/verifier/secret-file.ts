@@ -1,0 +1,60 @@
+import { existsSync, readFileSync } from "node:fs"
+import { HooklineError } from "../../errors.ts"
+import { createPrivateFile, looseMode } from "../../storage/private-files.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import { NOTHING_READ } from "../../verify/schemes/credential.ts"
+import { Refused, type Verifier } from "../../verify/verifier.ts"
+
+/**
+ * Opens the file of a secret that the provider generates and sends in its first request.
+ *
+ * @param make makes the verifier of the file's secrets, one per line
+ * @throws HooklineError `no_input` when it exists and can't be read
+ */
+export function openSecretFile(path: string, log: Logger, make: (secrets: readonly string[]) => Verifier) {
+  const loose = looseMode(path)
+  if (loose !== undefined)
+    log.warn({ paths: [loose] }, "secret_file is open to other users of this machine; run chmod go-rwx on it")
+  let verifier: Verifier | undefined
+  /** Reads the file each time until it exists: another process may have stored the secret. */
+  const find = (): Verifier | undefined => {
+    if (verifier !== undefined) return verifier
+    const secrets = readSecrets(path)
+    return secrets.length === 0 ? undefined : (verifier = make(secrets))
+  }
+  find()
+  return {
+    /** Refuses everything until the secret is known. */
+    current: (): Verifier => find() ?? NO_SECRET,
+    /** Stores the secret, readable by its owner only. @returns false if one is already known */
+    learn(secret: string): boolean {
+      if (find() !== undefined) return false
+      // fails if another process has created the file
+      createPrivateFile(path, `${secret}\n`)
+      verifier = make([secret])
+      log.warn({ secret_file: path }, "secret received in the provider's first request")
+      return true
+    },
+  }
+}
+
+/** Empty: no such file yet. */
+function readSecrets(path: string): string[] {
+  try {
+    const text = existsSync(path) ? readFileSync(path, "utf8") : ""
+    return text.split("\n").flatMap((line) => line.trim() || [])
+  } catch (cause) {
+    const message = `secret_file ${path} can't be read: ${(cause as Error).message}`
+    throw new HooklineError("no_input", message, { cause })
+  }
+}
+
+const NO_SECRET_YET = new Refused("no_match", "no secret yet: the provider's first request has not arrived")
+
+const NO_SECRET: Verifier = {
+  needs: "body",
+  signsUrl: false,
+  toleranceMs: 0,
+  verify: () => NO_SECRET_YET,
+  explain: () => ({ ...NOTHING_READ, result: NO_SECRET_YET, toleranceMs: 0 }),
+}

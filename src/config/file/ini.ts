@@ -1,0 +1,174 @@
+import type { Steps } from "../../clock.ts"
+import type { Location } from "./problems.ts"
+
+/**
+ * The file's grammar.
+ *
+ *     # a comment; so is a line that begins with ;
+ *     [connection:kafka]
+ *     key = value
+ *     key: value
+ *     list =
+ *         a line that is indented deeper than its key continues the value
+ *         # a comment in between does not end it
+ *         nor does a blank line, which is part of the value
+ *
+ * Keys may be indented (that is how files written for Python's configparser look) and are case-insensitive. A comment is
+ * a line of its own: `#` and `;` inside a value belong to it. Text is UTF-8, with or without a byte-order mark; lines
+ * end in LF or CRLF. Broken lines are reported and skipped; the rest is still read.
+ */
+export interface IniSection {
+  /** The text between the brackets. */
+  readonly name: string
+  readonly line: number
+  /** By key in lower case. */
+  readonly entries: Map<string, IniEntry>
+}
+
+export interface IniEntry {
+  /** As the file spells it. */
+  readonly key: string
+  readonly line: number
+  /** The lines of the value, trimmed, without leading empty ones. */
+  readonly lines: readonly IniLine[]
+}
+
+interface IniLine {
+  readonly text: string
+  readonly line: number
+}
+
+type Report = (location: Location, text: string) => void
+
+/**
+ * Names of keys. A line that begins otherwise may be part of a secret that was not indented: messages do not quote it.
+ */
+const KEY = /^[a-z][a-z0-9_.-]{0,39}$/i
+
+const STEP_LINES = 64
+
+/**
+ * Reads the bytes of a configuration file.
+ *
+ * @param report receives each problem
+ */
+export function* readIni(bytes: Uint8Array, report: Report): Steps<IniSection[]> {
+  const sections = new Map<string, IniSection>()
+  let section: IniSection | undefined
+  // The value that indented lines continue; a broken line's is dropped with it.
+  let open: { indent: number; lines: IniLine[] } | undefined
+  let blank: IniLine[] = []
+  let strayReported = false
+
+  for (const [index, raw] of decode(bytes, report).split("\n").entries()) {
+    const line = index + 1
+    if (line % STEP_LINES === 0) yield
+    const content = raw.trim()
+    if (content === "") {
+      blank.push({ text: "", line })
+      continue
+    }
+    if (content.startsWith("#") || content.startsWith(";")) continue
+
+    const indent = raw.length - raw.trimStart().length
+    if (open !== undefined && indent > open.indent) {
+      // what `key =` leaves before a value on the lines below is no part of it
+      if (open.lines[0]?.text === "") open.lines.length = 0
+      else open.lines.push(...blank)
+      open.lines.push({ text: content, line })
+      blank = []
+      continue
+    }
+    blank = []
+    if (content.startsWith("[")) {
+      open = undefined
+      section = openSection(sections, content, line, report)
+      continue
+    }
+    open = { indent, lines: [] }
+    if (section === undefined) {
+      if (!strayReported) report({ line }, "key outside a section; begin with one such as [connection:kafka]")
+      strayReported = true
+      continue
+    }
+    readEntry(section, content, line, open.lines, report)
+  }
+  return [...sections.values()]
+}
+
+function decode(bytes: Uint8Array, report: Report): string {
+  if (bytes.includes(0)) {
+    report({ line: undefined }, "not UTF-8 text (contains NUL bytes); save the file as UTF-8")
+    return ""
+  }
+  // TextDecoder removes the byte-order mark.
+  const text = new TextDecoder().decode(bytes)
+  if (!text.includes("\ufffd")) return text
+  const strict = new TextDecoder("utf-8", { fatal: true })
+  for (let start = 0, line = 1; start <= bytes.length; line++) {
+    const found = bytes.indexOf(0x0a, start)
+    const end = found === -1 ? bytes.length : found
+    try {
+      strict.decode(bytes.subarray(start, end))
+    } catch {
+      report({ line }, "invalid UTF-8; save the file as UTF-8")
+    }
+    start = end + 1
+  }
+  return text
+}
+
+function openSection(
+  sections: Map<string, IniSection>,
+  content: string,
+  line: number,
+  report: Report,
+): IniSection {
+  const end = content.indexOf("]")
+  const name = content.slice(1, end === -1 ? undefined : end).trim()
+  if (end === -1) report({ line, section: name }, "missing closing ]")
+  else if (end < content.length - 1) {
+    report({ line, section: name }, "text after the closing ]; comments need a line of their own")
+  }
+  const first = sections.get(name)
+  if (first !== undefined) {
+    report({ line, section: name }, `duplicate section; move its keys to line ${first.line}`)
+    return first
+  }
+  const section = { name, line, entries: new Map<string, IniEntry>() }
+  sections.set(name, section)
+  return section
+}
+
+function readEntry(
+  section: IniSection,
+  content: string,
+  line: number,
+  lines: IniLine[],
+  report: Report,
+): void {
+  const separator = content.search(/[=:]/)
+  if (separator === -1) {
+    report(
+      { line, section: section.name },
+      "no = or : in the line; write key = value, or indent the line to continue a value",
+    )
+    return
+  }
+  const key = content.slice(0, separator).trim()
+  if (!KEY.test(key)) {
+    report(
+      { line, section: section.name },
+      "invalid key; write key = value, or indent the line to continue a value",
+    )
+    return
+  }
+  lines.push({ text: content.slice(separator + 1).trim(), line })
+  const first = section.entries.get(key.toLowerCase())
+  if (first === undefined) section.entries.set(key.toLowerCase(), { key, line, lines })
+  else
+    report(
+      { line, section: section.name, key },
+      `duplicate key, first set in line ${first.line}; remove one of them`,
+    )
+}

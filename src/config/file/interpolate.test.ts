@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { interpolate } from "./interpolate.ts"
+
+let baseDir: string
+const env = { A: "one", EMPTY: "", NESTED: "${A}", MANY: "x\ny = 2" }
+
+beforeAll(() => {
+  baseDir = mkdtempSync(join(tmpdir(), "hookline-interpolate-"))
+  writeFileSync(join(baseDir, "line"), "from a file\n")
+  writeFileSync(join(baseDir, "crlf"), "from a file\r\n")
+  writeFileSync(join(baseDir, "lines"), "${A}\n\n")
+  writeFileSync(join(baseDir, "latin1"), new Uint8Array([0xe9]))
+})
+afterAll(() => rmSync(baseDir, { recursive: true }))
+
+function read(text: string): { text: string | undefined; substituted?: boolean; problems: string[] } {
+  const problems: string[] = []
+  const result = interpolate(text, { env, baseDir }, (problem) => problems.push(problem))
+  return { text: undefined, ...result, problems }
+}
+
+test.each([
+  ["plain", "plain", false],
+  ["$A $ {A} $$ pa$$word", "$A $ {A} $$ pa$$word", false],
+  ["${A}", "one", true],
+  ["<${A}|${A}>", "<one|one>", true],
+  ["${EMPTY}", "", true],
+  ["${EMPTY:-two}", "two", true],
+  ["${UNSET:-two}", "two", true],
+  ["${UNSET:-}", "", true],
+  ["${UNSET:-a:-b}", "a:-b", true],
+  ["${A:-two}", "one", true],
+  ["${NESTED}", "${A}", true],
+  ["${MANY}", "x\ny = 2", true],
+  ["$${A}", "${A}", false],
+  ["$${A} ${A} $${", "${A} one ${", true],
+  ["${file:line}!", "from a file!", true],
+  ["${file:crlf}", "from a file", true],
+  ["${file:lines}", "${A}\n", true],
+])("%p becomes %p", (text, expected, substituted) => {
+  expect(read(text)).toEqual({ text: expected, substituted, problems: [] })
+})
+
+test("a file's path may be absolute", () => {
+  expect(read(`\${file:${join(baseDir, "line")}}`).text).toBe("from a file")
+})
+
+test.each([
+  ["${UNSET}", "environment variable UNSET is not set; set it, or give a default: ${UNSET:-default}"],
+  [
+    "${constructor}",
+    "environment variable constructor is not set; set it, or give a default: ${constructor:-default}",
+  ],
+  ["x${A", "unterminated ${; write $${ for a literal ${"],
+  [
+    "${}",
+    "invalid reference; expected ${NAME}, ${NAME:-default} or ${file:/path}; write $${ for a literal ${",
+  ],
+  [
+    "${passwords:kafka}",
+    "invalid reference; expected ${NAME}, ${NAME:-default} or ${file:/path}; write $${ for a literal ${",
+  ],
+  ["${A:-${B}}", "the default of ${A} can't contain another ${"],
+  ["${file:}", "${file:} has no path; write ${file:/run/secrets/name}"],
+  ["${file:none}", "the file none does not exist"],
+  ["${file:.}", "the file . is a folder"],
+  ["${file:latin1}", "the file latin1 is not UTF-8"],
+])("%p is a problem", (text, problem) => {
+  expect(read(text)).toEqual({ text: undefined, problems: [problem] })
+})
+
+test("every wrong reference of a line is reported", () => {
+  expect(read("${B} ${A} ${C}").problems).toHaveLength(2)
+})

@@ -1,0 +1,107 @@
+import { readFileSync } from "node:fs"
+import { resolve } from "node:path"
+
+/** The source of substituted values. */
+export interface Environment {
+  readonly env: { readonly [name: string]: string | undefined }
+  /** The configuration file's folder, absolute: the base of relative paths. */
+  readonly baseDir: string
+  /** Called with the absolute path of each file read, readable or not. */
+  readonly reads?: ((file: string) => void) | undefined
+}
+
+export interface Interpolated {
+  readonly text: string
+  /** Whether the text has substituted values, which are never printed: one may be a secret under the wrong key. */
+  readonly substituted: boolean
+}
+
+const FORMS = "${NAME}, ${NAME:-default} or ${file:/path}"
+
+/**
+ * Replaces `${NAME}` and `${NAME:-default}` (used when NAME is unset or empty, as in a shell) by the environment's
+ * variable and `${file:path}` by a file's text without its last line end. `$${` is a literal `${`. Substituted values
+ * are not interpolated again.
+ *
+ * @param report receives each problem
+ * @returns undefined if there was any
+ */
+export function interpolate(
+  text: string,
+  environment: Environment,
+  report: (text: string) => void,
+): Interpolated | undefined {
+  let result = ""
+  let rest = text
+  let substituted = false
+  let failed = false
+  for (;;) {
+    const start = rest.indexOf("${")
+    if (start === -1) break
+    if (rest[start - 1] === "$") {
+      result += `${rest.slice(0, start - 1)}\${`
+      rest = rest.slice(start + 2)
+      continue
+    }
+    const end = rest.indexOf("}", start)
+    if (end === -1) {
+      report("unterminated ${; write $${ for a literal ${")
+      return undefined
+    }
+    const value = substitute(rest.slice(start + 2, end), environment)
+    if (typeof value === "string") result += rest.slice(0, start) + value
+    else {
+      report(value.problem)
+      failed = true
+    }
+    substituted = true
+    rest = rest.slice(end + 1)
+  }
+  return failed ? undefined : { text: result + rest, substituted }
+}
+
+function substitute(reference: string, { env, baseDir, reads }: Environment): string | { problem: string } {
+  if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), { baseDir, reads })
+  const [, name, otherwise] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(reference) ?? []
+  if (name === undefined)
+    return { problem: `invalid reference; expected ${FORMS}; write $\${ for a literal \${` }
+  if (otherwise?.includes("${")) return { problem: `the default of \${${name}} can't contain another \${` }
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  if (otherwise !== undefined) return value === undefined || value === "" ? otherwise : value
+  return (
+    value ?? {
+      problem: `environment variable ${name} is not set; set it, or give a default: \${${name}:-default}`,
+    }
+  )
+}
+
+function fileText(
+  path: string,
+  { baseDir, reads }: Pick<Environment, "baseDir" | "reads">,
+): string | { problem: string } {
+  if (path === "") return { problem: "${file:} has no path; write ${file:/run/secrets/name}" }
+  const file = resolve(baseDir, path)
+  reads?.(file)
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, "")
+  } catch (error) {
+    return { problem: `the file ${path} ${whyUnreadable(error)}` }
+  }
+}
+
+/** Why a file can't be read, to follow its name. */
+export function whyUnreadable(error: unknown): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "ENOENT":
+      return "does not exist"
+    case "EACCES":
+    case "EPERM":
+      return "is not readable by this user"
+    case "EISDIR":
+      return "is a folder"
+    case "ERR_ENCODING_INVALID_ENCODED_DATA":
+      return "is not UTF-8"
+    default:
+      return `can't be read: ${error instanceof Error ? error.message : String(error)}`
+  }
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { HooklineError } from "../../errors.ts"
+import { atOnce } from "../../clock.ts"
+import { loadConfiguration } from "./load.ts"
+import type { ConfigurationFile } from "./configuration-file.ts"
+
+const load = (...how: Parameters<typeof loadConfiguration>): ConfigurationFile =>
+  atOnce(loadConfiguration(...how))
+
+let folder: string
+let empty: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "hookline-load-"))
+  empty = join(folder, "empty")
+  mkdirSync(empty)
+  writeFileSync(join(folder, "pipelines.conf"), "[connection:default]\n")
+  writeFileSync(join(folder, "other.conf"), "[connection:other]\nx = ${file:secret}${VARIABLE}\n")
+  writeFileSync(join(folder, "secret"), "hunter2\n")
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test("the named file precedes the variable, and that the default", () => {
+  const cwd = folder
+  expect(load("other.conf", { env: { HOOKLINE_CONFIG: "none.conf" }, cwd }).file).toBe("other.conf")
+  expect(load(undefined, { env: { HOOKLINE_CONFIG: "other.conf" }, cwd }).file).toBe("other.conf")
+  expect(load(undefined, { env: { HOOKLINE_CONFIG: "" }, cwd }).file).toBe("pipelines.conf")
+  expect(load(undefined, { env: {}, cwd }).file).toBe("pipelines.conf")
+})
+
+test("paths start from the file's folder and variables come from the given environment", () => {
+  const configuration = load(join(folder, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
+  expect(configuration.baseDir).toBe(folder)
+  expect(configuration.problems).toEqual([])
+  expect(configuration.connections.get("other")?.texts.get("x")?.text).toBe("hunter2!")
+})
+
+test.each<[string, string | undefined, { [name: string]: string }, string]>([
+  [
+    "the default file",
+    undefined,
+    {},
+    "the configuration file pipelines.conf does not exist; create one in this directory, or name another with -c FILE or the variable HOOKLINE_CONFIG",
+  ],
+  ["a named file", "x.conf", {}, "the configuration file x.conf does not exist; check the path given to -c"],
+  [
+    "the variable's file",
+    undefined,
+    { HOOKLINE_CONFIG: "x.conf" },
+    "the configuration file x.conf does not exist; check the variable HOOKLINE_CONFIG",
+  ],
+  ["a folder", ".", {}, "the configuration file . is a folder; check the path given to -c"],
+])("%s that can't be read is no_input, with a remedy", (_, file, env, message) => {
+  const loadIt = (): unknown => load(file, { env, cwd: empty })
+  expect(loadIt).toThrow(HooklineError)
+  expect(loadIt).toThrow(expect.objectContaining({ code: "no_input", message }))
+})

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+import { HooklineError } from "../../errors.ts"
+import type { Steps } from "../../clock.ts"
+import { whyUnreadable, type Environment } from "./interpolate.ts"
+import { readConfigurationFile, type ConfigurationFile } from "./configuration-file.ts"
+
+const DEFAULT_FILE = "pipelines.conf"
+
+/**
+ * Reads the configuration file: the one that is named, else $HOOKLINE_CONFIG, else ./pipelines.conf. Problems in it are
+ * part of the result.
+ *
+ * @param file as `-c` gives it
+ * @param environment `cwd`: absolute base of a relative path; `reads`: called with the absolute path of each file read,
+ *   readable or not
+ * @throws HooklineError `no_input` when it can't be read
+ */
+export function* loadConfiguration(
+  file: string | undefined,
+  { env, cwd, reads }: Pick<Environment, "env" | "reads"> & { cwd: string },
+): Steps<ConfigurationFile> {
+  // an empty variable counts as unset, as in a shell's ${HOOKLINE_CONFIG:-}
+  const fromEnv = env.HOOKLINE_CONFIG === "" ? undefined : env.HOOKLINE_CONFIG
+  const chosen = file ?? fromEnv ?? DEFAULT_FILE
+  const path = resolve(cwd, chosen)
+  reads?.(path)
+  let bytes
+  try {
+    bytes = readFileSync(path)
+  } catch (error) {
+    const advice =
+      file !== undefined
+        ? "check the path given to -c"
+        : fromEnv !== undefined
+          ? "check the variable HOOKLINE_CONFIG"
+          : "create one in this directory, or name another with -c FILE or the variable HOOKLINE_CONFIG"
+    throw new HooklineError(
+      "no_input",
+      `the configuration file ${chosen} ${whyUnreadable(error)}; ${advice}`,
+      { cause: error },
+    )
+  }
+  return yield* readConfigurationFile(bytes, chosen, { env, baseDir: dirname(path), reads })
+}

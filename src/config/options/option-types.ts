@@ -1,0 +1,217 @@
+import { isAbsolute, resolve } from "node:path"
+import { custom, guard, notA, quote, WrongValue } from "./option.ts"
+import type { Declared, Option, Parsed, ParseContext } from "./option.ts"
+
+export { custom, WrongValue, type Option, type OptionSet, type Values } from "./option.ts"
+
+/** Any text, or one that `pattern` or `accepts` allows, named by `form`. Not empty unless its default is. */
+export function text<
+  D extends Declared & { pattern?: RegExp; accepts?: (text: string) => boolean; form?: string },
+>(declared: D): Parsed<string, D> {
+  const { pattern, accepts, form = "a text" } = declared
+  const mayBeEmpty = "default" in declared && declared.default === ""
+  const fits = (value: string): boolean =>
+    typeof value === "string" &&
+    (value === "" ? mayBeEmpty : (pattern?.test(value) ?? true) && (accepts?.(value) ?? true))
+  return uniform(form, declared, (value) => value, fits)
+}
+
+type Bounded = Declared & { min: number; max: number }
+
+/** A whole number within bounds. */
+export function integer<D extends Bounded>(declared: D): Parsed<number, D> {
+  const { min, max } = declared
+  const read = (value: string): number => (/^[+-]?\d+$/.test(value) ? Number(value) : Number.NaN)
+  const fits = (value: number): boolean => Number.isInteger(value) && value >= min && value <= max
+  return uniform(`a whole number from ${min} to ${max}`, declared, read, fits)
+}
+
+/** A number within bounds, with or without decimals. */
+export function number<D extends Bounded>(declared: D): Parsed<number, D> {
+  const { min, max } = declared
+  const read = (value: string): number => (/^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN)
+  const fits = (value: number): boolean => typeof value === "number" && value >= min && value <= max
+  return uniform(`a number from ${min} to ${max}`, declared, read, fits)
+}
+
+/** An option whose values pass the same test whether they come from the file or from code. */
+export function uniform<T, D extends Declared>(
+  form: string,
+  declared: D,
+  read: (text: string, context: ParseContext) => T,
+  fits: (value: T) => boolean,
+): Parsed<T, D> {
+  return custom<T, D>(
+    form,
+    declared,
+    (text, context) => {
+      const value = read(text, context)
+      if (!fits(value)) throw notA(form, text)
+      return value
+    },
+    guard(form, fits),
+  )
+}
+
+/** One of a few words, in any case in the file. Of `true` and `false` code may give the boolean. */
+export function oneOf<const W extends string, D extends Declared>(
+  words: readonly W[],
+  declared: D,
+): Parsed<W, D, WordInCode<W>> {
+  const form = words.length === 2 ? words.join(" or ") : `one of ${words.join(", ")}`
+  return custom<W, D, WordInCode<W>>(
+    form,
+    declared,
+    (value) => {
+      const word = words.find((word) => word.toLowerCase() === value.toLowerCase())
+      if (word === undefined) throw notA(form, value)
+      return word
+    },
+    (given) => {
+      const word = (typeof given === "boolean" ? String(given) : given) as W
+      if (words.includes(word)) return word
+      throw new WrongValue(`${quote(given)} is not ${form}`)
+    },
+  )
+}
+
+type WordInCode<W extends string> = W | (W extends "true" | "false" ? boolean : never)
+
+const DURATION_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** A length of time as text: `500ms`, `5s`, `24h`. */
+export type DurationText = `${number}${keyof typeof DURATION_MS}`
+
+/** A length of time, in milliseconds; code gives milliseconds, or a text as the file does. */
+export function duration<D extends Declared & { minMs?: number; maxMs?: number }>(
+  declared: D,
+): Parsed<number, D, number | DurationText> {
+  return quantity(declared, {
+    form: "a duration such as 500ms, 5s, 2m, 24h or 7d",
+    unit: "milliseconds",
+    units: DURATION_MS,
+    min: declared.minMs,
+    max: declared.maxMs,
+    range: (min, max) => `${showDuration(min)} to ${showDuration(max)}`,
+  })
+}
+
+function showDuration(ms: number): string {
+  for (const unit of ["d", "h", "m", "s"] as const) {
+    if (ms >= DURATION_MS[unit] && ms % DURATION_MS[unit] === 0) return `${ms / DURATION_MS[unit]}${unit}`
+  }
+  return `${ms}ms`
+}
+
+const SIZE_BYTES = {
+  "": 1,
+  b: 1,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+  tib: 1024 ** 4,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+} as const
+
+/** A number of bytes as text: `512KiB`, `1MiB`, `2GB`. */
+export type SizeText = `${number}${"" | "B" | `${"K" | "M" | "G" | "T"}${"iB" | "B"}`}`
+
+/** A number of bytes; code gives the number, or a text as the file does. */
+export function size<D extends Declared & { min?: number; max?: number }>(
+  declared: D,
+): Parsed<number, D, number | SizeText> {
+  return quantity(declared, {
+    form: "a size such as 512KiB, 1MiB or 2GiB",
+    unit: "bytes",
+    units: SIZE_BYTES,
+    min: declared.min,
+    max: declared.max,
+    range: (min, max) => `${min} to ${max} bytes`,
+  })
+}
+
+/** An amount with a unit: in the file a text, in code that or the number. */
+function quantity<D extends Declared, Text extends string>(
+  declared: D,
+  { form, unit, units, min = 0, max = Number.MAX_SAFE_INTEGER, range }: Quantity,
+): Parsed<number, D, number | Text> {
+  const bounds = `must be from ${range(min, max)}`
+  const fits = (value: number): boolean => value >= min && value <= max
+  const parse = (text: string): number => {
+    const value = inUnits(text, units)
+    if (value === undefined) throw notA(form, text)
+    if (!fits(value)) throw new WrongValue(`${quote(text)} ${bounds}`, bounds)
+    return value
+  }
+  return custom(form, declared, parse, (given: number | Text) => {
+    if (typeof given === "string") return parse(given)
+    if (typeof given !== "number" || !(given >= 0) || (unit === "bytes" && !Number.isInteger(given)))
+      throw new WrongValue(`${quote(given)} is not a number of ${unit}, or ${form}`)
+    if (!fits(given)) throw new WrongValue(`${given} ${unit} ${bounds}`)
+    return given
+  })
+}
+
+interface Quantity {
+  readonly form: string
+  /** Of the numbers that code gives. */
+  readonly unit: "milliseconds" | "bytes"
+  /** By the letters of the file's texts, in lower case. */
+  readonly units: { readonly [letters: string]: number }
+  readonly min: number | undefined
+  readonly max: number | undefined
+  readonly range: (min: number, max: number) => string
+}
+
+/** The amount of a text such as `5s` or `1MiB`; undefined: it is of another form, or its unit is unknown. */
+function inUnits(text: string, units: Quantity["units"]): number | undefined {
+  const [, amount, letters = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text) ?? []
+  const factor = Object.hasOwn(units, letters.toLowerCase()) ? units[letters.toLowerCase()] : undefined
+  return amount === undefined || factor === undefined ? undefined : Math.round(Number(amount) * factor)
+}
+
+/** Several values of one form: in the file by comma or line, in code an array. */
+export function list<T, C, D extends Declared>(
+  of: Option<T, C>,
+  declared: D,
+): Parsed<readonly T[], D, readonly C[]> {
+  const form = `a list (commas or lines), each item ${of.form}`
+  return custom<readonly T[], D, readonly C[]>(
+    form,
+    declared,
+    (value, context) => {
+      const items = splitList(value)
+      if (items.length === 0) throw notA(form, value)
+      return items.map((item) => of.parse(item, context) as T)
+    },
+    (given) => {
+      if (!Array.isArray(given)) throw new WrongValue(`${quote(given)} is not an array, each item ${of.form}`)
+      if (given.length === 0) throw new WrongValue(`is an empty array; give it items, or leave it out`)
+      return (given as readonly C[]).map((item) => of.fromCode(item) as T)
+    },
+  )
+}
+
+/** The trimmed, non-empty items of a list. */
+function splitList(value: string): string[] {
+  return value
+    .split(/[,\n]/)
+    .map((item) => item.trim())
+    .filter((item) => item !== "")
+}
+
+/** A path, relative to the configuration file's folder. It need not exist. */
+export function path<D extends Declared>(declared: D): Parsed<string, D> {
+  const fits = (value: string): boolean => typeof value === "string" && value !== "" && !value.includes("\0")
+  const read = (value: string, { baseDir }: ParseContext): string =>
+    value === "" || isAbsolute(value) ? value : resolve(baseDir, value)
+  return uniform("a path", declared, read, fits)
+}
+
+/** A path of a file that is read at start and at each reload. */
+export function file<D extends Declared>(declared: D): Parsed<string, D & { isInput: true }> {
+  return path({ ...declared, isInput: true })
+}

@@ -1,0 +1,128 @@
+/**
+ * An option, declared once: its declaration is its parser, its type, its line in docs/reference.md and the message of
+ * `hookline check` for a wrong value.
+ */
+export interface Option<T, C = T, P extends Presence = Presence> {
+  /** Reads the file's text. Throws WrongValue. */
+  readonly parse: (text: string, context: ParseContext) => Exclude<T, undefined>
+  /** Checks a value given in code, and converts it where code may spell it otherwise. Throws WrongValue. */
+  readonly fromCode: (given: C) => Exclude<T, undefined>
+  readonly presence: P
+  /** The default as the file would spell it. */
+  readonly defaultText: string | undefined
+  /** The kind of value in a few words, for the reference and for errors. */
+  readonly form: string
+  readonly doc: string
+  /** Never printed. */
+  readonly secret: boolean
+  /** Whether the value is the path of a file whose content is configuration, too. */
+  readonly isInput: boolean
+  readonly reload: Reload
+}
+
+/**
+ * The effect of a reload on a changed value:
+ * - `reopen`: the option's connection, pipeline or listener is reopened with it. The default: no value can be ignored.
+ * - `live`: the open instance applies it
+ * - `restart`: applied at the next start of the process; the reload logs that
+ */
+export type Reload = "reopen" | "live" | "restart"
+
+/** Whether an option is required, optional or has a default. */
+export type Presence = "required" | "optional" | "default"
+
+export interface ParseContext {
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+}
+
+/** The value does not have the option's form. The message does not repeat the key. */
+export class WrongValue extends Error {
+  /** The message for a value that must not be printed; by default, that the value is not of the form. */
+  readonly unquoted: string | undefined
+
+  constructor(message: string, unquoted?: string) {
+    super(message)
+    this.unquoted = unquoted
+  }
+}
+
+// oxlint-disable-next-line no-explicit-any
+type AnyOption = Option<any, any>
+export type OptionSet = { readonly [key: string]: AnyOption }
+/** The values of a set of options, by key. */
+export type Values<O extends OptionSet> = {
+  // oxlint-disable-next-line no-explicit-any
+  readonly [K in keyof O]: O[K] extends Option<infer T, any> ? T : never
+}
+
+interface Described {
+  doc: string
+  secret?: boolean
+  isInput?: boolean
+  reload?: Reload
+}
+interface WithDefault extends Described {
+  /** As the file would spell it. */
+  default: string
+}
+interface Optional extends Described {
+  optional: true
+}
+/** Required when there is neither a default nor `optional`. */
+export type Declared = Described | WithDefault | Optional
+
+/** What a declaration makes: an option of values T, which code gives as C. */
+export type Parsed<T, D extends Declared, C = T> = D extends Optional
+  ? Option<T | undefined, C, "optional">
+  : D extends WithDefault
+    ? Option<T, C, "default">
+    : Option<T, C, "required">
+
+/**
+ * An option with a custom form.
+ *
+ * @param read reads the file's text; throws WrongValue
+ * @param fromCode checks a value given in code, and converts it to what `read` gives; throws WrongValue
+ */
+export function custom<T, D extends Declared, C = T>(
+  form: string,
+  declared: D,
+  read: (text: string, context: ParseContext) => T,
+  fromCode: (given: C) => T,
+): Parsed<T, D, C> {
+  const defaultText = "default" in declared ? declared.default : undefined
+  const made = {
+    parse: read,
+    fromCode,
+    presence: "optional" in declared ? "optional" : defaultText === undefined ? "required" : "default",
+    defaultText,
+    form,
+    doc: declared.doc,
+    secret: declared.secret ?? false,
+    isInput: declared.isInput ?? false,
+    reload: declared.reload ?? "reopen",
+  }
+  return made as unknown as Parsed<T, D, C>
+}
+
+/** A value as messages quote it: on one line, shortened. */
+export function quote(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 79)}…` : value)
+  if (Array.isArray(value)) return "a list"
+  return typeof value === "function" || (typeof value === "object" && value !== null)
+    ? `a value of type ${typeof value}`
+    : String(value)
+}
+
+/** The error for a text of another form. */
+export const notA = (form: string, text: string): WrongValue =>
+  new WrongValue(`${quote(text)} is not ${form}`, `is not ${form}`)
+
+/** Checks a value given in code by a test of its type and bounds. */
+export const guard =
+  <T>(form: string, fits: (value: T) => boolean) =>
+  (value: T): T => {
+    if (fits(value)) return value
+    throw new WrongValue(`${quote(value)} is not ${form}`)
+  }

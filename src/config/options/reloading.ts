@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs"
+import type { OptionSet, Reload } from "./option.ts"
+import { inputsOf } from "./resolve.ts"
+import type { Section } from "./section.ts"
+
+/** The keys of a section whose values a reload treats so. */
+export const keysBy = (reload: Reload, { options }: { readonly options: OptionSet }): string[] =>
+  Object.keys(options).filter((key) => options[key]!.reload === reload)
+
+/**
+ * The config that decides whether an open instance is kept: the values of the `reopen` options, and the contents of the
+ * files that they name.
+ */
+export function reopenConfig(section: Section, values: { readonly [key: string]: unknown }): unknown {
+  const own = Object.fromEntries(keysBy("reopen", section).map((key) => [key, values[key]]))
+  return [own, inputsOf(section, own).map((file) => [file, fingerprint(file)])]
+}
+
+/** A hash of a file's content, or `unreadable`. */
+function fingerprint(file: string): string {
+  try {
+    return String(Bun.hash(readFileSync(file)))
+  } catch {
+    // the reader of the content reports why
+    return "unreadable"
+  }
+}

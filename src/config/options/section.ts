@@ -1,0 +1,30 @@
+import type { OptionSet, Values } from "./option.ts"
+
+/** A kind of section of the configuration file. */
+export interface Section<O extends OptionSet = OptionSet> {
+  /** Name as the file spells it: `WebHookSource`, `admin`, `Kafka connection`. */
+  readonly title: string
+  readonly aliases: readonly string[]
+  /** One sentence for the reference. */
+  readonly summary: string
+  readonly options: O
+  /** Rules across keys. Runs on the values that could be read, even if others are wrong. */
+  check?(checking: Checking<O>): void
+}
+
+/** What rules across keys see of a section. */
+export interface Checking<O extends OptionSet> {
+  /** Values that could be read. */
+  readonly values: Partial<Values<O>>
+  /** Whether the key was given, in code or the file, even if its value is wrong. */
+  readonly isGiven: (key: keyof O & string) => boolean
+  /** Reports a problem of a key, with its remedy. */
+  readonly wrong: (key: keyof O & string, text: string) => void
+  /** Reports a warning about a key, shown by `hookline check`. */
+  readonly warn: (key: keyof O & string, text: string) => void
+}
+
+/** Declares a section that is not a component's. */
+export function defineSection<O extends OptionSet>(section: Section<O>): Section<O> {
+  return section
+}

@@ -1,0 +1,41 @@
+import { deliveryTimeout } from "./delivery-timeout.ts"
+import { custom, duration, path, size, type Option } from "../options/option-types.ts"
+import { defineSection } from "../options/section.ts"
+
+/**
+ * A log in a folder. It has one writer and can't be reopened: options beside `directory` are live or need a restart.
+ */
+export const EMBEDDED = defineSection({
+  title: "Embedded connection",
+  aliases: [],
+  summary:
+    "`[connection:<id>]` with `directory`: events are kept in a log in that folder, durably, without any broker.",
+  options: {
+    directory: path({
+      doc: "The log's folder, created if missing. One process writes to it at a time.",
+    }),
+    retention: lasting(
+      duration({ minMs: 1000, doc: "" }),
+      "How long events are kept, by a clock unaffected by jumps of the system's: docs/retention.md.",
+    ),
+    retention_bytes: lasting(
+      size({ min: 1, doc: "" }),
+      "How many bytes of events are kept, over all topics; the oldest go first.",
+    ),
+    delivery_timeout: deliveryTimeout,
+  },
+})
+
+/** An option of which `forever` (or `off`) is the absence of a limit: Infinity as its value. */
+function lasting<C>(limit: Option<number, C>, doc: string) {
+  return custom<number, { doc: string; default: string; reload: "live" }, C | "forever">(
+    `forever, or ${limit.form}`,
+    { default: "forever", reload: "live", doc },
+    (value, context) =>
+      /^(?:forever|off)$/i.test(value) ? Number.POSITIVE_INFINITY : limit.parse(value, context),
+    (given) =>
+      given === "forever" || given === Number.POSITIVE_INFINITY
+        ? Number.POSITIVE_INFINITY
+        : limit.fromCode(given as C),
+  )
+}

@@ -1,0 +1,27 @@
+import { isIP } from "node:net"
+import ipaddr from "ipaddr.js"
+
+/** A host and a port, as in `localhost:9092`, `192.0.2.7:80` or `[::1]:9464`. */
+export interface EndpointOptions {
+  /** A name or an address; an IPv6 one without its brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+/** Reads host:port; undefined when it is malformed. Port 0 lets the system choose one to listen on. */
+export function parseEndpoint(text: string): EndpointOptions | undefined {
+  const [, v6, name, digits] = /^(?:\[([^\]]+)\]|([^\s:/[\]]+)):(\d{1,5})$/.exec(text) ?? []
+  const port = Number(digits)
+  if (!(port <= 65_535) || (v6 !== undefined && isIP(v6) !== 6)) return undefined
+  return { host: v6 ?? name ?? "", port }
+}
+
+export function formatEndpoint({ host, port }: EndpointOptions): string {
+  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Whether a host to listen on is reachable from this machine only. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === "localhost") return true
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback"
+}

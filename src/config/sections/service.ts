@@ -1,0 +1,63 @@
+import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts"
+import { duration, integer, oneOf, size } from "../options/option-types.ts"
+import { defineSection } from "../options/section.ts"
+
+const HOUR_MS = 3_600_000
+
+export const SERVICE = defineSection({
+  title: "service",
+  aliases: [],
+  summary: "Settings of the whole process.",
+  options: {
+    workers: integer({
+      min: 1,
+      max: 64,
+      default: "1",
+      reload: "restart",
+      doc: "Processes that serve webhooks on the same ports; see workers.md. More than 1 requires Kafka without a spool, and Redis for deduplication and signed ids.",
+    }),
+    max_in_flight_bytes: size({
+      min: 1,
+      default: "64MiB",
+      reload: "live",
+      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all.",
+    }),
+    max_connections: integer({
+      min: 32,
+      max: 10_000_000,
+      optional: true,
+      reload: "live",
+      doc: "Open connections; at the limit none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, including those to brokers and stores; with several workers each has its share, at least 32. Default and maximum: the descriptor limit (`ulimit -n`) less an eighth of it (at most 512) for everything else.",
+    }),
+    drain_timeout: duration({
+      maxMs: HOUR_MS,
+      default: "20s",
+      reload: "live",
+      doc: "Time that a stop has to finish accepted events.",
+    }),
+    body_timeout: duration({
+      minMs: 1,
+      maxMs: HOUR_MS,
+      default: "30s",
+      reload: "live",
+      doc: "How long a sender may take for a request's body, then 408.",
+    }),
+    stall_timeout: duration({
+      minMs: 3000,
+      maxMs: HOUR_MS,
+      default: "10s",
+      reload: "live",
+      doc: "With several workers: how long one of them may stall, not answering its supervisor, before it is killed and replaced; see workers.md.",
+    }),
+    log_level: oneOf(LOG_LEVELS, {
+      default: "info",
+      reload: "live",
+      doc: "The lowest level that is logged.",
+    }),
+    log_format: oneOf(LOG_FORMATS, {
+      default: "auto",
+      reload: "restart",
+      doc: "`auto` is pretty on a terminal and JSON lines elsewhere.",
+    }),
+  },
+})

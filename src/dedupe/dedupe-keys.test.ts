@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test"
+import { pino } from "pino"
+import { steadyMs } from "../clock.ts"
+import { DedupeKeys } from "./dedupe-keys.ts"
+import { openMemoryKeys } from "./memory-keys.ts"
+
+const log = pino({ level: "silent" })
+const soon = (): number => steadyMs() + 5000
+const open = (options: { most?: number } = {}) => {
+  const clock = { ms: 1_000_000 }
+  return { clock, keys: new DedupeKeys(openMemoryKeys({ log, now: () => clock.ms, ...options })) }
+}
+
+/** Begins without waiting: a promise says that the key has company. */
+const begin = (keys: DedupeKeys, key: string, deadlineMs = soon()) => keys.begin(key, deadlineMs)
+
+test("an event of a key that was published is a duplicate until the key's time has passed", () => {
+  const { keys, clock } = open()
+  expect(begin(keys, "a")).toBe("first")
+  expect(keys.end("a", clock.ms + 1000, soon())).toBe(true)
+  clock.ms += 1000
+  expect([begin(keys, "a"), begin(keys, "b")]).toEqual(["duplicate", "first"])
+  clock.ms += 1
+  expect(begin(keys, "a")).toBe("first")
+})
+
+test("an event that was not published leaves no key", () => {
+  const { keys } = open()
+  expect(begin(keys, "a")).toBe("first")
+  keys.end("a", undefined, soon())
+  expect(begin(keys, "a")).toBe("first")
+})
+
+test("those who come meanwhile wait, and are duplicates when the first one was published", async () => {
+  const { keys, clock } = open()
+  begin(keys, "a")
+  const waiting = Promise.all([begin(keys, "a"), begin(keys, "a")])
+  expect(await Promise.race([waiting, Bun.sleep(20).then(() => "still waiting")])).toBe("still waiting")
+  expect(keys.waiting()).toBe(2)
+  keys.end("a", clock.ms + 1000, soon())
+  expect(await waiting).toEqual(["duplicate", "duplicate"])
+  expect(keys.waiting()).toBe(0)
+})
+
+test("when the first one fails the next one takes its turn, in the order they came, and the rest wait for it", async () => {
+  const { keys, clock } = open()
+  begin(keys, "a")
+  const order: string[] = []
+  const waiting = ["second", "third", "fourth"].map(async (name) => {
+    const claim = await begin(keys, "a")
+    order.push(`${name} ${claim}`)
+    if (name === "second") keys.end("a", undefined, soon())
+    if (name === "third") keys.end("a", clock.ms + 1000, soon())
+  })
+  keys.end("a", undefined, soon())
+  await Promise.all(waiting)
+  expect(order).toEqual(["second first", "third first", "fourth duplicate"])
+})
+
+test("nobody waits beyond the own deadline, and who left does not get the turn", async () => {
+  const { keys } = open()
+  begin(keys, "a")
+  const left = begin(keys, "a", steadyMs() + 20)
+  const stays = begin(keys, "a")
+  expect(await left).toBe("late")
+  keys.end("a", undefined, soon())
+  expect(await stays).toBe("first")
+})
+
+test("a turn that comes at the deadline is passed on", async () => {
+  const { keys } = open()
+  begin(keys, "a")
+  const deadlineMs = steadyMs() + 20
+  const late = begin(keys, "a", deadlineMs)
+  const stays = begin(keys, "a")
+  // holds the event loop, so that the turn comes before the timer
+  while (steadyMs() < deadlineMs);
+  keys.end("a", undefined, soon())
+  expect(await Promise.all([late, stays])).toEqual(["late", "first"])
+})
+
+test("keys have nothing to do with each other", () => {
+  const { keys } = open()
+  expect(["a", "b", "c"].map((key) => begin(keys, key))).toEqual(["first", "first", "first"])
+})
+
+test("beyond its bound the memory forgets the oldest, which a duplicate then passes", () => {
+  const { keys, clock } = open({ most: 2 })
+  for (const key of ["a", "b", "c"]) {
+    begin(keys, key)
+    keys.end(key, clock.ms + 1000, soon())
+  }
+  expect([begin(keys, "a"), begin(keys, "b"), begin(keys, "c")]).toEqual(["first", "duplicate", "duplicate"])
+})

@@ -1,0 +1,45 @@
+import type { Logger } from "../telemetry/log.ts"
+import type { KeyStore } from "./key-store.ts"
+import { RecentIds } from "./recent-ids.ts"
+
+/** Keys that are kept at most, in about 60 MB. */
+const MOST_KEYS = 200_000
+const WARN_EVERY_MS = 60_000
+
+/**
+ * Keeps keys in the memory of this process: gone with it.
+ *
+ * @param deps `now` is in milliseconds since 1970, `most` bounds the keys: beyond it the oldest are forgotten early, which
+ *   is logged unless `forgets` is true, as for keys that do no harm any more
+ */
+export function openMemoryKeys({
+  log,
+  now = Date.now,
+  most = MOST_KEYS,
+  forgets = false,
+}: {
+  log: Logger
+  now?: () => number
+  most?: number
+  forgets?: boolean
+}): KeyStore {
+  const ids = new RecentIds({ most, now })
+  let warnedMs = Number.NEGATIVE_INFINITY
+  return {
+    claim: (key) => (ids.has(key) ? "duplicate" : "first"),
+    add(key, untilMs) {
+      const isFull = ids.remember(key, untilMs)
+      if (isFull && !forgets && now() - warnedMs >= WARN_EVERY_MS) {
+        warnedMs = now()
+        log.warn(
+          { most },
+          "the memory of published events is full: the oldest are forgotten before their window",
+        )
+      }
+      return true
+    },
+    release() {},
+    ready: () => true,
+    close: () => Promise.resolve(),
+  }
+}

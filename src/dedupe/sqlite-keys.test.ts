@@ -1,0 +1,180 @@
+import { Database } from "bun:sqlite"
+import { afterEach, beforeEach, expect, test } from "bun:test"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pino } from "pino"
+import { openEmbedded } from "../brokers/embedded/broker.ts"
+import { steadyMs } from "../clock.ts"
+import type { HooklineError } from "../errors.ts"
+import { SqliteKeys } from "./sqlite-keys.ts"
+import type { KeyStore } from "./key-store.ts"
+
+let folder: string
+let stores: KeyStore[]
+let clock: { ms: number }
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hookline-keys-"))
+  stores = []
+  clock = { ms: 1_800_000_000_000 }
+})
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()))
+  rmSync(folder, { recursive: true })
+})
+
+const soon = (): number => steadyMs() + 5000
+const open = (directory = folder): KeyStore => {
+  const store = new SqliteKeys(directory, { log: pino({ level: "silent" }), now: () => clock.ms })
+  stores.push(store)
+  return store
+}
+const add = (store: KeyStore, key: string, forMs = 1000) => store.add(key, clock.ms + forMs, soon())
+const count = (): number => {
+  const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
+  try {
+    return db.query<{ n: number }, []>("SELECT count(*) AS n FROM marks").get()!.n
+  } finally {
+    db.close()
+  }
+}
+
+test("a key is known until its time has passed, also for a store that is opened later", async () => {
+  const store = open()
+  expect(await store.claim("a", soon())).toBe("first")
+  expect(await add(store, "a")).toBe(true)
+  expect(await store.claim("a", soon())).toBe("duplicate")
+  await store.close()
+
+  const again = open()
+  clock.ms += 1000
+  expect(await again.claim("a", soon())).toBe("duplicate")
+  clock.ms += 1
+  expect(await again.claim("a", soon())).toBe("first")
+  expect(await add(again, "a")).toBe(true)
+  expect(await again.claim("a", soon())).toBe("duplicate")
+})
+
+test("a key is known while it is on its way into the file", async () => {
+  const store = open()
+  const added = add(store, "a")
+  expect(await store.claim("a", soon())).toBe("duplicate")
+  expect(await added).toBe(true)
+})
+
+test("keys of one turn of the event loop are one transaction", async () => {
+  const store = open()
+  const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
+  const version = () => db.query<{ data_version: number }, []>("PRAGMA data_version").get()!.data_version
+  const seen = new Set([version()])
+  const added = Array.from({ length: 100 }, (_, n) => add(store, `key ${n}`))
+  for (const one of added) {
+    expect(await one).toBe(true)
+    seen.add(version())
+  }
+  expect(seen.size).toBe(2)
+  db.close()
+})
+
+test("what ran out is deleted, slice by slice, and what did not stays", async () => {
+  const store = open()
+  const added = Array.from({ length: 1800 }, (_, n) => add(store, `short ${n}`))
+  await Promise.all([...added, add(store, "long", 100_000)])
+  expect(count()).toBe(1801)
+  clock.ms += 1001
+  while (count() > 1) await Bun.sleep(5)
+  expect([await store.claim("long", soon()), await store.claim("short 7", soon())]).toEqual([
+    "duplicate",
+    "first",
+  ])
+})
+
+test("a second store in the folder is told who has it; a log may lie there, too", async () => {
+  open()
+  expect(() => open()).toThrow(
+    expect.objectContaining({
+      code: "log_locked",
+      message: expect.stringContaining(`store in ${folder} is being written to by process ${process.pid}; `),
+    }),
+  )
+  const deps = { log: pino({ level: "silent" }), metrics: { batch() {} } }
+  await openEmbedded({ directory: folder }, deps).close()
+})
+
+test("a file that is something else is not touched", () => {
+  writeFileSync(join(folder, "marks.sqlite"), "these are notes, and no keys at all")
+  expect(() => open()).toThrow(expect.objectContaining({ code: "log_io" }))
+  expect(existsSync(join(folder, "marks.pid"))).toBe(false)
+})
+
+test("while another process holds the file a key waits for its deadline, and is written afterwards", async () => {
+  const store = open()
+  const other = new Database(join(folder, "marks.sqlite"))
+  other.run("BEGIN IMMEDIATE")
+  expect(await store.add("a", clock.ms + 1000, steadyMs() + 30)).toBe(false)
+  const patient = add(store, "b")
+  expect([store.claim("a", soon()), store.ready()]).toEqual(["duplicate", true])
+  other.run("ROLLBACK")
+  other.close()
+  expect(await patient).toBe(true)
+  expect(count()).toBe(2)
+})
+
+test("keys that a log has gather up to a bound while another process holds the file, and are written then", async () => {
+  const store = open()
+  await store.claim("", soon())
+  const other = new Database(join(folder, "marks.sqlite"))
+  other.run("BEGIN IMMEDIATE")
+  const most = 50_000
+  const forgotten = Promise.withResolvers<void>()
+  const journal = { forget: (id: number) => void (id === most && forgotten.resolve()) }
+  for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, clock.ms + 1000).committed(id, journal)
+  const claim = (key: string): unknown => {
+    try {
+      return store.claim(key, soon())
+    } catch (error) {
+      return (error as HooklineError).code
+    }
+  }
+  expect([claim("new"), claim("key 1")]).toEqual(["unavailable", "duplicate"])
+  other.run("ROLLBACK")
+  other.close()
+  await forgotten.promise
+  expect(count()).toBe(most)
+  expect(await store.claim("new", soon())).toBe("first")
+}, 20_000)
+
+test("a store that fails claims nothing, and keeps what it could not write for when it is back", async () => {
+  const directory = join(folder, "store")
+  const store = open(directory)
+  await add(store, "before")
+  const db = new Database(join(directory, "marks.sqlite"))
+  db.run("ALTER TABLE marks RENAME TO gone")
+
+  expect(await add(store, "meanwhile")).toBe(false)
+  expect(store.ready()).toContain("marks.sqlite")
+  expect(() => store.claim("new", soon())).toThrow(expect.objectContaining({ code: "unavailable" }))
+  expect(await add(store, "while it is down")).toBe(false)
+
+  db.run("DROP TABLE IF EXISTS marks")
+  db.run("ALTER TABLE gone RENAME TO marks")
+  db.close()
+  while (store.ready() !== true) await Bun.sleep(10)
+  await store.close()
+  const again = open(directory)
+  expect(
+    await Promise.all(
+      ["before", "meanwhile", "while it is down", "new"].map((key) => again.claim(key, soon())),
+    ),
+  ).toEqual(["duplicate", "duplicate", "duplicate", "first"])
+})
+
+test("a folder that can't be made is told by its name", () => {
+  writeFileSync(join(folder, "file"), "")
+  expect(() => open(join(folder, "file", "store"))).toThrow(
+    expect.objectContaining({
+      code: "log_io",
+      message: expect.stringContaining(join(folder, "file", "store")),
+    }),
+  )
+})

@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test"
+import { InFlightBudget } from "./budget.ts"
+
+test("requests that are in flight are answered when all that entered before have left, whoever enters after", async () => {
+  const budget = new InFlightBudget(100)
+  const ended: string[] = []
+  const first = budget.enter()
+  const one = budget.answered().then(() => ended.push("one"))
+  const second = budget.enter()
+  const two = budget.answered().then(() => ended.push("two"))
+  const third = budget.enter()
+  second.release()
+  await new Promise(setImmediate)
+  expect(ended).toEqual([])
+  first.release()
+  await Promise.all([one, two])
+  expect(ended).toEqual(["one", "two"])
+  third.release()
+  expect(budget.requests).toBe(0)
+})
+
+test("a smaller budget lets nothing in until what is held fits into it", () => {
+  const budget = new InFlightBudget(100)
+  const reservation = budget.enter()
+  expect(reservation.reserve(80)).toBe(true)
+  budget.maxBytes = 50
+  const other = budget.enter()
+  expect(other.reserve(1)).toBe(false)
+  reservation.release()
+  expect(other.reserve(50)).toBe(true)
+})
+
+const MIB = 1024 * 1024
+
+/** Lets so many bodies go while others are held, and tells how often garbage was collected. */
+async function collections(held: number, left: { count: number; bytes: number }): Promise<number> {
+  let collected = 0
+  const budget = new InFlightBudget(64 * MIB, () => collected++)
+  budget.enter().reserve(held)
+  for (let n = 0; n < left.count; n++) {
+    const reservation = budget.enter()
+    expect(reservation.reserve(left.bytes)).toBe(true)
+    reservation.release()
+  }
+  await new Promise(setImmediate)
+  return collected
+}
+
+test("garbage of large bodies is collected each time that as much has come and gone as is not held, or half the budget", async () => {
+  expect(await collections(40 * MIB, { count: 64, bytes: MIB })).toBe(5)
+  expect(await collections(0, { count: 64, bytes: MIB })).toBe(2)
+  expect(await collections(0, { count: 30, bytes: MIB })).toBe(0)
+})
+
+test("garbage of small bodies is collected while much is held alone", async () => {
+  expect(await collections(0, { count: 100_000, bytes: 1024 })).toBe(0)
+  expect(await collections(6 * MIB, { count: 100_000, bytes: 1024 })).toBe(0)
+  expect(await collections(40 * MIB, { count: 100_000, bytes: 1024 })).toBe(7)
+})
+
+test("bodies that have arrived crowd it when they hold more than half, announced ones do not", () => {
+  const budget = new InFlightBudget(100)
+  const announced = budget.enter()
+  announced.reserve(40)
+  const arrived = budget.enter()
+  arrived.reserve(51)
+  expect(budget.isCrowded).toBe(false)
+  arrived.arrived()
+  expect(budget.isCrowded).toBe(true)
+  arrived.release()
+  expect(budget.isCrowded).toBe(false)
+})

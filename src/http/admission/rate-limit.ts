@@ -1,0 +1,24 @@
+// Hot path where it is used: every event takes a token.
+import { steadyMs } from "../../clock.ts"
+
+/** Takes a token. @returns 0, or, if there was none, the whole seconds until the next */
+export type RateLimit = () => number
+
+/**
+ * A token bucket of so many events a second, initially full, at `burst`.
+ *
+ * @param rate `now`: a monotonic clock, in milliseconds
+ */
+export function tokenBucket(rate: { perSecond: number; burst: number; now?: () => number }): RateLimit {
+  const { perSecond, burst, now = steadyMs } = rate
+  let tokens = burst
+  let filledMs = now()
+  return () => {
+    const nowMs = now()
+    tokens = Math.min(burst, tokens + ((nowMs - filledMs) / 1000) * perSecond)
+    filledMs = nowMs
+    if (tokens < 1) return Math.ceil((1 - tokens) / perSecond)
+    tokens--
+    return 0
+  }
+}

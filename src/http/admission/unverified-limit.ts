@@ -1,0 +1,100 @@
+// Hot path where pipelines verify: each request asks `isWatching`.
+import { steadyMs } from "../../clock.ts"
+import { senderKey } from "../addresses.ts"
+
+/** Senders remembered, up to 3 MB; beyond them the least recently refused one is forgotten. */
+const MOST_SENDERS = 20_000
+/** How long a sender is remembered, and exempt after a verified request. */
+const REMEMBERED_MS = 60_000
+
+interface Sender {
+  tokens: number
+  filledMs: number
+  /** When it last sent a verified request, if known. */
+  verifiedMs: number
+}
+
+/**
+ * Limits each sender's unverified requests per second; beyond the limit the sender has to wait, whatever it sends.
+ * Verified requests cost nothing and exempt the sender for a minute: others may share its address, as all do behind a
+ * proxy that `trusted_proxies` does not list.
+ *
+ * A sender is an IPv4 address or an IPv6 /64. Until one has used half of its limit, no sender is looked up.
+ */
+export class UnverifiedLimit {
+  readonly #perSecond: number
+  readonly #burst: number
+  readonly #most: number
+  readonly #now: () => number
+  /** The refused ones, most recent last. */
+  readonly #senders = new Map<string, Sender>()
+  /** Until when a sender may have to wait, or come to. */
+  #watchedUntilMs = -1
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(limit: { perSecond: number; most?: number; now?: () => number }) {
+    const { perSecond, most = MOST_SENDERS, now = steadyMs } = limit
+    this.#perSecond = perSecond
+    this.#burst = Math.max(1, Math.ceil(perSecond))
+    this.#most = most
+    this.#now = now
+  }
+
+  /** Whether `wait` and `verified` need to be called. */
+  get isWatching(): boolean {
+    return this.#watchedUntilMs >= 0
+  }
+
+  get size(): number {
+    return this.#senders.size
+  }
+
+  /** @returns 0, or the whole seconds to wait */
+  wait(address: string): number {
+    const nowMs = this.#now()
+    if (nowMs > this.#watchedUntilMs) this.#watchedUntilMs = -1
+    const sender = this.#senders.get(senderKey(address))
+    if (sender === undefined || nowMs - sender.verifiedMs < REMEMBERED_MS) return 0
+    this.#fill(sender, nowMs)
+    return sender.tokens >= 1 ? 0 : Math.ceil((1 - sender.tokens) / this.#perSecond)
+  }
+
+  /** Records a verified request. */
+  verified(address: string): void {
+    const sender = this.#senders.get(senderKey(address))
+    if (sender !== undefined) sender.verifiedMs = this.#now()
+  }
+
+  /** Records a request that was refused or answered unverified. */
+  refused(address: string): void {
+    const nowMs = this.#now()
+    const key = senderKey(address)
+    const known = this.#senders.get(key)
+    const sender = known ?? { tokens: this.#burst, filledMs: nowMs, verifiedMs: Number.NEGATIVE_INFINITY }
+    this.#fill(sender, nowMs)
+    sender.tokens = Math.max(0, sender.tokens - 1)
+    if (sender.tokens <= this.#burst / 2) this.#watchedUntilMs = nowMs + this.#rememberedMs
+    this.#senders.delete(key)
+    this.#forget(nowMs)
+    this.#senders.set(key, sender)
+  }
+
+  /** Until an idle sender's limit is full again, and at least a minute. */
+  get #rememberedMs(): number {
+    return Math.max(REMEMBERED_MS, (this.#burst / this.#perSecond) * 1000)
+  }
+
+  #fill(sender: Sender, nowMs: number): void {
+    const gained = ((nowMs - sender.filledMs) / 1000) * this.#perSecond
+    sender.tokens = Math.min(this.#burst, sender.tokens + gained)
+    sender.filledMs = nowMs
+  }
+
+  /** Forgets expired senders, and the oldest one if the table is full. */
+  #forget(nowMs: number): void {
+    for (const [key, { filledMs }] of this.#senders) {
+      if (this.#senders.size < this.#most && nowMs - filledMs < this.#rememberedMs) break
+      this.#senders.delete(key)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { Steps } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
+import type { Rejected } from "../pipeline/outcome.ts"
+import { problem, REFUSALS } from "./answer.ts"
+import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
+import { nameOf, type Answering } from "./listener.ts"
+import { ReceivedRequest } from "./received-request.ts"
+import type { Route } from "./route.ts"
+import { PathTable, type Endpoint } from "./routes.ts"
+
+/** The answering of routes that share a listener. @throws HooklineError `config` when they conflict */
+export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answering> {
+  const endpoints = new PathTable<Endpoint>()
+  for (const route of routes) {
+    yield
+    const first = routes[0]!
+    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${nameOf(route)}`
+    if (!Bun.deepEquals(route.tls, first.tls))
+      throw new HooklineError("config", `${at}, but not their TLS settings`)
+    if (!endpoints.add(route.path, makeEndpoint(route, deps)))
+      throw new HooklineError("config", `several pipelines have the path ${route.path} on ${nameOf(route)}`)
+  }
+  return {
+    endpoints,
+    unknownPath: refusing(REFUSALS.unknown_path, deps),
+    notNormal: refusing(REFUSALS.path_not_normal, deps),
+    failed: (error) => deps.outcomes(undefined).failed(error),
+  }
+}
+
+/** Refuses requests for no pipeline. */
+function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
+  const outcomeLog = outcomes(undefined)
+  return (request, server, target) => {
+    const info = new ReceivedRequest(request, server, target, undefined)
+    outcomeLog.answered(refusal.status, refusal, info)
+    return problem(refusal, false)
+  }
+}

@@ -1,0 +1,129 @@
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Listener } from "./listener.ts"
+
+/*
+ * Out of descriptors, Bun retries accepting in a busy loop that takes a core, and nothing else can be opened, not even
+ * a probe's connection. So listeners are closed before that.
+ *
+ *   accepting   -- limit reached -->         full: listeners closed, idle connections closed
+ *   full        -- a tenth below limit -->   accepting
+ *
+ * Connections are counted ten times a second, as descriptors opened since the start: Bun has no event for a connection.
+ * Those accepted between two checks can take all other descriptors; the spare ones, closed when it is full, remain.
+ */
+
+const CHECK_MS = 100
+/** For probes, log files, broker connections. */
+const SPARE = 24
+
+/** Keeps the number of open connections below a limit; on Linux only, where descriptors can be counted. */
+export class ConnectionLimit {
+  readonly #listeners: Pick<Listener, "pause" | "resume">
+  readonly #log: RequestLog
+  readonly #descriptors = descriptorLimit()
+  /** Descriptors open at the start. */
+  readonly #before: number = 0
+  readonly #timer: Timer | undefined
+  #spare: number[] = []
+  #max = Number.POSITIVE_INFINITY
+  #isFull = false
+  #hasFailed = false
+
+  /** Create before anything listens. */
+  constructor(listeners: Pick<Listener, "pause" | "resume">, log: RequestLog) {
+    this.#listeners = listeners
+    this.#log = log
+    if (this.#descriptors === undefined) return
+    this.#before = openDescriptors()
+    this.#takeSpare()
+    this.#timer = setInterval(() => this.#check(), CHECK_MS).unref()
+  }
+
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /** @param max undefined: as many as descriptors allow, the upper bound in any case */
+  setMax(max = Number.POSITIVE_INFINITY): void {
+    if (this.#descriptors === undefined) return
+    const others = this.#before + SPARE + Math.min(512, Math.ceil(this.#descriptors / 8))
+    this.#max = Math.max(1, Math.min(max, this.#descriptors - others))
+  }
+
+  end(): void {
+    clearInterval(this.#timer)
+    this.#releaseSpare()
+  }
+
+  #check(): void {
+    const connections = openDescriptors() - this.#before - this.#spare.length
+    if (connections >= this.#max) this.#pause(connections)
+    else if (this.#isFull && connections <= this.#max * 0.9) this.#resume(connections)
+  }
+
+  #pause(connections: number): void {
+    this.#listeners.pause()
+    this.#releaseSpare()
+    if (this.#isFull) return
+    this.#isFull = true
+    this.#write("warn", connections, "connection limit reached; not accepting until some have ended")
+  }
+
+  #resume(connections: number): void {
+    this.#takeSpare()
+    try {
+      this.#listeners.resume()
+    } catch (err) {
+      if (!this.#hasFailed) this.#write("error", connections, "can't listen again; retrying", { err })
+      this.#hasFailed = true
+      return
+    }
+    this.#isFull = false
+    this.#hasFailed = false
+    this.#write("info", connections, "accepting connections again")
+  }
+
+  /** Opens missing spare descriptors, as far as possible. */
+  #takeSpare(): void {
+    try {
+      while (this.#spare.length < SPARE) this.#spare.push(openSync("/dev/null", "r"))
+    } catch (error) {
+      if (!isExhausted(error)) throw error
+    }
+  }
+
+  #releaseSpare(): void {
+    for (const fd of this.#spare.splice(0)) closeSync(fd)
+  }
+
+  #write(level: "info" | "warn" | "error", connections: number, message: string, more: object = {}): void {
+    const line = { pipeline: undefined, reason: "max_connections", connections, max_connections: this.#max }
+    this.#log.write(level, { ...line, ...more }, message)
+  }
+}
+
+/** This process's limit of open descriptors; undefined: unknown (not Linux). */
+function descriptorLimit(): number | undefined {
+  try {
+    const soft = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]
+    return soft === undefined ? undefined : Number(soft)
+  } catch {
+    return undefined
+  }
+}
+
+/** Open descriptors. 1 us and no descriptor on Linux 6.2 and later; lists all of them before that. */
+function openDescriptors(): number {
+  const { size } = statSync("/proc/self/fd")
+  if (size > 0) return size
+  try {
+    // includes the one used to list them
+    return readdirSync("/proc/self/fd").length - 1
+  } catch (error) {
+    if (isExhausted(error)) return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
+const isExhausted = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EMFILE"

@@ -1,0 +1,187 @@
+import { expect, test } from "bun:test"
+import { serve, type GivenRoute } from "../../test/support/http-server.ts"
+import type { Handler } from "../pipeline/compose.ts"
+import { Accepted, Answered, Dropped, Rejected } from "../pipeline/outcome.ts"
+import { unavailable } from "../pipeline/unavailable.ts"
+import { tokenBucket, type RateLimit } from "./admission/rate-limit.ts"
+import { UnverifiedLimit } from "./admission/unverified-limit.ts"
+
+const accepted = new Accepted({ partition: 0, offset: 0 })
+const unverified = new Rejected(401, "unverified_no_match", "The request could not be verified.", {
+  logDetail: "no secret gives this signature",
+})
+const post = (url: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${url}/webhook`, { method: "POST", body: "{}", ...init })
+
+/** A limit that has let its one event in. */
+function spent(): RateLimit {
+  const limit = tokenBucket({ perSecond: 1, burst: 1, now: () => 0 })
+  limit()
+  return limit
+}
+
+interface Case {
+  readonly route: GivenRoute
+  readonly request?: RequestInit
+  /** What is counted: outcome and reason. */
+  readonly counted: string
+  readonly logged?: string
+}
+
+test.each<[number, string, Case]>([
+  [200, "accepted", { route: {}, counted: "accepted " }],
+  [
+    200,
+    "dropped by a step",
+    { route: { handle: async () => new Dropped("ping") }, counted: "dropped ping", logged: "event dropped" },
+  ],
+  [
+    202,
+    "a handshake in a body",
+    {
+      route: { handle: async () => new Answered("challenge", { status: 202 }) },
+      counted: "answered challenge",
+      logged: "handshake answered",
+    },
+  ],
+  [
+    204,
+    "a handshake by its headers",
+    {
+      route: { admit: async () => new Answered("ping", { status: 204 }), methods: ["GET"] },
+      request: { method: "GET", body: null },
+      counted: "answered ping",
+      logged: "handshake answered",
+    },
+  ],
+  [
+    401,
+    "refused by its headers",
+    {
+      route: { admit: async () => unverified },
+      counted: "rejected unverified_no_match",
+      logged: "event rejected",
+    },
+  ],
+  [
+    503,
+    "refused by the sink",
+    {
+      route: { handle: async () => unavailable("deadline", "no leader") },
+      counted: "rejected deadline",
+      logged: "event rejected",
+    },
+  ],
+  [
+    500,
+    "ended by a fault",
+    {
+      route: { handle: () => Promise.reject(new Error("broken")) },
+      counted: "rejected internal",
+      logged: "unhandled error while processing a request",
+    },
+  ],
+  [
+    500,
+    "ended by a fault before its body",
+    {
+      route: { admit: () => Promise.reject(new Error("broken")) },
+      counted: "rejected internal",
+      logged: "unhandled error while processing a request",
+    },
+  ],
+  [
+    405,
+    "a GET without a handshake",
+    {
+      route: { admit: async () => undefined, methods: ["GET"] },
+      request: { method: "GET", body: null },
+      counted: "rejected method_not_allowed",
+      logged: "request refused",
+    },
+  ],
+  [
+    429,
+    "beyond the rate",
+    { route: { rateLimit: spent() }, counted: "rejected rate_limited", logged: "request refused" },
+  ],
+  [
+    413,
+    "too large",
+    { route: { maxBodyBytes: 1 }, counted: "rejected body_too_large", logged: "request refused" },
+  ],
+])(
+  "a request that is answered %d, %s, is counted once and logged once at most",
+  async (status, _what, given) => {
+    const { route, request = {}, counted, logged } = given
+    await using it = serve(route)
+    expect((await post(it.url, request)).status).toBe(status)
+    const [outcome, reason] = counted.split(" ")
+    expect(await it.counts()).toEqual([
+      `hookline_http_requests_total{pipeline="hooks",status="${status}"} 1`,
+      `hookline_events_total{pipeline="hooks",outcome="${outcome}",reason="${reason}"} 1`,
+    ])
+    expect(it.log.map(({ msg }) => msg)).toEqual(logged === undefined ? [] : [logged])
+    expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
+  },
+)
+
+/** A pipeline that verifies a sender by one header. */
+const verifying: GivenRoute = {
+  verifiesSenders: true,
+  handle: async ({ request }, whenVerified) => {
+    if (request.headers.get("X-Signature") !== "right") return unverified
+    request.isVerified = true
+    return whenVerified?.(request) ?? accepted
+  },
+}
+const signed = { headers: { "X-Signature": "right" } }
+
+test("where the pipeline verifies senders, verified events alone take tokens", async () => {
+  const rateLimit = tokenBucket({ perSecond: 1, burst: 1, now: () => 0 })
+  await using it = serve({ ...verifying, rateLimit })
+  expect((await post(it.url)).status).toBe(401)
+  expect((await post(it.url, signed)).status).toBe(200)
+  expect((await post(it.url)).status).toBe(401)
+  const limited = await post(it.url, signed)
+  expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "1"])
+})
+
+test("who is refused too often waits before the body is read, unless it was verified", async () => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 2, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit })
+  for (const status of [401, 401, 429]) expect((await post(it.url)).status).toBe(status)
+  expect(it.log.at(-1)).toMatchObject({ msg: "request refused", reason: "unverified_rate_limited" })
+})
+
+test.each<[string, Handler["handle"]]>([
+  ["a fault of this side", async () => unavailable("unverified_keys_unavailable")],
+  ["a refusal of a verified sender", async ({ request }) => ((request.isVerified = true), unverified)],
+  ["a dropped event", async () => new Dropped("replayed")],
+])("%s does not count as unverified", async (_what, handle) => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 1, now: () => 0 })
+  await using it = serve({ verifiesSenders: true, handle, unverifiedLimit })
+  await post(it.url)
+  expect(unverifiedLimit.size).toBe(0)
+})
+
+test.each([
+  [{ status: 200, body: "", contentType: undefined }, "[accepted]", "text/plain"],
+  [{ status: 200, body: "ok", contentType: undefined }, "ok", null],
+  [{ status: 204, body: "", contentType: undefined }, "", null],
+])(
+  "the answer is the source's %j, or else the one that a step wants",
+  async (response, body, contentType) => {
+    const handler: Handler = {
+      admit: undefined,
+      methods: [],
+      verifiesSenders: false,
+      response: { body: "[accepted]", contentType: "text/plain" },
+      handle: async () => accepted,
+    }
+    await using it = serve({ response, handler })
+    const answer = await post(it.url)
+    expect([answer.status, await answer.text()]).toEqual([response.status, body])
+    if (contentType !== null) expect(answer.headers.get("content-type")).toBe(contentType)
+  },
+)

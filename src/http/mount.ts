@@ -1,0 +1,62 @@
+import { HooklineError } from "../errors.ts"
+import { problem, REFUSALS } from "./answer.ts"
+import { IDLE_TIMEOUT_S, type Answering } from "./listener.ts"
+import type { MountingServer, Peer } from "./peer.ts"
+import type { Route } from "./route.ts"
+import { targetOf } from "./routes.ts"
+
+/** Serves requests that another server passes on. */
+export class Mount {
+  #answering: Answering | undefined
+
+  answer(answering: Answering): void {
+    this.#answering = answering
+  }
+
+  /** @throws HooklineError `usage`, as a rejection, when the body was read before */
+  async fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
+    const { endpoints, unknownPath, failed } = this.#answering!
+    if (request.bodyUsed)
+      throw new HooklineError("usage", "the request's body was already read; pass the request on unread")
+    const peer = peerOf(server)
+    peer.timeout(request, IDLE_TIMEOUT_S)
+    const target = targetOf(request.url)
+    try {
+      return await (endpoints.find(target.path) ?? unknownPath)(request, peer, target)
+    } catch (error) {
+      failed(error)
+      return problem(REFUSALS.internal, false)
+    }
+  }
+}
+
+const peerOf = (server: MountingServer | undefined): Peer => ({
+  requestIP: (request) => server?.requestIP?.(request) ?? null,
+  timeout: (request, seconds) => server?.timeout?.(request, seconds),
+})
+
+/**
+ * The routes that can be mounted. TLS is the other server's, and all routes share one path table.
+ *
+ * @throws HooklineError `config` for one that can't be, unless it has a port of its own
+ */
+export function mountable(routes: readonly Route[], haveOwnPorts: boolean): readonly Route[] {
+  const byPath = Map.groupBy(routes, ({ path }) => path)
+  if (haveOwnPorts)
+    return routes.filter((route) => route.tls === undefined && byPath.get(route.path)!.length === 1)
+  for (const { pipeline, tls } of routes) {
+    if (tls === undefined) continue
+    throw new HooklineError(
+      "config",
+      `in code: pipeline ${JSON.stringify(pipeline)}, webHookSource, option tlsCertificate: has no effect in a mounted application; configure TLS in that server, or start the application with its own ports`,
+    )
+  }
+  for (const [path, [first, second]] of byPath) {
+    if (second === undefined) continue
+    throw new HooklineError(
+      "config",
+      `in code: pipeline ${JSON.stringify(second.pipeline)}, webHookSource, option path: ${path} is that of pipeline ${JSON.stringify(first!.pipeline)} too; a mounted application has no ports to distinguish them`,
+    )
+  }
+  return routes
+}

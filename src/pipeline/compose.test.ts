@@ -1,0 +1,162 @@
+import { expect, test } from "bun:test"
+import { Writable } from "node:stream"
+import { pino } from "pino"
+import { eventOf } from "../../test/support/event.ts"
+import { composePipeline } from "./compose.ts"
+import type { Processor, Publisher } from "./event.ts"
+import { Accepted, Answered, Dropped, Rejected, type Outcome } from "./outcome.ts"
+import { Metrics } from "../telemetry/metrics.ts"
+import { RequestLog } from "../telemetry/request-log.ts"
+
+const accepts: Publisher = () => Promise.resolve(new Accepted({ partition: 0, offset: 0 }))
+const pass: Processor = (event) => event
+
+const compose = (
+  processors: readonly Processor[],
+  { publish = accepts, verifiedFrom }: { publish?: Publisher; verifiedFrom?: number | undefined } = {},
+) => {
+  const lines: string[] = []
+  const stream = new Writable({
+    write(line, _encoding, done) {
+      lines.push(String(line))
+      done()
+    },
+  })
+  const handler = composePipeline({
+    pipeline: "p",
+    processors,
+    publish,
+    verifiedFrom,
+    metrics: new Metrics().pipeline("p"),
+    log: new RequestLog(pino({}, stream)),
+  })
+  return { ...handler, lines }
+}
+
+const fault = (): never => {
+  throw new Error("obviously broken")
+}
+
+test.each<[string, Outcome["kind"] | undefined, Processor, Publisher]>([
+  ["published", "accepted", pass, accepts],
+  ["dropped behind the step", "dropped", () => new Dropped("unwanted"), accepts],
+  [
+    "refused by the broker",
+    "rejected",
+    pass,
+    () => Promise.resolve(new Rejected(503, "deadline", "Not in time.")),
+  ],
+  ["ended by a fault behind the step", undefined, fault, accepts],
+  ["ended by a fault behind a wait", undefined, () => Promise.reject(new Error("obviously broken")), accepts],
+  ["ended by a fault of the sink", undefined, pass, fault],
+])("onSettled() is called once for an event that was %s", async (_what, kind, next, publish) => {
+  const settled: unknown[] = []
+  const step: Processor = (event) => {
+    event.onSettled((outcome) => void settled.push(outcome?.kind))
+    return event
+  }
+  await compose([step, next], { publish })
+    .handle(eventOf("{}"))
+    .catch((error: Error) => expect(error.message).toBe("obviously broken"))
+  expect(settled).toEqual([kind])
+})
+
+test("the sender is answered when what onSettled() was given has ended", async () => {
+  const { promise: written, resolve: write } = Promise.withResolvers<void>()
+  const order: string[] = []
+  const step: Processor = (event) => {
+    event.onSettled(async () => {
+      await written
+      order.push("written")
+    })
+    return event
+  }
+  const answered = compose([step])
+    .handle(eventOf("{}"))
+    .then(() => order.push("answered"))
+  setImmediate(write)
+  await answered
+  expect(order).toEqual(["written", "answered"])
+})
+
+test("a fault in onSettled() changes nothing for the sender and for other steps, and is logged", async () => {
+  const settled: string[] = []
+  const step =
+    (name: string, then: () => void | Promise<void>): Processor =>
+    (event) => {
+      event.onSettled(() => {
+        settled.push(name)
+        return then()
+      })
+      return event
+    }
+  const late = () => Promise.reject(new Error("broken later"))
+  const { handle, lines } = compose([step("first", fault), step("second", late), step("third", () => {})])
+  expect((await handle(eventOf("{}"))).kind).toBe("accepted")
+  expect(settled).toEqual(["first", "second", "third"])
+  expect(lines.join("")).toContain("obviously broken")
+  expect(lines.join("")).toContain("broken later")
+})
+
+test.each<[string, number | undefined, (boolean | undefined)[], boolean]>([
+  ["nothing verifies", undefined, [undefined, undefined], false],
+  ["the source verifies", 0, [true, true], false],
+  ["the first step verifies", 1, [undefined, true], true],
+])(
+  "where %s, steps see whether the sender is verified",
+  async (_what, verifiedFrom, seen, verifiesSenders) => {
+    const found: (boolean | undefined)[] = []
+    const look: Processor = (event) => {
+      found.push(event.request.isVerified)
+      return event
+    }
+    const handler = compose([look, look], { verifiedFrom })
+    await handler.handle(eventOf("{}"))
+    expect(found).toEqual(seen)
+    expect(handler.verifiesSenders).toBe(verifiesSenders)
+  },
+)
+
+test("a refusal of the verified sender ends the event there, also behind the last step", async () => {
+  const limited = new Rejected(429, "rate_limited", "Later.")
+  const { handle } = compose([pass], { verifiedFrom: 1, publish: fault })
+  expect(await handle(eventOf("{}"), () => limited)).toBe(limited)
+  const { handle: unverified } = compose([() => new Dropped("unwanted")], { verifiedFrom: 1 })
+  expect((await unverified(eventOf("{}"), fault)).kind).toBe("dropped")
+})
+
+test("the first step with something to say before the body ends the request", async () => {
+  const admit = (answer?: Answered) =>
+    Object.assign<Processor, Pick<Processor, "admit">>((it) => it, { admit: () => Promise.resolve(answer) })
+  const handshake = new Answered("handshake")
+  const { request } = eventOf("{}")
+  expect(await compose([admit(), admit(handshake), admit(new Answered("never"))]).admit!(request)).toBe(
+    handshake,
+  )
+  expect(await compose([admit(), admit()]).admit!(request)).toBeUndefined()
+  expect(compose([pass]).admit).toBeUndefined()
+})
+
+test("a processor that returns another event, or nothing, is a fault", async () => {
+  await expect(compose([() => eventOf("{}")]).handle(eventOf("{}"))).rejects.toThrow(
+    "neither its event nor an outcome",
+  )
+  await expect(compose([() => undefined as never]).handle(eventOf("{}"))).rejects.toThrow("neither its event")
+})
+
+test("an event that waits at the sink holds one body: the received one is let go", async () => {
+  const received = new TextEncoder().encode('{"id":1}')
+  const enriched = new TextEncoder().encode('{"id":1,"source":"webhook"}')
+  const bodies: Uint8Array[] = []
+  const enrich: Processor = (event) => {
+    bodies.push(event.receivedBody)
+    event.body = enriched
+    return event
+  }
+  const publish: Publisher = (event) => {
+    bodies.push(event.receivedBody, event.body)
+    return accepts(event)
+  }
+  await compose([enrich], { publish }).handle(eventOf(received))
+  expect(bodies).toEqual([received, enriched, enriched])
+})

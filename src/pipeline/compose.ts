@@ -1,0 +1,98 @@
+import { steadyMs } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import { deadLettersOf } from "./dead-letters.ts"
+import type { Event, Processor, Publisher, RequestInfo } from "./event.ts"
+import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
+
+/** @internal The parts of a pipeline behind its source. */
+export interface Parts {
+  readonly pipeline: string
+  readonly processors: readonly Processor[]
+  readonly publish: Publisher
+  /** Index of the first processor that only verified senders' events reach; undefined: senders are not verified. */
+  readonly verifiedFrom?: number | undefined
+  readonly metrics: Pick<PipelineMetrics, "acknowledged" | "deadLetter">
+  readonly log: RequestLog
+}
+
+/** Called once an event's sender is verified; a refusal ends the event. */
+export type WhenVerified = (request: RequestInfo) => Rejected | undefined
+
+/** A pipeline without its source, which counts, logs and answers the outcomes. */
+export interface Handler {
+  /** Judges a request before its body is read; undefined: no processor does. */
+  readonly admit: ((request: RequestInfo) => Promise<Admission>) | undefined
+  /** Methods beside POST whose requests `admit` may answer. */
+  readonly methods: readonly string[]
+  /** Runs an event through the pipeline. Rejects with a part's error: a fault. */
+  readonly handle: (event: Event, whenVerified?: WhenVerified) => Promise<Outcome>
+  /** Whether a processor verifies senders. */
+  readonly verifiesSenders: boolean
+  /** The answer for accepted events where the source has no body of its own. */
+  readonly response: Processor["response"]
+}
+
+/** @internal Composes processors, in order, and sink; the first outcome ends an event. */
+export function composePipeline(parts: Parts): Handler {
+  const { pipeline, processors, publish, verifiedFrom, metrics, log } = parts
+  const keepDeadLetter = deadLettersOf(parts)
+  const admits = processors.flatMap(({ admit }) => admit ?? [])
+
+  const admit = async (request: RequestInfo): Promise<Admission> => {
+    for (const judge of admits) {
+      const admission = await judge(request)
+      if (admission !== undefined) return admission
+    }
+    return undefined
+  }
+
+  const verified = (request: RequestInfo, whenVerified?: WhenVerified): Rejected | undefined => {
+    request.isVerified = true
+    return whenVerified?.(request)
+  }
+  const end = (event: Event, result: Event | Ended): Ended | Promise<Ended> => {
+    if (!isEnd(result))
+      throw new HooklineError("internal", "a processor returned neither its event nor an outcome")
+    return keepDeadLetter === undefined ? result : keepDeadLetter(event, result)
+  }
+  const logFault = (err: unknown): void =>
+    log.write("error", { pipeline, reason: "internal", err }, "onSettled() callback failed")
+
+  // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.
+  const handle = async (event: Event, whenVerified?: WhenVerified): Promise<Outcome> => {
+    let outcome: Outcome | undefined
+    try {
+      for (let i = 0; outcome === undefined; i++) {
+        if (i === verifiedFrom) outcome = verified(event.request, whenVerified)
+        if (outcome !== undefined) break
+        const processor = processors[i]
+        if (processor === undefined) {
+          event.release()
+          outcome = await publish(event)
+          if (outcome.kind === "accepted") metrics.acknowledged(steadyMs() - event.arrivedMs)
+        } else {
+          let result = processor(event)
+          if (result instanceof Promise) result = await result
+          if (result !== event) outcome = await end(event, result)
+        }
+      }
+      return outcome
+    } finally {
+      const settling = event.settle(outcome, logFault)
+      if (settling !== undefined) await settling
+    }
+  }
+
+  return {
+    admit: admits.length === 0 ? undefined : admit,
+    methods: [...new Set(processors.flatMap(({ methods }) => methods ?? []))],
+    handle,
+    verifiesSenders: verifiedFrom !== undefined && verifiedFrom > 0,
+    response: processors.find(({ response }) => response !== undefined)?.response,
+  }
+}
+
+const isEnd = (result: Event | Ended): result is Ended =>
+  result instanceof Rejected || result instanceof Dropped || result instanceof Answered

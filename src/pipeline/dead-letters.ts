@@ -1,0 +1,57 @@
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Event, Publisher } from "./event.ts"
+import { Dropped, Rejected, type Ended } from "./outcome.ts"
+
+/** Refusals of unknown senders, or of requests that may succeed later or in another form. */
+const NOT_FOR_THE_BODY = [401, 408, 413, 429]
+
+/** Whether an event can never be accepted because of its body. */
+function isUnusable(outcome: Ended): outcome is Rejected | Dropped {
+  if (outcome instanceof Dropped) return outcome.isInvalid
+  if (!(outcome instanceof Rejected)) return false
+  const { status } = outcome
+  return status >= 400 && status < 500 && !NOT_FOR_THE_BODY.includes(status)
+}
+
+/**
+ * Makes the publisher of a pipeline's dead letters; undefined: it has none. Called with each event that a step ended
+ * and its outcome; returns the sender's answer: the outcome itself, once a dead letter is durable, or a 503 if it can't
+ * be published now. Only verified senders' bodies are kept.
+ */
+export function deadLettersOf({
+  pipeline,
+  publish: { deadLetter },
+  verifiedFrom,
+  metrics,
+  log,
+}: {
+  readonly pipeline: string
+  readonly publish: Publisher
+  readonly verifiedFrom?: number | undefined
+  readonly metrics: Pick<PipelineMetrics, "deadLetter">
+  readonly log: RequestLog
+}): ((event: Event, outcome: Ended) => Ended | Promise<Ended>) | undefined {
+  if (deadLetter === undefined || verifiedFrom === undefined) return undefined
+
+  const keep = async (event: Event, outcome: Rejected | Dropped): Promise<Ended> => {
+    const result = await deadLetter(event, outcome)
+    if (result.kind === "accepted") {
+      metrics.deadLetter(outcome.reason)
+      return outcome
+    }
+    const { status, reason, detail, logDetail = detail, headers } = result
+    // too large for the broker: a retry would fail for ever
+    if (status < 500) {
+      const bytes = event.receivedBody.length
+      log.write("error", { pipeline, reason: outcome.reason, bytes, detail: logDetail }, "dead letter lost")
+      return outcome
+    }
+    return new Rejected(status, `dead_letter_${reason}`, detail, {
+      logDetail: `the dead letter of an event that ended as ${outcome.reason} was not published: ${logDetail}`,
+      headers,
+    })
+  }
+  return (event, outcome) =>
+    event.request.isVerified === true && isUnusable(outcome) ? keep(event, outcome) : outcome
+}

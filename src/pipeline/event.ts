@@ -1,0 +1,132 @@
+// Hot path: one for every webhook.
+import { steadyMs } from "../clock.ts"
+import type { DedupeKey } from "./record.ts"
+import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./outcome.ts"
+
+/** A webhook request without its body. */
+export interface RequestInfo {
+  readonly method: string
+  /** Path of the request target, as sent, without the query. */
+  readonly path: string
+  /** Query of the request target, as sent, without the `?`; empty if none. */
+  readonly query: string
+  /** The URL that the sender used, by configuration and trusted proxies, see http/public-url.ts. */
+  readonly url: string
+  readonly headers: Headers
+  /**
+   * The sender's address: the connection's, or from a trusted proxy's header. `unknown` if the proxy names none, or if
+   * first read after the sender has disconnected.
+   */
+  readonly remoteAddress: string
+  /** True behind the last verifying step; with `tls_client_ca` for all steps. */
+  isVerified?: boolean
+  /** Set by a Verifier in mode observe on an unverified request, which may be forged. */
+  failedVerification?: boolean
+}
+
+/** Called when an event has ended. @param outcome the sender's answer; undefined: a fault */
+export type Settled = (outcome: Outcome | undefined) => void | Promise<void>
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+export class Event {
+  readonly request: RequestInfo
+  /** The body's bytes: received and decompressed, then as processors change them. */
+  body: Uint8Array
+  /** The body as received, decompressed; at the sink, `body`. */
+  receivedBody: Uint8Array
+  /** When the header section arrived, in milliseconds since 1970. */
+  readonly receivedAtMs: number
+  /** When the whole request arrived, by the steady clock: the start of the delivery timeout. */
+  readonly arrivedMs: number
+  /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
+  isForm = false
+  /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
+  dedupeKey: DedupeKey | undefined
+  #settled: Settled[] | undefined
+  #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
+
+  constructor(request: RequestInfo, body: Uint8Array, receivedAtMs = Date.now(), arrivedMs = steadyMs()) {
+    this.request = request
+    this.body = body
+    this.receivedBody = body
+    this.receivedAtMs = receivedAtMs
+    this.arrivedMs = arrivedMs
+  }
+
+  /**
+   * The body as JSON: parsed on first use, and again after `body` is set. Changes to the value do not change `body`.
+   *
+   * @throws SyntaxError or TypeError when the body is not JSON in UTF-8; never behind a Validator
+   */
+  json<T = unknown>(): T {
+    if (this.#parsed?.body !== this.body)
+      this.#parsed = { body: this.body, value: JSON.parse(utf8.decode(this.body)) }
+    return this.#parsed!.value as T
+  }
+
+  /** For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body. */
+  release(): void {
+    this.receivedBody = this.body
+    this.#parsed = undefined
+  }
+
+  /**
+   * Registers a function called once when the event has ended, in any way. The answer waits for its promise; an error
+   * is logged.
+   */
+  onSettled(settled: Settled): void {
+    if (this.#settled === undefined) this.#settled = [settled]
+    else this.#settled.push(settled)
+  }
+
+  /**
+   * For the pipeline: calls all `onSettled` functions before it awaits any, so that their writes share a commit. Errors
+   * are isolated.
+   *
+   * @returns undefined: all have ended
+   */
+  settle(outcome: Outcome | undefined, failed: (error: unknown) => void): Promise<unknown> | undefined {
+    if (this.#settled === undefined) return undefined
+    const pending: Promise<void>[] = []
+    for (const settled of this.#settled) {
+      try {
+        const writing = settled(outcome)
+        if (writing !== undefined) pending.push(Promise.resolve(writing).catch(failed))
+      } catch (error) {
+        failed(error)
+      }
+    }
+    return pending.length === 0 ? undefined : Promise.all(pending)
+  }
+}
+
+/**
+ * A step of a pipeline: returns the event, changed or not, or an outcome that ends it. Errors are faults, answered 500.
+ * A synchronous step costs no promise.
+ *
+ * A plain function is one; `Object.assign` adds the optional members.
+ */
+export interface Processor {
+  (event: Event): Event | Ended | Promise<Event | Ended>
+  /** Judges a request before a byte of its body is read. */
+  readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
+  /** Methods beside POST whose requests `admit` may answer. */
+  readonly methods?: readonly string[]
+  /** The answer to accepted events where the source has no body of its own. */
+  readonly response?: { readonly body: string; readonly contentType: string } | undefined
+  /** Whether only verified senders' requests pass; set from the component. */
+  readonly verifies?: boolean
+}
+
+/** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */
+export interface Publisher {
+  (event: Event): Promise<Accepted | Rejected>
+  /**
+   * Publishes the received body of an event as a dead letter, with the outcome's reason; undefined: none are kept.
+   * Called for verified senders' events only.
+   */
+  readonly deadLetter?:
+    | ((event: Event, outcome: Rejected | Dropped) => Promise<Accepted | Rejected>)
+    | undefined
+}

@@ -1,0 +1,90 @@
+import type { Receipt } from "./record.ts"
+
+/** The event is durably in the broker's log. */
+export class Accepted {
+  readonly kind = "accepted"
+  readonly receipt: Receipt
+
+  constructor(receipt: Receipt) {
+    this.receipt = receipt
+  }
+}
+
+/** A processor dropped the event. The sender gets the answer for accepted events; nothing is published. */
+export class Dropped {
+  readonly kind = "dropped"
+  /** A short fixed word for metrics and logs, such as `invalid_json`. */
+  readonly reason: string
+  /** For the log only. */
+  readonly detail: string | undefined
+  /** Whether the body is invalid, and so a dead letter where those are kept. */
+  readonly isInvalid: boolean
+
+  constructor(reason: string, detail?: string, more: { isInvalid?: boolean } = {}) {
+    this.reason = reason
+    this.detail = detail
+    this.isInvalid = more.isInvalid ?? false
+  }
+}
+
+/** The event is refused with an error answer; nothing is published. */
+export class Rejected {
+  readonly kind = "rejected"
+  /** HTTP status of the answer, 4xx or 5xx. */
+  readonly status: number
+  /** A short fixed word for metrics and logs, such as `invalid_json`. */
+  readonly reason: string
+  /** For the sender, in a sentence. Names no broker, file or secret. */
+  readonly detail: string
+  /** For the log only, never sent. */
+  readonly logDetail: string | undefined
+  readonly headers: { readonly [name: string]: string } | undefined
+  /** Whether the answer has no body, for senders that accept none. */
+  readonly bodiless: boolean
+
+  constructor(
+    status: number,
+    reason: string,
+    detail: string,
+    more: {
+      logDetail?: string | undefined
+      headers?: { readonly [name: string]: string } | undefined
+      bodiless?: boolean
+    } = {},
+  ) {
+    this.status = status
+    this.reason = reason
+    this.detail = detail
+    this.logDetail = more.logDetail
+    this.headers = more.headers
+    this.bodiless = more.bodiless ?? false
+  }
+}
+
+/** The request was not an event but a provider's question, such as a handshake; nothing is published. */
+export class Answered {
+  readonly kind = "answered"
+  /** A short fixed word for metrics and logs, such as `slack_url_verification`. */
+  readonly reason: string
+  readonly status: number
+  readonly body: string
+  readonly headers: { readonly [name: string]: string }
+
+  constructor(
+    reason: string,
+    answer: { status?: number; body?: string; headers?: { readonly [name: string]: string } } = {},
+  ) {
+    this.reason = reason
+    this.status = answer.status ?? 200
+    this.body = answer.body ?? ""
+    this.headers = answer.headers ?? {}
+  }
+}
+
+/** An outcome before publishing. */
+export type Ended = Dropped | Rejected | Answered
+
+export type Outcome = Accepted | Ended
+
+/** The answer to a request before its body is read; undefined: read the body. */
+export type Admission = Rejected | Answered | undefined

@@ -1,0 +1,44 @@
+/** A name and a value of a record. Names may repeat; their order is kept. */
+export type RecordHeader = readonly [name: string, value: Uint8Array]
+
+/** A record to publish. Bytes are not copied: they must not change after `publish`. */
+export interface Record {
+  readonly topic: string
+  /** Records of one key keep their order. Without one the broker spreads records over the partitions. */
+  readonly key?: Uint8Array | undefined
+  readonly value: Uint8Array
+  readonly headers?: readonly RecordHeader[] | undefined
+  /** Arrival, in milliseconds since 1970; undefined: now. */
+  readonly timestampMs?: number | undefined
+  /** Its event's key; a log in the key store's folder writes both in one transaction. */
+  readonly dedupeKey?: DedupeKey | undefined
+}
+
+/** A key that makes further events duplicates once the record is durable. */
+export interface DedupeKey {
+  /** The key store's folder. */
+  readonly directory: string
+  readonly key: string
+  /** Its expiry, in milliseconds since 1970. */
+  readonly untilMs: number
+  /** Called when key and record are durable, with the key's id in the log's journal. */
+  readonly committed: (id: number, journal: KeyJournal) => void
+  /** Set by the log: it was given the record, and does not know whether it has it. */
+  isInDoubt?: boolean
+  /** Set by whoever wants to know when the doubt is over; called after `committed`. */
+  known?: (isCommitted: boolean) => void
+}
+
+/** A log's keys, until their store has them. */
+export interface KeyJournal {
+  /** Deletes those up to that id, eventually. */
+  forget(throughId: number): void
+}
+
+/** The position of an acknowledged record. */
+export interface Receipt {
+  /** -1: in a spool. */
+  readonly partition: number
+  /** From 0 within the partition; -1: unknown. */
+  readonly offset: number
+}

@@ -1,0 +1,251 @@
+import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import { atOnce, type Steps } from "../clock.ts"
+import { components } from "../components/registry.ts"
+import type { ConfigurationFile } from "../config/file/configuration-file.ts"
+import { loadConfiguration } from "../config/file/load.ts"
+import type { OptionsInCode } from "../config/options/in-code.ts"
+import type { ADMIN } from "../config/sections/admin.ts"
+import type { SERVICE } from "../config/sections/service.ts"
+import { HooklineError } from "../errors.ts"
+import type { MountingServer } from "../http/peer.ts"
+import type { Changes } from "./configuration-diff.ts"
+import { stampOf } from "./file-watcher.ts"
+import type { Pipeline } from "./pipeline.ts"
+import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
+import { makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
+import { Runtime, type ReloadableApplication, type RunningApplication } from "./runtime.ts"
+
+export interface ApplicationOptions {
+  /** Options as in `[service]`, in camel case. */
+  readonly service?: OptionsInCode<(typeof SERVICE)["options"]>
+  /** Options as in `[admin]`. An application without a file has no admin listener unless this is given. */
+  readonly admin?: OptionsInCode<(typeof ADMIN)["options"]>
+}
+
+/** Registers connections and pipelines, and runs them. */
+export class Application {
+  readonly #options: ApplicationOptions
+  /** `reads` is called with the absolute path of each file read on the way. */
+  #readConfiguration: ((reads: (file: string) => void) => Steps<ConfigurationFile>) | undefined
+  #configuration: ConfigurationFile | undefined
+  readonly #inputs = new Map<string, string>()
+  readonly #connections = new Map<string, ConnectionSpec>()
+  readonly #pipelines: Pipeline[] = []
+  #running: ReloadableApplication | undefined
+  /** Answers `fetch`; one that has stopped answers 503. */
+  #mounted: Runtime | undefined
+  #starting: Promise<ReloadableApplication> | undefined
+  #reloading: Promise<void> | undefined
+  #nextReload: Promise<Changes> | undefined
+
+  constructor(options: ApplicationOptions = {}) {
+    this.#options = options
+  }
+
+  /**
+   * An application configured by a file; it also gives defaults to what code registers.
+   *
+   * @param file undefined: $HOOKLINE_CONFIG, else ./pipelines.conf
+   * @throws HooklineError `no_input` when the file can't be read; its problems are reported by `start`
+   */
+  static fromFile(file?: string, options: ApplicationOptions = {}): Application {
+    const cwd = process.cwd()
+    const app = new Application(options)
+    app.#readConfiguration = (reads) => loadConfiguration(file, { env: process.env, cwd, reads })
+    app.#configuration = atOnce(app.#readConfiguration(recordIn(app.#inputs)))
+    return app
+  }
+
+  /**
+   * Registers a connection under the id that sinks name. Opened by `start`, or by the next `reload`.
+   *
+   * @throws HooklineError `config` when the id is taken
+   */
+  registerConnection(id: string, connection: ConnectionSpec): this {
+    if (this.#connections.has(id))
+      throw new HooklineError("config", `connection ${JSON.stringify(id)} is registered already`)
+    this.#connections.set(id, connection)
+    return this
+  }
+
+  /** Adds a pipeline, run by `start`, or from the next `reload` on. */
+  addPipeline(pipeline: Pipeline): this {
+    this.#pipelines.push(pipeline)
+    return this
+  }
+
+  /**
+   * Resolves the configuration without starting anything.
+   *
+   * @internal
+   * @throws HooklineError `config` with every problem, a line each
+   */
+  plan(): Plan {
+    return atOnce(makePlan(this.#draft(this.#configuration, recordIn(this.#inputs))))
+  }
+
+  /**
+   * Absolute paths of the configuration's files, included and referenced ones too, each with its stamp at reading, see
+   * file-watcher.ts.
+   *
+   * @internal
+   */
+  get inputs(): ReadonlyMap<string, string> {
+    return this.#inputs
+  }
+
+  /**
+   * Opens the connections and starts to listen. Does not wait for brokers: senders get 503 until one is reachable.
+   *
+   * @param options `listen: false` opens no ports: requests come by `fetch` alone
+   * @throws HooklineError `config`, also for `workers` above 1, which the command line alone supports; `listen`,
+   *   `log_locked`, `log_io`. Nothing is left open then.
+   */
+  start({ listen = true }: { readonly listen?: boolean } = {}): Promise<RunningApplication> {
+    return this.startBy(async (plan) => {
+      const { workers } = plan.service
+      if (workers > 1)
+        throw new HooklineError(
+          "config",
+          `option service.workers is ${workers}, and an application started by code is one process; use \`hookline run\`, or set { service: { workers: 1 } }`,
+        )
+      return (this.#mounted = await Runtime.start(plan, undefined, { ports: listen, mount: true }))
+    })
+  }
+
+  /**
+   * As `start`, with a start of the caller's own (the command line's workers).
+   *
+   * @internal
+   */
+  async startBy(start: (plan: Plan) => Promise<ReloadableApplication>): Promise<RunningApplication> {
+    if (this.#running !== undefined || this.#starting !== undefined)
+      throw new HooklineError("usage", "the application is started already")
+    this.#starting = start(this.plan())
+    try {
+      return (this.#running = await this.#starting)
+    } finally {
+      this.#starting = undefined
+    }
+  }
+
+  /**
+   * Answers a request for an application mounted in another server: `Bun.serve({ fetch: app.fetch })`. The first request
+   * starts it, without ports, if `start` was not called; once stopped it answers 503. Bound: works detached from `app`.
+   *
+   * @param server Bun.serve's second argument, for the client's address; without it the address is `unknown`
+   * @throws HooklineError as `start`, as a rejection; `usage` when the request's body was read before
+   */
+  readonly fetch = async (request: Request, server?: unknown): Promise<Response> => {
+    if (this.#mounted === undefined) await (this.#starting ?? this.start({ listen: false }))
+    return this.#mounted!.fetch(request, server as MountingServer | undefined)
+  }
+
+  /**
+   * Reads a topic's records, by offset within each partition, started or not. Ends at the end of the log as of the start
+   * of reading, unless `follow` is set.
+   *
+   * @param connection id of the connection
+   * @throws HooklineError `config`, `usage` for an unknown connection, `no_topic`, `unavailable`, `no_input`
+   */
+  async *read(
+    connection: string,
+    topic: string,
+    { from = "beginning", follow = false, signal = new AbortController().signal }: ReadOptions = {},
+  ): AsyncGenerator<StoredRecord, void, undefined> {
+    const reader = await this.openReader(connection)
+    try {
+      yield* reader.read(topic, { from, follow, signal })
+    } finally {
+      await reader.close()
+    }
+  }
+
+  /**
+   * Opens a connection's log for reading.
+   *
+   * @internal
+   * @throws HooklineError `config`, `usage`
+   */
+  async openReader(id: string): Promise<LogReader> {
+    const draft = this.#draft(this.#configuration, () => {})
+    const connection = planConnection(draft, id)
+    if (connection !== undefined) return openReader(connection, this.#connections.get(id)?.log)
+    throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
+  }
+
+  /**
+   * Reads the configuration again, files and registrations, and switches to it without refusing or losing a request.
+   * What has not changed stays open.
+   *
+   * One reload at a time: a call during one runs after it, and later calls join that one.
+   *
+   * @throws HooklineError `config`, `no_input`, `listen`, `log_locked`, `log_io`: logged, and nothing has changed.
+   *   `usage`: not started. `closing`: stopping.
+   */
+  reload(): Promise<Changes> {
+    const running = this.#running
+    if (running === undefined)
+      return Promise.reject(new HooklineError("usage", "the application is not started"))
+    if (this.#nextReload !== undefined) return this.#nextReload
+    if (this.#reloading === undefined) return this.#reload(running)
+    return (this.#nextReload = this.#reloading.then(() => {
+      this.#nextReload = undefined
+      return this.#reload(running)
+    }))
+  }
+
+  /**
+   * Drains: accepts nothing new, publishes and answers what was accepted within `drain_timeout`, then closes the
+   * connections. Further calls wait for the same end; one during a start waits for that first.
+   */
+  async stop(): Promise<void> {
+    // a failed start reports itself
+    const running = this.#running ?? (await this.#starting?.catch(() => undefined))
+    await running?.stop()
+    this.#running = undefined
+  }
+
+  async #reload(running: ReloadableApplication): Promise<Changes> {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    this.#reloading = ended
+    const inputs = new Map<string, string>()
+    try {
+      const changes = await running.reload(() => this.#readAgain(recordIn(inputs)))
+      this.#configuration = running.plan.configuration
+      this.#inputs.clear()
+      return changes
+    } finally {
+      // after a failure too: a change to any of these files may fix it
+      for (const [file, stamp] of inputs) this.#inputs.set(file, stamp)
+      this.#reloading = undefined
+      end()
+    }
+  }
+
+  *#readAgain(reads: (file: string) => void): Steps<Plan> {
+    const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads))
+    return yield* makePlan(this.#draft(configuration, reads))
+  }
+
+  #draft(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
+    return {
+      configuration,
+      // a snapshot: additions during the planning are for the next reload
+      connections: new Map(this.#connections),
+      pipelines: [...this.#pipelines],
+      admin: this.#options.admin ?? (configuration === undefined ? { listen: "off" } : undefined),
+      service: this.#options.service,
+      registry: components,
+      cwd: process.cwd(),
+      reads,
+    }
+  }
+}
+
+/** Records a stamp of each file read; the first counts. */
+const recordIn =
+  (inputs: Map<string, string>) =>
+  (file: string): void => {
+    if (!inputs.has(file)) inputs.set(file, stampOf(file))
+  }

@@ -1,0 +1,178 @@
+import type { Broker } from "../brokers/broker.ts"
+import type { ComponentContext, ComponentKind, Made, Store } from "../components/define-component.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
+import { isLoopback } from "../config/sections/endpoint.ts"
+import { reopenConfig } from "../config/options/reloading.ts"
+import type { Steps } from "../clock.ts"
+import { locate, nameOf } from "../dedupe/location.ts"
+import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import { dedupeKeysSpec } from "../dedupe/open-store.ts"
+import { HooklineError } from "../errors.ts"
+import type { OpenConnection, OpenConnections } from "./connections.ts"
+import type { Transaction } from "./resources.ts"
+import type { Route } from "../http/route.ts"
+import { composePipeline } from "../pipeline/compose.ts"
+import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
+import { judgesSenders, verifiedFrom } from "./plan/verified.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Membership } from "./workers/membership.ts"
+
+export interface PipelineDependencies {
+  readonly plan: Plan
+  readonly transaction: Transaction
+  /** The first serves sinks that name none. */
+  readonly connections: OpenConnections
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly requestLog: RequestLog
+  /** undefined: a single process. */
+  readonly membership: Membership | undefined
+}
+
+export interface BuiltPipeline {
+  readonly route: Route
+  /** The connections that its components use, by the id they gave. */
+  readonly uses: ReadonlyMap<string | undefined, OpenConnection>
+  /** The topics that its components publish to, by broker. */
+  readonly topics: ReadonlyMap<Broker, readonly string[]>
+  readonly stores: ReadonlyMap<string, DedupeKeys>
+}
+
+export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
+
+/**
+ * Builds the pipelines of a plan; keeps those whose options, files and connections are equal.
+ *
+ * @throws HooklineError from a component's `create`
+ */
+export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
+  const built = new Map<string, BuiltPipeline>()
+  for (const pipeline of deps.plan.pipelines) {
+    built.set(pipeline.id, acquirePipeline(pipeline, deps))
+    yield
+  }
+  return built
+}
+
+function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
+  const { transaction, connections, plan } = deps
+  const { id, source, processors, sink } = pipeline
+  const steps = [source, ...processors, sink].map((it) =>
+    typeof it === "function" ? it : [it.component, reopenConfig(it.component, it.values)],
+  )
+  return transaction.acquire({
+    name: `pipeline ${id}`,
+    config: [steps, plan.baseDir],
+    open: () => build(pipeline, deps),
+    fits: ({ uses }) =>
+      [...uses].every(([asked, { broker, deliveryTimeoutMs }]) => {
+        const now = findConnection(connections, asked)
+        return now?.broker === broker && now.deliveryTimeoutMs === deliveryTimeoutMs
+      }),
+  })
+}
+
+const findConnection = (open: OpenConnections, id: string | undefined): OpenConnection | undefined =>
+  open.get(id ?? open.keys().next().value ?? "")
+
+function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
+  const { plan, transaction, connections, metrics, log, requestLog, membership } = deps
+  const { id, sink } = pipeline
+  const uses = new Map<string | undefined, OpenConnection>()
+  const topics = new Map<Broker, readonly string[]>()
+  const stores = new Map<string, DedupeKeys>()
+  const ownLog = log.child({ pipeline: id })
+  const connection = (asked: string | undefined): OpenConnection => {
+    const found = findConnection(connections, asked)
+    if (found === undefined)
+      throw new HooklineError("internal", `pipeline ${id} names the connection ${asked}, which is not open`)
+    uses.set(asked, found)
+    const { broker } = found
+    // looked up, and created, at the commit only, all pipelines' topics together
+    const prepare = (names: readonly string[]): void =>
+      void topics.set(broker, [...(topics.get(broker) ?? []), ...names])
+    return { ...found, broker: withPrepare(broker, prepare) }
+  }
+  const destination =
+    "connection" in sink.component.options
+      ? connection(sink.values["connection"] as string | undefined)
+      : undefined
+  const deliveryTimeoutMs = destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
+  const dedupeKeys = (store: string, ca?: string): DedupeKeys => {
+    // a log in memory has no folder for the keys
+    const text = store === "embedded" && destination?.kind === "memory" ? "memory" : store
+    const home = { pipeline: id, logDirectory: destination?.logDirectory, baseDir: plan.baseDir }
+    const location = locate(text, home, ca)
+    const keys = transaction.acquire(dedupeKeysSpec(location, log))
+    stores.set(nameOf(location), keys)
+    return keys
+  }
+  const seen = new Map<string, number>()
+  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
+    const { title } = component
+    const nth = (seen.get(title) ?? 0) + 1
+    seen.set(title, nth)
+    const own = `pipeline ${id}/${title} ${nth}`
+    const context: ComponentContext = {
+      pipeline: id,
+      log: ownLog,
+      metrics: metrics.pipeline(id),
+      connection,
+      deliveryTimeoutMs,
+      dedupeKeys,
+      sharedDedupeKeys: () => {
+        const shared = storeOf(pipeline)
+        return shared === undefined || shared.store === "memory"
+          ? undefined
+          : dedupeKeys(shared.store, shared.ca)
+      },
+      hasLogFolder: destination?.logDirectory !== undefined,
+      acquire: (spec) => transaction.acquire({ ...spec, name: `${own}/${spec.name}` }),
+      workers: membership?.workers ?? 1,
+    }
+    return component.create(values, context)
+  }
+  const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
+  const publish = make(sink)
+  const handler = composePipeline({
+    pipeline: id,
+    processors,
+    publish,
+    verifiedFrom: verifiedFrom(pipeline),
+    metrics: metrics.pipeline(id),
+    log: requestLog,
+  })
+  const route = make(pipeline.source)(handler)
+  transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
+  return { route, uses, topics, stores }
+}
+
+/** The first store that a component of the pipeline keeps keys in. */
+function storeOf({ processors }: PlannedPipeline): Store | undefined {
+  for (const it of processors) {
+    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
+    if (store !== undefined) return store
+  }
+  return undefined
+}
+
+function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
+  return {
+    publish: (record, deadlineMs) => broker.publish(record, deadlineMs),
+    prepare,
+    ready: () => broker.ready(),
+    close: () => broker.close(),
+  }
+}
+
+/** Warns of a pipeline without authentication. */
+function warnIfOpen(pipeline: PlannedPipeline, route: Route, log: Logger): void {
+  // a Verifier in mode observe logs its own warning
+  if (judgesSenders(pipeline) || isLoopback(route.host)) return
+  log.warn(
+    { host: route.host, path: route.path },
+    "NOT VERIFIED: every client of this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",
+  )
+}

@@ -1,0 +1,60 @@
+import type { Plan } from "./plan/plan.ts"
+
+/** What a reload changed, by name and never by value. */
+export interface Changes {
+  readonly connections: ChangedNames
+  readonly pipelines: ChangedNames
+  /** Keys of `[service]` and `[admin]`. */
+  readonly service: readonly string[]
+  readonly admin: readonly string[]
+}
+
+interface ChangedNames {
+  readonly added: readonly string[]
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+}
+
+/** The active instances by name: another instance is a change. */
+export interface Snapshot {
+  readonly plan: Plan
+  readonly connections: ReadonlyMap<string, { readonly instance: unknown }>
+  readonly pipelines: ReadonlyMap<string, unknown>
+}
+
+export function changesOf(before: Snapshot, now: Snapshot): Changes {
+  const isSameConnection = (id: string): boolean =>
+    before.connections.get(id)?.instance === now.connections.get(id)?.instance &&
+    Bun.deepEquals(before.plan.connections.get(id)?.values, now.plan.connections.get(id)?.values)
+  const isSamePipeline = (id: string): boolean => before.pipelines.get(id) === now.pipelines.get(id)
+  return {
+    connections: compare(before.connections, now.connections, isSameConnection),
+    pipelines: compare(before.pipelines, now.pipelines, isSamePipeline),
+    service: changedKeys(before.plan.service, now.plan.service),
+    admin: changedKeys(before.plan.admin, now.plan.admin),
+  }
+}
+
+/** The changes as fields of a log line; empty when there are none. */
+export function describeChanges({ connections, pipelines, service, admin }: Changes): object {
+  const fields: [string, readonly string[]][] = [
+    ...Object.entries(connections).map(([what, ids]): [string, string[]] => [`connections_${what}`, ids]),
+    ...Object.entries(pipelines).map(([what, ids]): [string, string[]] => [`pipelines_${what}`, ids]),
+    ["service_changed", service],
+    ["admin_changed", admin],
+  ]
+  return Object.fromEntries(fields.filter(([, names]) => names.length > 0))
+}
+
+type ById = ReadonlyMap<string, unknown>
+
+const compare = (before: ById, now: ById, isSame: (id: string) => boolean): ChangedNames => ({
+  added: [...now.keys()].filter((id) => !before.has(id)),
+  changed: [...now.keys()].filter((id) => before.has(id) && !isSame(id)),
+  removed: [...before.keys()].filter((id) => !now.has(id)),
+})
+
+const changedKeys = <T extends object>(before: T, now: T): string[] =>
+  Object.keys({ ...before, ...now }).filter(
+    (key) => !Bun.deepEquals(before[key as keyof T], now[key as keyof T]),
+  )

@@ -1,0 +1,162 @@
+import type { Broker, YieldingBroker } from "../brokers/broker.ts"
+import { openEmbedded } from "../brokers/embedded/broker.ts"
+import type { MemoryLog } from "../brokers/memory/log.ts"
+import { SpooledBroker } from "../brokers/spool/spool.ts"
+import { reopenConfig } from "../config/options/reloading.ts"
+import type { Connection } from "../config/sections/connection.ts"
+import { EMBEDDED } from "../config/sections/embedded-connection.ts"
+import { KAFKA } from "../config/sections/kafka-connection.ts"
+import { HooklineError } from "../errors.ts"
+import type { ResourceSpec } from "../pipeline/resource.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import type { Plan } from "./plan/plan.ts"
+import type { Transaction } from "./resources.ts"
+
+/** A connection open for publishing. */
+export interface OpenConnection {
+  readonly broker: Broker
+  /** Identity of the opened connection; a new one after a reopen, even behind a spool that stays open. */
+  readonly instance: object
+  readonly kind: Connection["kind"]
+  readonly deliveryTimeoutMs: number
+  /** The folder of an embedded log. */
+  readonly logDirectory?: string
+  readonly spool?: { readonly file: string; readonly broker: SpooledBroker }
+}
+
+export type OpenConnections = ReadonlyMap<string, OpenConnection>
+
+interface ConnectionDependencies {
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/**
+ * Opens the connections of a plan, or keeps open ones. Does not wait for brokers. The Kafka client, slow to load, is
+ * loaded only for plans that publish to Kafka.
+ *
+ * @throws HooklineError `log_locked`, `log_io`, `no_input`
+ */
+export async function acquireConnections(
+  { connections, memoryLogs }: Pick<Plan, "connections" | "memoryLogs">,
+  transaction: Transaction,
+  before: OpenConnections,
+  deps: ConnectionDependencies,
+): Promise<OpenConnections> {
+  const publishesToKafka = [...connections.values()].some(({ kind }) => kind === "kafka")
+  const kafka = publishesToKafka ? await import("../brokers/kafka/producer.ts") : undefined
+  const acquireOne = ([id, connection]: readonly [string, Connection]): readonly [string, OpenConnection] => {
+    const acquired =
+      connection.kind === "memory"
+        ? inMemory(memoryLogs.get(id)!)
+        : connection.kind === "embedded"
+          ? acquireEmbedded(id, connection, transaction, deps)
+          : acquireKafka(id, connection, transaction, { ...deps, ...kafka! })
+    const { kind, values } = connection
+    return [id, { ...acquired, kind, deliveryTimeoutMs: values.delivery_timeout }]
+  }
+  const open = new Map([...connections].map(acquireOne))
+  transaction.onCommit(() => {
+    const kept = new Set([...open.values()].map(({ broker }) => broker))
+    for (const { spool } of before.values())
+      if (spool !== undefined && !kept.has(spool.broker)) spool.broker.retire()
+  })
+  return open
+}
+
+type Acquired = Omit<OpenConnection, "kind" | "deliveryTimeoutMs">
+
+/** Owned by the caller: stays open when the application stops. */
+const inMemory = (log: MemoryLog): Acquired => ({ broker: log, instance: log })
+
+/** An embedded log has one writer, whatever the id under which it is registered. */
+function acquireEmbedded(
+  id: string,
+  { values }: Extract<Connection, { kind: "embedded" }>,
+  transaction: Transaction,
+  { log, metrics }: ConnectionDependencies,
+): Acquired {
+  const broker = transaction.acquire({
+    name: `embedded log ${values.directory}`,
+    config: reopenConfig(EMBEDDED, values),
+    open: () =>
+      openEmbedded(values, {
+        log: log.child({ connection: id }),
+        metrics: metrics.connection(id),
+        logMetrics: metrics.embeddedLog(id),
+      }),
+    close: (it) => it.close(),
+  })
+  transaction.onCommit(() => broker.retain(values))
+  return { broker, instance: broker, logDirectory: values.directory }
+}
+
+type KafkaClient = Pick<typeof import("../brokers/kafka/producer.ts"), "openKafka">
+
+/** A spool is identified by its file, across changes of the Kafka connection behind it. */
+function acquireKafka(
+  id: string,
+  { values }: Extract<Connection, { kind: "kafka" }>,
+  transaction: Transaction,
+  { log, metrics, openKafka }: ConnectionDependencies & KafkaClient,
+): Acquired {
+  const ownLog = log.child({ connection: id })
+  const kafka: ResourceSpec<YieldingBroker> = {
+    name: `connection ${id}`,
+    config: reopenConfig(KAFKA, values),
+    open: () => openKafka(values, { log: ownLog, metrics: metrics.connection(id) }),
+    close: (it) => it.close(),
+  }
+  const { spool: file, spool_max_bytes: maxBytes } = values
+  if (file === "off") {
+    const broker = transaction.acquire(kafka)
+    return { broker, instance: broker }
+  }
+  const spool = transaction.acquire({
+    name: `spool ${file}`,
+    config: id,
+    open: () => new SpooledBroker({ file, maxBytes }, { log: ownLog, metrics: metrics.spool(id) }),
+    close: (it, untilMs) => it.close(untilMs),
+  })
+  const behind = transaction.acquire({
+    ...kafka,
+    close: async (it) => {
+      await spool.left(it)
+      await it.close()
+    },
+  })
+  transaction.onCommit(() => {
+    spool.limit(maxBytes)
+    spool.use(behind)
+  })
+  return { broker: spool, instance: behind, spool: { file, broker: spool } }
+}
+
+/**
+ * Refuses to close, or to move to another connection, a spool that holds events.
+ *
+ * @throws HooklineError `config`
+ */
+export function checkSpools(before: OpenConnections, { connections }: Pick<Plan, "connections">): void {
+  const fileOf = (id: string): string | undefined => {
+    const connection = connections.get(id)
+    return connection?.kind === "kafka" ? connection.values.spool : undefined
+  }
+  for (const [id, { spool }] of before) {
+    if (spool === undefined || fileOf(id) === spool.file) continue
+    const other = [...connections.keys()].find((it) => fileOf(it) === spool.file)
+    if (other !== undefined) {
+      throw new HooklineError(
+        "config",
+        `[connection:${other}] spool: ${spool.file} is the spool of connection ${id}, and can move to another only at a restart`,
+      )
+    }
+    if (!spool.broker.isIdle()) {
+      throw new HooklineError(
+        "config",
+        `[connection:${id}] spool: ${spool.file} holds events not yet forwarded to Kafka; keep it until it is empty (hookline spool status), or restart to leave them there`,
+      )
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import type { ADMIN } from "../../config/sections/admin.ts"
+import type { ResolvedConnection } from "../../config/sections/connection.ts"
+import { enumerate, suggest } from "../../config/file/nearest.ts"
+import type { Location, Problems } from "../../config/file/problems.ts"
+import type { Resolved } from "../../config/options/resolve.ts"
+import type { SERVICE } from "../../config/sections/service.ts"
+import type { Steps } from "../../clock.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import { hostKey, hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
+import { verifiedFrom } from "./verified.ts"
+
+type Connections = ReadonlyMap<string, ResolvedConnection>
+
+/** The remedy for a missing connection. */
+const wayToAdd = (id: string, { line }: Location): string =>
+  line === "code"
+    ? "add one by app.registerConnection(id, connection), with kafkaConnection({ bootstrapServers }) or embeddedConnection({ directory })"
+    : `add [connection:${id}] with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log`
+
+/**
+ * Checks that each sink has a connection to publish on.
+ *
+ * @param mayLack whether one may be missing because of an invalid section name, reported already
+ */
+export function* checkConnections(
+  pipelines: readonly ResolvedPipeline[],
+  connections: Connections,
+  mayLack: boolean,
+  problems: Problems,
+): Steps<void> {
+  const ids = [...connections.keys()]
+  let noneReported = mayLack
+  for (const { sink } of pipelines) {
+    yield
+    if (sink === undefined || !("connection" in sink.component.options)) continue
+    const id: unknown = sink.values.connection
+    const location = sink.where("connection")
+    if (typeof id === "string") {
+      if (connections.has(id) || (ids.length === 0 && mayLack)) continue
+      const none = `unknown connection ${sink.show("connection") ?? "id"}`
+      const names = suggest(id, ids, (name) => JSON.stringify(name))
+      problems.add(location, ids.length === 0 ? `${none}; ${wayToAdd("<id>", location)}` : `${none}${names}`)
+    } else if (ids.length > 1 && !sink.isGiven("connection")) {
+      problems.add(
+        location,
+        `is missing and there are several connections; it is one of ${enumerate(ids, "or")}`,
+      )
+    } else if (ids.length === 0 && !noneReported) {
+      noneReported = true
+      problems.add(
+        { ...location, key: undefined },
+        `no connection to publish on; ${wayToAdd("kafka", location)}`,
+      )
+    }
+  }
+}
+
+/** Checks that no two embedded logs share a folder, and no two spools a file. */
+export function checkDirectories(connections: Connections, problems: Problems): void {
+  for (const [key, what] of [
+    ["directory", "folder"],
+    ["spool", "file"],
+  ] as const) {
+    const firsts = new Map<unknown, ResolvedConnection>()
+    for (const connection of connections.values()) {
+      const path: unknown = connection.kind === undefined ? undefined : connection.values[key]
+      if (path === undefined || path === "off") continue
+      const first = firsts.get(path)
+      if (first === undefined) firsts.set(path, connection)
+      else {
+        const where = problems.locate(first.where(key))
+        problems.add(
+          connection.where(key),
+          `is the ${what} of another connection too (${where}); give each its own`,
+        )
+      }
+    }
+  }
+}
+
+/** Checks that dead letters come from verified senders only, and go to no topic of accepted events. */
+export function* checkDeadLetters(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+  const byTopic = Map.groupBy(pipelines, ({ sink }) => topicKey(sink, sink?.values.topic))
+  for (const { source, processors, sink } of pipelines) {
+    yield
+    const letters: unknown = sink?.values.dead_letter_topic
+    if (sink === undefined || typeof letters !== "string") continue
+    const location = sink.where("dead_letter_topic")
+    if (source !== undefined && verifiedFrom({ source, processors }) === undefined) {
+      problems.add(
+        location,
+        "requires verified senders, and this pipeline verifies none; add a Verifier in mode enforce, or tls_client_ca to the source",
+      )
+    }
+    const other = byTopic.get(topicKey(sink, letters))?.find((it) => it.sink !== sink)
+    if (other?.sink === undefined) continue
+    const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.sink.where("topic"))})`
+    problems.add(location, `is the topic of ${where}, which must not contain refused events; choose another`)
+  }
+}
+
+/** Identifies a topic by the sink's connection and its name. */
+const topicKey = (sink: ResolvedPipeline["sink"], topic: unknown): string =>
+  JSON.stringify([sink?.values.connection, topic])
+
+/** Checks that listeners don't conflict, and that their bodies fit into the in-flight budget. */
+export function* checkListeners(
+  pipelines: readonly ResolvedPipeline[],
+  admin: Resolved<(typeof ADMIN)["options"]>,
+  service: Resolved<(typeof SERVICE)["options"]>,
+  problems: Problems,
+): Steps<void> {
+  const before = new ListenerConflicts()
+  for (const { id, source } of pipelines) {
+    yield
+    if (source === undefined) continue
+    const conflict = before.add({ id, source })
+    if (conflict !== undefined) {
+      const { key, text, advice, other } = conflict
+      const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.source.where(key))})`
+      problems.add(source.where(key), `${text} ${where}; ${advice}`)
+    }
+    checkAdminPort(source, admin, problems)
+    const { max_body_bytes: body } = source.values
+    const { max_in_flight_bytes: budget, workers = 1 } = service.values
+    if (typeof body === "number" && budget !== undefined && body > budget / workers) {
+      const share = workers === 1 ? "" : `, shared by ${workers} workers`
+      problems.add(
+        source.where("max_body_bytes"),
+        `is more than [service] max_in_flight_bytes${share}, so that the largest bodies would never be accepted; lower it, or raise that`,
+      )
+    }
+  }
+}
+
+/** Checks that several workers share nothing but ports: no file, no memory. */
+export function* checkWorkers(
+  pipelines: readonly ResolvedPipeline[],
+  connections: Connections,
+  service: Resolved<(typeof SERVICE)["options"]>,
+  problems: Problems,
+): Steps<void> {
+  const { workers = 1 } = service.values
+  if (workers === 1) return
+  const here = `[service] workers = ${workers}`
+  for (const { kind, values, where } of connections.values()) {
+    if (kind === "embedded") {
+      const text = `an embedded log is one process's, and ${here}; publish to Kafka, or set workers = 1`
+      problems.add(where("directory"), text)
+    }
+    if (kind === "kafka" && values.spool !== undefined && values.spool !== "off") {
+      const text = `a spool is one process's, and ${here}; set spool = off, or workers = 1`
+      problems.add(where("spool"), text)
+    }
+  }
+  for (const { source, processors, sink } of pipelines) {
+    yield
+    if (source?.values.port === 0) {
+      const text = `0 would be another port in each process, and ${here}; name a port, or set workers = 1`
+      problems.add(source.where("port"), text)
+    }
+    for (const part of [source, ...processors, sink]) {
+      if (part === undefined || typeof part === "function") continue
+      const alone = part.component.alone?.(part.values)
+      if (alone === undefined) continue
+      const text = `is one process's, and ${here}; ${alone.advice}, or set workers = 1`
+      problems.add(part.where(alone.key), text)
+    }
+  }
+}
+
+function checkAdminPort(
+  source: Source,
+  admin: Resolved<(typeof ADMIN)["options"]>,
+  problems: Problems,
+): void {
+  const { listen } = admin.values
+  if (listen === undefined || listen === "off") return
+  if (listen.port !== source.values.port || listen.port === 0) return
+  if (!overlap(hostKey(listen.host), hostOf(source))) return
+  if (admin.isGiven("listen")) {
+    const where = problems.locate(source.where("port"))
+    problems.add(admin.where("listen"), `is a pipeline's port (${where}); choose another`)
+  } else {
+    problems.add(
+      source.where("port"),
+      "is the admin listener's by default; choose another, or set [admin] listen",
+    )
+  }
+}

@@ -1,0 +1,154 @@
+import type { MemoryLog } from "../../brokers/memory/log.ts"
+import type { Component, ComponentKind } from "../../components/define-component.ts"
+import { ADMIN } from "../../config/sections/admin.ts"
+import {
+  resolveConnection,
+  type Connection,
+  type ResolvedConnection,
+} from "../../config/sections/connection.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import { Problems } from "../../config/file/problems.ts"
+import { resolveSection, type Found, type Given } from "../../config/options/resolve.ts"
+import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
+import { SERVICE } from "../../config/sections/service.ts"
+import type { Processor } from "../../pipeline/event.ts"
+import type { Steps } from "../../clock.ts"
+import type { ConnectionSpec } from "../connection-spec.ts"
+import type { Pipeline } from "../pipeline.ts"
+import { resolvePipelines } from "./resolve-pipelines.ts"
+import {
+  checkConnections,
+  checkDeadLetters,
+  checkDirectories,
+  checkListeners,
+  checkWorkers,
+} from "./cross-checks.ts"
+import { checkReplay } from "./replay-checks.ts"
+
+/** The input of `makePlan`, unchecked. */
+export interface Draft {
+  /** undefined: no file. */
+  readonly configuration?: ConfigurationFile | undefined
+  /** Connections registered in code, by id. */
+  readonly connections?: ReadonlyMap<string, ConnectionSpec> | undefined
+  /** Pipelines composed in code; the file's sections of their ids give defaults to their components. */
+  readonly pipelines?: readonly Pipeline[] | undefined
+  readonly admin?: Given | undefined
+  readonly service?: Given | undefined
+  /** Every component that a file can name, in pipeline order. */
+  readonly registry: readonly Component[]
+  /** Absolute base of relative paths where no file gives one. */
+  readonly cwd: string
+  /** Called with the absolute path of each file that an option names. */
+  readonly reads?: ((file: string) => void) | undefined
+}
+
+/** A valid configuration, resolved. */
+export interface Plan {
+  readonly connections: ReadonlyMap<string, Connection>
+  /** The logs of connections in memory, by id. */
+  readonly memoryLogs: ReadonlyMap<string, MemoryLog>
+  readonly pipelines: readonly PlannedPipeline[]
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+  /** Possible mistakes, a line each, shown by `hookline check`. */
+  readonly warnings: readonly string[]
+  /** For other processes, which make the same plan of it; undefined: no file. */
+  readonly configuration: ConfigurationFile | undefined
+  readonly admin: Values<(typeof ADMIN)["options"]>
+  readonly service: Values<(typeof SERVICE)["options"]>
+}
+
+export interface PlannedPipeline {
+  readonly id: string
+  readonly source: Planned<"source">
+  readonly processors: readonly (Planned<"processor"> | Processor)[]
+  readonly sink: Planned<"sink">
+}
+
+/** A component and all its options. */
+export interface Planned<K extends ComponentKind = ComponentKind> {
+  readonly component: Component<K>
+  readonly values: Values<OptionSet>
+}
+
+/**
+ * Resolves one connection of a draft, whatever else is wrong; undefined: unknown id.
+ *
+ * @throws HooklineError `config`
+ */
+export function planConnection(draft: Draft, id: string): Connection | undefined {
+  const problems = new Problems(draft.configuration?.file)
+  if (draft.connections?.has(id) !== true && draft.configuration?.connections.has(id) !== true)
+    return undefined
+  const resolved = resolveOne(draft, id, problems)
+  problems.throwIfAny()
+  return resolved as unknown as Connection
+}
+
+function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConnection {
+  const { kind, given } = draft.connections?.get(id) ?? {}
+  const address = `connection:${id}${kind === undefined ? "" : `:${kind}Connection`}`
+  const section = draft.configuration?.connections.get(id)
+  const baseDir = draft.configuration?.baseDir ?? draft.cwd
+  return resolveConnection({ address, section, given, baseDir, reads: draft.reads }, problems, kind)
+}
+
+/**
+ * Resolves a draft: code before the file before the defaults.
+ *
+ * @throws HooklineError `config` with every problem, a line each
+ */
+export function* makePlan(draft: Draft): Steps<Plan> {
+  const { configuration, registry } = draft
+  const baseDir = configuration?.baseDir ?? draft.cwd
+  const problems = new Problems(configuration?.file, configuration?.problems)
+  const find = (address: string, section: FileSection | undefined, given: Given | undefined): Found => ({
+    address,
+    section,
+    given,
+    baseDir,
+    reads: draft.reads,
+  })
+
+  const connections = new Map<string, ResolvedConnection>()
+  const memoryLogs = new Map<string, MemoryLog>()
+  for (const id of new Set([
+    ...(draft.connections?.keys() ?? []),
+    ...(configuration?.connections.keys() ?? []),
+  ])) {
+    connections.set(id, resolveOne(draft, id, problems))
+    const log = draft.connections?.get(id)?.log
+    if (log !== undefined) memoryLogs.set(id, log)
+    yield
+  }
+  const pipelines = yield* resolvePipelines({
+    configuration,
+    pipelines: draft.pipelines ?? [],
+    registry,
+    find,
+    problems,
+  })
+  const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
+  const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
+
+  yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
+  checkDirectories(connections, problems)
+  yield* checkDeadLetters(pipelines, problems)
+  yield* checkListeners(pipelines, admin, service, problems)
+  yield* checkWorkers(pipelines, connections, service, problems)
+  checkReplay(pipelines, connections, service, problems)
+  problems.throwIfAny()
+
+  // without problems all values are set
+  return {
+    connections,
+    memoryLogs,
+    pipelines,
+    baseDir,
+    warnings: problems.warnings,
+    configuration,
+    admin: admin.values,
+    service: service.values,
+  } as unknown as Plan
+}

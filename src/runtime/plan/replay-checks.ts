@@ -1,0 +1,66 @@
+import type { Proof } from "../../components/define-component.ts"
+import type { ResolvedConnection } from "../../config/sections/connection.ts"
+import type { Problems } from "../../config/file/problems.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { Resolved } from "../../config/options/resolve.ts"
+import type { SERVICE } from "../../config/sections/service.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+/**
+ * Warns of replays that a signature scheme allows. Signed ids that each of several workers would remember on its own are
+ * an error: a captured request would be accepted once by each.
+ */
+export function checkReplay(
+  pipelines: readonly ResolvedPipeline[],
+  connections: ReadonlyMap<string, ResolvedConnection>,
+  service: Resolved<(typeof SERVICE)["options"]>,
+  problems: Problems,
+): void {
+  if (problems.all.length > 0) return
+  const { workers = 1 } = service.values
+  for (const { processors, sink } of pipelines) {
+    const parts = processors.flatMap((it) => (typeof it === "function" ? [] : it))
+    const keeper = parts.find(({ component }) => component.store !== undefined)
+    const dedupes = parts.some(
+      ({ component, values }) => component.store !== undefined && String(values.key).startsWith("json:"),
+    )
+    const id: unknown = sink?.values.connection ?? connections.keys().next().value
+    const hasLogFolder = connections.get(String(id))?.kind === "embedded"
+    const forgetsIds = (keeper === undefined || keeper.values.store === "memory") && !hasLogFolder
+    for (const { component, values, where } of parts) {
+      if (component.proves === undefined || values.mode === "observe") continue
+      const proof = component.proves(values as Values<OptionSet>)
+      if (workers > 1 && proof.covers.id && keeper === undefined) {
+        const text = `signed ids of ${proof.sender} are remembered by one process, and [service] workers = ${workers}; add a Deduplicator with store = redis://..., or set workers = 1`
+        problems.add(where("provider"), text)
+        continue
+      }
+      for (const text of warningsOf(proof, { dedupes, forgetsIds })) problems.warn(where("provider"), text)
+    }
+  }
+}
+
+/** @param around whether a Deduplicator's key is signed, and whether a restart forgets signed ids */
+function* warningsOf(
+  { sender, covers, checksTime }: Proof,
+  around: { readonly dedupes: boolean; readonly forgetsIds: boolean },
+): Iterable<string> {
+  const { body, time, id } = covers
+  const isOpen = body === "none" || body === "checksum"
+  if (body === "none" && !id)
+    yield `${sender} signs no body: a captured request can be sent with any body${time && checksTime ? " until its token expires" : ", at any time"}`
+  if (body === "none" && id)
+    yield `${sender} signs no body: a request captured before its id is used can carry any body`
+  if (body === "checksum")
+    yield `${sender} signs the body's CRC-32 only, which other bodies can match; set verify_online = true`
+  if (body === "part") yield `${sender} signs some members of the body only; the others can be forged`
+  if (body === "form")
+    yield `${sender} signs a form's parameters without separators, so that one signed request can be split into others`
+  if (isOpen && id && around.forgetsIds)
+    yield `signed ids of ${sender} are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://`
+  if (body === "none" && !id) return
+  if (!time && !(body === "whole" && around.dedupes))
+    yield `${sender} signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once`
+  if (time && !checksTime)
+    yield `the time that ${sender} signs is not checked: a captured request can be sent again ${id ? "when its id is forgotten, after 24 h" : "at any time"}; set tolerance`
+}

@@ -1,0 +1,153 @@
+import type { Component, ComponentKind, Configured } from "../../components/define-component.ts"
+import { suggest } from "../../config/file/nearest.ts"
+import type { OptionSet } from "../../config/options/option.ts"
+import type { Location, Problems } from "../../config/file/problems.ts"
+import { resolveSection, type Found, type Given, type Resolved } from "../../config/options/resolve.ts"
+import type { ConfigurationFile, FilePipeline, FileSection } from "../../config/file/configuration-file.ts"
+import type { Processor } from "../../pipeline/event.ts"
+import type { Steps } from "../../clock.ts"
+import type { Pipeline } from "../pipeline.ts"
+
+/** A pipeline whose options were read; missing ones, and their parts, are undefined. */
+export interface ResolvedPipeline {
+  readonly id: string
+  readonly source: ResolvedPart<"source"> | undefined
+  readonly processors: readonly (ResolvedPart<"processor"> | Processor)[]
+  readonly sink: ResolvedPart<"sink"> | undefined
+}
+
+interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
+  readonly component: Component<K>
+}
+
+interface Reading {
+  readonly configuration: ConfigurationFile | undefined
+  /** Those composed in code. */
+  readonly pipelines: readonly Pipeline[]
+  readonly registry: readonly Component[]
+  readonly find: (address: string, section: FileSection | undefined, given: Given | undefined) => Found
+  readonly problems: Problems
+}
+
+/** The processors of every pipeline of the file, with or without a section. */
+const ALWAYS = ["Validator", "Enricher"]
+
+/** Reads the options of every component: pipelines of code, then those that only the file names. */
+export function* resolvePipelines(reading: Reading): Steps<ResolvedPipeline[]> {
+  const { configuration, pipelines: composed, problems } = reading
+  const inFile = configuration?.pipelines ?? new Map<string, FilePipeline>()
+  const byId = Map.groupBy(composed, ({ id }) => id)
+  for (const [id, { length }] of byId) {
+    const text = "duplicate pipeline id; rename one of them"
+    if (length > 1) problems.add({ line: "code", section: `pipeline:${id}` }, text)
+  }
+  const resolved: ResolvedPipeline[] = []
+  for (const pipeline of composed) {
+    resolved.push(fromCode(pipeline, inFile.get(pipeline.id), reading))
+    yield
+  }
+  for (const [id, declared] of inFile) {
+    if (byId.has(id)) continue
+    resolved.push(fromFile(id, declared, reading))
+    yield
+  }
+  if (resolved.length === 0 && configuration?.lacksSections !== true) {
+    problems.add(
+      { line: undefined },
+      configuration === undefined
+        ? "no pipeline; add one by app.addPipeline(pipeline)"
+        : "no pipeline; add [pipeline:webhooks:WebHookSource] and [pipeline:webhooks:BrokerSink]",
+    )
+  }
+  return resolved
+}
+
+function fromCode(
+  { id, source, processors, sink }: Pipeline,
+  declared: FilePipeline | undefined,
+  reading: Reading,
+): ResolvedPipeline {
+  const { registry, problems } = reading
+  const configured = [source, ...processors.filter((processor) => typeof processor !== "function"), sink]
+  const used = configured.map(({ component }) => component as Component)
+  const { sections } = sectionsByComponent(declared, [...new Set([...registry, ...used])], problems)
+  for (const [component, { line, name }] of sections) {
+    if (used.includes(component)) continue
+    problems.add(
+      { line, section: name },
+      "is not a component of this pipeline, which is composed in code; remove the section",
+    )
+  }
+  const resolve = <K extends ComponentKind>({ component, given }: Configured<K>): ResolvedPart<K> =>
+    resolvePart(id, component, sections, given, reading)
+  return {
+    id,
+    source: resolve(source),
+    processors: processors.map((it) => (typeof it === "function" ? it : resolve(it))),
+    sink: resolve(sink),
+  }
+}
+
+function fromFile(id: string, declared: FilePipeline, reading: Reading): ResolvedPipeline {
+  const { registry, problems } = reading
+  const { sections, hasUnknown } = sectionsByComponent(declared, registry, problems)
+  const home: Location = { line: sections.values().next().value?.line, section: `pipeline:${id}` }
+  const ofKind = <K extends ComponentKind>(kind: K): Component<K>[] =>
+    registry.filter((component) => component.kind === kind) as unknown as Component<K>[]
+  const resolve = <K extends ComponentKind>(component: Component<K>): ResolvedPart<K> =>
+    resolvePart(id, component, sections, undefined, reading)
+  const end = <K extends ComponentKind>(kind: K): ResolvedPart<K> | undefined => {
+    const candidates = ofKind(kind)
+    const component = candidates.find((candidate) => sections.has(candidate as Component))
+    if (component !== undefined) return resolve(component)
+    if (!hasUnknown)
+      problems.add(
+        home,
+        `has no ${kind}; add ${candidates.map((one) => `[${address(id, one)}]`).join(" or ")}`,
+      )
+    return undefined
+  }
+  return {
+    id,
+    source: end("source"),
+    processors: ofKind("processor")
+      .filter((component) => ALWAYS.includes(component.title) || sections.has(component as Component))
+      .map(resolve),
+    sink: end("sink"),
+  }
+}
+
+const address = (id: string, component: { title: string }): string => `pipeline:${id}:${component.title}`
+
+function resolvePart<K extends ComponentKind>(
+  id: string,
+  component: Component<K>,
+  sections: ReadonlyMap<Component, FileSection>,
+  given: Given | undefined,
+  { find, problems }: Reading,
+): ResolvedPart<K> {
+  const found = find(address(id, component), sections.get(component as Component), given)
+  return { component, ...resolveSection(component, found, problems) }
+}
+
+/** The component of each section, by its name or an alias. */
+function sectionsByComponent(
+  declared: FilePipeline | undefined,
+  components: readonly Component[],
+  problems: Problems,
+): { sections: Map<Component, FileSection>; hasUnknown: boolean } {
+  const sections = new Map<Component, FileSection>()
+  let hasUnknown = declared?.incomplete ?? false
+  for (const [name, section] of declared?.components ?? []) {
+    const location = { line: section.line, section: section.name }
+    const component = components.find(({ title, aliases }) => title === name || aliases.includes(name))
+    const first = component && sections.get(component)
+    if (component === undefined) {
+      hasUnknown = true
+      const names = components.flatMap(({ title, aliases }) => [title, ...aliases])
+      problems.add(location, `unknown component${suggest(name, names, (known) => known)}`)
+    } else if (first === undefined) sections.set(component, section)
+    else problems.add(location, `is the same section as [${first.name}]; move its keys to line ${first.line}`)
+  }
+  return { sections, hasUnknown }
+}

@@ -1,0 +1,69 @@
+import { inSlices, type Steps } from "../clock.ts"
+import { keysBy } from "../config/options/reloading.ts"
+import { SERVICE } from "../config/sections/service.ts"
+import { HooklineError } from "../errors.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import { describeChanges, type Changes } from "./configuration-diff.ts"
+import type { Plan } from "./plan/plan.ts"
+
+/** A pipeline's address. */
+export interface Listening {
+  readonly pipeline: string
+  /** With the port that is bound and the path: `http://127.0.0.1:8080/webhook`. */
+  readonly url: string
+}
+
+/** @internal */
+export interface Reloadable {
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly plan: Plan
+  readonly listening: readonly Listening[]
+}
+
+/** @internal Reloads, logs and counts the result. Throws what the reload throws. */
+export async function logReload(application: Reloadable, reload: () => Promise<Changes>): Promise<Changes> {
+  const { log, metrics, listening: before } = application
+  const startedMs = performance.now()
+  let changes: Changes
+  try {
+    changes = await reload()
+  } catch (error) {
+    if (error instanceof HooklineError && error.code === "closing") throw error
+    metrics.configuration.failed()
+    logProblems(log, error)
+    log.error("reload failed; configuration unchanged")
+    throw error
+  }
+  metrics.configuration.reloaded()
+  await inSlices(logListening(log, before, application.listening))
+  for (const key of keysBy("restart", SERVICE) as (keyof Plan["service"])[]) {
+    if (changes.service.includes(key))
+      log.warn({ [key]: application.plan.service[key] }, `[service] ${key} takes effect with a restart`)
+  }
+  const durationMs = Math.round(performance.now() - startedMs)
+  log.info({ ...describeChanges(changes), duration_ms: durationMs }, "reloaded")
+  return changes
+}
+
+/** @internal Logs the addresses that are new. */
+export function* logListening(
+  log: Logger,
+  before: readonly Listening[],
+  now: readonly Listening[],
+): Steps<void> {
+  const known = new Set(before.map(keyOf))
+  for (const it of now) {
+    if (known.has(keyOf(it))) continue
+    log.info(it, "listening")
+    yield
+  }
+}
+
+const keyOf = ({ pipeline, url }: Listening): string => JSON.stringify([pipeline, url])
+
+function logProblems(log: Logger, error: unknown): void {
+  if (error instanceof HooklineError) for (const problem of error.message.split("\n")) log.error(problem)
+  else log.error({ err: error }, "unhandled error in a reload")
+}

@@ -1,0 +1,123 @@
+import type { AdminServer, Status } from "../admin/server.ts"
+import type { Broker } from "../brokers/broker.ts"
+import { inSlices, type Steps } from "../clock.ts"
+import type { Route } from "../http/route.ts"
+import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
+import type { OpenLog } from "../telemetry/log.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import type { RequestLog } from "../telemetry/request-log.ts"
+import { acquireAdmin } from "./admin-listener.ts"
+import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
+import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
+import type { Plan } from "./plan/plan.ts"
+import type { Resources } from "./resources.ts"
+import type { Membership } from "./workers/membership.ts"
+
+/** A plan and what it has open. */
+export interface ActivePlan {
+  readonly plan: Plan
+  readonly connections: OpenConnections
+  readonly pipelines: BuiltPipelines
+  /** One instance across plans. */
+  readonly servers: Servers
+  /** undefined: off, or another process's. */
+  readonly admin: AdminServer | undefined
+}
+
+export interface ReloadDependencies extends OpenLog {
+  readonly resources: Resources
+  readonly requestLog: RequestLog
+  readonly metrics: Metrics
+  readonly status: Status
+  readonly membership: Membership | undefined
+  /** undefined: own ports. */
+  readonly from: RequestsFrom | undefined
+  /** Aborts a change between two slices. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Changes from one plan to another, or starts the first one. Opens what is new in slices, while the current plan serves
+ * requests; then switches in one turn of the event loop, so that each request runs on one plan, whole. On a failure
+ * before that, what was opened is closed and the current plan stays.
+ *
+ * @param before undefined: the first plan
+ * @param committed called in the turn of the switch
+ * @throws HooklineError when the plan is invalid or something can't be opened
+ */
+export async function changePlan(
+  read: () => Promise<Plan>,
+  before: ActivePlan | undefined,
+  committed: (active: ActivePlan) => void,
+  deps: ReloadDependencies,
+): Promise<void> {
+  const { log, membership, signal } = deps
+  const connectionsBefore: OpenConnections = before?.connections ?? new Map()
+  const transaction = await deps.resources.begin()
+  let change: ServersChange | undefined
+  try {
+    signal.throwIfAborted()
+    const plan = await read()
+    checkSpools(connectionsBefore, plan)
+    const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
+    const pipelines = await inSlices(acquirePipelines({ ...deps, plan, connections, transaction }), signal)
+    const openListeners = await inSlices(prepareListeners(plan, pipelines, before?.servers, deps), signal)
+    signal.throwIfAborted()
+    // again: events may have come meanwhile
+    checkSpools(connectionsBefore, plan)
+    const admin = membership === undefined ? acquireAdmin(plan, transaction, deps.status, log) : undefined
+    const servers = openListeners()
+    change = servers.change
+    // the commit: can't fail from here on
+    const unused = change?.commit() ?? Promise.resolve()
+    deps.setLevel(plan.service.log_level)
+    transaction.commit(unused, plan.service.drain_timeout)
+    prepareTopics(connections, pipelines)
+    committed({ plan, connections, pipelines, servers: servers.servers, admin })
+  } catch (error) {
+    change?.giveUp()
+    await transaction.abort()
+    throw error
+  }
+}
+
+/** @returns opens the new listeners, which accept connections from then on */
+function* prepareListeners(
+  { service }: Plan,
+  pipelines: BuiltPipelines,
+  servers: Servers | undefined,
+  { membership, from, requestLog, metrics }: ReloadDependencies,
+): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
+  const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
+  const workers = membership?.workers ?? 1
+  const limits: Limits = {
+    maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
+    bodyTimeoutMs: service.body_timeout,
+    maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
+  }
+  if (servers !== undefined) {
+    const open = yield* servers.prepare(routes, limits)
+    return () => ({ servers, change: open() })
+  }
+  const metricsOf = (id: string): ReturnType<Metrics["pipeline"]> => metrics.pipeline(id)
+  const sharesPorts = membership !== undefined
+  return () => ({
+    servers: new Servers(routes, {
+      ...limits,
+      log: requestLog,
+      metrics: metricsOf,
+      sharesPorts,
+      ...(from && { from }),
+    }),
+  })
+}
+
+/** Passes each broker the topics that its pipelines publish to. */
+function prepareTopics(connections: OpenConnections, pipelines: BuiltPipelines): void {
+  const topics = new Map<Broker, Set<string>>(
+    [...connections.values()].map(({ broker }) => [broker, new Set()]),
+  )
+  for (const pipeline of pipelines.values())
+    for (const [broker, names] of pipeline.topics) for (const name of names) topics.get(broker)?.add(name)
+  for (const [broker, names] of topics) broker.prepare([...names])
+}

@@ -1,0 +1,195 @@
+import { HooklineError } from "../errors.ts"
+import { steadyMs } from "../clock.ts"
+import type { ResourceSpec } from "../pipeline/resource.ts"
+
+/*
+ * A resource is something open that outlives reloads: a connection, a spool, a store, a pipeline, the admin listener, a
+ * component's state. A transaction acquires all resources of a configuration. The states of a resource:
+ *
+ *   opened  -- commit -->  active  -- commit without it -->  retired  -- last event -->  closing  -->  closed
+ *      |                     ^                                 |
+ *      +-- abort --> closed  +----- commit that acquired it ---+
+ *
+ * - opened: by the current transaction. Its commit makes it active, its abort closes it.
+ * - active: acquired by the last committed transaction. Acquiring the same name with an equal config gives the same
+ *   instance, with its parts: the resources acquired while it was opened. A commit retires what it did not acquire.
+ * - retired: events from before the commit may still use it. It is closed once they have ended and no transaction is
+ *   running; acquired again before that, it becomes active.
+ * - closing: finishes its work until `untilMs`. The next transaction begins once it is closed, since only one instance can
+ *   have a file open.
+ */
+
+interface Resource {
+  readonly name: string
+  readonly config: unknown
+  readonly value: unknown
+  readonly close: ((untilMs: number) => void | Promise<void>) | undefined
+  readonly parts: readonly Resource[]
+  readonly isPart: boolean
+}
+
+type Commit = {
+  readonly acquired: ReadonlyMap<string, Resource>
+  readonly unused: Promise<void>
+  readonly drainMs: number
+}
+
+export class Resources {
+  #active: ReadonlyMap<string, Resource> = new Map()
+  readonly #retired = new Set<Resource>()
+  readonly #closing = new Set<Promise<void>>()
+  /** Resolves at the end of the current transaction; undefined: none. */
+  #transaction: Promise<void> | undefined
+  readonly #closeFailed: (name: string, error: unknown) => void
+
+  /** @param closeFailed called when retired or aborted resources could not be closed */
+  constructor(closeFailed: (name: string, error: unknown) => void) {
+    this.#closeFailed = closeFailed
+  }
+
+  /** Begins a transaction, one at a time. */
+  async begin(): Promise<Transaction> {
+    while (this.#closing.size > 0) await Promise.all(this.#closing)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#transaction = promise
+    const end = (commit?: Commit): void => {
+      if (commit !== undefined) void this.#commit(commit)
+      this.#transaction = undefined
+      resolve()
+    }
+    const open = [...this.#active.values(), ...this.#retired]
+    return new Transaction(open, end, (opened) => this.#close(opened, steadyMs()))
+  }
+
+  /**
+   * Closes all; no transaction may be running. Rejects with the first failure, after all were tried.
+   *
+   * @param untilMs as for `ResourceSpec.close`
+   */
+  async close(untilMs: number): Promise<void> {
+    const all = [...this.#active.values(), ...this.#retired]
+    this.#active = new Map()
+    this.#retired.clear()
+    await closeAll(all, untilMs)
+    await Promise.all(this.#closing)
+  }
+
+  async #commit({ acquired, unused, drainMs }: Commit): Promise<void> {
+    const active = new Set(acquired.values())
+    const retired = [...this.#active.values()].filter((it) => !active.has(it) && it.close !== undefined)
+    this.#active = acquired
+    for (const it of active) this.#retired.delete(it)
+    for (const it of retired) this.#retired.add(it)
+    await unused
+    while (this.#transaction !== undefined) await this.#transaction
+    // without those that became active again
+    const ending = retired.filter((it) => this.#retired.delete(it))
+    const closing = this.#close(ending, steadyMs() + drainMs).finally(() => this.#closing.delete(closing))
+    this.#closing.add(closing)
+  }
+
+  #close(all: readonly Resource[], untilMs: number): Promise<void> {
+    const failed = (error: unknown): void => this.#closeFailed(all.map(({ name }) => name).join(", "), error)
+    return closeAll(all, untilMs).catch(failed)
+  }
+}
+
+/** An atomic change of the open resources: committed or aborted. */
+export class Transaction {
+  /** The open ones, by name. */
+  readonly #open: ReadonlyMap<string, readonly Resource[]>
+  readonly #end: (commit?: Commit) => void
+  readonly #close: (opened: readonly Resource[]) => Promise<void>
+  readonly #acquired = new Map<string, Resource>()
+  readonly #opened: Resource[] = []
+  /** Parts of the resources being opened, the innermost last. */
+  readonly #opening: Resource[][] = []
+  readonly #committed: (() => void)[] = []
+
+  constructor(
+    open: readonly Resource[],
+    end: (commit?: Commit) => void,
+    close: (opened: readonly Resource[]) => Promise<void>,
+  ) {
+    this.#open = Map.groupBy(open, ({ name }) => name)
+    this.#end = end
+    this.#close = close
+  }
+
+  /** The open instance of this name with an equal config, else a new one. Throws what `open` throws. */
+  acquire<T>(spec: ResourceSpec<T>): T {
+    const { name, config, fits } = spec
+    const isUsable = (it: Resource): boolean => isEqual(it.config, config) && (fits?.(it.value as T) ?? true)
+    const shared = this.#acquired.get(name)
+    if (shared !== undefined && !isUsable(shared))
+      throw new HooklineError("internal", `${name} is acquired with two configs`)
+    const resource = shared ?? this.#open.get(name)?.find(isUsable) ?? this.#openNew(spec)
+    this.#opening.at(-1)?.push(resource)
+    this.#add(resource)
+    return resource.value as T
+  }
+
+  /** Registers an action of the commit; it must not throw. */
+  onCommit(action: () => void): void {
+    this.#committed.push(action)
+  }
+
+  /**
+   * @param unused resolves when no event uses the retired resources
+   * @param drainMs time for their unfinished work after that
+   */
+  commit(unused: Promise<void>, drainMs: number): void {
+    this.#end({ acquired: this.#acquired, unused, drainMs })
+    for (const action of this.#committed) action()
+  }
+
+  /** Closes what was opened. Never rejects: the cause of the abort matters. */
+  async abort(): Promise<void> {
+    await this.#close(this.#opened)
+    this.#end()
+  }
+
+  #add(resource: Resource): void {
+    this.#acquired.set(resource.name, resource)
+    for (const part of resource.parts) this.#add(part)
+  }
+
+  #openNew<T>({ name, config, open, close }: ResourceSpec<T>): Resource {
+    const isPart = this.#opening.length > 0
+    const parts: Resource[] = []
+    this.#opening.push(parts)
+    try {
+      const value = open()
+      const closeIt = close && ((untilMs: number) => close(value, untilMs))
+      const resource = { name, config, value, close: closeIt, parts, isPart }
+      this.#opened.push(resource)
+      return resource
+    } finally {
+      this.#opening.pop()
+    }
+  }
+}
+
+/** Closes all, parts last, since other resources may need them to end. Rejects with the first failure. */
+async function closeAll(all: readonly Resource[], untilMs: number): Promise<void> {
+  const { whole = [], parts = [] } = Object.groupBy(all, ({ isPart }) => (isPart ? "parts" : "whole"))
+  const ends: PromiseSettledResult<void>[] = []
+  for (const group of [whole, parts])
+    ends.push(...(await Promise.allSettled(group.map(async ({ close }) => close?.(untilMs)))))
+  const failed = ends.find((end) => end.status === "rejected")
+  if (failed !== undefined) throw failed.reason
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true
+  if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false
+  const [ofA, ofB] = [Object.entries(a), Object.entries(b)]
+  return (
+    ofA.length === ofB.length && ofA.every(([key, value]) => Object.hasOwn(b, key) && isEqual(value, b[key]))
+  )
+}
+
+function isPlain(value: unknown): value is { readonly [key: string]: unknown } {
+  if (typeof value !== "object" || value === null) return false
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype
+}

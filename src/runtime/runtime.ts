@@ -1,0 +1,156 @@
+import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
+import type { MountingServer } from "../http/peer.ts"
+import type { RequestsFrom } from "../http/server.ts"
+import { openLog, type Logger } from "../telemetry/log.ts"
+import { Metrics } from "../telemetry/metrics.ts"
+import { RequestLog } from "../telemetry/request-log.ts"
+import { changesOf, type Changes } from "./configuration-diff.ts"
+import type { Plan } from "./plan/plan.ts"
+import { changePlan, type ActivePlan, type ReloadDependencies } from "./reload.ts"
+import { logListening, logReload, type Listening, type Reloadable } from "./reload-log.ts"
+import { Resources } from "./resources.ts"
+import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import type { Membership } from "./workers/membership.ts"
+
+export type { Listening }
+
+export interface RunningApplication {
+  readonly log: Logger
+  readonly listening: readonly Listening[]
+  /** Drains, flushes, closes. Further calls wait for the same end. */
+  stop(): Promise<void>
+}
+
+/** @internal A plan that runs and can be changed. */
+export interface ReloadableApplication extends RunningApplication, Reloadable {
+  /**
+   * Changes to another plan; logs and counts the result.
+   *
+   * @throws HooklineError when the plan is invalid or can't be opened; nothing is changed then
+   */
+  reload(read: () => Steps<Plan>): Promise<Changes>
+}
+
+/** @internal Runs one plan after another in this process. */
+export class Runtime implements ReloadableApplication {
+  readonly metrics = new Metrics()
+  readonly #resources: Resources
+  readonly #deps: ReloadDependencies
+  readonly #stopping = new AbortController()
+  #active: ActivePlan | undefined
+  #changing: Promise<unknown> = Promise.resolve()
+  #stopped: Promise<void> | undefined
+
+  private constructor({ service }: Plan, membership: Membership | undefined, from: RequestsFrom | undefined) {
+    const opened = openLog({
+      level: service.log_level,
+      format: service.log_format,
+      worker: membership?.worker,
+    })
+    this.#resources = new Resources((name, error) =>
+      opened.log.error({ err: error }, `${name} could not be closed`),
+    )
+    this.#deps = {
+      ...opened,
+      resources: this.#resources,
+      requestLog: new RequestLog(opened.log),
+      metrics: this.metrics,
+      status: {
+        readiness: () => readinessOf(this.active, this.#stopped !== undefined),
+        metrics: () => this.metrics.expose(),
+      },
+      membership,
+      from,
+      signal: this.#stopping.signal,
+    }
+  }
+
+  /**
+   * Opens everything in a plan.
+   *
+   * @param membership undefined: a single process, with the admin listener
+   * @param from undefined: own ports
+   * @throws HooklineError when a part can't be opened; those opened before are closed
+   */
+  static async start(plan: Plan, membership?: Membership, from?: RequestsFrom): Promise<Runtime> {
+    const runtime = new Runtime(plan, membership, from)
+    const { metrics } = runtime
+    await runtime.#change(() => Promise.resolve(plan))
+    if (membership === undefined) {
+      metrics.configuration.started()
+      atOnce(logListening(runtime.log, [], runtime.listening))
+    }
+    metrics.observe({
+      inFlight: () => runtime.active.servers.inFlight(),
+      connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
+      impaired: () => runtime.state().impaired,
+      stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
+      waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
+      spools: () => spoolsOf(runtime.active.connections),
+    })
+    return runtime
+  }
+
+  get log(): Logger {
+    return this.#deps.log
+  }
+
+  get active(): ActivePlan {
+    return this.#active!
+  }
+
+  get plan(): Plan {
+    return this.active.plan
+  }
+
+  get listening(): readonly Listening[] {
+    const { pipelines, servers } = this.active
+    const routes = [...pipelines.values()].map(({ route }) => route)
+    const { urls } = servers
+    return urls.map((url, at) => ({ pipeline: routes[at]!.pipeline, url: url + routes[at]!.path }))
+  }
+
+  state(): State {
+    return stateOf(this.active)
+  }
+
+  fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
+    return this.active.servers.fetch(request, server)
+  }
+
+  reload(read: () => Steps<Plan>): Promise<Changes> {
+    return logReload(this, () => this.change(read))
+  }
+
+  /** As `reload`, without logging. */
+  async change(read: () => Steps<Plan>): Promise<Changes> {
+    const before = this.active
+    await this.#change(() => inSlices(read(), this.#stopping.signal))
+    return changesOf(before, this.active)
+  }
+
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  #change(read: () => Promise<Plan>): Promise<void> {
+    const changing = changePlan(read, this.#active, (active) => (this.#active = active), this.#deps)
+    this.#changing = changing.catch(() => {})
+    return changing
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
+    const { plan, servers } = this.active
+    const { drain_timeout: drainTimeoutMs } = plan.service
+    this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
+    const untilMs = steadyMs() + drainTimeoutMs
+    await servers.drain(drainTimeoutMs)
+    // a running change closes what it has opened
+    await this.#changing
+    await this.#resources.close(untilMs)
+    this.#deps.requestLog.flush()
+    this.log.info("stopped")
+  }
+}

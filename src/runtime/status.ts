@@ -1,0 +1,94 @@
+import type { Readiness } from "../admin/server.ts"
+import type { Impairment, SpoolState } from "../brokers/broker.ts"
+import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import type { OpenConnection, OpenConnections } from "./connections.ts"
+import type { Plan } from "./plan/plan.ts"
+import type { ActivePlan } from "./reload.ts"
+
+export interface State {
+  readonly connections: readonly Health[]
+  /** By connection, the topics that can't be published to, or only in part, as far as the broker knows. */
+  readonly impaired: readonly (readonly [id: string, topics: readonly Impairment[]])[]
+  readonly stores: readonly Health[]
+  readonly isAccepting: boolean
+}
+
+/** undefined: usable. */
+export type Health = readonly [name: string, problem: string | undefined]
+
+export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): State {
+  return {
+    ...connectionStates(connections, plan),
+    stores: [...storesOf(pipelines)].map(([name, keys]) => {
+      const ready = keys.ready()
+      return [name, ready === true ? undefined : ready]
+    }),
+    isAccepting: servers.isAccepting(),
+  }
+}
+
+/** Topics named when all have a problem. */
+const NAMED = 3
+
+export function connectionStates(
+  open: ReadonlyMap<string, Pick<OpenConnection, "broker">>,
+  { connections, pipelines }: Pick<Plan, "connections" | "pipelines">,
+): Pick<State, "connections" | "impaired"> {
+  const first = connections.keys().next().value
+  const topics = Map.groupBy(pipelines, ({ sink }) => sink.values["connection"] ?? first)
+  const all = [...open].map(([id, { broker }]) => {
+    const ready = broker.ready()
+    const impaired = ready === true ? broker.impaired?.() : broker.impaired && []
+    const names = (topics.get(id) ?? []).map(({ sink }) => sink.values["topic"]).filter(isText)
+    return { id, problem: ready === true ? problemOfAll(names, impaired ?? []) : ready, impaired }
+  })
+  return {
+    connections: all.map(({ id, problem }) => [id, problem]),
+    impaired: all.flatMap(({ id, impaired }) => (impaired === undefined ? [] : [[id, impaired]])),
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === "string"
+
+/** Why no topic can be published to; undefined: one can. Dead-letter topics don't count. */
+function problemOfAll(topics: readonly string[], impaired: readonly Impairment[]): string | undefined {
+  const whole = new Map(impaired.filter(({ isWhole }) => isWhole).map((it) => [it.topic, it.problem]))
+  if (topics.length === 0 || !topics.every((topic) => whole.has(topic))) return undefined
+  const problems = [...new Set(topics)].map((topic) => whole.get(topic)!)
+  const rest = problems.length - NAMED
+  return problems.slice(0, NAMED).join("; ") + (rest > 0 ? `; and ${rest} more topics` : "")
+}
+
+export const NOT_ACCEPTING = "max_connections reached; not accepting until some have ended"
+
+export function readinessOf(active: ActivePlan, isDraining: boolean): Readiness {
+  const state = stateOf(active)
+  const { connections, impaired, stores, isAccepting } = state
+  const isWhole = impaired.every(([, topics]) => topics.length === 0)
+  return {
+    state: readinessState(isDraining, takesEvents(state), isWhole),
+    connections,
+    impaired: impaired.map(([id, topics]) => [id, topics.map(({ problem }) => problem)] as const),
+    stores,
+    listeners: isAccepting ? [] : [["all", NOT_ACCEPTING]],
+    spools: spoolsOf(active.connections),
+  }
+}
+
+export const takesEvents = ({ connections, stores, isAccepting }: State): boolean =>
+  isAccepting && [...connections, ...stores].every(([, problem]) => problem === undefined)
+
+/** @param isWhole all listeners accept events, and all topics can be published to */
+export function readinessState(isDraining: boolean, isReady: boolean, isWhole: boolean): Readiness["state"] {
+  if (isDraining) return "draining"
+  if (!isReady) return "not ready"
+  return isWhole ? "ready" : "partly ready"
+}
+
+export const spoolsOf = (connections: OpenConnections): (readonly [string, SpoolState])[] =>
+  [...connections].flatMap(([id, { broker }]) =>
+    broker.spool === undefined ? [] : [[id, broker.spool()] as const],
+  )
+
+export const storesOf = (pipelines: ActivePlan["pipelines"]): ReadonlyMap<string, DedupeKeys> =>
+  new Map([...pipelines.values()].flatMap(({ stores }) => [...stores]))

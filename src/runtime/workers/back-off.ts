@@ -1,0 +1,21 @@
+/** A worker that ran for this long restarts from the first delay. */
+const SOUND_MS = 60_000
+const FIRST_MS = 500
+const MOST_MS = 30_000
+
+/** The delay before a worker restarts: none at first, longer each time it ends soon. */
+export class BackOff {
+  #ends = 0
+
+  /** @returns milliseconds, at most 30 s */
+  ended(ranMs: number): number {
+    if (ranMs >= SOUND_MS) this.#ends = 0
+    this.#ends++
+    return this.#ends === 1 ? 0 : Math.min(MOST_MS, FIRST_MS * 2 ** (this.#ends - 2))
+  }
+
+  /** After a change that may fix the cause. */
+  reset(): void {
+    this.#ends = 0
+  }
+}

@@ -1,0 +1,62 @@
+import type { Readiness } from "../../admin/server.ts"
+import { NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../status.ts"
+import type { WorkerStatus } from "./slot.ts"
+
+/**
+ * Ready while at least one worker takes events and none stalls (a stalled one still gets new connections). Partly ready
+ * when a listening worker can't take events, or a topic can't be published to. Lists every worker's problems.
+ */
+export function readinessOf(workers: readonly WorkerStatus[], isDraining: boolean): Readiness {
+  const isUp = ({ state }: WorkerStatus): boolean => state !== undefined && takesEvents(state)
+  const isReady = workers.some(isUp) && workers.every(({ stalledMs }) => stalledMs === undefined)
+  const impaired = impairedIn(workers)
+  const isWhole =
+    impaired.every(([, problems]) => problems.length === 0) &&
+    workers.every((it) => it.slot !== "up" || isUp(it))
+  return {
+    state: readinessState(isDraining, isReady, isWhole),
+    connections: joined(workers, ({ connections }) => connections),
+    impaired,
+    stores: joined(workers, ({ stores }) => stores),
+    spools: [],
+    workers: workers.map((it) => [String(it.worker), problemOf(it)] as const),
+  }
+}
+
+const STATES = { starting: "starting", waiting: "ended, to be restarted", ended: "ended" } as const
+
+function problemOf({ slot, stalledMs, state }: WorkerStatus): string | undefined {
+  if (slot !== "up") return STATES[slot]
+  if (stalledMs !== undefined) return `stalled: has not answered for ${(stalledMs / 1000).toFixed(1)} s`
+  if (state === undefined) return "does not answer"
+  return state.isAccepting ? undefined : NOT_ACCEPTING
+}
+
+/** Topic problems of any worker, by connection. */
+function impairedIn(
+  workers: readonly WorkerStatus[],
+): (readonly [id: string, problems: readonly string[]])[] {
+  const all = workers.flatMap(({ state }) => state?.impaired ?? [])
+  return [...Map.groupBy(all, ([id]) => id)].map(([id, each]) => {
+    const problems = each.flatMap(([, topics]) => topics.map(({ problem }) => problem))
+    return [id, [...new Set(problems)]]
+  })
+}
+
+/** Each thing's problem: one common to all workers, or those of single workers with their numbers. */
+function joined(
+  workers: readonly WorkerStatus[],
+  of: (state: State) => readonly Health[],
+): readonly Health[] {
+  const all = workers.flatMap(({ worker, state }) =>
+    state === undefined ? [] : of(state).map(([name, problem]) => ({ worker, name, problem })),
+  )
+  return [...Map.groupBy(all, ({ name }) => name)].map(([name, each]) => {
+    const problems = new Set(each.map(({ problem }) => problem))
+    if (problems.size === 1) return [name, each[0]!.problem]
+    const texts = each.flatMap(({ worker, problem }) =>
+      problem === undefined ? [] : [`worker ${worker}: ${problem}`],
+    )
+    return [name, texts.join("; ")]
+  })
+}

@@ -1,0 +1,241 @@
+import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { HooklineError } from "../../errors.ts"
+import { steadyMs } from "../../clock.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { MetricLines } from "../../telemetry/metric-lines.ts"
+import type { Listening } from "../reload-log.ts"
+import type { State } from "../status.ts"
+import { BackOff } from "./back-off.ts"
+import type { Reloaded } from "./worker.ts"
+import { StallWatch } from "./stall-watch.ts"
+import { unpackMetrics } from "./summed-metrics.ts"
+import { WorkerProcess } from "./worker-process.ts"
+
+/*
+ * The states of a slot:
+ *
+ *   starting  its process was started and does not listen yet
+ *   up        its process serves requests
+ *   waiting   its process has ended; the next starts after the back-off, at first immediately
+ *   ended     no further process is started
+ */
+export type SlotState = "starting" | "up" | "waiting" | "ended"
+
+export interface SlotOwner {
+  readonly log: Logger
+  readonly workers: number
+  /** For a process started now. */
+  readonly configuration: () => ConfigurationFile
+  readonly stallTimeoutMs: () => number
+  /** A process that was up has ended; `counted` are its last known metrics. */
+  readonly ended: (worker: number, counted: readonly MetricLines[]) => void
+  readonly stalled: (worker: number, what: "noticed" | "killed") => void
+}
+
+export interface WorkerStatus {
+  readonly worker: number
+  readonly slot: SlotState
+  /** undefined: answering. */
+  readonly stalledMs: number | undefined
+  /** undefined: not up, or not answering. */
+  readonly state: State | undefined
+}
+
+/** Timeout of a probe or a scrape. */
+const ANSWER_MS = 1000
+/** How long a starting process may be silent: it may read and open much in one turn of its event loop. */
+const START_MS = 60_000
+
+/** One worker: its process, and its successors. */
+export class Slot {
+  readonly number: number
+  readonly #owner: SlotOwner
+  readonly #backOff = new BackOff()
+  #state: SlotState = "waiting"
+  #process: WorkerProcess | undefined
+  #log: Logger
+  #watch: StallWatch | undefined
+  #startedMs = 0
+  #configuration: ConfigurationFile | undefined
+  #counted: readonly MetricLines[] = []
+  /** Ends the wait for the back-off. */
+  #wake = (): void => {}
+
+  constructor(number: number, owner: SlotOwner) {
+    this.number = number
+    this.#owner = owner
+    this.#log = owner.log
+  }
+
+  /** Whether its process serves requests, as far as is known. */
+  get isUp(): boolean {
+    return this.#state === "up" && this.#watch?.stalledMs === undefined
+  }
+
+  /** The metrics of its process's last answer. */
+  get counted(): readonly MetricLines[] {
+    return this.#counted
+  }
+
+  /** Starts the first process. @throws HooklineError why it can't run; it is not retried then */
+  async start(): Promise<readonly Listening[]> {
+    const listening = await this.#begin()
+    void this.#keepUp()
+    return listening
+  }
+
+  async status(): Promise<WorkerStatus> {
+    const state = await this.#ask((process) => process.call("state"))
+    return { worker: this.number, slot: this.#state, stalledMs: this.#watch?.stalledMs, state }
+  }
+
+  /** Fetches its process's metrics. */
+  async count(): Promise<void> {
+    const process = this.#process
+    const metrics = await this.#ask((it) => it.call("metrics"))
+    if (metrics !== undefined && this.#process === process) this.#counted = unpackMetrics(metrics)
+  }
+
+  /** Reloads its process. @throws HooklineError why it can't; it keeps its configuration */
+  async reload(configuration: ConfigurationFile): Promise<Reloaded> {
+    const reloaded = await this.#process!.call("reload", configuration)
+    this.#configuration = configuration
+    return reloaded
+  }
+
+  /** Brings it to the supervisor's configuration: a process that can't reload is replaced, a back-off is cut short. */
+  async follow(): Promise<void> {
+    const configuration = this.#owner.configuration()
+    this.#backOff.reset()
+    this.#wake()
+    if (this.#state !== "up" || this.#configuration === configuration) return
+    const process = this.#process!
+    try {
+      await this.reload(configuration)
+    } catch (error) {
+      // draining
+      if (this.#hasEnded()) return
+      this.#log.error(`worker could not reload; replacing it: ${(error as Error).message}`)
+      process.kill()
+    }
+  }
+
+  /** Drains and ends it; kills it at `untilMs`. */
+  async stop(untilMs: number): Promise<void> {
+    const process = this.#process
+    const isUp = this.#state === "up"
+    this.#end()
+    if (process === undefined) return
+    if (!isUp) process.kill()
+    // it exits instead of answering
+    process.call("stop").catch(() => {})
+    const overdue = setTimeout(() => {
+      this.#log.error("worker did not stop in time; killing it")
+      process.kill()
+    }, untilMs - steadyMs())
+    await process.exited
+    clearTimeout(overdue)
+  }
+
+  kill(): void {
+    this.#end()
+    this.#process?.kill()
+  }
+
+  #end(): void {
+    this.#state = "ended"
+    this.#wake()
+  }
+
+  /** undefined: the process is not up, stalls, or does not answer in time. */
+  async #ask<T>(question: (process: WorkerProcess) => Promise<T>): Promise<T | undefined> {
+    if (!this.isUp) return undefined
+    const late = Promise.withResolvers<undefined>()
+    const timer = setTimeout(late.resolve, ANSWER_MS, undefined)
+    const answer = await Promise.race([question(this.#process!).catch(() => undefined), late.promise])
+    clearTimeout(timer)
+    return answer
+  }
+
+  async #begin(): Promise<readonly Listening[]> {
+    const { workers, configuration, log } = this.#owner
+    this.#startedMs = steadyMs()
+    this.#state = "starting"
+    this.#configuration = configuration()
+    const process = (this.#process = new WorkerProcess())
+    this.#log = log.child({ worker: this.number, pid: process.pid })
+    void this.#watchFor(process)
+    try {
+      const given = { worker: this.number, workers, configuration: this.#configuration }
+      const listening = await process.call("start", given)
+      if (this.#hasEnded()) throw new HooklineError("closing", "the application is stopping")
+      this.#state = "up"
+      return listening
+    } catch (error) {
+      process.kill()
+      const ending = await process.exited
+      if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
+      throw new HooklineError("internal", `worker ${this.number} ended while it started: ${ending}`)
+    }
+  }
+
+  /** Restarts the process until the slot has ended. */
+  async #keepUp(): Promise<void> {
+    const { ended, configuration } = this.#owner
+    while (!this.#hasEnded()) {
+      if (this.#state === "up") {
+        const ending = await this.#process!.exited
+        if (this.#hasEnded()) return
+        ended(this.number, this.#counted)
+        this.#counted = []
+        await this.#wait("worker ended: open requests dropped; restarting", { ending })
+        if (this.#hasEnded()) return
+      }
+      try {
+        await this.#begin()
+        this.#log.info("worker restarted")
+        // a reload during the start went to the processes before this one
+        if (this.#configuration !== configuration()) this.#process!.kill()
+      } catch (error) {
+        if (!this.#hasEnded()) await this.#wait(`worker could not be started: ${(error as Error).message}`)
+      }
+    }
+  }
+
+  /** Logs why its process ended, and waits for the back-off. */
+  async #wait(why: string, fields: object = {}): Promise<void> {
+    const ms = this.#backOff.ended(steadyMs() - this.#startedMs)
+    this.#log.error({ ...fields, restart_in_ms: ms }, why)
+    this.#state = "waiting"
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const timer = setTimeout(resolve, ms)
+    await promise
+    clearTimeout(timer)
+  }
+
+  /** Runs until it has exited. */
+  async #watchFor(process: WorkerProcess): Promise<void> {
+    const { stallTimeoutMs, stalled } = this.#owner
+    const isStarting = (): boolean => this.#state === "starting"
+    const watch = new StallWatch({
+      log: this.#log,
+      heartbeat: () => process.call("heartbeat"),
+      isStarting,
+      patienceMs: () => (isStarting() ? Math.max(START_MS, stallTimeoutMs()) : stallTimeoutMs()),
+      stalled: () => stalled(this.number, "noticed"),
+      overdue: () => {
+        stalled(this.number, "killed")
+        process.kill()
+      },
+    })
+    this.#watch = watch
+    await process.exited
+    watch.end()
+    if (this.#watch === watch) this.#watch = undefined
+  }
+
+  #hasEnded(): boolean {
+    return this.#state === "ended"
+  }
+}

@@ -1,0 +1,200 @@
+import type { Readiness } from "../../admin/server.ts"
+import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
+import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { HooklineError } from "../../errors.ts"
+import { checkFree } from "../../http/listener.ts"
+import { shareAnswer } from "../../telemetry/exposition.ts"
+import { openLog, type Logger, type OpenLog } from "../../telemetry/log.ts"
+import type { MetricLines } from "../../telemetry/metric-lines.ts"
+import { Metrics } from "../../telemetry/metrics.ts"
+import { acquireAdmin } from "../admin-listener.ts"
+import { changesOf, type Changes } from "../configuration-diff.ts"
+import type { Plan } from "../plan/plan.ts"
+import { logListening, logReload, type Listening } from "../reload-log.ts"
+import { Resources } from "../resources.ts"
+import type { ReloadableApplication } from "../runtime.ts"
+import type { Reloaded } from "./worker.ts"
+import { readinessOf } from "./readiness.ts"
+import { Slot } from "./slot.ts"
+import { addCounters, exposeSum } from "./summed-metrics.ts"
+
+/** Added to drain_timeout before a worker is killed. */
+const GRACE_MS = 5000
+
+/**
+ * Runs a configuration in several processes, the workers, which share ports and nothing else. It serves no webhooks
+ * itself: it starts, watches and replaces workers, and runs the admin listener for all of them.
+ *
+ * A reload goes to one worker first. If that fails, nothing has changed; if it succeeds the others follow, and one that
+ * fails although the first succeeded is replaced.
+ */
+export class Supervisor implements ReloadableApplication {
+  readonly log: Logger
+  readonly metrics = new Metrics()
+  readonly #setLevel: OpenLog["setLevel"]
+  readonly #resources: Resources
+  readonly #slots: readonly Slot[]
+  /** Counters of ended workers. */
+  #past: readonly MetricLines[] = []
+  /** For workers started now. */
+  #configuration: ConfigurationFile
+  #plan: Plan
+  #listening: readonly Listening[] = []
+  #stopped: Promise<void> | undefined
+  #changing: Promise<unknown> = Promise.resolve()
+
+  private constructor(plan: Plan) {
+    const { service } = plan
+    const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
+    this.log = log
+    this.#setLevel = setLevel
+    this.#resources = new Resources((name, error) => log.error({ err: error }, `${name} could not be closed`))
+    this.#configuration = plan.configuration!
+    this.#plan = plan
+    const owner = {
+      log,
+      workers: service.workers,
+      configuration: () => this.#configuration,
+      stallTimeoutMs: () => this.plan.service.stall_timeout,
+      ended: (worker: number, counted: readonly MetricLines[]) => {
+        this.#past = addCounters(this.#past, counted)
+        this.metrics.workers.ended(worker)
+      },
+      stalled: (worker: number, what: "noticed" | "killed") => this.metrics.workers.stalled(worker, what),
+    }
+    this.#slots = Array.from({ length: service.workers }, (_, index) => new Slot(index + 1, owner))
+  }
+
+  /** Opens the admin listener and starts the workers. @throws HooklineError when that fails; all is closed then */
+  static async start(plan: Plan): Promise<Supervisor> {
+    const supervisor = new Supervisor(plan)
+    await supervisor.#take(
+      () => Promise.resolve(plan),
+      new Set(),
+      () => supervisor.#startAll(),
+    )
+    supervisor.metrics.configuration.started()
+    return supervisor
+  }
+
+  get plan(): Plan {
+    return this.#plan
+  }
+
+  get listening(): readonly Listening[] {
+    return this.#listening
+  }
+
+  reload(read: () => Steps<Plan>): Promise<Changes> {
+    const reloading = logReload(this, () => this.#change(read))
+    this.#changing = reloading.catch(() => {})
+    return reloading
+  }
+
+  async #change(read: () => Steps<Plan>): Promise<Changes> {
+    const before = this.plan
+    let reloaded: Reloaded | undefined
+    await this.#take(
+      () => inSlices(read()),
+      portsOf(before),
+      async (plan) => {
+        reloaded = await this.#reloadAll(plan)
+        return reloaded?.listening ?? this.listening
+      },
+    )
+    const own = changesOf(bare(before), bare(this.plan))
+    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin }
+  }
+
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #startAll(): Promise<readonly Listening[]> {
+    try {
+      const [listening] = await Promise.all(this.#slots.map((slot) => slot.start()))
+      atOnce(logListening(this.log, [], listening!))
+      return listening!
+    } catch (error) {
+      for (const slot of this.#slots) slot.kill()
+      throw error
+    }
+  }
+
+  /** @returns one worker's answer; undefined: none is up. @throws HooklineError why it can't reload */
+  async #reloadAll({ configuration, service }: Plan): Promise<Reloaded | undefined> {
+    const { length } = this.#slots
+    let reloaded: Reloaded | undefined
+    try {
+      reloaded = await this.#slots.find(({ isUp }) => isUp)?.reload(configuration!)
+    } catch (error) {
+      if (service.workers === length || !(error instanceof HooklineError)) throw error
+      const kept = `[service] workers: stays ${length} until a restart`
+      throw new HooklineError(error.code, `${error.message}\n${kept}`)
+    }
+    this.#configuration = configuration!
+    await Promise.all(this.#slots.map((slot) => slot.follow()))
+    return reloaded
+  }
+
+  async #stop(): Promise<void> {
+    const { drain_timeout: drainTimeoutMs } = this.plan.service
+    this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
+    const untilMs = steadyMs() + drainTimeoutMs
+    // a second signal ends this process at once, without draining
+    process.once("exit", () => this.#slots.forEach((slot) => slot.kill()))
+    await Promise.all(this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)))
+    await this.#changing
+    await this.#resources.close(untilMs)
+    this.log.info("stopped")
+  }
+
+  /**
+   * @param known ports that the workers listen on already
+   * @param takeOver switches the workers to the plan
+   */
+  async #take(
+    read: () => Promise<Plan>,
+    known: ReadonlySet<number>,
+    takeOver: (plan: Plan) => Promise<readonly Listening[]>,
+  ): Promise<void> {
+    const transaction = await this.#resources.begin()
+    try {
+      if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
+      const plan = await read()
+      const status = { readiness: () => this.#readiness(), metrics: () => this.#expose() }
+      acquireAdmin(plan, transaction, status, this.log)
+      // with SO_REUSEPORT workers would share a port with any other process: check here, once, that it is free
+      for (const { source } of plan.pipelines) {
+        const { host, port } = source.values as { host: string; port: number }
+        if (!known.has(port)) checkFree({ host, port })
+      }
+      const listening = await takeOver(plan)
+      this.#setLevel(plan.service.log_level)
+      transaction.commit(Promise.resolve(), plan.service.drain_timeout)
+      this.#plan = plan
+      this.#listening = listening
+    } catch (error) {
+      await transaction.abort()
+      throw error
+    }
+  }
+
+  async #readiness(): Promise<Readiness> {
+    const workers = await Promise.all(this.#slots.map((slot) => slot.status()))
+    return readinessOf(workers, this.#stopped !== undefined)
+  }
+
+  readonly #expose = shareAnswer(async () => {
+    await Promise.all(this.#slots.map((slot) => slot.count()))
+    this.metrics.workers.update(this.#slots)
+    const own = await this.metrics.lines()
+    return exposeSum([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
+  })
+}
+
+const portsOf = ({ pipelines }: Plan): Set<number> =>
+  new Set(pipelines.map(({ source }) => (source.values as { port: number }).port))
+
+/** For changes of [service] and [admin] only; workers report those of pipelines and connections. */
+const bare = (plan: Plan) => ({ plan, connections: new Map(), pipelines: new Map() })

@@ -1,0 +1,123 @@
+import { atOnce, type Steps } from "../../clock.ts"
+import { components } from "../../components/registry.ts"
+import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { HooklineError, type FaultCode } from "../../errors.ts"
+import type { Changes } from "../configuration-diff.ts"
+import { makePlan, type Plan } from "../plan/plan.ts"
+import { Runtime, type Listening } from "../runtime.ts"
+import type { State } from "../status.ts"
+import type { Membership } from "./membership.ts"
+import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
+
+/** Added to drain_timeout for a worker whose supervisor has ended. */
+const GRACE_MS = 5000
+
+/** Runs a worker, controlled by its supervisor, until that ends. */
+export async function work(): Promise<void> {
+  // a signal to the process group is the supervisor's, which stops its workers in order
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {})
+  const worker = new Worker()
+  process.on("disconnect", () => void worker.orphaned())
+  process.on("message", (call: Call) => void answer(worker, call))
+  if (!process.connected) await worker.orphaned()
+}
+
+async function answer(worker: Worker, { number, name, argument }: Call): Promise<void> {
+  let answer: Answer
+  try {
+    const calls = worker as unknown as { [name: string]: (argument: unknown) => unknown }
+    answer = { number, result: await calls[name]!(argument) }
+  } catch (error) {
+    answer = { number, error: worker.describe(error) }
+  }
+  if (process.connected) process.send!(answer)
+}
+
+/** A call of a worker's method, over Bun's IPC. Each has one answer. */
+export interface Call {
+  readonly number: number
+  readonly name: string
+  readonly argument: unknown
+}
+
+export interface Answer {
+  readonly number: number
+  readonly result?: unknown
+  /** A serialised HooklineError. */
+  readonly error?: { readonly code: FaultCode; readonly message: string }
+}
+
+interface Start extends Membership {
+  readonly configuration: ConfigurationFile
+}
+
+export interface Reloaded {
+  readonly changes: Changes
+  readonly listening: readonly Listening[]
+}
+
+export class Worker {
+  #workers = 1
+  #runtime: Runtime | undefined
+
+  /** Opens everything and listens. */
+  async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
+    this.#workers = membership.workers
+    this.#runtime = await Runtime.start(atOnce(this.#plan(configuration)), membership)
+    return this.#runtime.listening
+  }
+
+  /** Changes to another configuration, or throws and changes nothing. */
+  async reload(configuration: ConfigurationFile): Promise<Reloaded> {
+    const changes = await this.#runtime!.change(() => this.#plan(configuration))
+    return { changes, listening: this.#runtime!.listening }
+  }
+
+  state(): State {
+    return this.#runtime!.state()
+  }
+
+  /** Its answer shows that the event loop runs. */
+  heartbeat(): void {}
+
+  async metrics(): Promise<PackedMetrics> {
+    return packMetrics(await this.#runtime!.metrics.lines())
+  }
+
+  /** Drains and exits, without an answer. */
+  async stop(): Promise<void> {
+    try {
+      await this.#runtime?.stop()
+    } catch (error) {
+      this.#unexpected(error)
+      process.exit(70)
+    }
+    process.exit(0)
+  }
+
+  /** The supervisor has ended. */
+  async orphaned(): Promise<void> {
+    this.#runtime?.log.error("supervisor ended; stopping")
+    const { drain_timeout: drainTimeoutMs = 0 } = this.#runtime?.plan.service ?? {}
+    setTimeout(() => process.exit(70), drainTimeoutMs + GRACE_MS)
+    await this.stop()
+  }
+
+  /** Serialises an error; an unexpected one is logged with its stack. */
+  describe(error: unknown): NonNullable<Answer["error"]> {
+    if (error instanceof HooklineError) return { code: error.code, message: error.message }
+    this.#unexpected(error)
+    return { code: "internal", message: `unhandled error in a worker: ${(error as Error).message}` }
+  }
+
+  #unexpected(error: unknown): void {
+    if (this.#runtime === undefined) console.error(error)
+    else this.#runtime.log.error({ err: error }, "unhandled error in a worker")
+  }
+
+  /** The file's configuration with the current number of workers, which only a restart changes. */
+  #plan(configuration: ConfigurationFile): Steps<Plan> {
+    const service = { workers: this.#workers }
+    return makePlan({ configuration, service, registry: components, cwd: process.cwd() })
+  }
+}

@@ -1,0 +1,118 @@
+import { Database } from "bun:sqlite"
+import { afterEach, beforeEach, expect, test } from "bun:test"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pino } from "pino"
+import { SqliteKeys } from "../dedupe/sqlite-keys.ts"
+import { dedupeFileIn } from "../dedupe/key-database.ts"
+import { steadyMs } from "../clock.ts"
+import { logIn, type DatabaseLocation } from "./database-file.ts"
+import { openEmbedded } from "../brokers/embedded/broker.ts"
+import { openEmbeddedReader } from "../brokers/embedded/reader.ts"
+import { spoolAt } from "../brokers/spool/spool-database.ts"
+import { SpooledBroker } from "../brokers/spool/spool.ts"
+
+let folder: string
+let lines: { level: number; msg: string }[]
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "hookline-recovery-"))
+  lines = []
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** What is opened durably, as its users see it. */
+interface Durable {
+  /** Rejects when it is not taken. */
+  put(key: string): Promise<unknown>
+  ready(): true | string
+  close(): Promise<void>
+}
+
+const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as { level: number; msg: string }) })
+const soon = (): number => steadyMs() + 5000
+const kinds: [string, () => DatabaseLocation, () => Durable][] = [
+  [
+    "the embedded log",
+    () => logIn(folder),
+    () => {
+      const broker = openEmbedded({ directory: folder }, { log, metrics: { batch() {} } })
+      return {
+        put: (key) => broker.publish({ topic: "t", value: Buffer.from(key) }, soon()),
+        ready: () => broker.ready(),
+        close: () => broker.close(),
+      }
+    },
+  ],
+  [
+    "a spool",
+    () => spoolAt(join(folder, "spool.sqlite")),
+    () => {
+      const metrics = { spooled() {}, forwarded() {}, quarantined() {} }
+      const spool = new SpooledBroker({ file: join(folder, "spool.sqlite"), maxBytes: 1e6 }, { log, metrics })
+      return {
+        put: (key) => spool.publish({ topic: "t", value: Buffer.from(key) }, soon()),
+        ready: () => spool.spool().problem ?? true,
+        close: () => spool.close(),
+      }
+    },
+  ],
+  [
+    "a Deduplicator's store",
+    () => dedupeFileIn(folder),
+    () => {
+      const store = new SqliteKeys(folder, { log })
+      return {
+        async put(key) {
+          await store.claim(key, soon())
+          if (!(await store.add(key, Date.now() + 60_000, soon()))) throw new Error("it is not durable")
+        },
+        ready: () => store.ready(),
+        close: () => store.close(),
+      }
+    },
+  ],
+]
+
+test.each(kinds)(
+  "%s takes nothing while a reader keeps its WAL at the start, and says so",
+  async (_, place, open) => {
+    const first = open()
+    await first.put("before")
+    const reader = new Database(place().file, { readonly: true })
+    reader.run("BEGIN")
+    reader.query("SELECT count(*) FROM sqlite_schema").get()
+    await first.close()
+
+    const second = open()
+    while (second.ready() === true) await Bun.sleep(1)
+    expect(second.ready()).toContain("is being read")
+    await expect(second.put("meanwhile")).rejects.toThrow("is being read")
+    expect(lines.filter(({ msg }) => msg.includes("is being read"))).toHaveLength(1)
+
+    reader.run("COMMIT")
+    while (second.ready() !== true) await Bun.sleep(5)
+    while (!(await taken(second, "after"))) await Bun.sleep(5)
+    expect(lines.some(({ msg }) => /can be (written|used) again/.test(msg))).toBe(true)
+    reader.close()
+    await second.close()
+    expect(existsSync(`${place().file}-wal`)).toBe(false)
+  },
+)
+
+test("a reader that closes last leaves the WAL to the writer", async () => {
+  const broker = openEmbedded({ directory: folder }, { log, metrics: { batch() {} } })
+  await broker.publish({ topic: "t", value: Buffer.from("a") }, soon())
+  const reader = openEmbeddedReader(folder)
+  expect(await reader.topics()).toHaveLength(1)
+  await broker.close()
+  const { size } = Bun.file(`${logIn(folder).file}-wal`)
+  await reader.close()
+  expect([size > 0, Bun.file(`${logIn(folder).file}-wal`).size]).toEqual([true, size])
+})
+
+const taken = (durable: Durable, key: string): Promise<boolean> =>
+  durable.put(key).then(
+    () => true,
+    () => false,
+  )

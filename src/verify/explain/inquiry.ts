@@ -1,0 +1,15 @@
+import type { VerifierSettings } from "../schemes/family.ts"
+import type { SignedRequest } from "../verifier.ts"
+import type { Mistake } from "./words.ts"
+
+export interface Inquiry {
+  readonly provider: string
+  readonly settings: VerifierSettings
+  readonly request: SignedRequest
+  readonly nowMs: number
+}
+
+/** An inquiry with one mistake undone. */
+export interface Candidate extends Partial<Inquiry> {
+  readonly mistake: Mistake
+}

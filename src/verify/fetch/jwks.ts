@@ -1,0 +1,32 @@
+import { createLocalJWKSet, type FetchImplementation, type JSONWebKeySet } from "jose"
+import { steadyMs } from "../../clock.ts"
+import { BackOff } from "./back-off.ts"
+import { fetchBounded, type Fetcher } from "./fetcher.ts"
+
+const BOUNDS = { mostBytes: 1024 * 1024, timeoutMs: 5000 }
+
+/**
+ * The fetch for jose's remote JWKS: bounded in time and size, with back-off after failures, so that not each token causes a
+ * fetch. (jose itself limits fetches to one at a time.)
+ */
+export function jwksFetch(
+  fetcher: Pick<Fetcher, "fetch">,
+  nowMs: () => number = steadyMs,
+): FetchImplementation {
+  const backOff = new BackOff<Error>(1)
+  return async (url, { headers }) => {
+    const before = backOff.reason(url, nowMs())
+    if (before !== undefined) throw before
+    try {
+      const { status, bytes } = await fetchBounded(fetcher, url, { ...BOUNDS, headers })
+      if (status !== 200) throw new Error(`HTTP ${status} from ${new URL(url).host}`)
+      // throws if it is not a JWKS
+      createLocalJWKSet(JSON.parse(Buffer.from(bytes).toString()) as JSONWebKeySet)
+      backOff.succeeded(url)
+      return new Response(bytes)
+    } catch (error) {
+      backOff.failed(url, error as Error, nowMs())
+      throw error
+    }
+  }
+}

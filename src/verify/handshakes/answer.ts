@@ -1,0 +1,23 @@
+import type { Event } from "../../pipeline/event.ts"
+import { Answered } from "../../pipeline/outcome.ts"
+
+/** Echoes untrusted text, never as something that a browser would execute. */
+export const echo = (reason: string, body: string): Answered =>
+  answer(reason, body, "text/plain; charset=utf-8")
+
+export const json = (reason: string, value: object): Answered =>
+  answer(reason, JSON.stringify(value), "application/json")
+
+const answer = (reason: string, body: string, type: string): Answered =>
+  new Answered(reason, { body, headers: { "Content-Type": type, "X-Content-Type-Options": "nosniff" } })
+
+/** Avoids parsing events that lack a handshake's keyword. */
+export const hasText = ({ body }: Event, word: string): boolean =>
+  Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(word)
+
+/**
+ * A challenge that an endpoint may sign to prove that it knows the secret. Nothing else is signed: signing a whole body would
+ * yield the signature of a forged event.
+ */
+export const isSignable = (text: unknown): text is string =>
+  typeof text === "string" && /^[A-Za-z0-9+/=_-]{1,512}$/.test(text)

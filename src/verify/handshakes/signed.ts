@@ -1,0 +1,106 @@
+import { createHmac } from "node:crypto"
+import type { Event } from "../../pipeline/event.ts"
+import { Answered } from "../../pipeline/outcome.ts"
+import { echo, hasText, isSignable, json } from "./answer.ts"
+import { isForm } from "./unsigned.ts"
+import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
+import { member, readJson } from "../schemes/json-body.ts"
+
+/**
+ * Slack: the signed challenge of the Events API, and the unsigned certificate check of a slash command's URL.
+ *
+ * @see https://docs.slack.dev/reference/events/url_verification
+ * @see https://docs.slack.dev/interactivity/implementing-slash-commands
+ * @see https://github.com/slackapi/bolt-js/blob/main/src/receivers/HTTPModuleFunctions.ts for what is not signed
+ */
+export function slack(): Handshake {
+  return {
+    unsigned: (event) =>
+      isForm(event) && new URLSearchParams(Buffer.from(event.body).toString()).get("ssl_check") === "1"
+        ? new Answered("slack_ssl_check")
+        : undefined,
+    verified(event) {
+      if (!hasText(event, "url_verification")) return undefined
+      const body = readJson(event.body)
+      const challenge = member(body, "challenge")
+      return member(body, "type") === "url_verification" && typeof challenge === "string"
+        ? echo("slack_url_verification", challenge)
+        : undefined
+    },
+  }
+}
+
+/**
+ * Zoom validates an endpoint when it is added and every 72 hours. The secret that verified the request signs the answer, also
+ * during rotation.
+ *
+ * @see https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint
+ * @see https://github.com/zoom/webhook-sample
+ */
+export function zoom({ secrets }: HandshakeContext): Handshake {
+  return {
+    verified(event, secret) {
+      if (!hasText(event, "endpoint.url_validation")) return undefined
+      const body = readJson(event.body)
+      const plainToken = member(member(body, "payload"), "plainToken")
+      if (member(body, "event") !== "endpoint.url_validation" || !isSignable(plainToken)) return undefined
+      const encryptedToken = createHmac("sha256", secrets[secret]!).update(plainToken).digest("hex")
+      return json("zoom_url_validation", { plainToken, encryptedToken })
+    },
+  }
+}
+
+/**
+ * Twitch: recognised by the body alone, since the message type header is unsigned.
+ *
+ * @see https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#responding-to-a-challenge-request
+ * @see https://github.com/twitchdev/twitch-cli/blob/main/internal/events/verify/subscription_verify.go
+ */
+export function twitch(event: Event): HandshakeAnswer {
+  if (!hasText(event, '"challenge"')) return undefined
+  const body = readJson(event.body)
+  const challenge = member(body, "challenge")
+  return typeof challenge === "string" && member(body, "event") === undefined
+    ? echo("twitch_challenge", challenge)
+    : undefined
+}
+
+/**
+ * Discord: PING is type 1 of interactions, and type 0 of webhook events, whose type 1 is an event.
+ *
+ * @see https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint
+ * @see https://docs.discord.com/developers/events/webhook-events#acknowledging-ping-requests
+ */
+export function discord(event: Event): HandshakeAnswer {
+  const body = readJson(event.body)
+  const type = member(body, "type")
+  if (type === 0)
+    return new Answered("discord_ping", { status: 204, headers: { "Content-Type": "application/json" } })
+  return type === 1 && member(body, "event") === undefined ? json("discord_ping", { type: 1 }) : undefined
+}
+
+/** @see https://learn.microsoft.com/en-us/azure/event-grid/end-point-validation-event-grid-events-schema */
+export function eventGrid(event: Event): HandshakeAnswer {
+  if (event.request.headers.get("aeg-event-type") !== "SubscriptionValidation") return undefined
+  const events = readJson(event.body)
+  const [first] = Array.isArray(events) ? (events as unknown[]) : []
+  const code = member(member(first, "data"), "validationCode")
+  return member(first, "eventType") === "Microsoft.EventGrid.SubscriptionValidationEvent" &&
+    typeof code === "string"
+    ? json("eventgrid_validation", { validationResponse: code })
+    : undefined
+}
+
+/** Longer bodies have events. */
+const XERO_INTENT_BYTES = 1024
+
+/**
+ * Xero's intent to receive: requests without events, some with wrong signatures.
+ *
+ * @see https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/#intent-to-receive
+ */
+export function xero(event: Event): HandshakeAnswer {
+  if (event.body.length > XERO_INTENT_BYTES) return undefined
+  const events = member(readJson(event.body), "events")
+  return Array.isArray(events) && events.length === 0 ? new Answered("xero_intent_to_receive") : undefined
+}

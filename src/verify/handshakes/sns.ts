@@ -1,0 +1,60 @@
+import { Answered, Rejected } from "../../pipeline/outcome.ts"
+import { SNS_HOST } from "../schemes/aws-sns.ts"
+import { hasText } from "./answer.ts"
+import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
+import { member, readJson } from "../schemes/json-body.ts"
+
+const CONFIRM_TIMEOUT_MS = 5000
+
+/**
+ * Amazon SNS has subscriptions confirmed by fetching a URL from a signed message.
+ *
+ * @see https://docs.aws.amazon.com/sns/latest/dg/SendMessageToHttp.confirm.html
+ */
+export function sns({ confirms, fetch }: HandshakeContext): Handshake {
+  const confirm = async (text: unknown): Promise<HandshakeAnswer> => {
+    const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined
+    const isAmazon =
+      url?.protocol === "https:" && url.port === "" && url.username === "" && SNS_HOST.test(url.hostname)
+    if (url === undefined || !isAmazon)
+      return new Rejected(403, "sns_wrong_url", "The subscription can't be confirmed.", {
+        logDetail: "SubscribeURL is not an Amazon SNS URL",
+      })
+    const problem = await fetchConfirmation(url.href, fetch)
+    return problem === undefined
+      ? new Answered("sns_subscription_confirmed")
+      : new Rejected(503, "sns_not_confirmed", "The subscription could not be confirmed now.", {
+          logDetail: problem,
+          headers: { "Retry-After": "5" },
+        })
+  }
+  return {
+    verified(event) {
+      if (!hasText(event, "Confirmation")) return undefined
+      const message = readJson(event.body)
+      switch (member(message, "Type")) {
+        case "SubscriptionConfirmation":
+          return confirms
+            ? confirm(member(message, "SubscribeURL"))
+            : new Answered("sns_subscription_not_confirmed")
+        case "UnsubscribeConfirmation":
+          return new Answered("sns_unsubscribed")
+        default:
+          return undefined
+      }
+    },
+  }
+}
+
+/** @returns the problem, if any */
+async function fetchConfirmation(url: string, fetch: HandshakeContext["fetch"]): Promise<string | undefined> {
+  try {
+    const { ok, status } = await fetch(url, {
+      redirect: "error",
+      signal: AbortSignal.timeout(CONFIRM_TIMEOUT_MS),
+    })
+    return ok ? undefined : `HTTP ${status} from SubscribeURL`
+  } catch (error) {
+    return `fetching SubscribeURL failed: ${(error as Error).message}`
+  }
+}

@@ -1,0 +1,611 @@
+import { adyen } from "../schemes/adyen.ts"
+import { anyOf } from "../schemes/any-of.ts"
+import { ecdsaSignature, ed25519Signature } from "../schemes/asymmetric.ts"
+import { awsSns } from "../schemes/aws-sns.ts"
+import { contentful } from "../schemes/contentful.ts"
+import { MOST_SIGNATURES, type Family } from "../schemes/family.ts"
+import { mandrill, twilio } from "../schemes/form-signature.ts"
+import { hmac, type HmacForm } from "../schemes/hmac.ts"
+import { hubspot } from "../schemes/hubspot.ts"
+import { ASYMMETRIC, jwt, SYMMETRIC } from "../schemes/jwt.ts"
+import { mailgun } from "../schemes/mailgun.ts"
+import { msGraph } from "../schemes/ms-graph.ts"
+import { paypal } from "../schemes/paypal.ts"
+import { standardWebhooks } from "../schemes/standard-webhooks.ts"
+import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
+
+/** A provider whose scheme is known. */
+export interface Preset {
+  /** As the provider writes its name. */
+  readonly title: string
+  readonly scheme: Family
+  /** The provider's documentation or library that the row follows. */
+  readonly docs: string
+  /** Pitfalls, in a sentence. */
+  readonly note?: string
+  /** Whether the tolerance is Hookline's choice, as the provider documents none. */
+  readonly toleranceIsOurs?: true
+}
+
+const MINUTES = 60_000
+const SECONDS = 1000
+
+const NO_TOLERANCE =
+  "The provider documents no tolerance and may deliver late, so the time is unchecked unless tolerance is set."
+
+/** `t=<time>,v1=<signature>` in one header, of `{timestamp}.{body}`: Stripe's scheme, which others share. */
+const likeStripe = (header: string, toleranceMs: number, own: Partial<HmacForm> = {}): Family =>
+  hmac({
+    header,
+    list: ",",
+    prefix: "v1=",
+    payload: "{timestamp}.{body}",
+    time: { item: "t=", unit: "s" },
+    toleranceMs,
+    ...own,
+  })
+
+/** A token of one's own choice. */
+const HEADER_OR_QUERY = tokenIn("Authorization", {
+  requires: [
+    ["secret", "header"],
+    ["secret", "query"],
+  ],
+})
+
+/**
+ * The providers by name. Every row has a test in presets.test.ts that signs with other code.
+ */
+export const PRESETS: { readonly [name: string]: Preset } = {
+  // ---- Standard Webhooks
+  "standard-webhooks": {
+    title: "Standard Webhooks",
+    scheme: standardWebhooks("webhook-"),
+    docs: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
+    note: "The secret is base64 after whsec_; for senders with asymmetric keys set public_key (whpk_) instead.",
+  },
+  svix: {
+    title: "Svix",
+    scheme: standardWebhooks("svix-"),
+    docs: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    note: "If the sender's headers start with webhook-, use standard-webhooks.",
+  },
+  openai: {
+    title: "OpenAI",
+    scheme: standardWebhooks("webhook-"),
+    docs: "https://platform.openai.com/docs/guides/webhooks",
+  },
+  anthropic: {
+    title: "Anthropic",
+    scheme: standardWebhooks("webhook-"),
+    docs: "https://github.com/anthropics/anthropic-sdk-typescript/blob/main/src/resources/beta/webhooks.ts",
+  },
+  clerk: {
+    title: "Clerk",
+    scheme: standardWebhooks("svix-"),
+    docs: "https://clerk.com/docs/guides/development/webhooks/syncing",
+  },
+  resend: {
+    title: "Resend",
+    scheme: standardWebhooks("svix-"),
+    docs: "https://resend.com/docs/dashboard/webhooks/verify-webhooks-requests",
+  },
+  "gitlab-signing-token": {
+    title: "GitLab (signing token)",
+    scheme: standardWebhooks("webhook-"),
+    docs: "https://gitlab.com/gitlab-org/gitlab/-/merge_requests/230944",
+    note: "For webhooks with a signing token (whsec_); for a secret token use gitlab.",
+  },
+
+  // ---- Time and signatures in one header
+  stripe: {
+    title: "Stripe",
+    scheme: likeStripe("Stripe-Signature", 5 * MINUTES),
+    docs: "https://docs.stripe.com/webhooks/signature",
+    note: "The secret includes whsec_; the CLI and the dashboard have different ones.",
+  },
+  mux: {
+    title: "Mux",
+    scheme: likeStripe("Mux-Signature", 5 * MINUTES),
+    docs: "https://www.mux.com/docs/core/verify-webhook-signatures",
+  },
+  calendly: {
+    title: "Calendly",
+    scheme: likeStripe("Calendly-Webhook-Signature", 3 * MINUTES),
+    docs: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
+  },
+  workos: {
+    title: "WorkOS",
+    scheme: likeStripe("WorkOS-Signature", 3 * MINUTES, { time: { item: "t=", unit: "ms" } }),
+    docs: "https://workos.com/docs/events/data-syncing/webhooks",
+    note: "The time is in milliseconds.",
+  },
+  sanity: {
+    title: "Sanity",
+    scheme: likeStripe("sanity-webhook-signature", 0, {
+      encoding: "base64url",
+      time: { item: "t=", unit: "ms" },
+    }),
+    docs: "https://github.com/sanity-io/webhook-toolkit",
+    note: NO_TOLERANCE,
+  },
+  paddle: {
+    title: "Paddle",
+    scheme: likeStripe("Paddle-Signature", 5 * SECONDS, {
+      list: ";",
+      prefix: "h1=",
+      payload: "{timestamp}:{body}",
+      time: { item: "ts=", unit: "s" },
+    }),
+    docs: "https://developer.paddle.com/webhooks/signature-verification",
+    note: "Paddle's own tolerance is 5 s: keep the clock synchronised.",
+  },
+
+  // ---- Time in its own header
+  slack: {
+    title: "Slack",
+    scheme: hmac({
+      header: "X-Slack-Signature",
+      prefix: "v0=",
+      payload: "v0:{timestamp}:{body}",
+      time: { header: "X-Slack-Request-Timestamp", unit: "s" },
+      toleranceMs: 5 * MINUTES,
+    }),
+    docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
+    note: "The secret is the app's signing secret, not a token.",
+  },
+  zoom: {
+    title: "Zoom",
+    scheme: hmac({
+      header: "x-zm-signature",
+      prefix: "v0=",
+      payload: "v0:{timestamp}:{body}",
+      time: { header: "x-zm-request-timestamp", unit: "s" },
+      toleranceMs: 5 * MINUTES,
+    }),
+    docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
+    note: "The secret is the app's secret token, not the older verification token.",
+    toleranceIsOurs: true,
+  },
+  grafana: {
+    title: "Grafana Alerting",
+    scheme: hmac(
+      {
+        header: "X-Grafana-Alerting-Signature",
+        toleranceMs: 5 * MINUTES,
+        optional: ["header", "timestamp_header"],
+      },
+      ({ header = "X-Grafana-Alerting-Signature", timestamp_header }) =>
+        timestamp_header === undefined
+          ? { header }
+          : {
+              header,
+              payload: "{timestamp}:{body}",
+              time: { header: timestamp_header, unit: "s" },
+            },
+    ),
+    docs: "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
+    note: "Set timestamp_header if the contact point has one: the time is signed then.",
+    toleranceIsOurs: true,
+  },
+  webflow: {
+    title: "Webflow",
+    scheme: hmac({
+      header: "x-webflow-signature",
+      payload: "{timestamp}:{body}",
+      time: { header: "x-webflow-timestamp", unit: "ms" },
+      toleranceMs: 5 * MINUTES,
+    }),
+    docs: "https://developers.webflow.com/data/docs/working-with-webhooks",
+    note: "Webhooks created in the dashboard are not signed.",
+  },
+  zendesk: {
+    title: "Zendesk",
+    scheme: hmac({
+      header: "X-Zendesk-Webhook-Signature",
+      encoding: "base64",
+      payload: "{timestamp}{body}",
+      time: { header: "X-Zendesk-Webhook-Signature-Timestamp", unit: "iso" },
+      toleranceMs: 5 * MINUTES,
+    }),
+    docs: "https://developer.zendesk.com/documentation/webhooks/verifying/",
+    toleranceIsOurs: true,
+  },
+  twitch: {
+    title: "Twitch EventSub",
+    scheme: hmac({
+      header: "Twitch-Eventsub-Message-Signature",
+      prefix: "sha256=",
+      payload: "{id}{timestamp}{body}",
+      time: { header: "Twitch-Eventsub-Message-Timestamp", unit: "iso" },
+      id: "Twitch-Eventsub-Message-Id",
+      toleranceMs: 10 * MINUTES,
+    }),
+    docs: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#verifying-the-event-message",
+  },
+  box: {
+    title: "Box",
+    scheme: hmac({
+      header: ["Box-Signature-Primary", "Box-Signature-Secondary"],
+      encoding: "base64",
+      payload: "{body}{timestamp}",
+      time: { header: "Box-Delivery-Timestamp", unit: "iso" },
+      fixed: { "Box-Signature-Version": "1", "Box-Signature-Algorithm": "HmacSHA256" },
+      toleranceMs: 10 * MINUTES,
+    }),
+    docs: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
+    note: "Set the primary and the secondary key as secrets; either may match.",
+  },
+
+  // ---- Body only
+  github: {
+    title: "GitHub",
+    scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
+    docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+    note: "A redelivery has the id of the first delivery; ids are not signed.",
+  },
+  bitbucket: {
+    title: "Bitbucket",
+    scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=" }),
+    docs: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/#Secure-webhooks",
+  },
+  jira: {
+    title: "Jira",
+    scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=" }),
+    docs: "https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks",
+    note: "For webhooks with a secret; Connect apps send a JWT instead.",
+  },
+  meta: {
+    title: "Meta (Facebook, Instagram, WhatsApp)",
+    scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
+    docs: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads",
+    note: "The secret is the app secret; the handshake needs verify_token, a text of your choice.",
+  },
+  "x-twitter": {
+    title: "X (Twitter)",
+    scheme: hmac({
+      header: ["X-Twitter-Webhooks-Signature-OAuth2", "X-Twitter-Webhooks-Signature"],
+      prefix: "sha256=",
+      encoding: "base64",
+    }),
+    docs: "https://docs.x.com/x-api/webhooks/introduction#signature-headers",
+    note: "The secret is the app's OAuth 2.0 client secret, or the consumer secret of older apps; with both, the client secret first.",
+  },
+  shopify: {
+    title: "Shopify",
+    scheme: hmac({ header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" }),
+    docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
+    note: "The secret is the app's client secret; webhooks created in the admin have their own. The header of the newer Events is read, too.",
+  },
+  line: {
+    title: "LINE",
+    scheme: hmac({ header: "x-line-signature", encoding: "base64" }),
+    docs: "https://developers.line.biz/en/docs/messaging-api/verify-webhook-signature/",
+    note: "The secret is the channel secret.",
+  },
+  xero: {
+    title: "Xero",
+    scheme: hmac({ header: "x-xero-signature", encoding: "base64" }),
+    docs: "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/",
+    note: "The secret looks like base64 but is used as text; Xero tests the endpoint with wrong signatures.",
+  },
+  typeform: {
+    title: "Typeform",
+    scheme: hmac({ header: "Typeform-Signature", prefix: "sha256=", encoding: "base64" }),
+    docs: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
+  },
+  woocommerce: {
+    title: "WooCommerce",
+    scheme: hmac({ header: "X-WC-Webhook-Signature", encoding: "base64" }),
+    docs: "https://woocommerce.com/document/webhooks/",
+    note: "The ping at a webhook's creation is not signed.",
+  },
+  docusign: {
+    title: "DocuSign Connect",
+    scheme: hmac({
+      header: Array.from({ length: MOST_SIGNATURES }, (_, i) => `X-DocuSign-Signature-${i + 1}`),
+      encoding: "base64",
+    }),
+    docs: "https://developers.docusign.com/platform/webhooks/connect/validate/",
+    note: "DocuSign signs with each key of the account; any of the first 16 may match.",
+  },
+  "coinbase-commerce": {
+    title: "Coinbase Commerce",
+    scheme: hmac({ header: "X-CC-Webhook-Signature" }),
+    docs: "https://github.com/coinbase/coinbase-commerce-node/blob/master/lib/Webhook.js",
+  },
+  razorpay: {
+    title: "Razorpay",
+    scheme: hmac({ header: "X-Razorpay-Signature" }),
+    docs: "https://razorpay.com/docs/webhooks/validate-test/",
+    note: "The secret is the webhook's, not the API key's.",
+  },
+  onfido: {
+    title: "Onfido (Entrust)",
+    scheme: hmac({ header: "X-SHA2-Signature" }),
+    docs: "https://documentation.identity.entrust.com/api/manual-webhook-signature-verification/",
+  },
+  dropbox: {
+    title: "Dropbox",
+    scheme: hmac({ header: "X-Dropbox-Signature" }),
+    docs: "https://www.dropbox.com/developers/reference/webhooks",
+    note: "The secret is the app secret.",
+  },
+  asana: {
+    title: "Asana",
+    scheme: hmac({ header: "X-Hook-Signature" }),
+    docs: "https://developers.asana.com/docs/webhooks-guide",
+    note: "Asana sends the secret in its first request: set secret_file, or take it from its API's response.",
+  },
+  gocardless: {
+    title: "GoCardless",
+    scheme: hmac({ header: "Webhook-Signature" }),
+    docs: "https://developer.gocardless.com/api-reference/#webhooks-overview",
+  },
+  mollie: {
+    title: "Mollie (next-gen webhooks)",
+    scheme: hmac({
+      header: "X-Mollie-Signature",
+      prefix: "sha256=",
+      prefixOptional: true,
+    }),
+    docs: "https://docs.mollie.com/reference/webhooks-best-practices",
+    note: "Classic webhooks (an id in a form) are not signed.",
+  },
+  notion: {
+    title: "Notion",
+    scheme: hmac({ header: "X-Notion-Signature", prefix: "sha256=" }),
+    docs: "https://developers.notion.com/reference/webhooks",
+    note: "The secret is the verification_token of the first request: set secret_file, then enter its content at Notion.",
+  },
+  linear: {
+    title: "Linear",
+    scheme: hmac({
+      header: "Linear-Signature",
+      time: { member: "webhookTimestamp", unit: "ms" },
+      toleranceMs: MINUTES,
+    }),
+    docs: "https://linear.app/developers/webhooks",
+  },
+  sentry: {
+    title: "Sentry",
+    scheme: hmac({ header: "Sentry-Hook-Signature" }),
+    docs: "https://docs.sentry.io/integrations/integration-platform/webhooks/",
+    note: "The secret is the integration's client secret.",
+  },
+  pagerduty: {
+    title: "PagerDuty",
+    scheme: hmac({ header: "X-PagerDuty-Signature", list: ",", prefix: "v1=" }),
+    docs: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
+    note: "The secret looks like base64 but is used as text.",
+  },
+  circleci: {
+    title: "CircleCI",
+    scheme: hmac({ header: "circleci-signature", list: ",", prefix: "v1=" }),
+    docs: "https://circleci.com/docs/guides/integration/outbound-webhooks/",
+  },
+  intercom: {
+    title: "Intercom",
+    scheme: hmac({ header: "X-Hub-Signature", prefix: "sha1=", algorithm: "sha1" }),
+    docs: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
+    note: "The secret is the app's client secret.",
+  },
+  vercel: {
+    title: "Vercel",
+    scheme: hmac({ header: "x-vercel-signature", algorithm: "sha1" }),
+    docs: "https://vercel.com/docs/webhooks/webhooks-api#securing-webhooks",
+    note: "The secret is the webhook's, or for an integration its client secret.",
+  },
+
+  // ---- URL and body: set public_url behind a proxy
+  square: {
+    title: "Square",
+    scheme: hmac({ header: "x-square-hmacsha256-signature", encoding: "base64", payload: "{url}{body}" }),
+    docs: "https://developer.squareup.com/docs/webhooks/step3validate",
+  },
+  trello: {
+    title: "Trello",
+    scheme: hmac({
+      header: "X-Trello-Webhook",
+      algorithm: "sha1",
+      encoding: "base64",
+      payload: "{body}{url}",
+    }),
+    docs: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/#webhook-signatures",
+    note: "The secret is the application's, not the API key.",
+  },
+  twilio: {
+    title: "Twilio",
+    scheme: twilio(),
+    docs: "https://www.twilio.com/docs/usage/security#validating-requests",
+    note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator rejects; JSON bodies are verified by bodySHA256, the URL's last parameter.",
+  },
+  mandrill: {
+    title: "Mandrill (Mailchimp Transactional)",
+    scheme: mandrill(),
+    docs: "https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests",
+    note: "The body is a form, which the Validator rejects.",
+  },
+  hubspot: {
+    title: "HubSpot",
+    scheme: hubspot(),
+    docs: "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
+    note: "Version 3; min_version = 1 or 2 accepts the older ones, too, which have no time and so can be replayed. Subscriptions send JSON lists, which the Validator rejects; workflows send objects.",
+  },
+  contentful: {
+    title: "Contentful",
+    scheme: contentful(),
+    docs: "https://www.contentful.com/developers/docs/extensibility/webhooks/request-verification/",
+    note: "Proxies that change signed headers break the signature.",
+  },
+
+  // ---- Signature in the body
+  adyen: {
+    title: "Adyen",
+    scheme: adyen(),
+    docs: "https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures",
+    note: "Of payment webhooks only eight fields are signed.",
+  },
+  mailgun: {
+    title: "Mailgun",
+    scheme: mailgun(),
+    docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+    note: "The event itself is unsigned, so a token is accepted once, with one body. Mailgun retries for 8 h. Events of subaccounts are verified by the primary account's key (parent-signature) or their own.",
+    toleranceIsOurs: true,
+  },
+  "ms-graph": {
+    title: "Microsoft Graph",
+    scheme: msGraph(),
+    docs: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
+    note: "Set clientState when creating the subscription: only it authenticates the sender. validationTokens of resource data are checked; audience (the application's id) makes them mandatory.",
+  },
+
+  // ---- Public keys
+  discord: {
+    title: "Discord",
+    scheme: ed25519Signature({
+      header: "X-Signature-Ed25519",
+      encoding: "hex",
+      payload: "{timestamp}{body}",
+      time: { header: "X-Signature-Timestamp", unit: "s" },
+      toleranceMs: 5 * MINUTES,
+    }),
+    docs: "https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint",
+    note: "public_key is the application's, in hexadecimal. Discord tests the endpoint with wrong signatures.",
+    toleranceIsOurs: true,
+  },
+  sendgrid: {
+    title: "SendGrid",
+    scheme: ecdsaSignature({
+      header: "X-Twilio-Email-Event-Webhook-Signature",
+      encoding: "base64",
+      payload: "{timestamp}{body}",
+      time: { header: "X-Twilio-Email-Event-Webhook-Timestamp", unit: "s" },
+      toleranceMs: 0,
+    }),
+    docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
+    note: `The body is a JSON list, which the Validator rejects. ${NO_TOLERANCE}`,
+  },
+  "aws-sns": {
+    title: "Amazon SNS",
+    scheme: awsSns(),
+    docs: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
+    note: "Amazon signs for all customers: topic_arn selects the accepted topic. MessageAttributes and raw delivery are not signed.",
+  },
+  paypal: {
+    title: "PayPal",
+    scheme: paypal(),
+    docs: "https://developer.paypal.com/api/rest/webhooks/rest/",
+    note: "Only the body's CRC-32 is signed, which is forgeable: set verify_online (below). PayPal retries for 3 days. Events of the webhook simulator can't be verified.",
+    toleranceIsOurs: true,
+  },
+
+  // ---- JSON Web Tokens
+  plaid: {
+    title: "Plaid",
+    scheme: jwt({
+      header: "Plaid-Verification",
+      algorithms: ["ES256"],
+      bodyHash: { claim: "request_body_sha256", encoding: "hex" },
+      limitsAge: true,
+      toleranceMs: 5 * MINUTES,
+      requires: [["public_key"]],
+    }),
+    docs: "https://plaid.com/docs/api/webhooks/webhook-verification/",
+    note: "public_key is the JWK of /webhook_verification_key/get; set several while Plaid rotates them.",
+  },
+  fusionauth: {
+    title: "FusionAuth",
+    scheme: jwt({
+      header: "X-FusionAuth-Signature-JWT",
+      algorithms: [...SYMMETRIC, ...ASYMMETRIC],
+      bodyHash: { claim: "request_body_sha256", encoding: "base64" },
+      requires: [["secret"], ["jwks_url"], ["public_key"]],
+    }),
+    docs: "https://fusionauth.io/docs/extend/events-and-webhooks/signing",
+    note: "jwks_url is /.well-known/jwks.json of the FusionAuth instance; a secret is for HMAC keys.",
+  },
+  netlify: {
+    title: "Netlify",
+    scheme: jwt({
+      header: "X-Webhook-Signature",
+      issuer: "netlify",
+      algorithms: ["HS256"],
+      bodyHash: { claim: "sha256", encoding: "hex" },
+      requires: [["secret"]],
+    }),
+    docs: "https://docs.netlify.com/site-deploys/deploy-notifications/#payload-signature",
+    note: "The secret is the notification's JWS secret token.",
+  },
+  "gcp-pubsub": {
+    title: "Google Pub/Sub push",
+    scheme: jwt({
+      issuer: ["https://accounts.google.com", "accounts.google.com"],
+      jwksUrl: "https://www.googleapis.com/oauth2/v3/certs",
+      algorithms: ["RS256"],
+      toleranceMs: MINUTES,
+      requires: [["audience", "email"]],
+      optional: ["jwks_url", "issuer"],
+    }),
+    docs: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
+    note: "Anyone can get Google to sign for an audience: email selects the accepted service account.",
+    toleranceIsOurs: true,
+  },
+  "azure-eventgrid": {
+    title: "Azure Event Grid",
+    scheme: anyOf(
+      jwt({
+        algorithms: ["RS256"],
+        toleranceMs: 5 * MINUTES,
+        requires: [["jwks_url", "issuer", "audience"]],
+      }),
+      HEADER_OR_QUERY,
+    ),
+    docs: "https://learn.microsoft.com/en-us/azure/event-grid/security-authentication",
+    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens. Choose the CloudEvents schema: the Event Grid schema sends lists, which the Validator rejects.",
+    toleranceIsOurs: true,
+  },
+
+  // ---- Tokens and passwords, which do not cover the body
+  gitlab: {
+    title: "GitLab (secret token)",
+    scheme: tokenAt({ header: "X-Gitlab-Token" }),
+    docs: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+  },
+  telegram: {
+    title: "Telegram",
+    scheme: tokenAt({ header: "X-Telegram-Bot-Api-Secret-Token" }),
+    docs: "https://core.telegram.org/bots/api#setwebhook",
+    note: "The secret is secret_token of setWebhook, not the bot's token.",
+  },
+  okta: {
+    title: "Okta event hooks",
+    scheme: tokenIn("Authorization"),
+    docs: "https://developer.okta.com/docs/concepts/event-hooks/",
+    note: "The secret is the whole value of the header; set header if it is not Authorization.",
+  },
+  opsgenie: {
+    title: "Opsgenie",
+    scheme: tokenIn("Authorization"),
+    docs: "https://docs.opsgenie.com/v1.0/docs/webhook-integration",
+    note: "Opsgenie does not sign: the secret is the value of a custom header of the integration.",
+  },
+  alertmanager: {
+    title: "Prometheus Alertmanager",
+    scheme: anyOf(tokenAt({ header: "Authorization", prefix: "Bearer " }), basic()),
+    docs: "https://prometheus.io/docs/alerting/latest/configuration/#http_config",
+    note: "A secret for authorization (bearer), or username and password for basic_auth.",
+  },
+  postmark: {
+    title: "Postmark",
+    scheme: anyOf(basic(), HEADER_OR_QUERY),
+    docs: "https://postmarkapp.com/developer/webhooks/webhooks-overview",
+    note: "Postmark does not sign: set a username and password in the URL, or a custom header.",
+  },
+  chargebee: {
+    title: "Chargebee",
+    scheme: basic(),
+    docs: "https://github.com/chargebee/chargebee-node#readme",
+    note: "Enable basic authentication in the webhook's settings.",
+  },
+}

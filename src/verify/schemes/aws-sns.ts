@@ -1,0 +1,97 @@
+import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
+import type { CertificateRules } from "../fetch/certificates.ts"
+import { textOf, WrongSetting, type Family } from "./family.ts"
+import { parseTime } from "./freshness.ts"
+import { member, readSignedJson } from "./json-body.ts"
+import { Refused, type SignedRequest } from "../verifier.ts"
+
+/** Regional hosts. Not `sns.s3-us-west-2.amazonaws.com`, an S3 bucket that Amazon's own validator accepts. */
+export const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
+
+const TOPIC_ARN = /^arn:aws(?:-[a-z]+)*:sns:[a-z\d-]+:\d+:[\w-]+(?:\.fifo)?$/
+
+/** `/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem` */
+const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{16,64}\.pem$/
+
+/**
+ * URLs and names of the certificates of a topic's region, as in Amazon's SDK for Java.
+ *
+ * @see https://github.com/aws/aws-sdk-java-v2/blob/master/services-custom/sns-message-manager/src/main/java/software/amazon/awssdk/messagemanager/sns/internal/SnsHostProvider.java
+ */
+function rulesFor(topic: string): CertificateRules {
+  const [, partition = "", , region = ""] = topic.split(":")
+  const domain = partition === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com"
+  const names = [
+    `sns.${domain}`,
+    `sns.${region}.${domain}`,
+    `sns-signing.${region}.${domain}`,
+    ...(partition === "aws-cn" ? [`sns-${region}.${domain}`] : []),
+    ...(partition === "aws-us-gov" ? [`sns-us-gov-west-1.${domain}`] : []),
+  ]
+  return {
+    allows: ({ hostname, pathname }) =>
+      hostname === `sns.${region}.${domain}` && CERTIFICATE_PATH.test(pathname),
+    isFor: (found) => found.some((name) => names.includes(name)),
+  }
+}
+
+/** The signed members in order, if present. */
+const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
+const CONFIRMATION = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
+
+/**
+ * Amazon SNS: RSA over members of the body; version 1 with SHA-1, version 2 with SHA-256. Amazon signs for all customers'
+ * topics, so the topic is compared, too.
+ *
+ * @see https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
+ */
+export function awsSns(): Family {
+  return {
+    family: "aws-sns",
+    requires: [["topic_arn"]],
+    toleranceMs: 0,
+    covers: () => ({ body: "part", time: true, id: true }),
+    verifier(settings, fetcher) {
+      const topic = textOf(settings, "topic_arn")
+      if (!TOPIC_ARN.test(topic))
+        throw new WrongSetting("topic_arn", "is not of the form arn:aws:sns:eu-west-1:123456789012:orders")
+      return certificateVerifier((request) => read(request, topic), rulesFor(topic), {
+        fetcher,
+        toleranceMs: settings.tolerance ?? 0,
+      })
+    },
+  }
+}
+
+function read({ body }: SignedRequest, topic: string): CertificateClaim | Refused {
+  const message = readSignedJson(body)
+  if (message instanceof Refused) return message
+  const type = member(message, "Type")
+  const names = type === "Notification" ? NOTIFICATION : CONFIRMATION
+  if (type !== "Notification" && type !== "SubscriptionConfirmation" && type !== "UnsubscribeConfirmation")
+    return new Refused("malformed", "the body is not an Amazon SNS message")
+  const version = member(message, "SignatureVersion")
+  if (version !== "1" && version !== "2")
+    return new Refused("malformed", "SignatureVersion is neither 1 nor 2")
+  const [signature, certificateUrl, id, time] = ["Signature", "SigningCertURL", "MessageId", "Timestamp"].map(
+    (name) => member(message, name),
+  )
+  if (typeof signature !== "string" || typeof certificateUrl !== "string" || typeof id !== "string")
+    return new Refused("malformed", "no Signature, SigningCertURL or MessageId in the body")
+  const timestampMs = typeof time === "string" ? parseTime(time, "iso") : undefined
+  if (timestampMs === undefined) return new Refused("malformed", "Timestamp is not a timestamp")
+  if (member(message, "TopicArn") !== topic)
+    return new Refused("wrong_claim", "TopicArn is not the configured topic")
+  const lines = names.flatMap((name) => {
+    const value = member(message, name)
+    return typeof value === "string" ? [name, value] : []
+  })
+  return {
+    signatures: [signature],
+    signed: [`${lines.join("\n")}\n`],
+    timestampMs,
+    id,
+    certificateUrl,
+    hash: version === "1" ? "sha1" : "sha256",
+  }
+}

@@ -1,0 +1,74 @@
+import { escape } from "node:querystring"
+import type { Family } from "./family.ts"
+import { parseTime } from "./freshness.ts"
+import { macFamily } from "./mac-family.ts"
+import type { Signed } from "./payload.ts"
+import type { Claim } from "./signature.ts"
+import { withHeaders } from "./sendable.ts"
+import { Refused, type SignedRequest } from "../verifier.ts"
+
+const SIGNATURE = "x-contentful-signature"
+const SIGNED_HEADERS = "x-contentful-signed-headers"
+const TIMESTAMP = "x-contentful-timestamp"
+const MOST_HEADERS = 64
+
+/**
+ * Contentful: HMAC of method, path, listed headers and body, one per line.
+ *
+ * @see https://www.contentful.com/developers/docs/extensibility/app-framework/request-verification/
+ */
+export function contentful(): Family {
+  return macFamily(
+    () => ({
+      read,
+      write(request, nowMs, expected) {
+        const names = [SIGNED_HEADERS, TIMESTAMP]
+        const unsigned = withHeaders(request, {
+          [TIMESTAMP]: String(nowMs),
+          [SIGNED_HEADERS]: names.join(","),
+        })
+        return withHeaders(unsigned, { [SIGNATURE]: expected(canonical(unsigned, names)) })
+      },
+    }),
+    { family: "contentful", signsUrl: true, toleranceMs: 30_000 },
+  )
+}
+
+function read(request: SignedRequest): Claim | Refused {
+  const [signature, list, timestamp] = [SIGNATURE, SIGNED_HEADERS, TIMESTAMP].map((it) =>
+    request.headers.get(it),
+  )
+  if (!signature) return new Refused("missing_header", `no ${SIGNATURE}`)
+  if (!list) return new Refused("missing_header", `no ${SIGNED_HEADERS}`)
+  if (!timestamp) return new Refused("missing_header", `no ${TIMESTAMP}`)
+  const names = list.split(",", MOST_HEADERS).map((name) => name.toLowerCase())
+  if (!names.includes(TIMESTAMP) || !names.every((name) => FIELD_NAME.test(name)))
+    return new Refused("malformed", `${SIGNED_HEADERS} is not a list of headers that includes ${TIMESTAMP}`)
+  const timestampMs = parseTime(timestamp, "ms")
+  if (timestampMs === undefined) return new Refused("malformed", `${TIMESTAMP} is not a timestamp`)
+  return { signatures: [signature], signed: canonical(request, names), timestampMs }
+}
+
+/** A header name, RFC 9110, 5.6.2. */
+const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+
+function canonical(
+  { method, url, headers, body }: Pick<SignedRequest, "method" | "url" | "headers" | "body">,
+  names: readonly string[],
+): Signed {
+  const lines = names
+    .filter((name) => headers.has(name))
+    .toSorted()
+    .map((name) => `${name}:${headers.get(name)}`)
+  return [`${method}\n${canonicalPath(url)}\n${lines.join(";")}\n`, body]
+}
+
+/** The path and the query, the latter escaped as a whole, as in Contentful's toolkit. */
+function canonicalPath(url: string): string {
+  const [path = "", search] = url
+    .toWellFormed()
+    .replace(/^https?:\/\/[^/?#]*/, "")
+    .split("?", 2)
+  const whole = search === undefined || search === "" ? path || "/" : `${path || "/"}?${escape(search)}`
+  return encodeURI(whole)
+}

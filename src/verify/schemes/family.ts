@@ -1,0 +1,80 @@
+import { HooklineError } from "../../errors.ts"
+import type { Values } from "../../config/options/option-types.ts"
+import type { Fetcher } from "../fetch/fetcher.ts"
+import type { SETTINGS } from "../settings.ts"
+import type { Signer, Verifier } from "../verifier.ts"
+
+/** The options of a verifier, by their keys in the configuration file. */
+export type VerifierSettings = Partial<Values<typeof SETTINGS>>
+
+export type SettingKey = keyof VerifierSettings
+
+/** What a valid signature covers. */
+export interface Coverage {
+  /** Every byte; a form's parameters, joined without separators; some members; the CRC-32, which is forgeable; nothing. */
+  readonly body: "whole" | "form" | "part" | "checksum" | "none"
+  readonly time: boolean
+  /** Of the delivery. */
+  readonly id: boolean
+}
+
+/** A verification scheme, apart from its settings. */
+export interface Family {
+  /** The kind of scheme, for lists: `hmac`, `token`. */
+  readonly family: string
+  /** The required keys: one of these lists. */
+  readonly requires: readonly (readonly SettingKey[])[]
+  /** Further keys, beside `tolerance`, which every family with a tolerance has. */
+  readonly optional?: readonly SettingKey[] | undefined
+  /** The spelling of a secret in a few words, if there is one. */
+  readonly secretForm?: string | undefined
+  /** The default tolerance in milliseconds; 0: unchecked; undefined: no time is signed. */
+  readonly toleranceMs?: number | undefined
+  readonly signsUrl?: boolean | undefined
+  /** The length of the HMAC key that a well-formed secret gives; undefined: secrets are no such keys. */
+  readonly keyBytes?: ((settings: VerifierSettings) => ((secret: string) => number) | undefined) | undefined
+  /** The coverage with valid settings. */
+  readonly covers: (settings: VerifierSettings) => Coverage
+  /** @throws WrongSetting for a malformed value */
+  verifier(settings: VerifierSettings, fetcher: Fetcher): Verifier
+  /** undefined: only the provider can sign. */
+  readonly signer?: ((settings: VerifierSettings) => Signer) | undefined
+}
+
+/** A verifier's key is missing or malformed. */
+export class WrongSetting extends HooklineError {
+  readonly key: SettingKey | "provider"
+
+  /** @param text the problem and its remedy, without the key and without a secret */
+  constructor(key: SettingKey | "provider", text: string) {
+    super("config", `${key}: ${text}`)
+    this.name = "WrongSetting"
+    this.key = key
+  }
+}
+
+/** The values of a required key. */
+export function listOf(
+  settings: VerifierSettings,
+  key: "secret" | "password" | "public_key",
+): readonly string[] {
+  const values = settings[key] ?? []
+  if (values.length === 0) throw new WrongSetting(key, "is missing")
+  if (values.length > MOST_KEYS) throw new WrongSetting(key, `has more than ${MOST_KEYS} values`)
+  if (values.includes("")) throw new WrongSetting(key, "is empty")
+  return values
+}
+
+/** The value of a required key. */
+export function textOf(
+  settings: VerifierSettings,
+  key: Exclude<SettingKey, "secret" | "password" | "public_key" | "tolerance">,
+): string {
+  const value = settings[key]
+  if (value === undefined || value === "") throw new WrongSetting(key, "is missing")
+  return value
+}
+
+/** Keys and, of one request, signatures: the product bounds the work that a request can cause. */
+const MOST_KEYS = 16
+export const MOST_SIGNATURES = 16

@@ -1,0 +1,128 @@
+import { parse, stringify } from "node:querystring"
+import type { Family } from "./family.ts"
+import { macFamily } from "./mac-family.ts"
+import { sameText } from "./constant-time.ts"
+import type { Signed } from "./payload.ts"
+import { withHeaders } from "./sendable.ts"
+import type { Claim } from "./signature.ts"
+import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
+
+/*
+ * These schemes join names and values without separators: the text of one signed request can be split into other
+ * parameters and, if a parameter is user input, into a JSON body. Hence a body verified this way is only ever a form
+ * (`isForm`), and Twilio's bodySHA256 counts only at the end of the URL: elsewhere it may be part of a parameter.
+ */
+
+/**
+ * Twilio: HMAC-SHA1 of the URL and each form parameter's name and value, sorted by name. Another body is signed by its
+ * SHA-256 in the URL's last parameter, `bodySHA256`. Twilio signs the URL with or without the port and sometimes with its
+ * query re-encoded; each is tried, as in its own library.
+ *
+ * @see https://www.twilio.com/docs/usage/security#validating-requests
+ */
+export function twilio(): Family {
+  return urlAndForm("X-Twilio-Signature", {
+    read(request) {
+      const hash = /[?&]bodySHA256=([0-9a-f]{64})$/i.exec(request.url)?.[1]
+      if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
+        return new Refused("no_match", "bodySHA256 of the URL does not match the body")
+      const form = hash === undefined ? sortedForm(request, true) : ""
+      if (form === undefined)
+        return new Refused("malformed", "the body is not a form and the URL has no bodySHA256")
+      const [url, ...others] = spellings(request.url)
+      const isForm = hash === undefined
+      return { signed: [url! + form], orSigned: others.map((it) => [it + form]), isForm }
+    },
+    prepare(request) {
+      if (mediaType(request.headers) === FORM)
+        return { request, signed: [request.url + (sortedForm(request, true) ?? "")] }
+      const hash = `bodySHA256=${sha256Hex(request.body)}`
+      const url = `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
+      return { request: { ...request, url }, signed: [url] }
+    },
+  })
+}
+
+/**
+ * Mandrill (Mailchimp Transactional): HMAC-SHA1 of the URL and each form parameter's name and value, sorted by name.
+ *
+ * @see https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests
+ */
+export function mandrill(): Family {
+  return urlAndForm("X-Mandrill-Signature", {
+    read(request) {
+      const form = sortedForm(request, false)
+      return form === undefined
+        ? new Refused("malformed", "the body is not a form")
+        : { signed: [request.url + form], isForm: true }
+    },
+    prepare(request) {
+      const form = withHeaders(request, { "Content-Type": FORM })
+      return { request: form, signed: [form.url + (sortedForm(form, false) ?? "")] }
+    },
+  })
+}
+
+interface UrlAndForm {
+  /** The signed part of a request. */
+  read(request: SignedRequest): Pick<Claim, "signed" | "orSigned" | "isForm"> | Refused
+  /** The request to send, without its signature, and its signed part. */
+  prepare(request: UnsignedRequest): { readonly request: Sendable; readonly signed: Signed }
+}
+
+/** The family of an HMAC-SHA1 in base64 in its own header. */
+function urlAndForm(header: string, { read, prepare }: UrlAndForm): Family {
+  return macFamily(
+    () => ({
+      algorithm: "sha1",
+      encoding: "base64",
+      read(request) {
+        const signature = request.headers.get(header)
+        if (signature === null || signature === "") return new Refused("missing_header", `no ${header}`)
+        const signed = read(request)
+        return signed instanceof Refused ? signed : { signatures: [signature], ...signed }
+      },
+      write(given, _nowMs, expected) {
+        const { request, signed } = prepare(given)
+        return withHeaders(request, { [header]: expected(signed) })
+      },
+    }),
+    { family: "url-and-form", signsUrl: true, covers: () => ({ body: "form", time: false, id: false }) },
+  )
+}
+
+const FORM = "application/x-www-form-urlencoded"
+
+const mediaType = (headers: Headers): string =>
+  (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim().toLowerCase()
+
+/** A form's names and values, joined, by name, then by value; equal pairs once if `once`. undefined: not a form. */
+function sortedForm(
+  { headers, body }: Pick<SignedRequest, "headers" | "body">,
+  once: boolean,
+): string | undefined {
+  if (mediaType(headers) !== FORM) return body.length === 0 ? "" : undefined
+  // URLSearchParams drops a leading question mark
+  const pairs = [...new URLSearchParams(`?${Buffer.from(body).toString()}`)]
+  pairs.sort(([a, x], [b, y]) => compare(a, b) || compare(x, y))
+  return pairs
+    .filter(([name, value], i) => !once || i === 0 || pairs[i - 1]![0] !== name || pairs[i - 1]![1] !== value)
+    .flat()
+    .join("")
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** A URL with and without its port: as received, normalised, and with the query re-encoded. */
+function spellings(url: string): string[] {
+  const [, scheme = "", userinfo = "", host = "", port = "", rest = ""] =
+    /^(https?:\/\/)([^/?#@]*@)?([^/?#:]*|\[[^\]]*\])(:\d+)?([/?#].*)?$/.exec(url) ?? []
+  if (host === "" || !URL.canParse(url)) return [url]
+  const withPort = `${scheme}${userinfo}${host}${port || (scheme === "https://" ? ":443" : ":80")}`
+  const without = `${scheme}${userinfo}${host}`
+  const { pathname, search } = new URL(url)
+  const reencoded = search === "" ? pathname : `${pathname}?${stringify(parse(search.slice(1)))}`
+  return [...new Set([rest, pathname + search, reencoded])].flatMap((it) => [without + it, withPort + it])
+}
+
+const sha256Hex = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha256").update(bytes).digest("hex")

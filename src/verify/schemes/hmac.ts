@@ -1,0 +1,136 @@
+// Hot path: every event of a verified pipeline passes here.
+import { MOST_SIGNATURES, type Coverage, type Family, type VerifierSettings } from "./family.ts"
+import { formatTime, parseTime, type TimeUnit } from "./freshness.ts"
+import { readMember, withMember } from "./json-body.ts"
+import { macFamily, type MacScheme, type MacTraits } from "./mac-family.ts"
+import type { MacForm } from "./mac.ts"
+import { parsePayload } from "./payload.ts"
+import type { Claim } from "./signature.ts"
+import { Refused, type SignedRequest } from "../verifier.ts"
+
+/** The signed time: a header, an item of the signature's header, or a member of the JSON body. */
+type TimeLocation =
+  | { readonly header: string; readonly unit: TimeUnit }
+  | { readonly item: string; readonly unit: TimeUnit }
+  | { readonly member: string; readonly unit: TimeUnit }
+
+/** An HMAC scheme as data. */
+export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "toleranceMs" | "optional"> {
+  /** The signature's header; of several, any may hold a valid one. */
+  readonly header: string | readonly string[]
+  /** Separator of a list; items that start with `prefix` are signatures. */
+  readonly list?: "," | ";" | " "
+  /** Whether the prefix may be missing. */
+  readonly prefixOptional?: boolean
+  /** Template of the signed text, see payload.ts; default: the body. */
+  readonly payload?: string | undefined
+  readonly time?: TimeLocation | undefined
+  /** The header of the signed id. */
+  readonly id?: string | undefined
+  /** Headers that must have these values: a supported version and algorithm. */
+  readonly fixed?: { readonly [header: string]: string }
+}
+
+/** The family of an HMAC form, which settings may `adapt`. */
+export function hmac(form: HmacForm, adapt?: (settings: VerifierSettings) => HmacForm): Family {
+  const fixed = hmacScheme(form)
+  return macFamily((settings) => (adapt === undefined ? fixed : hmacScheme(adapt(settings))), {
+    family: "hmac",
+    signsUrl: form.payload?.includes("{url}") ?? false,
+    covers: (settings) => coverageOf(adapt?.(settings) ?? form),
+    secret: form.secret,
+    toleranceMs: form.toleranceMs,
+    optional: form.optional,
+  })
+}
+
+export const coverageOf = ({ time, id }: Pick<HmacForm, "time" | "id">): Coverage => ({
+  body: "whole",
+  time: time !== undefined,
+  id: id !== undefined,
+})
+
+/** Reads and writes requests of a form. */
+export function hmacScheme(form: HmacForm): MacScheme {
+  const { algorithm, encoding, prefix = "", list, time, id: idHeader } = form
+  const headers = typeof form.header === "string" ? [form.header] : form.header
+  const fixed = Object.entries(form.fixed ?? {})
+  const payload = parsePayload(form.payload ?? "{body}")
+
+  const read = (request: SignedRequest): Claim | Refused => {
+    const signatures: string[] = []
+    let timestamp = ""
+    for (const header of headers) {
+      const value = request.headers.get(header)
+      if (value === null || value === "") continue
+      if (list === undefined) {
+        signatures.push(form.prefixOptional === true && !value.startsWith(prefix) ? prefix + value : value)
+        continue
+      }
+      const timeItem = time !== undefined && "item" in time ? time.item : undefined
+      // duplicate headers are joined by a comma and a space; lists that may contain one have a time, once
+      if ((timeItem === undefined || list !== ",") && value.includes(", "))
+        return new Refused("malformed", `duplicate ${header}`)
+      for (const spaced of value.split(list, 2 * MOST_SIGNATURES)) {
+        const item = spaced.trim()
+        if (item.startsWith(prefix)) signatures.push(item)
+        else if (timeItem !== undefined && item.startsWith(timeItem)) {
+          if (timestamp !== "") return new Refused("malformed", `${header} has more than one ${timeItem}`)
+          timestamp = item.slice(timeItem.length)
+        }
+      }
+      if (signatures.length === 0)
+        return new Refused("malformed", `${header} has no signature that starts with ${prefix}`)
+    }
+    if (signatures.length === 0) return new Refused("missing_header", `no ${headers.join(" or ")}`)
+    for (const [header, value] of fixed) {
+      const found = request.headers.get(header)
+      if (found === null || found === "") return new Refused("missing_header", `no ${header}`)
+      if (found !== value) return new Refused("malformed", `${header} is not ${value}`)
+    }
+    let timestampMs: number | undefined
+    if (time !== undefined) {
+      if ("header" in time) timestamp = request.headers.get(time.header) ?? ""
+      else if ("member" in time) {
+        const found = readMember(request.body, time.member)
+        if (found instanceof Refused) return found
+        timestamp = found ?? ""
+      }
+      if (timestamp === "")
+        return new Refused("header" in time ? "missing_header" : "malformed", `no ${locationName(time)}`)
+      timestampMs = parseTime(timestamp, time.unit)
+      if (timestampMs === undefined)
+        return new Refused("malformed", `${locationName(time)} is not a timestamp`)
+    }
+    let id: string | undefined
+    if (idHeader !== undefined) {
+      id = request.headers.get(idHeader) ?? ""
+      if (id === "") return new Refused("missing_header", `no ${idHeader}`)
+    }
+    const { method, url, body } = request
+    return { signatures, signed: payload({ timestamp, id: id ?? "", method, url, body }), timestampMs, id }
+  }
+
+  const write: MacScheme["write"] = (
+    { method, url, headers: given, body: givenBody, id },
+    nowMs,
+    expected,
+  ) => {
+    const timestamp = time === undefined ? "" : formatTime(nowMs, time.unit)
+    const body =
+      time !== undefined && "member" in time ? withMember(givenBody, time.member, nowMs) : givenBody
+    const signature = expected(payload({ timestamp, id, method, url, body }))
+    const items = time !== undefined && "item" in time ? [time.item + timestamp, signature] : [signature]
+    const written = new Headers(given)
+    written.set(headers[0]!, items.join(list))
+    if (time !== undefined && "header" in time) written.set(time.header, timestamp)
+    if (idHeader !== undefined) written.set(idHeader, id)
+    for (const [name, value] of fixed) written.set(name, value)
+    return { method, url, headers: written, body }
+  }
+
+  return { signsUrl: form.payload?.includes("{url}") ?? false, algorithm, encoding, prefix, read, write }
+}
+
+const locationName = (time: TimeLocation): string =>
+  "header" in time ? time.header : "item" in time ? time.item : time.member

@@ -1,0 +1,53 @@
+import type { Signed } from "./payload.ts"
+import type { Key, Scheme } from "./signature.ts"
+
+export type Algorithm = "sha1" | "sha256" | "sha512"
+export type Encoding = "hex" | "base64" | "base64url"
+
+/** How a signature is made and spelled; default: SHA-256 in hexadecimal digits. */
+export interface MacForm {
+  readonly algorithm?: Algorithm | undefined
+  readonly encoding?: Encoding | undefined
+  /** `sha256=`, `v0=` */
+  readonly prefix?: string | undefined
+}
+
+const BYTES: { readonly [algorithm in Algorithm]: number } = { sha1: 20, sha256: 32, sha512: 64 }
+
+/** The keys of an HMAC scheme (RFC 2104), which make signatures as text, prefix included. */
+export function macKeys(
+  secrets: readonly Uint8Array[],
+  { algorithm = "sha256", encoding = "hex", prefix = "" }: MacForm,
+): (Key & { expected: (signed: Signed) => string })[] {
+  return secrets.map((secret) => {
+    // keyed once and copied for each request: 1.0 us for 1.1 KB where crypto.subtle takes 30
+    const keyed = new Bun.CryptoHasher(algorithm, secret)
+    const expected = (signed: Signed): string => {
+      const hasher = keyed.copy()
+      for (const piece of signed) hasher.update(piece)
+      return prefix + hasher.digest(encoding)
+    }
+    return { expected }
+  })
+}
+
+/** The spelling of a digest. */
+export function digestSpelling({
+  algorithm = "sha256",
+  encoding = "hex",
+  prefix = "",
+}: MacForm): Scheme["spelling"] {
+  const bytes = BYTES[algorithm]
+  const plain = Math.ceil((bytes * 4) / 3)
+  const after = prefix === "" ? "" : ` after ${prefix}`
+  const form = {
+    hex: { pattern: `[0-9a-f]{${bytes * 2}}`, words: `${bytes * 2} lower-case hexadecimal digits` },
+    base64: {
+      pattern: `[A-Za-z0-9+/]{${plain}}={${(3 - (bytes % 3)) % 3}}`,
+      words: `base64 of ${bytes} bytes`,
+    },
+    base64url: { pattern: `[A-Za-z0-9_-]{${plain}}`, words: `base64url of ${bytes} bytes, without padding` },
+  }[encoding]
+  const escaped = prefix.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  return { test: new RegExp(`^${escaped}${form.pattern}$`), words: form.words + after }
+}

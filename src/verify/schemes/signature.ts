@@ -1,0 +1,100 @@
+// Hot path: every event of a verified pipeline passes here.
+import { sameText } from "./constant-time.ts"
+import { NOTHING_READ } from "./credential.ts"
+import { MOST_SIGNATURES } from "./family.ts"
+import { checkFreshness } from "./freshness.ts"
+import { joinSigned, type Signed } from "./payload.ts"
+import { Refused, Verified, type SignedRequest, type VerificationResult, type Verifier } from "../verifier.ts"
+
+/** What a request claims, unverified. */
+export interface Claim {
+  /** As the request spells them; one must match. */
+  readonly signatures: readonly string[]
+  readonly signed: Signed
+  /** Alternatives that may have been signed: a URL with its port and without. */
+  readonly orSigned?: readonly Signed[] | undefined
+  readonly timestampMs?: number | undefined
+  readonly id?: string | undefined
+  /** Whether only the parameters of a form are signed. */
+  readonly isForm?: boolean | undefined
+}
+
+/** Makes the expected signature or, with a public key, checks one. */
+export type Key =
+  | { readonly expected: (signed: Signed) => string }
+  | { readonly matches: (signed: Signed, signature: string) => boolean }
+
+/** Reads signatures of one scheme from requests. */
+export interface Scheme {
+  readonly signsUrl: boolean
+  read(request: SignedRequest): Claim | Refused
+  /** The form of a signature, as a pattern and in words for the refusal. */
+  readonly spelling: { readonly test: RegExp; readonly words: string }
+}
+
+/** Reads a claim, checks its time, then tries each key on each signature. */
+export function signatureVerifier(scheme: Scheme, keys: readonly Key[], toleranceMs: number): Verifier {
+  /** Shared results by key, for schemes that sign neither time nor id. */
+  const bare = keys.map((_, i) => new Verified(undefined, undefined, i))
+  const check = (claim: Claim | Refused, nowMs: number): VerificationResult => {
+    if (claim instanceof Refused) return claim
+    const { timestampMs, id, isForm = false } = claim
+    if (timestampMs !== undefined) {
+      const refused = checkFreshness(timestampMs, nowMs, toleranceMs)
+      if (refused !== undefined) return refused
+    }
+    for (let i = 0; i < keys.length; i++) {
+      if (!matches(keys[i]!, claim)) continue
+      if (timestampMs === undefined && id === undefined && !isForm) return bare[i]!
+      return new Verified(timestampMs, id, i, isForm)
+    }
+    return explainMismatch(claim)
+  }
+  const explainMismatch = ({ signatures }: Claim): Refused => {
+    const { test, words } = scheme.spelling
+    return signatures.some((signature) => test.test(signature))
+      ? new Refused(
+          "no_match",
+          keys.length === 1 ? "signature mismatch" : `the signature matches none of ${keys.length} keys`,
+        )
+      : new Refused("malformed", `the signature is not ${words}`)
+  }
+  return {
+    needs: "body",
+    signsUrl: scheme.signsUrl,
+    toleranceMs,
+    verify: (request, nowMs) => check(scheme.read(request), nowMs),
+    explain: (request, nowMs) => {
+      const claim = scheme.read(request)
+      const result = check(claim, nowMs)
+      if (claim instanceof Refused) return { ...NOTHING_READ, result, toleranceMs }
+      const { signatures } = claim
+      const matching = claim.orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))
+      const signed = matching ?? claim.signed
+      return {
+        result,
+        signed: joinSigned(signed),
+        received: signatures,
+        expected: keys.flatMap((key) => ("expected" in key ? key.expected(signed) : [])),
+        timestampMs: claim.timestampMs,
+        toleranceMs,
+      }
+    },
+  }
+}
+
+function matches(key: Key, { signatures, signed, orSigned }: Claim): boolean {
+  if (matchesOne(key, signatures, signed)) return true
+  return orSigned?.some((other) => matchesOne(key, signatures, other)) ?? false
+}
+
+function matchesOne(key: Key, signatures: readonly string[], signed: Signed): boolean {
+  const most = Math.min(signatures.length, MOST_SIGNATURES)
+  if ("expected" in key) {
+    const expected = key.expected(signed)
+    for (let i = 0; i < most; i++) if (sameText(expected, signatures[i]!)) return true
+    return false
+  }
+  for (let i = 0; i < most; i++) if (key.matches(signed, signatures[i]!)) return true
+  return false
+}

@@ -1,0 +1,71 @@
+// Hot path: every event of a verified pipeline passes here.
+import { verify } from "node:crypto"
+import { listOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
+import { hmac, hmacScheme, type HmacForm } from "./hmac.ts"
+import { macKeys } from "./mac.ts"
+import { joinSigned } from "./payload.ts"
+import { ed25519 } from "./public-key.ts"
+import { decodeBase64, decodeSecret } from "./secrets.ts"
+import { signatureVerifier, type Key } from "./signature.ts"
+
+/**
+ * Standard Webhooks 1.0: `id.timestamp.body` signed with HMAC-SHA256 (`v1,` and base64) or Ed25519 (`v1a,`); signatures are
+ * separated by spaces. Secrets are `whsec_` and base64, public keys `whpk_` and base64.
+ *
+ * @param prefix of the three headers: `webhook-`, `svix-`
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+export function standardWebhooks(prefix: string): Family {
+  const form: HmacForm = {
+    header: `${prefix}signature`,
+    list: " ",
+    prefix: "v1,",
+    encoding: "base64",
+    payload: "{id}.{timestamp}.{body}",
+    time: { header: `${prefix}timestamp`, unit: "s" },
+    id: `${prefix}id`,
+    secret: "whsec",
+    toleranceMs: 300_000,
+  }
+  const symmetric = hmac(form)
+  const { read } = hmacScheme({ ...form, prefix: "v1" })
+  return {
+    ...symmetric,
+    family: "standard-webhooks",
+    requires: [["secret"], ["public_key"]],
+    verifier(settings) {
+      const keys = [...secretKeys(settings), ...publicKeys(settings)]
+      return signatureVerifier(
+        { signsUrl: false, read, spelling: SPELLING },
+        keys,
+        settings.tolerance ?? symmetric.toleranceMs!,
+      )
+    },
+  }
+}
+
+const SPELLING = {
+  test: /^(?:v1,[A-Za-z0-9+/]{43}=|v1a,[A-Za-z0-9+/]{86}==)$/,
+  words: "v1, or v1a, and base64",
+}
+
+function secretKeys(settings: VerifierSettings): Key[] {
+  if (settings.secret === undefined && settings.public_key !== undefined) return []
+  const secrets = listOf(settings, "secret").map((secret) => decodeSecret(secret, "whsec"))
+  return macKeys(secrets, { encoding: "base64", prefix: "v1," })
+}
+
+function publicKeys(settings: VerifierSettings): Key[] {
+  if (settings.public_key === undefined) return []
+  return listOf(settings, "public_key").map((text) => {
+    const raw = decodeBase64(text.replace(/^whpk_/, ""))
+    if (raw?.length !== 32) throw new WrongSetting("public_key", "is not whpk_ and base64 of 32 bytes")
+    const key = ed25519(raw)
+    return {
+      matches: (signed, signature) => {
+        const bytes = signature.startsWith("v1a,") ? decodeBase64(signature.slice("v1a,".length)) : undefined
+        return bytes?.length === 64 && verify(null, joinSigned(signed), key, bytes)
+      },
+    }
+  })
+}

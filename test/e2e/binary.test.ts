@@ -1,0 +1,32 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
+import { Binary } from "../support/binary.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+
+setDefaultTimeout(20_000)
+
+const folder = temporaryFolder()
+const binary = Binary.build(folder.path)
+afterAll(() => folder[Symbol.dispose]())
+
+describe("the command line as one compiled file", () => {
+  test("tells its version", () => {
+    expect(binary.run("--version").trim()).toBe(manifest.version)
+  })
+
+  test("publishes to an embedded log, whose thread it finds", async () => {
+    expect(await binary.publishAndRead("[connection:log]\ndirectory = data", "embedded")).toEqual([1, 2, 3])
+  })
+
+  test("reads nothing of the folder that it is started in", async () => {
+    const other = join(folder.path, "other")
+    mkdirSync(other)
+    await Bun.write(join(other, "bunfig.toml"), 'preload = ["./evil.ts"]')
+    await Bun.write(join(other, "evil.ts"), 'console.log("executed")')
+    await Bun.write(join(other, ".env"), "HOOKLINE_CONFIG=/nowhere.conf")
+    const { stdout, stderr } = Bun.spawnSync([binary.file, "check"], { cwd: other, env: {} })
+    expect(stdout.toString() + stderr.toString()).not.toMatch(/executed|nowhere/)
+  })
+})

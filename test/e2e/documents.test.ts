@@ -1,0 +1,244 @@
+import { Glob } from "bun"
+import { expect, test } from "bun:test"
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+
+const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
+const SECRET = "not-a-real-secret"
+/** Pages that are one session on one terminal, from the first command to the last. */
+const SESSIONS = ["README.md", "docs/getting-started.md"]
+const SCRIPTS = (
+  JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
+).scripts
+const blocks = pages().flatMap(blocksOf)
+const where = ({ page, line }: Block): string => `${page}:${line}`
+
+test("every fenced block is of a kind that a test below runs or loads", () => {
+  const kinds = new Set(["sh", "ini", "diff", "text", "ts", "json", "yaml", "conf", "nginx", "haproxy"])
+  expect(blocks.filter(({ language }) => !kinds.has(language)).map(where)).toEqual([])
+})
+
+test.each(blocks.filter(({ language }) => language === "ini").map((block) => [where(block), block] as const))(
+  "%s: the configuration is valid",
+  async (_, { text }) => {
+    using folder = temporaryFolder()
+    expect(await check(folder.path, completed(text, BASE))).toEqual({ status: 0, errors: "" })
+  },
+)
+
+test.each(
+  blocks.filter(({ language }) => language === "diff").map((block) => [where(block), block] as const),
+)("%s: the change to pipelines.conf gives a valid configuration", async (_, { text }) => {
+  const lines = text.split("\n")
+  const before = lines.flatMap((line) => (line.startsWith("-") ? [line.slice(1)] : []))
+  const after = lines.flatMap((line) => (line.startsWith("+") ? [line.slice(1)] : []))
+  expect(BASE).toContain(before.join("\n"))
+  using folder = temporaryFolder()
+  const changed = BASE.replace(before.join("\n"), after.join("\n"))
+  expect(await check(folder.path, changed)).toEqual({ status: 0, errors: "" })
+})
+
+test("data in the pages can be parsed", () => {
+  for (const { language, text } of blocks) {
+    if (language === "json") JSON.parse(text)
+    if (language === "yaml") Bun.YAML.parse(text)
+  }
+})
+
+test("every npm script that a page names exists", () => {
+  const named = pages().flatMap((page) =>
+    [...textOf(page).matchAll(/npm run ([\w:-]+)/g)].map(([, script]) => ({ page, script: script! })),
+  )
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.filter(({ script }) => !Object.hasOwn(SCRIPTS, script))).toEqual([])
+})
+
+test("commands outside the sessions are npm scripts", () => {
+  const others = blocks.filter(({ language, page }) => language === "sh" && !SESSIONS.includes(page))
+  const commands = others.flatMap((block) =>
+    block.text.split("\n").map((line) => [where(block), line] as const),
+  )
+  expect(commands.filter(([, line]) => !/^npm (run [\w:-]+|test|start)\b/.test(line))).toEqual([])
+})
+
+test("every file that a page names exists", () => {
+  const sources = [...new Glob("{src,test,scripts}/**/*.{ts,c}").scanSync(ROOT)]
+  const named = pages().flatMap((page) =>
+    [...textOf(page).matchAll(/(?<![\w./-])\w[\w./-]*\.(?:ts|c)\b/g)].map(([path]) => ({
+      page,
+      path,
+    })),
+  )
+  expect(named.length).toBeGreaterThan(100)
+  // pages leave out the folders that they have named before
+  const isThere = (path: string): boolean => sources.some((it) => it === path || it.endsWith(`/${path}`))
+  expect(named.filter(({ path }) => !isThere(path) && !existsSync(join(ROOT, path)))).toEqual([])
+})
+
+test("every link between pages leads to a file, and its fragment to a heading", () => {
+  const broken: string[] = []
+  for (const page of pages()) {
+    for (const [, target] of textOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target!)) continue
+      const [path = "", fragment] = target!.split("#")
+      const file = path === "" ? page : join(dirname(page), path)
+      const exists = path === "" || Bun.spawnSync(["test", "-e", join(ROOT, file)]).success
+      if (!exists || (fragment !== undefined && !slugsOf(file).includes(fragment)))
+        broken.push(`${page}: ${target}`)
+    }
+  }
+  expect(broken).toEqual([])
+})
+
+test.each(SESSIONS)(
+  "%s: its commands, run in order, do what it says",
+  async (page) => {
+    using session = await openSession()
+    const steps = blocksOf(page)
+    for (const [index, block] of steps.entries()) {
+      if (block.language === "ini") session.configure(block.text)
+      if (block.language !== "sh") continue
+      // a test command would run this test
+      if (block.text.includes("npm test") || block.text.includes("npm run")) continue
+      const output = await session.run(block)
+      const shown = steps[index + 1]
+      if (shown?.language === "text") expect(normalised(output)).toContain(normalised(shown.text))
+    }
+  },
+  60_000,
+)
+
+const slugsOf = (page: string): readonly string[] =>
+  [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replace(/\s/g, "-"),
+  )
+
+const normalised = (text: string): string =>
+  text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME").trim()
+
+/** `hookline check` of a configuration whose secrets exist: variables, and files below /run/secrets. */
+async function check(folder: string, text: string): Promise<{ status: number; errors: string }> {
+  const secrets = join(folder, "secrets")
+  mkdirSync(secrets, { mode: 0o700 })
+  const env: Record<string, string> = {}
+  const configuration = text
+    .replaceAll(/\$\{file:\/run\/secrets\/([\w-]+)\}/g, (_, name: string) => {
+      writeFileSync(join(secrets, name), SECRET, { mode: 0o600 })
+      return `\${file:${join(secrets, name)}}`
+    })
+    .replaceAll("/var/lib/hookline", join(folder, "data"))
+  for (const [, name] of configuration.matchAll(/\$\{([A-Z_]+)\}/g)) env[name!] = SECRET
+  const file = join(folder, "pipelines.conf")
+  writeFileSync(file, configuration)
+  const child = Bun.spawn([join(ROOT, "bin/hookline"), "check", "-c", file], {
+    env: { ...process.env, ...env },
+    stdout: "ignore",
+    stderr: "pipe",
+  })
+  const [status, errors] = [await child.exited, await new Response(child.stderr).text()]
+  return { status, errors: errors.replaceAll(/^warning: .*\n/gm, "") }
+}
+
+interface Session extends Disposable {
+  /** Puts the sections of a page into pipelines.conf. */
+  configure(excerpt: string): void
+  /** Runs the commands of a block; `npm start` in the background. Returns what the others print. */
+  run(block: Block): Promise<string>
+}
+
+/** A checkout as the pages expect it, with the service on a free port. */
+async function openSession(): Promise<Session> {
+  const folder = temporaryFolder()
+  for (const name of ["bin", "src", "node_modules", "examples"])
+    symlinkSync(join(ROOT, name), join(folder.path, name))
+  copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
+  const port = freePort()
+  const file = join(folder.path, "pipelines.conf")
+  const here = (text: string): string => text.replaceAll("8080", `${port}`)
+  let configuration = `${BASE}\n[admin]\nlisten = 127.0.0.1:0\n`
+  writeFileSync(file, here(configuration))
+  const env: Record<string, string | undefined> = { ...process.env }
+  let service: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined
+
+  const stop = async (): Promise<void> => {
+    service?.kill("SIGTERM")
+    expect(await (service?.exited ?? 0)).toBe(0)
+    service = undefined
+  }
+  const start = async (): Promise<void> => {
+    await stop()
+    // the script itself, so that signals reach the service and not npm
+    const child = Bun.spawn(["sh", "-c", SCRIPTS.start], {
+      cwd: folder.path,
+      env,
+      stdout: "pipe",
+      stderr: "inherit",
+    })
+    service = child
+    const started = Promise.withResolvers<void>()
+    void (async () => {
+      let output = ""
+      for await (const bytes of child.stdout) {
+        output += Buffer.from(bytes).toString()
+        if (output.includes('"msg":"started"')) started.resolve()
+      }
+      started.reject(new Error(`npm start ended:\n${output}`))
+    })()
+    await started.promise
+  }
+  return {
+    configure(excerpt) {
+      if (excerpt.includes("[connection:kafka]")) return
+      configuration = completed(excerpt, configuration)
+      writeFileSync(file, here(configuration))
+    },
+    async run({ text }) {
+      let output = ""
+      for (const line of text.split("\n")) {
+        const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? []
+        if (name !== undefined) env[name] = value!
+        // the packages are there: this test runs on them
+        else if (/^(npm install && )?npm start$/.test(line)) await start()
+        else {
+          const child = Bun.spawn(["sh", "-c", here(line)], {
+            cwd: folder.path,
+            env,
+            stdout: "pipe",
+            stderr: "pipe",
+          })
+          const [printed, errors, status] = await Promise.all([
+            new Response(child.stdout).text(),
+            new Response(child.stderr).text(),
+            child.exited,
+          ])
+          expect({ line, status, errors: status === 0 ? "" : errors }).toEqual({
+            line,
+            status: 0,
+            errors: "",
+          })
+          output += printed
+        }
+      }
+      return output.replaceAll("\r", "")
+    },
+    [Symbol.dispose]() {
+      service?.kill("SIGKILL")
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } })
+  try {
+    return listener.port
+  } finally {
+    listener.stop(true)
+  }
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { canStartKafka, createTopic, openAdmin, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+
+const TOPIC = "webhooks"
+const LARGE = `{"n":"large","pad":"${"x".repeat(5000)}"}`
+
+const available = (await canStartKafka()) && hasKcat()
+describe.skipIf(!available)("hookline spool", () => {
+  const folder = temporaryFolder()
+  let kafka: OwnKafka
+  beforeAll(async () => {
+    kafka = await startKafka()
+    await createTopic(kafka, TOPIC, { configs: { "max.message.bytes": "2000" } })
+    kafka.nodes[0]!.pause()
+  }, 60_000)
+  afterAll(async () => {
+    await kafka.stop()
+    folder[Symbol.dispose]()
+  })
+
+  const start = (): Promise<RunningHookline> =>
+    startHookline(
+      `[connection:kafka]
+bootstrap_servers = ${kafka.bootstrapServers}
+spool = spool.sqlite
+delivery_timeout = 2s
+[connection:log]
+directory = log
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+connection = kafka
+topic = ${TOPIC}
+key = json:/n
+[admin]
+listen = off
+[service]
+drain_timeout = 1s`,
+      { folder: folder.path },
+    )
+  const spool = (...args: string[]): ReturnType<typeof hookline> =>
+    hookline(["spool", ...args], { cwd: folder.path })
+  const post = async (running: RunningHookline, body: string): Promise<number> =>
+    (await fetch(running.urls["webhooks"]!, { method: "POST", body })).status
+  const published = async (): Promise<string[]> =>
+    (await readWithKcat(kafka, TOPIC)).map(({ key }) => key!.toString())
+
+  test("status looks at it while Hookline runs, drain is refused then", async () => {
+    await using running = await start()
+    expect(await spool("status")).toMatchObject({
+      status: 0,
+      stdout: `kafka: ${join(folder.path, "spool.sqlite")}\n0 to be forwarded, 0 of 1073741824 bytes\n`,
+    })
+    const bodies = [...Array.from({ length: 5 }, (_, n) => `{"n":"${n}"}`), LARGE]
+    for (const body of bodies) expect(await post(running, body)).toBe(200)
+    const { status, stdout } = await spool("status", "kafka")
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^6 to be forwarded, \d+ of 1073741824 bytes\nTOPIC +RECORDS +BYTES +OLDEST\n/m)
+    expect(stdout).toMatch(/^webhooks +6 +5\d{3} +20\d\d-\d\d-\d\dT[\d:.]+Z$/m)
+    const refused = await spool("drain")
+    expect(refused.status).toBe(69)
+    expect(refused.stderr).toContain(`is being written to by process ${running.pid}`)
+    expect(await running.stop()).toBe(0)
+  }, 30_000)
+
+  test("drain gives up after its time, says why, and leaves everything there", async () => {
+    const { status, stdout } = await spool("drain", "--timeout", "2.5")
+    expect(status).toBe(1)
+    expect(stdout).toMatch(
+      /^0 forwarded, 6 left, 0 quarantined\nKafka (?:is not connected yet|unavailable: [a-z ]+)\n$/,
+    )
+  }, 30_000)
+
+  test("drain forwards what Kafka takes and quarantines what it refuses for good", async () => {
+    kafka.nodes[0]!.resume()
+    const { status, stdout } = await spool("drain")
+    expect([status, stdout]).toEqual([
+      1,
+      "5 forwarded, 0 left, 1 quarantined\nhookline spool status shows why events were quarantined\n",
+    ])
+    expect(await published()).toEqual(["0", "1", "2", "3", "4"])
+    expect((await spool("status")).stdout).toMatch(
+      /^1 quarantined, which Kafka refused for good:\nTOPIC.*\nwebhooks +1 +5\d{3} .* the record exceeds max\.message\.bytes of topic webhooks$/m,
+    )
+    const [line] = (await spool("quarantine")).stdout.trimEnd().split("\n")
+    const { key, value, reason, topic } = JSON.parse(line!) as { [field: string]: string }
+    expect({ key, topic, reason }).toEqual({
+      key: "large",
+      topic: TOPIC,
+      reason: "the record exceeds max.message.bytes of topic webhooks",
+    })
+    expect(value).toStartWith('{"n":"large","pad":"xxx')
+  }, 30_000)
+
+  test("drain tries again what was quarantined, and a drained spool is empty", async () => {
+    const admin = openAdmin(kafka)
+    await admin.deleteTopics({ topics: [TOPIC] })
+    await admin.close()
+    await createTopic(kafka, TOPIC)
+    const { status, stdout } = await spool("drain")
+    expect([status, stdout]).toEqual([0, "1 forwarded, 0 left, 0 quarantined\n"])
+    expect(await published()).toEqual(["large"])
+    expect((await spool("drain")).stdout).toBe("0 forwarded, 0 left, 0 quarantined\n")
+  }, 30_000)
+
+  test("a connection without a spool is named, and those that have one", async () => {
+    for (const command of ["status", "drain", "quarantine"]) {
+      const { status, stderr } = await spool(command, "log")
+      expect([status, stderr]).toEqual([64, "no connection log of the file has a spool; these have: kafka\n"])
+    }
+  })
+})

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
+import { temporaryFolder } from "../support/hookline.ts"
+
+// npm packs, builds and installs.
+setDefaultTimeout(120_000)
+
+const root = join(import.meta.dir, "../..")
+const folder = temporaryFolder()
+const project = join(folder.path, "project")
+const installed = join(project, "node_modules/hookline")
+const tarball = join(folder.path, `hookline-${manifest.version}.tgz`)
+afterAll(() => folder[Symbol.dispose]())
+
+interface Ended {
+  readonly status: number
+  readonly output: string
+}
+
+async function run(command: readonly string[], cwd: string, input = ""): Promise<Ended> {
+  const child = Bun.spawn([...command], {
+    cwd,
+    stdin: Buffer.from(input),
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1", npm_config_audit: "false", npm_config_fund: "false" },
+  })
+  const [out, error] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { status: await child.exited, output: out + error }
+}
+
+async function succeed(command: readonly string[], cwd: string, input?: string): Promise<string> {
+  const { status, output } = await run(command, cwd, input)
+  if (status !== 0) throw new Error(`${command.join(" ")} ended with ${status}:\n${output}`)
+  return output
+}
+
+/** As the README shows it, and what a wrong use of it must not compile. */
+const SAMPLE = `
+import {
+  Application, Pipeline, Dropped, brokerSink, deduplicator, defineComponent, enricher, integer, kafkaConnection,
+  memoryConnection, testPipeline, validator, verifier, webHookSource, type Event, type Processor,
+} from "hookline"
+import { Hono } from "hono"
+
+const secret = "0123456789abcdef"
+const leaveOutPings: Processor = (event: Event) => event.request.headers.has("x-ping") ? new Dropped("ping") : event
+const limit = defineComponent({
+  kind: "processor",
+  name: "Limit",
+  summary: "Refuses bodies over a limit.",
+  options: { max_bytes: integer({ min: 1, max: 1_000_000, doc: "The largest body." }) },
+  create: ({ max_bytes }, { log, pipeline }) => (event) => {
+    log.debug({ pipeline }, "seen")
+    return event.body.length > max_bytes ? new Dropped("large") : event
+  },
+})
+const pipeline = new Pipeline("payments", {
+  source: webHookSource({ path: "/payments", maxBodyBytes: "256KiB", rateLimit: 1000 }),
+  processors: [
+    verifier({ provider: "hmac", secret, header: "x-signature", tolerance: "5m" }),
+    validator({ onInvalid: "reject" }),
+    leaveOutPings,
+    limit({ maxBytes: 1000 }),
+    deduplicator({ key: "json:/id", window: "1h", store: "memory" }),
+    enricher(),
+  ],
+  sink: brokerSink({ topic: "payments", headers: ["kind=json:/kind"] }),
+})
+const memory = memoryConnection({ deliveryTimeout: 1000 })
+const app = new Application({ service: { logLevel: "silent", drainTimeout: "1s", maxInFlightBytes: 2 ** 20 } })
+app.registerConnection("kafka", memory)
+app.addPipeline(pipeline)
+
+const body = '{"id":1}'
+const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
+const signed = new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(body)))
+const signature = Array.from(signed, (byte) => byte.toString(16).padStart(2, "0")).join("")
+const post = (id: string) =>
+  new Request("http://localhost/payments", { method: "POST", body, headers: { "x-signature": id } })
+
+const tested = await testPipeline(pipeline, body, { headers: { "x-signature": signature } })
+const hono = new Hono().all("/payments", (c) => app.fetch(c.req.raw, c.env))
+const statuses: number[] = [
+  tested.status,
+  (await testPipeline(pipeline, { id: 1 })).status,
+  (await app.fetch(post("00"))).status,
+  (await hono.fetch(post(signature))).status,
+]
+const values: string[] = []
+for await (const record of app.read("kafka", "payments", { from: "beginning" }))
+  values.push(new TextDecoder().decode(record.value))
+await app.stop()
+console.log(JSON.stringify({ statuses, outcome: tested.outcome?.kind, tested: tested.records.length, values: values.length }))
+
+export function wrong(): void {
+  // @ts-expect-error a sink has a topic
+  brokerSink({})
+  // @ts-expect-error a sink has a topic
+  brokerSink()
+  // @ts-expect-error a verifier has a provider
+  verifier({ secret })
+  // @ts-expect-error options are in camel case
+  webHookSource({ max_body_bytes: 1 })
+  // @ts-expect-error no such unit
+  memoryConnection({ deliveryTimeout: "5 parsecs" })
+  // @ts-expect-error no such option
+  kafkaConnection({ bootstrapServers: ["localhost:9092"], retries: 3 })
+  // @ts-expect-error a list
+  kafkaConnection({ bootstrapServers: "localhost:9092" })
+  // @ts-expect-error not its form
+  limit({ maxBytes: "1KiB" })
+}
+`
+
+beforeAll(async () => {
+  await succeed(["npm", "pack", "--pack-destination", folder.path], root)
+  const { hono, typescript, "@types/bun": bunTypes } = manifest.devDependencies
+  const devDependencies = { hono, typescript, "@types/bun": bunTypes }
+  await Bun.write(
+    join(project, "package.json"),
+    JSON.stringify({ name: "project", private: true, type: "module", devDependencies }),
+  )
+  await Bun.write(join(project, "sample.ts"), SAMPLE)
+  await succeed(["npm", "install", "--prefer-offline", tarball], project)
+})
+
+test("the package has compiled modules, each with its types and source map, and neither tests nor sources", () => {
+  const files = readdirSync(installed, { recursive: true, encoding: "utf8" }).filter(
+    (it) => !it.startsWith("node_modules"),
+  )
+  const sources = files.filter((it) => it.endsWith(".test.js") || /(?<!\.d)\.ts$/.test(it))
+  expect(sources).toEqual(sources.filter((it) => it.startsWith("examples/")))
+  for (const file of files.filter((it) => it.startsWith("dist/") && it.endsWith(".js"))) {
+    if (file === "dist/needs-bun.js") continue
+    expect(files).toContain(file.replace(/\.js$/, ".d.ts"))
+    expect(files).toContain(`${file}.map`)
+  }
+  const map = JSON.parse(readFileSync(join(installed, "dist/index.js.map"), "utf8")) as {
+    sourcesContent?: string[]
+  }
+  expect(map.sourcesContent).toHaveLength(1)
+})
+
+test("the public types name no other package's types, and none of a runtime", () => {
+  const foreign: string[] = []
+  const seen = new Set<string>()
+  const visit = (file: string): void => {
+    if (seen.has(file)) return
+    seen.add(file)
+    const text = readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
+    for (const [, specifier = ""] of text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)) {
+      if (specifier.startsWith(".")) visit(resolve(dirname(file), specifier.replace(/\.js$/, ".d.ts")))
+      else foreign.push(`${relative(installed, file)}: ${specifier}`)
+    }
+    for (const [name] of text.matchAll(/\b(?:Bun\.\w+|NodeJS\.\w+|Buffer|Timer|Worker)\b/g))
+      foreign.push(`${relative(installed, file)}: ${name}`)
+  }
+  visit(join(installed, "dist/index.d.ts"))
+  expect(foreign).toEqual([])
+})
+
+describe("a project that uses it compiles strictly", () => {
+  const libraries = {
+    "without any types of a runtime": { types: [], lib: ["ESNext", "DOM", "DOM.AsyncIterable"] },
+    "with Bun's types": { types: ["bun"], lib: ["ESNext"] },
+  }
+  const resolutions = {
+    nodenext: { module: "NodeNext", moduleResolution: "NodeNext" },
+    bundler: { module: "Preserve", moduleResolution: "Bundler" },
+  }
+  const rows = Object.entries(resolutions).flatMap(([name, resolution]) =>
+    Object.entries(libraries).map(
+      ([types, library]) => [name, types, { ...resolution, ...library }] as const,
+    ),
+  )
+  test.each(rows)("under %s, %s", async (name, types, options) => {
+    const compilerOptions = {
+      ...options,
+      target: "ESNext",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+      noEmit: true,
+    }
+    const config = `tsconfig.${name}.${types.length}.json`
+    await Bun.write(join(project, config), JSON.stringify({ compilerOptions, files: ["sample.ts"] }))
+    expect(await run(["node_modules/.bin/tsc", "-p", config], project)).toEqual({ status: 0, output: "" })
+  })
+})
+
+test("what the README and docs/library.md show compiles", async () => {
+  const files: string[] = []
+  for (const page of ["README.md", "docs/library.md"]) {
+    const blocks = readFileSync(join(installed, page), "utf8").matchAll(/^```ts\n([^]*?)^```$/gm)
+    for (const [, code = ""] of blocks) {
+      const file = `shown-${files.length}.ts`
+      await Bun.write(join(project, file), `${code}export {}\n`)
+      files.push(file)
+    }
+  }
+  expect(files.length).toBeGreaterThan(7)
+  const compilerOptions = {
+    module: "NodeNext",
+    target: "ESNext",
+    lib: ["ESNext"],
+    types: ["bun"],
+    strict: true,
+    noEmit: true,
+  }
+  await Bun.write(join(project, "tsconfig.shown.json"), JSON.stringify({ compilerOptions, files }))
+  expect(await run(["node_modules/.bin/tsc", "-p", "tsconfig.shown.json"], project)).toEqual({
+    status: 0,
+    output: "",
+  })
+})
+
+test("it runs on Bun, alone and mounted in Hono", async () => {
+  const output = await succeed([process.execPath, "sample.ts"], project)
+  expect(JSON.parse(output)).toEqual({
+    statuses: [200, 401, 401, 200],
+    outcome: "accepted",
+    tested: 1,
+    values: 1,
+  })
+})
+
+test.each([
+  'import { Application } from "hookline"; new Application()',
+  'import * as hookline from "hookline"; hookline',
+  'await import("hookline")',
+])("on Node %s says in one line that Bun is needed", async (program) => {
+  const { status, output } = await run(["node", "--input-type=module", "-"], project, program)
+  expect(status).toBe(1)
+  expect(output.split("\n").filter((line) => /Bun/i.test(line))).toEqual([
+    "[Error: hookline runs on Bun, not on Node.js: start the program with bun, see https://bun.com]",
+  ])
+  expect(output).not.toContain("    at ")
+})
+
+test("the installed command line runs the compiled files: it publishes to an embedded log and reads it back", async () => {
+  const command = join(project, "node_modules/.bin/hookline")
+  expect(existsSync(join(installed, "src"))).toBe(false)
+  expect((await succeed([command, "--version"], project)).trim()).toBe(manifest.version)
+  const port = await freePort()
+  await Bun.write(
+    join(project, "pipelines.conf"),
+    `[connection:log]
+directory = data
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+[pipeline:hooks:BrokerSink]
+topic = hooks
+[admin]
+listen = off
+`,
+  )
+  const child = Bun.spawn([command, "run"], { cwd: project, stdout: "pipe", stderr: "inherit" })
+  let log = ""
+  for await (const chunk of child.stdout) {
+    log += Buffer.from(chunk).toString()
+    if (log.includes('"started"')) break
+  }
+  const answer = await fetch(`http://127.0.0.1:${port}/webhook`, { method: "POST", body: '{"a":1}' })
+  expect(answer.status).toBe(200)
+  child.kill("SIGTERM")
+  expect(await child.exited).toBe(0)
+  expect(JSON.parse(await succeed([command, "tail", "hooks"], project))).toMatchObject({ a: 1 })
+})
+
+test("publint and attw find nothing wrong with the tarball", async () => {
+  const bin = join(root, "node_modules/.bin")
+  expect(await succeed([join(bin, "publint"), "run", tarball, "--strict"], project)).toContain("All good!")
+  const types = await run([join(bin, "attw"), tarball, "--profile", "esm-only", "--format", "ascii"], project)
+  expect(types.status, types.output).toBe(0)
+})
+
+async function freePort(): Promise<number> {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+  const { port } = server
+  await server.stop(true)
+  return port!
+}

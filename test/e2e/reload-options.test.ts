@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { appendFileSync, copyFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
+import { atOnce, steadyMs } from "../../src/clock.ts"
+import { components } from "../../src/components/registry.ts"
+import { readConfigurationFile } from "../../src/config/file/configuration-file.ts"
+import { keysBy } from "../../src/config/options/reloading.ts"
+import type { Section } from "../../src/config/options/section.ts"
+import { ADMIN } from "../../src/config/sections/admin.ts"
+import { EMBEDDED } from "../../src/config/sections/embedded-connection.ts"
+import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
+import { SERVICE } from "../../src/config/sections/service.ts"
+import { makePlan } from "../../src/runtime/plan/plan.ts"
+import { Runtime } from "../../src/runtime/runtime.ts"
+import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/http-server.ts"
+import { openSocket, post } from "../support/http-socket.ts"
+import { makeCertificates } from "../support/kafka-certificates.ts"
+import {
+  optionChanges,
+  type Lines,
+  type OptionChange,
+  type OptionChanges,
+} from "../support/option-changes.ts"
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+let changes: OptionChanges
+
+beforeAll(async () => {
+  const certificates = await makeCertificates(folder.path)
+  const { client, server } = certificates
+  writeFileSync(join(folder.path, "schema.json"), "{}")
+  writeFileSync(join(folder.path, "secret"), "obviously-fake\n", { mode: 0o600 })
+  for (const file of [client.certificate, client.key, server.certificate, server.key])
+    copyFileSync(file, `${file}.copy`)
+  for (const file of ["schema.json", "secret"])
+    copyFileSync(join(folder.path, file), join(folder.path, `${file}.copy`))
+  changes = optionChanges(folder.path, certificates, [await freePort(), await freePort()])
+})
+
+/** Every section that a configuration can have, with the name of the one that is changed. */
+const SECTIONS: readonly (readonly [section: Section, name: string])[] = [
+  [KAFKA as Section, "connection:main"],
+  [EMBEDDED as Section, "connection:main"],
+  ...components.map((it) => [it, `pipeline:hooks:${it.title}`] as const),
+  [ADMIN as Section, "admin"],
+  [SERVICE as Section, "service"],
+]
+const OPTIONS = SECTIONS.flatMap(([section, name]) =>
+  Object.entries(section.options).map(([key, option]) => ({ section, name, key, option })),
+)
+const ofReload = (of: "live" | "reopen" | "restart") =>
+  OPTIONS.filter(({ option }) => option.reload === of).map((it) => [it.section.title, it.key, it] as const)
+
+const BASE: { readonly [section: string]: Lines } = {
+  "connection:main": { directory: "log" },
+  "connection:other": { directory: "other" },
+  "pipeline:hooks:WebHookSource": { host: "127.0.0.1", port: "0", max_body_bytes: "10" },
+  "pipeline:hooks:Verifier": { provider: "token", header: "X-Token", secret: "obviously-fake" },
+  "pipeline:hooks:BrokerSink": { topic: "hooks", connection: "main" },
+  admin: { listen: "127.0.0.1:0" },
+  service: { log_level: "silent" },
+}
+/** Sections of which nothing stays but what the change needs. */
+const WHOLE = ["connection:main", "pipeline:hooks:Verifier"]
+
+function configuration(name: string, key: string, value: string | undefined, beside: Lines = {}): string {
+  const own = WHOLE.includes(name) ? beside : { ...BASE[name], ...beside }
+  return Object.entries({ ...BASE, [name]: { ...own, [key]: value } })
+    .map(([section, lines]) => {
+      const set = Object.entries(lines).filter(([, text]) => text !== undefined)
+      return [`[${section}]`, ...set.map(([line, text]) => `${line} = ${text}`)].join("\n")
+    })
+    .join("\n")
+}
+
+function changeOf({ section, key }: { section: Section; key: string }): OptionChange {
+  const change = changes[section.title]?.[key]
+  if (change === undefined) throw new Error(`test/support/option-changes.ts has no ${section.title} ${key}`)
+  return change
+}
+
+function draftOf(text: string): Parameters<typeof makePlan>[0] {
+  const configuration = readConfigurationFile(new TextEncoder().encode(text), "pipelines.conf", {
+    env: {},
+    baseDir: folder.path,
+  })
+  return { configuration: atOnce(configuration), registry: components, cwd: folder.path }
+}
+
+const start = (text: string): Promise<Runtime> => Runtime.start(atOnce(makePlan(draftOf(text))))
+const change = (runtime: Runtime, text: string): Promise<unknown> =>
+  runtime.change(() => makePlan(draftOf(text)))
+
+/** What the options of a section are opened with. */
+function instanceOf({ active }: Runtime, section: Section): unknown {
+  if (section === KAFKA || section === EMBEDDED) return active.connections.get("main")!.instance
+  if (section === ADMIN) return active.admin
+  return section === SERVICE ? active.servers : active.pipelines.get("hooks")
+}
+
+describe("opened anew", () => {
+  let runtime: Runtime
+  beforeAll(async () => {
+    runtime = await start(configuration("service", "log_level", "silent"))
+  })
+  afterAll(() => runtime.stop())
+
+  test.each(ofReload("reopen"))("%s %s", async (_, __, option) => {
+    const { section, name, key } = option
+    const [before, after, beside] = changeOf(option)
+    const opened = async (value: string | undefined): Promise<unknown> => {
+      await change(runtime, configuration(name, key, value, beside))
+      return instanceOf(runtime, section)
+    }
+    const first = await opened(before)
+    expect(await opened(before)).toBe(first)
+    const second = await opened(after)
+    expect(second).not.toBe(first)
+    if (!option.option.isInput) return
+    // another content of the file counts like another value
+    appendFileSync(after!, "\n")
+    expect(await opened(after)).not.toBe(second)
+  })
+})
+
+interface Running {
+  readonly runtime: Runtime
+  /** Changes to the other value. */
+  readonly reload: () => Promise<unknown>
+}
+
+const send = async (runtime: Runtime, body = "{}"): Promise<number> => {
+  const headers = { "X-Token": "obviously-fake" }
+  return (await fetch(runtime.listening[0]!.url, { method: "POST", body, headers })).status
+}
+const portOf = (runtime: Runtime): number => Number(new URL(runtime.listening[0]!.url).port)
+const metrics = async ({ active }: Runtime, headers: { [name: string]: string }): Promise<number> =>
+  (await fetch(`${active.admin!.url}/metrics`, { headers })).status
+const unfinished = post("Content-Length: 10", "X-Token: obviously-fake")
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await Bun.sleep(10)
+}
+
+async function recordsIn(directory: string): Promise<number> {
+  const reader = openEmbeddedReader(join(folder.path, directory))
+  const [topic] = await reader.topics()
+  await reader.close()
+  return topic?.records ?? 0
+}
+
+/** Sees that the log in a folder deletes records by the new value. */
+const deletesIn =
+  (directory: string) =>
+  async ({ runtime, reload }: Running): Promise<void> => {
+    for (let n = 0; n < 3; n++) expect(await send(runtime)).toBe(200)
+    expect(await recordsIn(directory)).toBe(3)
+    await reload()
+    await until(async () => (await recordsIn(directory)) < 3)
+  }
+
+async function hasDeliveryTimeout({ runtime, reload }: Running): Promise<void> {
+  const timeoutMs = (): number => runtime.active.pipelines.get("hooks")!.route.deliveryTimeoutMs
+  expect(timeoutMs()).toBe(5000)
+  await reload()
+  expect(timeoutMs()).toBe(1000)
+}
+
+/** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
+const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
+  "Kafka connection delivery_timeout": hasDeliveryTimeout,
+  async "Kafka connection spool_max_bytes"({ runtime, reload }) {
+    const { broker } = runtime.active.connections.get("main")!
+    const publish = (bytes: number): Promise<boolean> =>
+      broker
+        .publish({ topic: "hooks", key: undefined, value: new Uint8Array(bytes) }, steadyMs() + 5000)
+        .then(
+          () => true,
+          () => false,
+        )
+    await until(() => publish(10))
+    expect(await publish(2000)).toBe(false)
+    await reload()
+    expect(await publish(2000)).toBe(true)
+  },
+  "Embedded connection delivery_timeout": hasDeliveryTimeout,
+  "Embedded connection retention": deletesIn("log-3"),
+  "Embedded connection retention_bytes": deletesIn("log-4"),
+  async "admin token"({ runtime, reload }) {
+    expect(await metrics(runtime, {})).toBe(200)
+    await reload()
+    expect(await metrics(runtime, {})).toBe(401)
+    expect(await metrics(runtime, { Authorization: "Bearer obviously-fake" })).toBe(200)
+  },
+  async "admin hosts"({ runtime, reload }) {
+    expect(await metrics(runtime, { Host: "admin.example" })).toBe(421)
+    await reload()
+    expect(await metrics(runtime, { Host: "admin.example" })).toBe(200)
+  },
+  async "service max_in_flight_bytes"({ runtime, reload }) {
+    using socket = await openSocket(portOf(runtime))
+    socket.send(unfinished)
+    await until(() => runtime.active.servers.inFlight().bytes > 0)
+    expect(await send(runtime, '{"n":1234}')).toBe(200)
+    await reload()
+    expect(await send(runtime, '{"n":1234}')).toBe(503)
+  },
+  async "service max_connections"({ runtime, reload }) {
+    const sockets = await Promise.all(Array.from({ length: 60 }, () => openSocket(portOf(runtime))))
+    expect(runtime.state().isAccepting).toBe(true)
+    await reload()
+    await until(() => !runtime.state().isAccepting)
+    for (const socket of sockets) socket[Symbol.dispose]()
+  },
+  async "service drain_timeout"({ runtime, reload }) {
+    using socket = await openSocket(portOf(runtime))
+    socket.send(unfinished)
+    await until(() => runtime.active.servers.inFlight().requests > 0)
+    await reload()
+    const startedMs = performance.now()
+    await runtime.stop()
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
+  },
+  async "service body_timeout"({ runtime, reload }) {
+    await reload()
+    using socket = await openSocket(portOf(runtime))
+    socket.send(unfinished)
+    expect(await socket.until(/^HTTP/)).toStartWith("HTTP/1.1 408 ")
+  },
+  // what several workers are watched with: the supervisor reads it from the plan each time
+  async "service stall_timeout"({ runtime, reload }) {
+    await reload()
+    expect(runtime.plan.service.stall_timeout).toBe(5000)
+  },
+  async "service log_level"({ runtime, reload }) {
+    expect(runtime.log.level).toBe("silent")
+    await reload()
+    expect(runtime.log.level).toBe("fatal")
+  },
+}
+
+test.each(ofReload("live"))(
+  "%s %s is taken live by what is open",
+  async (title, _, option) => {
+    const { section, name, key } = option
+    const [before, after, beside] = changeOf(option)
+    const runtime = await start(configuration(name, key, before, beside))
+    const first = instanceOf(runtime, section)
+    const effect = EFFECTS[`${title} ${key}`]
+    try {
+      if (effect === undefined) throw new Error(`EFFECTS has no ${title} ${key}`)
+      await effect({ runtime, reload: () => change(runtime, configuration(name, key, after, beside)) })
+      expect(instanceOf(runtime, section)).toBe(first)
+    } finally {
+      await runtime.stop()
+    }
+  },
+  15_000,
+)
+
+test("what takes a restart goes on with the value before, and the log says so", async () => {
+  expect(ofReload("restart").map(([title]) => title)).toEqual(keysBy("restart", SERVICE).map(() => "service"))
+  const running = await startHookline(configuration("service", "log_level", "info"), { folder: folder.path })
+  try {
+    for (const [, key, option] of ofReload("restart")) {
+      const { pid } = running
+      const [, after] = changeOf(option)
+      // several workers need a port of a known number and can't share a log
+      const text = configuration("service", key, after, { log_level: "info" })
+        .replace("port = 0", `port = ${await freePort()}`)
+        .replaceAll(/directory = \w+/g, "bootstrap_servers = 127.0.0.1:1")
+      expect(await reload(running, folder.path, text)).toBe("reloaded")
+      await running.logged(({ msg }) => msg === `[service] ${key} takes effect with a restart`)
+      expect(running.pid).toBe(pid)
+    }
+  } finally {
+    expect(await running.stop()).toBe(0)
+  }
+})

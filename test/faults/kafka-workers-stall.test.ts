@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { steadyMs } from "../../src/clock.ts"
+import { compare } from "../support/findings.ts"
+import { temporaryFolder, type LogLine, type RunningHookline } from "../support/hookline.ts"
+import { freePort } from "../support/http-server.ts"
+import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
+import { until } from "../support/kafka-options.ts"
+import { hasKcat } from "../support/kcat.ts"
+import { NumberedSenders } from "../support/numbered-senders.ts"
+import { eventsInKafka, onKafka, serving, startService } from "../support/webhook-service.ts"
+import { childrenOf, gone, metricOf, sum } from "../support/worker-processes.ts"
+
+/** The shortest that there is. */
+const STALL_TIMEOUT_MS = 3000
+
+const isStall = ({ msg }: LogLine): boolean => msg.startsWith("worker stalled: ")
+const isKill = ({ msg }: LogLine): boolean => msg.startsWith("worker stalled for too long")
+
+const kafka = hasKcat() ? await kafkaForTests() : undefined
+describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
+  let topic: string
+  let folder: ReturnType<typeof temporaryFolder>
+  let running: RunningHookline
+  let port: number
+
+  beforeEach(async () => {
+    topic = freshTopic()
+    await createTopic(kafka!, topic, { partitions: 3 })
+    folder = temporaryFolder()
+    port = await freePort()
+    running = await startService({
+      folder: folder.path,
+      connection: onKafka(kafka!),
+      topic,
+      deliveryTimeoutMs: 2000,
+      port,
+      workers: 2,
+      service: `stall_timeout = ${STALL_TIMEOUT_MS}ms`,
+    })
+    await allReady()
+  }, 30_000)
+  afterEach(async () => {
+    await running.stop()
+    folder[Symbol.dispose]()
+  }, 30_000)
+
+  const readiness = async (): Promise<{ code: number; status: string; workers: { [n: string]: string } }> => {
+    const answer = await fetch(`${running.adminUrl}/readyz`)
+    return { code: answer.status, ...((await answer.json()) as { status: string; workers: object }) } as never
+  }
+  /** A worker listens before it has reached Kafka. */
+  const allReady = (): Promise<void> => until("ready", async () => (await readiness()).status === "ready")
+  const count = async (name: string): Promise<number> => sum((await metricOf(running, name)).values())
+
+  test("one that stalls for a moment is not ready, is logged, and goes on as it was", async () => {
+    const workers = childrenOf(running.pid)
+    process.kill(workers[1]!, "SIGSTOP")
+    const stoppedMs = steadyMs()
+    const line = await running.logged(isStall)
+    expect(steadyMs() - stoppedMs).toBeWithin(1900, STALL_TIMEOUT_MS)
+    expect(line).toMatchObject({ level: "warn", pid: workers[1] })
+    const stalled = await readiness()
+    expect(stalled).toMatchObject({ code: 503, status: "not ready" })
+    expect(stalled.workers).toMatchObject({ 1: "ready", 2: expect.stringContaining("has not answered for") })
+    expect(await count("hookline_worker_up")).toBe(1)
+    process.kill(workers[1]!, "SIGCONT")
+    await running.logged(({ msg, pid }) => msg === "stalled worker answers again" && pid === workers[1])
+    expect(await readiness()).toMatchObject({
+      code: 200,
+      status: "ready",
+      workers: { 1: "ready", 2: "ready" },
+    })
+    expect(childrenOf(running.pid)).toEqual(workers)
+    expect(running.log.filter(isStall)).toHaveLength(1)
+    expect([
+      await count("hookline_worker_stalls_total"),
+      await count("hookline_worker_stall_kills_total"),
+      await count("hookline_worker_ends_total"),
+    ]).toEqual([1, 0, 0])
+  }, 30_000)
+
+  test("one that stalls for longer than stall_timeout is killed and replaced, and nothing acknowledged is lost", async () => {
+    const senders = new NumberedSenders(serving(running), { keyless: 8 })
+    try {
+      await senders.many(200)
+      const workers = childrenOf(running.pid)
+      process.kill(workers[0]!, "SIGSTOP")
+      const line = await running.logged(isKill)
+      expect(line).toMatchObject({ level: "error", pid: workers[0] })
+      expect(line["stalled_ms"]).toBeWithin(STALL_TIMEOUT_MS, STALL_TIMEOUT_MS + 1000)
+      await running.logged(({ msg, pid }) => msg.startsWith("worker ended") && pid === workers[0])
+      await running.logged(({ msg }) => msg === "worker restarted")
+      await allReady()
+      await senders.many(200)
+      const now = childrenOf(running.pid)
+      expect([now.length, now.includes(workers[0]!), now.includes(workers[1]!)]).toEqual([2, false, true])
+    } finally {
+      await senders.stop()
+    }
+    expect([
+      await count("hookline_worker_stalls_total"),
+      await count("hookline_worker_stall_kills_total"),
+      await count("hookline_worker_ends_total"),
+      await count("hookline_worker_up"),
+    ]).toEqual([1, 1, 1, 2])
+    const findings = compare(senders.posted, await eventsInKafka(kafka!, topic))
+    expect(findings).toMatchObject({ lost: 0, doubled: 0, disordered: 0, refusedAndFound: 0 })
+  }, 30_000)
+
+  test("one that stalls while it starts is given time, and takes webhooks when it goes on", async () => {
+    const [first, second] = childrenOf(running.pid)
+    process.kill(first!, "SIGKILL")
+    const starting = await newChild([first!, second!])
+    process.kill(starting, "SIGSTOP")
+    await Bun.sleep(STALL_TIMEOUT_MS + 500)
+    expect(running.log.filter((it) => isStall(it) || isKill(it))).toEqual([])
+    process.kill(starting, "SIGCONT")
+    await running.logged(({ msg, pid }) => msg === "worker restarted" && pid === starting)
+    await allReady()
+  }, 30_000)
+
+  test("when the supervisor itself stalled, it kills nobody for it", async () => {
+    const workers = childrenOf(running.pid)
+    running.signal("SIGSTOP")
+    await Bun.sleep(STALL_TIMEOUT_MS + 1000)
+    running.signal("SIGCONT")
+    await until("an answer", async () => (await readiness()).code === 200)
+    await Bun.sleep(1000)
+    expect(childrenOf(running.pid)).toEqual(workers)
+    expect(running.log.filter((it) => isStall(it) || isKill(it))).toEqual([])
+  }, 30_000)
+
+  test("one that stalls when the supervisor is killed ends as soon as it goes on, and leaves its port", async () => {
+    const [first, second] = childrenOf(running.pid)
+    process.kill(second!, "SIGSTOP")
+    running.signal("SIGKILL")
+    expect(await running.exited).toBe("SIGKILL")
+    await gone(first!)
+    process.kill(second!, "SIGCONT")
+    await gone(second!)
+    // without SO_REUSEPORT it is had only when nobody has it
+    Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response() }).stop(true)
+  }, 30_000)
+
+  async function newChild(known: readonly number[]): Promise<number> {
+    for (;;) {
+      const made = childrenOf(running.pid).find((pid) => !known.includes(pid))
+      if (made !== undefined) return made
+      await Bun.sleep(1)
+    }
+  }
+})

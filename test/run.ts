@@ -1,0 +1,55 @@
+/**
+ * `npm test`: the unit tests, the end-to-end tests, and those fault tests that take seconds; the others are left to
+ * `npm run test:faults`. Files run in several processes at a time, which share one Kafka. Arguments are passed on to
+ * `bun test`.
+ */
+import { readdirSync } from "node:fs"
+import { availableParallelism } from "node:os"
+import { join } from "node:path"
+import { canStartKafka, startKafka } from "./support/kafka.ts"
+
+/** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
+const LEFT_TO_FAULTS: readonly string[] = [
+  "failing-disk",
+  "kafka-broker",
+  "kafka-clock",
+  "kafka-cluster",
+  "kafka-cut-off",
+  "kafka-error-codes",
+  "kafka-hookline-killed",
+  "kafka-idle",
+  "kafka-metadata",
+  "kafka-overload",
+  "kafka-readiness",
+  "kafka-small-requests",
+  "kafka-spool",
+  "kafka-starvation",
+  "kafka-workers-stall",
+  "overload",
+  "stalling-disk",
+]
+/** A test waits more than it computes, but one that is kept from computing misses its deadlines. */
+const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)
+/** Of a test that has none of its own: twice what `bun test` gives a file that runs alone. */
+const TIMEOUT_MS = 10_000
+
+const root = join(import.meta.dir, "..")
+const faults = readdirSync(join(root, "test/faults"))
+  .filter((name) => name.endsWith(".test.ts") && !LEFT_TO_FAULTS.includes(name.replace(/\.test\.ts$/, "")))
+  .map((name) => `./test/faults/${name}`)
+
+const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS
+const kafka = (given ?? "") === "" && (await canStartKafka()) ? await startKafka() : undefined
+const shared =
+  kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
+try {
+  const flags = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
+  const files = ["./src", "./test/e2e", "./test/fuzz", ...faults]
+  const tests = Bun.spawn(
+    [process.execPath, "--no-orphans", "test", ...flags, ...files, ...process.argv.slice(2)],
+    { cwd: root, env: { ...process.env, ...shared }, stdout: "inherit", stderr: "inherit" },
+  )
+  process.exitCode = await tests.exited
+} finally {
+  await kafka?.stop()
+}

@@ -1,0 +1,10 @@
+const SETPRIV = Bun.which("setpriv")
+
+/**
+ * The command of a process that ends with this one, however this one ends (PR_SET_PDEATHSIG, prctl(2)): with SIGKILL
+ * there is no handler that could end it. setpriv(1) sets it and becomes the command, so the process ID is the command's.
+ * Processes that it starts itself are not covered. Where setpriv is missing (not on Linux) the command stays as it is.
+ */
+export function endingWithThisProcess(...command: readonly string[]): string[] {
+  return SETPRIV === null ? [...command] : [SETPRIV, "--pdeathsig", "KILL", ...command]
+}

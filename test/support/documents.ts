@@ -1,0 +1,70 @@
+import { Glob } from "bun"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+export const ROOT = join(import.meta.dir, "../..")
+
+/** A fenced block of a page. */
+export interface Block {
+  readonly page: string
+  /** 1-based line of the opening fence. */
+  readonly line: number
+  /** Language behind the fence; empty: none. */
+  readonly language: string
+  readonly text: string
+}
+
+/** The pages that users read, by path within the project. */
+export const pages = (): readonly string[] =>
+  ["README.md", "SECURITY.md", "CONTRIBUTING.md", ...new Glob("docs/**/*.md").scanSync(ROOT)]
+    .filter((page) => Bun.file(join(ROOT, page)).size > 0)
+    .toSorted()
+
+export const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8")
+
+/** The fenced blocks of a page, in their order. */
+export function blocksOf(page: string): readonly Block[] {
+  const blocks: Block[] = []
+  let open: { line: number; language: string; lines: string[] } | undefined
+  for (const [index, line] of textOf(page).split("\n").entries()) {
+    if (open === undefined) {
+      if (line.startsWith("```")) open = { line: index + 1, language: line.slice(3).trim(), lines: [] }
+    } else if (line === "```") {
+      blocks.push({ page, line: open.line, language: open.language, text: open.lines.join("\n") })
+      open = undefined
+    } else open.lines.push(line)
+  }
+  if (open !== undefined) throw new Error(`${page}:${open.line}: a fenced block without an end`)
+  return blocks
+}
+
+/** The sections of an INI text with their lines, by header: `[pipeline:webhooks:BrokerSink]`. */
+export function sectionsOf(ini: string): Map<string, string> {
+  const sections = new Map<string, string>()
+  for (const part of ini.split(/^(?=\[)/m)) {
+    const header = /^\[[^\]]+\]/.exec(part)?.[0]
+    if (header !== undefined) sections.set(header, part.trim())
+  }
+  return sections
+}
+
+/**
+ * A whole configuration around a page's excerpt: its sections take the place of those with the same header in `base`, a
+ * connection that of every connection, and a pipeline that lacks a source or sink gets those of `base`.
+ */
+export function completed(excerpt: string, base: string): string {
+  const given = sectionsOf(excerpt)
+  const sections = sectionsOf(base)
+  const named = [...given.keys()]
+  if (named.some((header) => header.startsWith("[connection:")))
+    for (const header of sections.keys()) if (header.startsWith("[connection:")) sections.delete(header)
+  for (const header of named) {
+    const id = /^\[pipeline:([^:]+):/.exec(header)?.[1]
+    if (id === undefined) continue
+    sections.set(`[pipeline:${id}:WebHookSource]`, `[pipeline:${id}:WebHookSource]\npath = /${id}`)
+    sections.set(`[pipeline:${id}:BrokerSink]`, `[pipeline:${id}:BrokerSink]\ntopic = ${id}`)
+  }
+  for (const [header, text] of sectionsOf(base)) if (sections.has(header)) sections.set(header, text)
+  for (const [header, text] of given) sections.set(header, text)
+  return `${[...sections.values()].join("\n\n")}\n`
+}

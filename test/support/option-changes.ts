@@ -1,0 +1,157 @@
+import { join } from "node:path"
+import type { Certificates } from "./kafka-certificates.ts"
+
+/** Keys of a section of the configuration file and their values; undefined: the key is left out. */
+export interface Lines {
+  readonly [key: string]: string | undefined
+}
+
+/** Another value for an option: the one before, the one after, and other keys that it needs beside it. */
+export type OptionChange = readonly [before: string | undefined, after: string | undefined, beside?: Lines]
+
+/** Another value for each option, by the titles of the sections. */
+export interface OptionChanges {
+  readonly [title: string]: { readonly [key: string]: OptionChange }
+}
+
+const HMAC = { provider: "hmac", header: "X-Signature", secret: "obviously-fake" }
+const TIMED = { ...HMAC, payload: "{timestamp}.{body}" }
+const IDENTIFIED = { ...HMAC, payload: "{id}.{body}" }
+const JWT = { provider: "jwt", secret: "obviously-fake-secret-of-a-jwt-32" }
+const PAYPAL = { provider: "paypal", webhook_id: "1JE4291016473214C" }
+const ONLINE = { ...PAYPAL, verify_online: "true", client_id: "a", client_secret: "obviously-fake" }
+const KAFKA = { bootstrap_servers: "127.0.0.1:1" }
+const SASL = {
+  ...KAFKA,
+  security_protocol: "sasl_plaintext",
+  sasl_mechanism: "PLAIN",
+  sasl_username: "a",
+  sasl_password: "obviously-fake",
+}
+
+/** A key pair and JSON Web Keys that nobody signs with. */
+const PUBLIC_KEYS = ["11".repeat(32), "22".repeat(32)] as const
+
+/** @param ports two that are free */
+export function optionChanges(
+  folder: string,
+  { server, client, ca, otherCa }: Certificates,
+  ports: readonly [number, number],
+): OptionChanges {
+  const tls = { tls_certificate: server.certificate, tls_key: server.key }
+  const ssl = { ...KAFKA, security_protocol: "ssl" }
+  const clientSsl = { ...ssl, ssl_certificate_location: client.certificate, ssl_key_location: client.key }
+  const copy = (file: string): string => `${file}.copy`
+  return {
+    "Kafka connection": {
+      bootstrap_servers: ["127.0.0.1:1", "127.0.0.1:2"],
+      security_protocol: ["plaintext", "ssl", KAFKA],
+      sasl_mechanism: ["PLAIN", "SCRAM-SHA-256", SASL],
+      sasl_username: ["a", "b", SASL],
+      sasl_password: ["obviously-fake", "obviously-fake-2", SASL],
+      ssl_ca_location: [ca, otherCa, ssl],
+      ssl_certificate_location: [client.certificate, copy(client.certificate), clientSsl],
+      ssl_key_location: [client.key, copy(client.key), clientSsl],
+      compression_type: ["none", "gzip", KAFKA],
+      max_request_bytes: [undefined, "64KiB", KAFKA],
+      connections_max_idle: [undefined, "1m", KAFKA],
+      client_id: ["a", "b", KAFKA],
+      delivery_timeout: ["5s", "1s", KAFKA],
+      spool: ["off", "spool-1.sqlite", KAFKA],
+      spool_max_bytes: ["1KiB", "1MiB", { ...KAFKA, spool: "spool-2.sqlite" }],
+    },
+    "Embedded connection": {
+      directory: ["log", "log-2"],
+      retention: ["forever", "1s", { directory: "log-3" }],
+      retention_bytes: ["forever", "1", { directory: "log-4" }],
+      delivery_timeout: ["5s", "1s", { directory: "log" }],
+    },
+    WebHookSource: {
+      port: [`${ports[0]}`, `${ports[1]}`],
+      path: ["/a", "/b"],
+      host: ["127.0.0.1", "127.0.0.2"],
+      max_body_bytes: [undefined, "1KiB"],
+      response_status: ["200", "202"],
+      response_body: ["a", "b"],
+      response_content_type: ["text/plain", "text/html"],
+      content_types: [undefined, "application/json"],
+      rate_limit: [undefined, "100"],
+      rate_burst: ["1", "2", { rate_limit: "100" }],
+      unverified_rate_limit: [undefined, "5"],
+      allow: ["127.0.0.1", "127.0.0.0/8"],
+      trusted_proxies: [undefined, "127.0.0.1"],
+      public_url: [undefined, "https://hooks.example.com"],
+      tls_certificate: [server.certificate, copy(server.certificate), tls],
+      tls_key: [server.key, copy(server.key), tls],
+      tls_client_ca: [ca, otherCa, tls],
+    },
+    Verifier: {
+      provider: ["hmac", "token", { header: "X-Signature", secret: "obviously-fake" }],
+      mode: ["enforce", "observe", HMAC],
+      secret: ["obviously-fake", "obviously-fake-2", HMAC],
+      secret_file: [join(folder, "secret"), join(folder, "secret.copy"), { provider: "asana" }],
+      verify_token: ["a", "b", { provider: "meta", secret: "obviously-fake" }],
+      tolerance: ["1m", "2m", { provider: "stripe", secret: "whsec_obviously-fake" }],
+      header: ["X-A", "X-B", HMAC],
+      algorithm: ["sha256", "sha512", HMAC],
+      encoding: ["hex", "base64", HMAC],
+      prefix: ["a=", "b=", HMAC],
+      payload: ["{body}", "{method}.{body}", HMAC],
+      timestamp_header: ["X-A", "X-B", TIMED],
+      id_header: ["X-A", "X-B", IDENTIFIED],
+      query: ["a", "b", { provider: "token", secret: "obviously-fake" }],
+      username: ["a", "b", { provider: "basic", password: "obviously-fake" }],
+      password: ["obviously-fake", "obviously-fake-2", { provider: "basic", username: "a" }],
+      issuer: ["a", "b", JWT],
+      audience: ["a", "b", JWT],
+      jwks_url: ["https://a.example/jwks", "https://b.example/jwks", { provider: "jwt" }],
+      public_key: [...PUBLIC_KEYS, { provider: "ed25519", header: "X-Signature" }],
+      email: ["a@example.com", "b@example.com", { provider: "gcp-pubsub", audience: "a" }],
+      topic_arn: [
+        "arn:aws:sns:eu-west-1:123456789012:a",
+        "arn:aws:sns:eu-west-1:123456789012:b",
+        { provider: "aws-sns" },
+      ],
+      webhook_id: ["1JE4291016473214C", "2JE4291016473214C", PAYPAL],
+      verify_online: ["false", undefined, PAYPAL],
+      api: ["live", "sandbox", ONLINE],
+      client_id: ["a", "b", ONLINE],
+      client_secret: ["obviously-fake", "obviously-fake-2", ONLINE],
+      min_version: ["3", "2", { provider: "hubspot", secret: "obviously-fake" }],
+      require_exp: ["true", "false", JWT],
+      confirm: ["false", "true", { provider: "aws-sns", topic_arn: "arn:aws:sns:eu-west-1:123456789012:a" }],
+    },
+    Validator: {
+      on_invalid: ["reject", "drop"],
+      schema: [join(folder, "schema.json"), join(folder, "schema.json.copy")],
+    },
+    Deduplicator: {
+      key: ["json:/id", "json:/other", { store: "memory" }],
+      window: ["1h", "2h", { key: "json:/id", store: "memory" }],
+      store: ["memory", "keys", { key: "json:/id" }],
+      store_ca: [ca, otherCa, { key: "json:/id", store: "rediss://127.0.0.1:1" }],
+    },
+    BrokerSink: {
+      topic: ["a", "b"],
+      connection: ["main", "other"],
+      key: ["json:/id", "path"],
+      headers: ["a=path", "b=path"],
+      dead_letter_topic: [undefined, "letters"],
+    },
+    admin: {
+      listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
+      token: [undefined, "obviously-fake"],
+      hosts: [undefined, "admin.example"],
+    },
+    service: {
+      workers: ["1", "2"],
+      max_in_flight_bytes: ["20", "10"],
+      max_connections: [undefined, "32"],
+      drain_timeout: ["20s", "100ms"],
+      body_timeout: ["30s", "100ms"],
+      stall_timeout: ["10s", "5s"],
+      log_level: ["silent", "fatal"],
+      log_format: ["json", "pretty"],
+    },
+  }
+}

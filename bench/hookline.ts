@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { freePorts } from "../test/support/kafka-node.ts"
+import { freePorts } from "../test/support/ports.ts"
 import { SECRET, startHttp, type Started, type Target, type Topic } from "./target.ts"
 
 interface Variant {

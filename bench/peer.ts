@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { freePorts } from "../test/support/kafka-node.ts"
+import { freePorts } from "../test/support/ports.ts"
 import { Lacking, SECRET, startHttp, type Target } from "./target.ts"
 
 interface Variant {

@@ -12,9 +12,9 @@ import {
   webHookSource,
 } from "../../src/index.ts"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { valuesInLog } from "../support/log-values.ts"
+import { freePort } from "../support/ports.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 
 /** What an answer may be late by, and what a request takes on a busy machine beside it. */

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFi
 import { dirname, join } from "node:path"
 import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 
 const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
 const SECRET = "not-a-real-secret"
@@ -158,7 +159,7 @@ async function openSession(): Promise<Session> {
   for (const name of ["bin", "src", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder.path, name))
   copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
-  const port = freePort()
+  const port = await freePort()
   const file = join(folder.path, "pipelines.conf")
   const here = (text: string): string => text.replaceAll("8080", `${port}`)
   let configuration = `${BASE}\n[admin]\nlisten = 127.0.0.1:0\n`
@@ -231,14 +232,5 @@ async function openSession(): Promise<Session> {
       service?.kill("SIGKILL")
       folder[Symbol.dispose]()
     },
-  }
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } })
-  try {
-    return listener.port
-  } finally {
-    listener.stop(true)
   }
 }

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:
 import { dirname, join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
+import { freePort } from "../support/ports.ts"
 
 // Commands are run where a stranger can write: by root in /tmp, on a share, in a repository that was just cloned.
 

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { DISGUISES, serveAt, statusOf } from "../support/disguised-paths.ts"
-import { freePort, serve } from "../support/http-server.ts"
+import { serve } from "../support/http-server.ts"
+import { freePort } from "../support/ports.ts"
 import { Random } from "../support/random.ts"
 
 test("the path of a pipeline is matched byte for byte: no other spelling of it is", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { DISGUISES, serveAt, statusOf } from "../support/disguised-paths.ts"
-import { freePort } from "../support/http-server.ts"
+import { freePort } from "../support/ports.ts"
 import { hasProxy, PROXIES, startProxy } from "../support/proxies.ts"
 
 for (const kind of PROXIES) {

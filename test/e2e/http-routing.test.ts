@@ -4,8 +4,9 @@ import type { HooklineError } from "../../src/errors.ts"
 import type { Event } from "../../src/pipeline/event.ts"
 import { Accepted, Dropped, Rejected } from "../../src/pipeline/outcome.ts"
 import { addressTest } from "../../src/http/addresses.ts"
-import { freePort, serve } from "../support/http-server.ts"
+import { serve } from "../support/http-server.ts"
 import { openSocket } from "../support/http-socket.ts"
+import { freePort } from "../support/ports.ts"
 
 const send = (url: string, init: RequestInit = {}): Promise<Response> =>
   fetch(url, { method: "POST", body: "{}", ...init })

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { freePort, serve } from "../support/http-server.ts"
+import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
+import { freePort } from "../support/ports.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "hookline-tls-"))
 let files: Certificates

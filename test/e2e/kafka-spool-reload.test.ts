@@ -6,10 +6,10 @@ import { compare, firstsOf } from "../support/findings.ts"
 import { reload, temporaryFolder, type LogLine, type RunningHookline } from "../support/hookline.ts"
 import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { freePorts } from "../support/kafka-node.ts"
 import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
+import { freePorts } from "../support/ports.ts"
 import {
   configurationOf,
   eventsInKafka,

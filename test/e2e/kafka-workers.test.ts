@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { compare } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
+import { freePort } from "../support/ports.ts"
 import { eventsInKafka, onKafka, serving, startService } from "../support/webhook-service.ts"
 import { childrenOf, gone, metricOf, sum } from "../support/worker-processes.ts"
 

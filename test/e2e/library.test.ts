@@ -18,6 +18,7 @@ import {
 } from "../../src/index.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -234,10 +235,3 @@ test("the example of the library runs, publishes, and leaves pings out", async (
   expect(published).toHaveLength(1)
   expect(JSON.parse(published[0]!)).toMatchObject({ type: "order", id: 1, source: "webhook" })
 })
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-  const { port } = server
-  await server.stop(true)
-  return port!
-}

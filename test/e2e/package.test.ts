@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 
 // npm packs, builds and installs.
 setDefaultTimeout(120_000)
@@ -278,10 +279,3 @@ test("publint and attw find nothing wrong with the tarball", async () => {
   const types = await run([join(bin, "attw"), tarball, "--profile", "esm-only", "--format", "ascii"], project)
   expect(types.status, types.output).toBe(0)
 })
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-  const { port } = server
-  await server.stop(true)
-  return port!
-}

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test"
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { temporaryFolder, type LogLine } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
+import { freePort } from "../support/ports.ts"
 
 const program = join(import.meta.dir, "..", "..", "bin", "hookline")
 

@@ -4,8 +4,8 @@ import { copyFileSync } from "node:fs"
 import { join } from "node:path"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
+import { freePort } from "../support/ports.ts"
 import { Sender } from "../support/sender.ts"
 
 const folder = temporaryFolder()

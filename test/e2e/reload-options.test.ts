@@ -14,7 +14,6 @@ import { SERVICE } from "../../src/config/sections/service.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import {
@@ -23,6 +22,7 @@ import {
   type OptionChange,
   type OptionChanges,
 } from "../support/option-changes.ts"
+import { freePort } from "../support/ports.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())

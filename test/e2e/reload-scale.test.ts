@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { Application } from "../../src/index.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
+import { freePort } from "../support/ports.ts"
 
 const root = temporaryFolder()
 afterAll(() => root[Symbol.dispose]())

@@ -11,8 +11,8 @@ import {
   webHookSource,
 } from "../../src/index.ts"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
+import { freePort } from "../support/ports.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 
 const root = temporaryFolder()

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
+import { freePort } from "../support/ports.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 
 const root = temporaryFolder()

@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Application } from "../../src/index.ts"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/http-server.ts"
 import { until } from "../support/kafka-options.ts"
+import { freePort } from "../support/ports.ts"
 import { childrenOf, metricOf, sum } from "../support/worker-processes.ts"
 import {
   NOBODY,

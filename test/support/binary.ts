@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { startHookline } from "./hookline.ts"
+import { freePort } from "./ports.ts"
 
 const root = join(import.meta.dir, "../..")
 
@@ -53,11 +54,4 @@ ${service}`
     const lines = this.run("tail", topic, "-c", join(folder, "pipelines.conf")).trim().split("\n")
     return lines.map((line) => (JSON.parse(line) as { a: unknown }).a)
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-  const { port } = server
-  await server.stop(true)
-  return port!
 }

@@ -1,4 +1,3 @@
-import { createServer, type AddressInfo } from "node:net"
 import { Writable } from "node:stream"
 import { pino } from "pino"
 import type { Event } from "../../src/pipeline/event.ts"
@@ -87,16 +86,6 @@ export function serve(
     },
     [Symbol.asyncDispose]: () => servers.drain(0),
   }
-}
-
-/** A port that nothing listens on, for routes that are to share one. */
-export async function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const server = createServer().listen(0, "127.0.0.1", resolve)
-  await promise
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
 }
 
 /** A body that fetch sends without a declared length. */

@@ -1,6 +1,5 @@
 import { appendFileSync, readdirSync, readFileSync } from "node:fs"
 import { copyFile, mkdir, writeFile } from "node:fs/promises"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { CACHE } from "./kafka-jars.ts"
 
@@ -198,28 +197,4 @@ function endWithThisProcess(pid: number, folder: string): Bun.Subprocess {
   })
   guard.unref()
   return guard
-}
-
-/**
- * Ports that were free a moment ago. They lie below those that systems give to outgoing connections (from 32768 on
- * Linux), so that none of these takes one while its owner is down.
- */
-export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>()
-  while (ports.size < count) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS)
-    if (await isFree(port)) ports.add(port)
-  }
-  return [...ports]
-}
-
-const LOWEST_PORT = 12_000
-const PORTS = 20_000
-
-function isFree(port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const server = createServer()
-  server.on("error", () => resolve(false))
-  server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
-  return promise
 }

@@ -2,7 +2,8 @@ import { existsSync, realpathSync, statSync } from "node:fs"
 import { copyFile, mkdtemp, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { CACHE, VERSION } from "./kafka-jars.ts"
-import { BOOTSTRAP_CHECKPOINT, freePorts, KafkaNode } from "./kafka-node.ts"
+import { BOOTSTRAP_CHECKPOINT, KafkaNode } from "./kafka-node.ts"
+import { freePorts } from "./ports.ts"
 
 /** What every node starts from, so that a start takes a quarter of its time. */
 export interface KafkaTemplate {

@@ -6,8 +6,9 @@ import { join } from "node:path"
 import { Admin } from "@platformatic/kafka"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
 import { kafkaClassPath } from "./kafka-jars.ts"
-import { freePorts, KafkaNode } from "./kafka-node.ts"
+import { KafkaNode } from "./kafka-node.ts"
 import { kafkaTemplate } from "./kafka-template.ts"
+import { freePorts } from "./ports.ts"
 
 /** A Kafka that tests may publish to. It is shared: use topics of your own (see `freshTopic`). */
 export interface TestKafka {

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { endingWithThisProcess } from "./child.ts"
-import { freePort } from "./http-server.ts"
 import { openSocket } from "./http-socket.ts"
+import { freePort } from "./ports.ts"
 
 /** A proxy that runs before a server. */
 export interface Proxy extends AsyncDisposable {

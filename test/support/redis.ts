@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { endingWithThisProcess } from "./child.ts"
-import { freePort } from "./http-server.ts"
 import type { Certificates } from "./kafka-certificates.ts"
+import { freePort } from "./ports.ts"
 
 /** A Redis or Valkey that a test started and may break. It writes what it is told to disk, so that a start finds it. */
 export interface OwnRedis extends AsyncDisposable {

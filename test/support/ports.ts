@@ -1,0 +1,31 @@
+import { createServer } from "node:net"
+
+/**
+ * Ports that were free a moment ago. They lie below those that systems give to outgoing connections and to listeners
+ * on port 0 (from 32768 on Linux), so that none of these takes one while its owner is down.
+ */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>()
+  while (ports.size < count) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS)
+    if (await isFree(port)) ports.add(port)
+  }
+  return [...ports]
+}
+
+/** One of freePorts(). */
+export async function freePort(): Promise<number> {
+  const [port] = await freePorts(1)
+  return port!
+}
+
+const LOWEST_PORT = 12_000
+const PORTS = 20_000
+
+function isFree(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const server = createServer()
+  server.on("error", () => resolve(false))
+  server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
+  return promise
+}

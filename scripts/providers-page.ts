@@ -1,8 +1,9 @@
+import { isForgeable, type EventLocations } from "../src/verify/presets/event-locations.ts"
 import { replaceParts } from "./generated-parts.ts"
-import type { Family, VerifierSettings } from "../src/verify/schemes/family.ts"
+import type { Family } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
 import { PRESETS } from "../src/verify/presets/presets.ts"
-import { describeRequired, keysOf } from "../src/verify/presets/providers.ts"
+import { describeRequired, keysOf, usualCoverage } from "../src/verify/presets/providers.ts"
 import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
 /** Writes the presets and the generic kinds into docs/providers.md. */
@@ -26,11 +27,25 @@ export function renderProviders(page: string): string {
       .join(", "),
     tolerance(family),
   ])
+  const events = Object.entries(PRESETS).flatMap(([name, { scheme, event }]) =>
+    event === undefined
+      ? []
+      : [[`\`${name}\``, ...PARTS.map((part) => where(event[part])), deduplication(event, scheme)]],
+  )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
+    table(["preset", ...PARTS.map((part) => `\`event:${part}\``), "key of a Deduplicator"], events),
     table(["kind", "needs", "may have", "tolerance"], kinds),
   ])
 }
+
+const PARTS = ["id", "type", "time"] as const
+
+const where = (location: string | undefined): string => (location === undefined ? "" : `\`${location}\``)
+
+/** What `event:id` means for it. */
+const deduplication = ({ id }: EventLocations, scheme: Family): string =>
+  id === undefined ? "" : isForgeable(id, usualCoverage(scheme)) ? "id and body" : "id"
 
 const keys = (text: string): string =>
   text.replace(/[a-z_]+/g, (it) => (/^(and|or)$/.test(it) ? it : `\`${it}\``))
@@ -46,10 +61,8 @@ const secretForm = ({ secretForm, requires }: Family): string =>
     ? ""
     : `; secret: ${secretForm}`
 
-/** With the first alternative of its required keys. */
-function signs({ covers, requires }: Family): string {
-  const settings = Object.fromEntries(requires[0]!.map((key) => [key, ""])) as VerifierSettings
-  const { body, time, id } = covers(settings)
+function signs(family: Family): string {
+  const { body, time, id } = usualCoverage(family)
   const parts = { whole: ["body"], form: ["form"], part: ["members"], checksum: ["CRC-32"], none: [] }[body]
   return [...parts, ...(time ? ["time"] : []), ...(id ? ["id"] : [])].join(", ") || "–"
 }

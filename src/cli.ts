@@ -130,6 +130,7 @@ addVerifierFlags(program.command("verify"))
     "explain step by step why a captured request is verified or refused, and find the likely mistake",
   )
   .option("--list", "list the providers and generic kinds with their required keys, and exit")
+  .option("--json", "with --list: everything known of each provider, as JSON")
   .option("--public-key <file>", "a file with a public key; repeatable", repeatable)
   .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
   .option("-b, --body <file>", "the request's raw body; - for standard input")

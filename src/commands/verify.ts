@@ -1,12 +1,11 @@
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/schemes/freshness.ts"
-import { findFamily, makeVerifier, PROVIDER_NAMES, describeRequired } from "../verify/presets/providers.ts"
+import { makeVerifier } from "../verify/presets/providers.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
 import { WrongSetting, type VerifierSettings } from "../verify/schemes/family.ts"
-import { PRESETS } from "../verify/presets/presets.ts"
 import { Verified, type SignedRequest } from "../verify/verifier.ts"
 import { concealer } from "./conceal.ts"
-import { printTable } from "./table.ts"
+import { listProviders } from "./list-providers.ts"
 import { report } from "./verify-report.ts"
 import {
   providerOf,
@@ -20,6 +19,7 @@ import {
 
 export interface VerifyFlags extends VerifierFlags {
   readonly list?: boolean
+  readonly json?: boolean
   readonly header?: readonly string[]
   readonly body?: string
   readonly url?: string
@@ -29,7 +29,7 @@ export interface VerifyFlags extends VerifierFlags {
 
 /** Verifies a captured request and explains the result; exit status 0 if verified, else 1. */
 export async function verify(flags: VerifyFlags): Promise<void> {
-  if (flags.list === true) return listProviders()
+  if (flags.list === true) return listProviders(flags.json === true)
   const provider = providerOf(flags)
   const settings = readSettings(flags, process.env)
   const request = readRequest(flags, requiresBody(provider, settings))
@@ -38,15 +38,6 @@ export async function verify(flags: VerifyFlags): Promise<void> {
   const diagnosis = await diagnose(inquiry)
   console.log(escapeControls(await report(inquiry, diagnosis, concealer(settings))))
   process.exitCode = diagnosis.explanation.result instanceof Verified ? 0 : 1
-}
-
-function listProviders(): void {
-  const rows = PROVIDER_NAMES.map((name) => {
-    const family = findFamily(name)!
-    const docs = PRESETS[name]?.docs ?? "generic: docs/providers.md"
-    return [name, family.family, describeRequired(family), docs]
-  })
-  printTable([["NAME", "SCHEME", "NEEDS", "DOCUMENTATION"], ...rows], [0, 1, 2, 3])
 }
 
 function requiresBody(provider: string, settings: VerifierSettings): boolean {

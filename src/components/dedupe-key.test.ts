@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { Coverage } from "../verify/schemes/family.ts"
 import type { Event } from "../pipeline/event.ts"
-import { parseDedupeKey } from "./dedupe-key.ts"
+import { isDedupeKey, parseDedupeKey } from "./dedupe-key.ts"
 import { eventOf } from "../../test/support/event.ts"
 
 const event = (body: string, headers: { [name: string]: string } = {}): Event => eventOf(body, { headers })
 
 const keyOf = (text: string, of: Event, pipeline = "p"): string | undefined =>
-  parseDedupeKey(text, pipeline)!(of)
+  parseDedupeKey(text, pipeline, undefined)!(of)
 const idOf = (json: string): string | undefined => keyOf("json:/id", event(`{"id":${json}}`))
 
 test.each([
@@ -67,6 +69,41 @@ test("pipelines, and places of the key, have nothing to do with each other", () 
 test.each(["", "path", "id", "json:id", "json:/a~2", "header:", "header:a b"])(
   "%p is no place of a key",
   (text) => {
-    expect(parseDedupeKey(text, "p")).toBeUndefined()
+    expect(parseDedupeKey(text, "p", undefined)).toBeUndefined()
+    expect(isDedupeKey(text)).toBe(false)
   },
 )
+
+const sender = (id: string, covers: Coverage): KnownSender => ({ name: "acme", event: { id }, covers })
+const OF_THE_BODY: Coverage = { body: "whole", time: false, id: false }
+
+test("event:id in the signed body is the key that its location would be", () => {
+  const acme = sender("json:/id", OF_THE_BODY)
+  const sent = event('{"id":"e1"}')
+  expect(parseDedupeKey("event:id", "p", acme)!(sent)).toBe(keyOf("json:/id", sent)!)
+})
+
+test("event:id in a signed header is a key by itself", () => {
+  const acme = sender("header:X-Id", { ...OF_THE_BODY, id: true, headers: ["x-id"] })
+  const key = parseDedupeKey("event:id", "p", acme)!
+  expect(key(event('{"n":1}', { "X-Id": "e1" }))).toBe(key(event('{"n":2}', { "X-Id": "e1" })))
+})
+
+test("event:id in an unsigned header is a key together with the body: a forged id makes no other event a duplicate", () => {
+  const key = parseDedupeKey("event:id", "p", sender("header:X-Id", OF_THE_BODY))!
+  const first = key(event('{"n":1}', { "X-Id": "e1" }))
+  expect(key(event('{"n":1}', { "X-Id": "e1" }))).toBe(first)
+  expect(key(event('{"n":2}', { "X-Id": "e1" }))).not.toBe(first)
+  expect(key(event('{"n":1}', { "X-Id": "e2" }))).not.toBe(first)
+  expect(key(event('{"n":1}'))).toBeUndefined()
+})
+
+test("where the id ends and the body begins is part of the key", () => {
+  const key = parseDedupeKey("event:id", "p", sender("header:X-Id", OF_THE_BODY))!
+  expect(key(event("1{}", { "X-Id": "e" }))).not.toBe(key(event("{}", { "X-Id": "e1" })))
+})
+
+test("event:id of a sender with a token is a key by itself: retries may differ in other members", () => {
+  const key = parseDedupeKey("event:id", "p", sender("json:/id", { body: "none", time: false, id: false }))!
+  expect(key(event('{"id":"e1","attempt":1}'))).toBe(key(event('{"id":"e1","attempt":2}')))
+})

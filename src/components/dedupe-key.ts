@@ -4,30 +4,51 @@ import type { Event } from "../pipeline/event.ts"
 import { QUOTE, MINUS } from "../json/bytes.ts"
 import { isDigit } from "../json/tokens.ts"
 import { parseRawPointer } from "../json/pointer.ts"
+import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
 import { headerNameIn } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */
 export type KeyOf = (event: Event) => string | undefined
 
 /** For messages and the reference. */
-export const DEDUPE_KEY_FORM = "header:Name or json:/pointer (RFC 6901)"
+export const DEDUPE_KEY_FORM = "header:Name, json:/pointer (RFC 6901), or event:id"
+
+/** The default, where the preset knows an id. */
+export const EVENT_ID = "event:id"
+
+/** For an option's test. */
+export const isDedupeKey = (text: string): boolean => text === EVENT_ID || parseFinder(text) !== undefined
 
 /**
- * Parses what identifies an event: `header:X-GitHub-Delivery`, `json:/id`; undefined if malformed.
+ * Parses what identifies an event: `header:X-GitHub-Delivery`, `json:/id`, or `event:id`, where the preset has the id;
+ * undefined if malformed.
  *
  * Two events have the same key if they have the same pipeline, the same configured text, and the same bytes there: a
  * header's value, or a JSON string or number as spelled. "1" and 1 differ, and 1 and 1.0: a missed duplicate does less
  * harm than a lost event. Empty text, null, booleans, arrays and objects give no key.
  *
+ * With `event:id`, an id that the provider's signature does not cover is a key together with the body: a captured request
+ * with the id of another event makes that event no duplicate.
+ *
  * @param pipeline the pipeline's id
+ * @param sender the pipeline's, `context.sender`
+ * @throws WrongValue for `event:id` where the preset knows none
  */
-export function parseDedupeKey(text: string, pipeline: string): KeyOf | undefined {
-  const find = parseFinder(text)
+export function parseDedupeKey(
+  text: string,
+  pipeline: string,
+  sender: KnownSender | undefined,
+): KeyOf | undefined {
+  const location = locateEventPart(text, sender)
+  const find = parseFinder(location)
   if (find === undefined) return undefined
-  const keyOf = keysIn([pipeline, text])
+  const covers = text === EVENT_ID ? sender?.covers : undefined
+  const isBound = covers !== undefined && isForgeable(location, covers)
+  const keyOf = keysIn(isBound ? [pipeline, EVENT_ID, location] : [pipeline, location])
   return (event) => {
     const found = find(event)
-    return found === undefined ? undefined : keyOf(found)
+    if (found === undefined) return undefined
+    return isBound ? keyOf(String(found.length), ":", found, event.body) : keyOf(found)
   }
 }
 

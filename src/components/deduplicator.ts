@@ -12,7 +12,8 @@ import { Dropped, type Ended, type Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
 import { steadyMs } from "../clock.ts"
 import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
-import { DEDUPE_KEY_FORM, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
+import { DEDUPE_KEY_FORM, EVENT_ID, isDedupeKey, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
+import { checkExtractions } from "./extraction.ts"
 
 const DAY_MS = 86_400_000
 
@@ -24,8 +25,9 @@ export const deduplicator = defineComponent({
   options: {
     key: text({
       form: DEDUPE_KEY_FORM,
-      accepts: (value) => parseDedupeKey(value, "") !== undefined,
-      doc: "What identifies an event: a header's value, or a string or number of the body, as it is spelled. An event without it passes unchecked, and is counted. A sender's redelivery with the same key (GitHub repeats X-GitHub-Delivery) is a duplicate within the window.",
+      accepts: isDedupeKey,
+      optional: true,
+      doc: "What identifies an event: a header's value, or a string or number of the body, as it is spelled. Default: `event:id`, where the provider's preset knows it (see providers.md). An event without it passes unchecked, and is counted. A sender's redelivery with the same key (GitHub repeats X-GitHub-Delivery) is a duplicate within the window.",
     }),
     window: duration({
       minMs: 1000,
@@ -55,9 +57,16 @@ export const deduplicator = defineComponent({
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
       wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")
   },
-  create({ key, window, ...where }, context) {
+  checkInPipeline({ values: { key = EVENT_ID }, isGiven, sender, wrong }) {
+    const found = sender?.event.id
+    if (isGiven("key") || found !== undefined)
+      return checkExtractions([key], sender, (text) => wrong("key", text))
+    const why = sender === undefined ? "" : `: ${sender.name} is not known to have an id`
+    wrong("key", `is missing; add key = <header:Name or json:/pointer>${why}`)
+  },
+  create({ key = EVENT_ID, window, ...where }, context) {
     const { store, ca } = storeOf(where)
-    const keyOf = parseDedupeKey(key, context.pipeline)!
+    const keyOf = parseDedupeKey(key, context.pipeline, context.sender)!
     return deduplication({ keyOf, windowMs: window, keys: context.dedupeKeys(store, ca) }, context)
   },
 })

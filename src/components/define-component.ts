@@ -65,8 +65,8 @@ export interface Component<
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** What its signatures prove, with valid options; undefined: it checks none. */
   readonly proves?: ((values: Values<O>) => Proof) | undefined
-  /** The provider whose events it lets pass, as configured; absent: it does not restrict them. */
-  readonly sender?: ((values: Partial<Values<O>>) => string | undefined) | undefined
+  /** Whose events it lets pass; undefined: its options are wrong. Absent: it does not restrict them. */
+  readonly sender?: ((values: Partial<Values<O>>) => KnownSender | undefined) | undefined
   /** Rules that need the rest of the pipeline, beside `check`; run where all its options are valid. */
   readonly checkInPipeline?: ((checking: CheckingInPipeline<O>) => void) | undefined
   /** The store of its keys, which other components of the pipeline may share. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import { eventOf } from "../../test/support/event.ts"
 import { checkExtractions, isExtraction, parseExtraction } from "./extraction.ts"
 
-const ACME = { name: "acme", event: { id: "header:X-Id", type: "json:/type" } }
+const ACME = { name: "acme", event: { id: "header:X-Id", type: "json:/type" }, covers: undefined }
 const event = eventOf('{"type":"order.paid"}', { headers: { "X-Id": "e1" } })
 const text = (extraction: string): string | undefined => {
   const found = parseExtraction(extraction, ACME)!(event)

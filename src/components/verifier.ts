@@ -1,6 +1,9 @@
 import { enumerate } from "../config/file/nearest.ts"
+import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
-import { WrongSetting } from "../verify/schemes/family.ts"
+import { WrongSetting, type Coverage, type Family, type VerifierSettings } from "../verify/schemes/family.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
+import { PRESETS } from "../verify/presets/presets.ts"
 import { findFamily, keysOf, makeVerifier } from "../verify/presets/providers.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { defineComponent } from "./define-component.ts"
@@ -17,7 +20,7 @@ export const verifier = defineComponent({
     "Lets only requests pass that the provider signed, or that have its token, and answers the provider's handshakes. What each provider needs is in providers.md.",
   options: VERIFIER_OPTIONS,
   check,
-  sender: ({ provider }) => provider,
+  sender,
   verifies: ({ mode }) => mode !== "observe",
   proves: ({ provider, ...settings }) => {
     const family = findFamily(provider)!
@@ -29,6 +32,21 @@ export const verifier = defineComponent({
   },
   create: (values, context) => verifierStep(values, context),
 })
+
+function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSender | undefined {
+  const family = provider === undefined ? undefined : findFamily(provider)
+  if (provider === undefined || family === undefined) return undefined
+  return { name: provider, event: PRESETS[provider]?.event ?? {}, covers: coverageOf(family, settings) }
+}
+
+function coverageOf(family: Family, settings: VerifierSettings): Coverage | undefined {
+  try {
+    return family.covers(settings)
+  } catch (error) {
+    if (error instanceof WrongSetting) return undefined
+    throw error
+  }
+}
 
 /** Keys of some providers beside those of their scheme. */
 const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {

@@ -347,6 +347,27 @@ test("--list shows every provider with its scheme, needs and documentation", asy
   )
 })
 
+test("--list --json has what the presets know, of every provider", async () => {
+  const { status, stdout } = await hookline(["verify", "--list", "--json"])
+  expect(status).toBe(0)
+  const list = JSON.parse(stdout) as { name: string }[]
+  expect(list.map(({ name }) => name)).toEqual([...PROVIDER_NAMES])
+  expect(list.find(({ name }) => name === "stripe")).toMatchObject({
+    title: "Stripe",
+    scheme: "hmac",
+    requires: [["secret"]],
+    may_have: ["tolerance"],
+    tolerance_ms: 300_000,
+    signs: { body: "whole", time: true, id: false },
+    signs_url: false,
+    can_send: true,
+    event: { id: "json:/id", type: "json:/type", time: "json:/created" },
+    docs: "https://docs.stripe.com/webhooks/signature",
+  })
+  expect(list.find(({ name }) => name === "paypal")).toMatchObject({ can_send: false })
+  expect(list.find(({ name }) => name === "token")).not.toHaveProperty("event")
+})
+
 test.each<[string, string[], string]>([
   ["no provider", [], "--provider is missing"],
   ["a provider that there is none of", ["-p", "githib"], "did you mean github?"],

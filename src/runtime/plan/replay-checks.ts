@@ -4,6 +4,8 @@ import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
+import { locateEventPart } from "../../verify/presets/event-locations.ts"
+import { senderOf } from "./sender.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 /**
@@ -21,8 +23,10 @@ export function checkReplay(
   for (const { processors, sink } of pipelines) {
     const parts = processors.flatMap((it) => (typeof it === "function" ? [] : it))
     const keeper = parts.find(({ component }) => component.store !== undefined)
+    const sender = senderOf(processors)
     const dedupes = parts.some(
-      ({ component, values }) => component.store !== undefined && String(values.key).startsWith("json:"),
+      ({ component, values: { key = "event:id" } }) =>
+        component.store !== undefined && locateEventPart(String(key), sender).startsWith("json:"),
     )
     const id: unknown = sink?.values.connection ?? connections.keys().next().value
     const hasLogFolder = connections.get(String(id))?.kind === "embedded"

@@ -4,20 +4,17 @@ import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
-import { PRESETS } from "../../verify/presets/presets.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 type Part = { readonly component: Pick<Component, "sender">; readonly values: Partial<Values<OptionSet>> }
 
-/** The provider of the pipeline's last Verifier; undefined: it has none. */
+/** The sender that the pipeline's last Verifier lets pass; undefined: it has none, or an unknown one. */
 export function senderOf(processors: readonly (Part | Processor)[]): KnownSender | undefined {
-  for (const it of processors.toReversed()) {
-    const name = typeof it === "function" ? undefined : it.component.sender?.(it.values)
-    if (name !== undefined) return { name, event: PRESETS[name]?.event ?? {} }
-  }
-  return undefined
+  const last = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
+  return last === undefined || typeof last === "function" ? undefined : last.component.sender?.(last.values)
 }
 
+/** Whether its provider is missing or unknown, which is reported elsewhere. */
 const isUnread = (it: Part | Processor): boolean =>
   typeof it !== "function" &&
   it.component.sender !== undefined &&
@@ -27,7 +24,6 @@ const isUnread = (it: Part | Processor): boolean =>
 export function* checkInPipelines(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
   for (const { source, processors, sink } of pipelines) {
     yield
-    // a missing or unknown provider is reported; what depends on it can't be judged
     if (processors.some(isUnread)) continue
     const sender = senderOf(processors)
     for (const part of [source, ...processors, sink]) {

@@ -1,3 +1,4 @@
+import type { Coverage } from "../schemes/family.ts"
 import { WrongValue } from "../../config/options/option-types.ts"
 
 /**
@@ -17,7 +18,27 @@ export interface KnownSender {
   /** The provider as configured. */
   readonly name: string
   readonly event: EventLocations
+  /** What its signatures cover with the Verifier's settings; undefined: these are invalid. */
+  readonly covers: Coverage | undefined
 }
+
+/**
+ * Whether a captured request can't be sent with another value there: a header or a member of the body.
+ *
+ * @param location `header:Name` or `json:/pointer`
+ */
+export function isSigned(location: string, { body, headers = [] }: Coverage): boolean {
+  if (location.startsWith("json:")) return body === "whole" || body === "form" || body === "part"
+  const name = location.slice("header:".length).toLowerCase()
+  return headers.some((signed) => signed.toLowerCase() === name)
+}
+
+/**
+ * Whether a captured request, whose content is signed, can be sent again with another id. A token signs nothing: who has
+ * it needs no captured request.
+ */
+export const isForgeable = (id: string, covers: Coverage): boolean =>
+  !isSigned(id, covers) && (covers.body !== "none" || covers.id)
 
 /** For messages and the reference. */
 export const EVENT_FORM = "event:id, event:type or event:time, where the preset knows it"

@@ -65,38 +65,50 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Standard Webhooks",
     scheme: standardWebhooks("webhook-"),
     docs: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
+    event: { id: "header:webhook-id", type: "json:/type", time: "json:/timestamp" },
     note: "The secret is base64 after whsec_; for senders with asymmetric keys set public_key (whpk_) instead.",
   },
   svix: {
     title: "Svix",
     scheme: standardWebhooks("svix-"),
     docs: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    event: { id: "header:svix-id" },
     note: "If the sender's headers start with webhook-, use standard-webhooks.",
   },
   openai: {
     title: "OpenAI",
     scheme: standardWebhooks("webhook-"),
     docs: "https://platform.openai.com/docs/guides/webhooks",
+    // https://developers.openai.com/api/docs/api-reference/webhook-events
+    event: { id: "header:webhook-id", type: "json:/type", time: "json:/created_at" },
   },
   anthropic: {
     title: "Anthropic",
     scheme: standardWebhooks("webhook-"),
     docs: "https://github.com/anthropics/anthropic-sdk-typescript/blob/main/src/resources/beta/webhooks.ts",
+    // https://platform.claude.com/docs/en/api/ruby/beta/webhooks/unwrap
+    event: { id: "json:/id", type: "json:/data/type", time: "json:/created_at" },
   },
   clerk: {
     title: "Clerk",
     scheme: standardWebhooks("svix-"),
     docs: "https://clerk.com/docs/guides/development/webhooks/syncing",
+    // https://clerk.com/docs/guides/development/webhooks/overview
+    event: { id: "header:svix-id", type: "json:/type", time: "json:/timestamp" },
   },
   resend: {
     title: "Resend",
     scheme: standardWebhooks("svix-"),
     docs: "https://resend.com/docs/dashboard/webhooks/verify-webhooks-requests",
+    // https://resend.com/docs/webhooks/emails/sent
+    event: { id: "header:svix-id", type: "json:/type", time: "json:/created_at" },
   },
   "gitlab-signing-token": {
     title: "GitLab (signing token)",
     scheme: standardWebhooks("webhook-"),
     docs: "https://gitlab.com/gitlab-org/gitlab/-/merge_requests/230944",
+    // https://docs.gitlab.com/user/project/integrations/webhook_events/
+    event: { id: "header:webhook-id", type: "json:/object_kind" },
     note: "For webhooks with a signing token (whsec_); for a secret token use gitlab.",
   },
 
@@ -105,6 +117,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Stripe",
     scheme: likeStripe("Stripe-Signature", 5 * MINUTES),
     docs: "https://docs.stripe.com/webhooks/signature",
+    // https://docs.stripe.com/api/events/object
     event: { id: "json:/id", type: "json:/type", time: "json:/created" },
     note: "The secret includes whsec_; the CLI and the dashboard have different ones.",
   },
@@ -112,16 +125,21 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Mux",
     scheme: likeStripe("Mux-Signature", 5 * MINUTES),
     docs: "https://www.mux.com/docs/core/verify-webhook-signatures",
+    // https://www.mux.com/docs/core/listen-for-webhooks
+    event: { id: "json:/id", type: "json:/type", time: "json:/created_at" },
   },
   calendly: {
     title: "Calendly",
     scheme: likeStripe("Calendly-Webhook-Signature", 3 * MINUTES),
     docs: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
+    event: { type: "json:/event", time: "json:/created_at" },
   },
   workos: {
     title: "WorkOS",
     scheme: likeStripe("WorkOS-Signature", 3 * MINUTES, { time: { item: "t=", unit: "ms" } }),
     docs: "https://workos.com/docs/events/data-syncing/webhooks",
+    // https://workos.com/docs/events
+    event: { id: "json:/id", type: "json:/event", time: "json:/created_at" },
     note: "The time is in milliseconds.",
   },
   sanity: {
@@ -131,6 +149,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       time: { item: "t=", unit: "ms" },
     }),
     docs: "https://github.com/sanity-io/webhook-toolkit",
+    // https://www.sanity.io/docs/webhooks
+    event: {
+      id: "header:idempotency-key",
+      type: "header:sanity-operation",
+      time: "header:sanity-transaction-time",
+    },
     note: NO_TOLERANCE,
   },
   paddle: {
@@ -142,6 +166,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       time: { item: "ts=", unit: "s" },
     }),
     docs: "https://developer.paddle.com/webhooks/signature-verification",
+    event: { id: "json:/event_id", type: "json:/event_type", time: "json:/occurred_at" },
     note: "Paddle's own tolerance is 5 s: keep the clock synchronised.",
   },
 
@@ -156,6 +181,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 5 * MINUTES,
     }),
     docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
+    // https://docs.slack.dev/reference/objects/event-object
+    event: { id: "json:/event_id", type: "json:/event/type", time: "json:/event_time" },
     note: "The secret is the app's signing secret, not a token.",
   },
   zoom: {
@@ -168,6 +195,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 5 * MINUTES,
     }),
     docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
+    event: { type: "json:/event", time: "json:/event_ts" },
     note: "The secret is the app's secret token, not the older verification token.",
     toleranceIsOurs: true,
   },
@@ -201,6 +229,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 5 * MINUTES,
     }),
     docs: "https://developers.webflow.com/data/docs/working-with-webhooks",
+    event: { type: "json:/triggerType" },
     note: "Webhooks created in the dashboard are not signed.",
   },
   zendesk: {
@@ -213,6 +242,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 5 * MINUTES,
     }),
     docs: "https://developer.zendesk.com/documentation/webhooks/verifying/",
+    // https://developer.zendesk.com/api-reference/webhooks/event-types/webhook-event-types
+    event: { id: "json:/id", type: "json:/type", time: "json:/time" },
     toleranceIsOurs: true,
   },
   twitch: {
@@ -226,6 +257,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 10 * MINUTES,
     }),
     docs: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#verifying-the-event-message",
+    event: {
+      id: "header:Twitch-Eventsub-Message-Id",
+      type: "json:/subscription/type",
+      time: "header:Twitch-Eventsub-Message-Timestamp",
+    },
   },
   box: {
     title: "Box",
@@ -238,6 +274,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 10 * MINUTES,
     }),
     docs: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
+    // https://developer.box.com/guides/webhooks/v2
+    event: { id: "json:/id", type: "json:/trigger", time: "json:/created_at" },
     note: "Set the primary and the secondary key as secrets; either may match.",
   },
 
@@ -246,6 +284,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "GitHub",
     scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
     docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+    // https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
     event: { id: "header:X-GitHub-Delivery", type: "header:X-GitHub-Event" },
     note: "A redelivery has the id of the first delivery; ids are not signed.",
   },
@@ -253,17 +292,25 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Bitbucket",
     scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=" }),
     docs: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/#Secure-webhooks",
+    // https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/
+    event: { id: "header:X-Request-UUID", type: "header:X-Event-Key" },
   },
   jira: {
     title: "Jira",
     scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=" }),
     docs: "https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks",
+    event: {
+      id: "header:X-Atlassian-Webhook-Identifier",
+      type: "json:/webhookEvent",
+      time: "json:/timestamp",
+    },
     note: "For webhooks with a secret; Connect apps send a JWT instead.",
   },
   meta: {
     title: "Meta (Facebook, Instagram, WhatsApp)",
     scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
     docs: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads",
+    event: { type: "json:/object" },
     note: "The secret is the app secret; the handshake needs verify_token, a text of your choice.",
   },
   "x-twitter": {
@@ -280,6 +327,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Shopify",
     scheme: hmac({ header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" }),
     docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
+    // https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
+    event: {
+      id: "header:X-Shopify-Event-Id",
+      type: "header:X-Shopify-Topic",
+      time: "header:X-Shopify-Triggered-At",
+    },
     note: "The secret is the app's client secret; webhooks created in the admin have their own. The header of the newer Events is read, too.",
   },
   line: {
@@ -298,11 +351,13 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Typeform",
     scheme: hmac({ header: "Typeform-Signature", prefix: "sha256=", encoding: "base64" }),
     docs: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
+    event: { id: "json:/event_id", type: "json:/event_type", time: "json:/form_response/submitted_at" },
   },
   woocommerce: {
     title: "WooCommerce",
     scheme: hmac({ header: "X-WC-Webhook-Signature", encoding: "base64" }),
     docs: "https://woocommerce.com/document/webhooks/",
+    event: { id: "header:X-WC-Webhook-Delivery-ID", type: "header:X-WC-Webhook-Topic" },
     note: "The ping at a webhook's creation is not signed.",
   },
   docusign: {
@@ -312,23 +367,27 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       encoding: "base64",
     }),
     docs: "https://developers.docusign.com/platform/webhooks/connect/validate/",
+    event: { type: "json:/event", time: "json:/generatedDateTime" },
     note: "DocuSign signs with each key of the account; any of the first 16 may match.",
   },
   "coinbase-commerce": {
     title: "Coinbase Commerce",
     scheme: hmac({ header: "X-CC-Webhook-Signature" }),
     docs: "https://github.com/coinbase/coinbase-commerce-node/blob/master/lib/Webhook.js",
+    event: { id: "json:/event/id", type: "json:/event/type", time: "json:/event/created_at" },
   },
   razorpay: {
     title: "Razorpay",
     scheme: hmac({ header: "X-Razorpay-Signature" }),
     docs: "https://razorpay.com/docs/webhooks/validate-test/",
+    event: { id: "header:X-Razorpay-Event-Id", type: "json:/event", time: "json:/created_at" },
     note: "The secret is the webhook's, not the API key's.",
   },
   onfido: {
     title: "Onfido (Entrust)",
     scheme: hmac({ header: "X-SHA2-Signature" }),
     docs: "https://documentation.identity.entrust.com/api/manual-webhook-signature-verification/",
+    event: { type: "json:/payload/action", time: "json:/payload/object/completed_at_iso8601" },
   },
   dropbox: {
     title: "Dropbox",
@@ -346,6 +405,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "GoCardless",
     scheme: hmac({ header: "Webhook-Signature" }),
     docs: "https://developer.gocardless.com/api-reference/#webhooks-overview",
+    // https://developer.gocardless.com/api-reference/#webhooks-retry-a-webhook
+    event: { id: "json:/meta/webhook_id" },
   },
   mollie: {
     title: "Mollie (next-gen webhooks)",
@@ -355,12 +416,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       prefixOptional: true,
     }),
     docs: "https://docs.mollie.com/reference/webhooks-best-practices",
+    event: { id: "json:/id", type: "json:/type", time: "json:/createdAt" },
     note: "Classic webhooks (an id in a form) are not signed.",
   },
   notion: {
     title: "Notion",
     scheme: hmac({ header: "X-Notion-Signature", prefix: "sha256=" }),
     docs: "https://developers.notion.com/reference/webhooks",
+    event: { id: "json:/id", type: "json:/type", time: "json:/timestamp" },
     note: "The secret is the verification_token of the first request: set secret_file, then enter its content at Notion.",
   },
   linear: {
@@ -371,34 +434,44 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: MINUTES,
     }),
     docs: "https://linear.app/developers/webhooks",
+    event: { id: "header:Linear-Delivery", type: "json:/type", time: "json:/createdAt" },
   },
   sentry: {
     title: "Sentry",
     scheme: hmac({ header: "Sentry-Hook-Signature" }),
     docs: "https://docs.sentry.io/integrations/integration-platform/webhooks/",
+    event: {
+      id: "header:Request-ID",
+      type: "header:Sentry-Hook-Resource",
+      time: "header:Sentry-Hook-Timestamp",
+    },
     note: "The secret is the integration's client secret.",
   },
   pagerduty: {
     title: "PagerDuty",
     scheme: hmac({ header: "X-PagerDuty-Signature", list: ",", prefix: "v1=" }),
     docs: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
+    event: { id: "json:/event/id", type: "json:/event/event_type", time: "json:/event/occurred_at" },
     note: "The secret looks like base64 but is used as text.",
   },
   circleci: {
     title: "CircleCI",
     scheme: hmac({ header: "circleci-signature", list: ",", prefix: "v1=" }),
     docs: "https://circleci.com/docs/guides/integration/outbound-webhooks/",
+    event: { id: "json:/id", type: "json:/type", time: "json:/happened_at" },
   },
   intercom: {
     title: "Intercom",
     scheme: hmac({ header: "X-Hub-Signature", prefix: "sha1=", algorithm: "sha1" }),
     docs: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
+    event: { id: "json:/id", type: "json:/topic", time: "json:/created_at" },
     note: "The secret is the app's client secret.",
   },
   vercel: {
     title: "Vercel",
     scheme: hmac({ header: "x-vercel-signature", algorithm: "sha1" }),
     docs: "https://vercel.com/docs/webhooks/webhooks-api#securing-webhooks",
+    event: { id: "json:/id", type: "json:/type", time: "json:/createdAt" },
     note: "The secret is the webhook's, or for an integration its client secret.",
   },
 
@@ -407,6 +480,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Square",
     scheme: hmac({ header: "x-square-hmacsha256-signature", encoding: "base64", payload: "{url}{body}" }),
     docs: "https://developer.squareup.com/docs/webhooks/step3validate",
+    event: { id: "json:/event_id", type: "json:/type", time: "json:/created_at" },
   },
   trello: {
     title: "Trello",
@@ -417,30 +491,37 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       payload: "{body}{url}",
     }),
     docs: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/#webhook-signatures",
+    event: { id: "json:/action/id", type: "json:/action/type", time: "json:/action/date" },
     note: "The secret is the application's, not the API key.",
   },
   twilio: {
     title: "Twilio",
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
+    event: { id: "header:I-Twilio-Idempotency-Token" },
     note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator rejects; JSON bodies are verified by bodySHA256, the URL's last parameter.",
   },
   mandrill: {
     title: "Mandrill (Mailchimp Transactional)",
     scheme: mandrill(),
     docs: "https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests",
+    event: { type: "json:/event", time: "json:/ts" },
     note: "The body is a form, which the Validator rejects.",
   },
   hubspot: {
     title: "HubSpot",
     scheme: hubspot(),
     docs: "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
+    // https://developers.hubspot.com/docs/api/webhooks : eventId is not unique
+    event: { type: "json:/subscriptionType", time: "json:/occurredAt" },
     note: "Version 3; min_version = 1 or 2 accepts the older ones, too, which have no time and so can be replayed. Subscriptions send JSON lists, which the Validator rejects; workflows send objects.",
   },
   contentful: {
     title: "Contentful",
     scheme: contentful(),
     docs: "https://www.contentful.com/developers/docs/extensibility/webhooks/request-verification/",
+    // https://www.contentful.com/developers/changelog/idempotency-key-headers-for-webhook-requests/
+    event: { id: "header:X-Contentful-Idempotency-Key", type: "header:X-Contentful-Topic" },
     note: "Proxies that change signed headers break the signature.",
   },
 
@@ -449,12 +530,17 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Adyen",
     scheme: adyen(),
     docs: "https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures",
+    event: {
+      type: "json:/notificationItems/0/NotificationRequestItem/eventCode",
+      time: "json:/notificationItems/0/NotificationRequestItem/eventDate",
+    },
     note: "Of payment webhooks only eight fields are signed.",
   },
   mailgun: {
     title: "Mailgun",
     scheme: mailgun(),
     docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+    event: { id: "json:/event-data/id", type: "json:/event-data/event", time: "json:/event-data/timestamp" },
     note: "The event itself is unsigned, so a token is accepted once, with one body. Mailgun retries for 8 h. Events of subaccounts are verified by the primary account's key (parent-signature) or their own.",
     toleranceIsOurs: true,
   },
@@ -476,6 +562,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 5 * MINUTES,
     }),
     docs: "https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint",
+    event: { type: "json:/event/type", time: "json:/event/timestamp" },
     note: "public_key is the application's, in hexadecimal. Discord tests the endpoint with wrong signatures.",
     toleranceIsOurs: true,
   },
@@ -489,18 +576,22 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 0,
     }),
     docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
+    // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
+    event: { id: "json:/sg_event_id", type: "json:/event", time: "json:/timestamp" },
     note: `The body is a JSON list, which the Validator rejects. ${NO_TOLERANCE}`,
   },
   "aws-sns": {
     title: "Amazon SNS",
     scheme: awsSns(),
     docs: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
+    event: { id: "json:/MessageId", type: "json:/Type", time: "json:/Timestamp" },
     note: "Amazon signs for all customers: topic_arn selects the accepted topic. MessageAttributes and raw delivery are not signed.",
   },
   paypal: {
     title: "PayPal",
     scheme: paypal(),
     docs: "https://developer.paypal.com/api/rest/webhooks/rest/",
+    event: { id: "json:/id", type: "json:/event_type", time: "json:/create_time" },
     note: "Only the body's CRC-32 is signed, which is forgeable: set verify_online (below). PayPal retries for 3 days. Events of the webhook simulator can't be verified.",
     toleranceIsOurs: true,
   },
@@ -517,6 +608,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       requires: [["public_key"]],
     }),
     docs: "https://plaid.com/docs/api/webhooks/webhook-verification/",
+    event: { type: "json:/webhook_code" },
     note: "public_key is the JWK of /webhook_verification_key/get; set several while Plaid rotates them.",
   },
   fusionauth: {
@@ -528,6 +620,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       requires: [["secret"], ["jwks_url"], ["public_key"]],
     }),
     docs: "https://fusionauth.io/docs/extend/events-and-webhooks/signing",
+    event: { id: "json:/event/id", type: "json:/event/type", time: "json:/event/createInstant" },
     note: "jwks_url is /.well-known/jwks.json of the FusionAuth instance; a secret is for HMAC keys.",
   },
   netlify: {
@@ -553,6 +646,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       optional: ["jwks_url", "issuer"],
     }),
     docs: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
+    event: { id: "json:/message/messageId", time: "json:/message/publishTime" },
     note: "Anyone can get Google to sign for an audience: email selects the accepted service account.",
     toleranceIsOurs: true,
   },
@@ -567,6 +661,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       HEADER_OR_QUERY,
     ),
     docs: "https://learn.microsoft.com/en-us/azure/event-grid/security-authentication",
+    event: { id: "json:/id", type: "json:/type", time: "json:/time" },
     note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens. Choose the CloudEvents schema: the Event Grid schema sends lists, which the Validator rejects.",
     toleranceIsOurs: true,
   },
@@ -576,23 +671,29 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "GitLab (secret token)",
     scheme: tokenAt({ header: "X-Gitlab-Token" }),
     docs: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+    // https://gitlab.com/gitlab-org/gitlab/-/issues/388692
+    event: { id: "header:Idempotency-Key", type: "json:/object_kind" },
   },
   telegram: {
     title: "Telegram",
     scheme: tokenAt({ header: "X-Telegram-Bot-Api-Secret-Token" }),
     docs: "https://core.telegram.org/bots/api#setwebhook",
+    event: { id: "json:/update_id" },
     note: "The secret is secret_token of setWebhook, not the bot's token.",
   },
   okta: {
     title: "Okta event hooks",
     scheme: tokenIn("Authorization"),
     docs: "https://developer.okta.com/docs/concepts/event-hooks/",
+    // https://developer.okta.com/docs/concepts/event-hooks/#sample-event-delivery-payload
+    event: { id: "json:/eventId", type: "json:/eventType", time: "json:/eventTime" },
     note: "The secret is the whole value of the header; set header if it is not Authorization.",
   },
   opsgenie: {
     title: "Opsgenie",
     scheme: tokenIn("Authorization"),
     docs: "https://docs.opsgenie.com/v1.0/docs/webhook-integration",
+    event: { type: "json:/action" },
     note: "Opsgenie does not sign: the secret is the value of a custom header of the integration.",
   },
   alertmanager: {
@@ -605,12 +706,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Postmark",
     scheme: anyOf(basic(), HEADER_OR_QUERY),
     docs: "https://postmarkapp.com/developer/webhooks/webhooks-overview",
+    event: { type: "json:/RecordType" },
     note: "Postmark does not sign: set a username and password in the URL, or a custom header.",
   },
   chargebee: {
     title: "Chargebee",
     scheme: basic(),
     docs: "https://github.com/chargebee/chargebee-node#readme",
+    event: { id: "json:/id", type: "json:/event_type", time: "json:/occurred_at" },
     note: "Enable basic authentication in the webhook's settings.",
   },
 }

@@ -1,6 +1,12 @@
 import { rootCertificates } from "node:tls"
 import { nearest } from "../../config/file/nearest.ts"
-import { WrongSetting, type Family, type SettingKey, type VerifierSettings } from "../schemes/family.ts"
+import {
+  WrongSetting,
+  type Coverage,
+  type Family,
+  type SettingKey,
+  type VerifierSettings,
+} from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { GENERIC } from "../schemes/generic.ts"
 import { PRESETS } from "./presets.ts"
@@ -61,6 +67,11 @@ export function keysOf({ requires, optional = [], toleranceMs }: Family): readon
 /** `secret, or username and password` */
 export function describeRequired({ requires }: Family): string {
   return requires.map((keys) => keys.join(" and ")).join(", or ")
+}
+
+/** What the signatures cover with the first alternative of the required keys. */
+export function usualCoverage({ covers, requires }: Family): Coverage {
+  return covers(Object.fromEntries(requires[0]!.map((key) => [key, "any"])) as VerifierSettings)
 }
 
 function checkTolerance({ tolerance }: VerifierSettings): void {

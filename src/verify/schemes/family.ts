@@ -16,6 +16,8 @@ export interface Coverage {
   readonly time: boolean
   /** Of the delivery. */
   readonly id: boolean
+  /** Names of signed headers; absent: none is. */
+  readonly headers?: readonly string[] | undefined
 }
 
 /** A verification scheme, apart from its settings. */

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test"
+import { parseExtraction } from "../../components/extraction.ts"
+import { eventOf } from "../../../test/support/event.ts"
+import { sendersWith } from "../../../test/support/senders.ts"
+import { sampleRequest, SAMPLES } from "../samples/samples.ts"
+import { isSigned, locateEventPart, type EventLocations } from "./event-locations.ts"
+import { PRESETS } from "./presets.ts"
+
+const SENT = { id: "0b0d2a5e-9f57-4f37-8f3c-1d7f3a1f2f10", number: 7, atMs: 1_790_000_000_400 }
+
+const located = Object.entries(PRESETS).flatMap(([name, { event = {} }]) =>
+  Object.entries(event).map(([part, location]) => [name, part as keyof EventLocations, location] as const),
+)
+
+test.each(located)("%s: its %s has the form of a location", (_name, _part, location) => {
+  expect(location).toMatch(/^(?:header:[A-Za-z-]+|json:(?:\/[\w-]+)+)$/)
+  expect(parseExtraction(location, undefined)).toBeDefined()
+})
+
+/** The sample as its components see it: a list's or a form's first element. */
+function sampleOf(name: string): ReturnType<typeof eventOf> {
+  const { headers, body } = sampleRequest(name, SENT)
+  const text = Buffer.from(body).toString()
+  const form = headers.get("content-type")?.includes("form") === true ? new URLSearchParams(text) : undefined
+  const value: unknown = form === undefined ? JSON.parse(text) : Object.fromEntries(form)
+  const decoded = name === "mandrill" ? (JSON.parse(form!.get("mandrill_events")!) as unknown) : value
+  const event: unknown = Array.isArray(decoded) ? decoded[0] : decoded
+  return eventOf(JSON.stringify(event), { headers: Object.fromEntries(headers) })
+}
+
+/** Headers that the signature's own code adds. */
+const BY_SIGNER = ["svix-id", "webhook-id", "Twitch-Eventsub-Message-Id", "Twitch-Eventsub-Message-Timestamp"]
+
+describe("samples", () => {
+  test.each(
+    located.filter(
+      ([name, , location]) => name in SAMPLES && !BY_SIGNER.includes(location.slice("header:".length)),
+    ),
+  )("of %s have their %s there", (name, _part, location) => {
+    const found = parseExtraction(location, undefined)!(sampleOf(name))
+    expect(Buffer.from(found ?? "").toString()).toMatch(/^\S+(?: \S+)*$/)
+  })
+})
+
+test("a provider's own id header is used only where its signed body has no id", () => {
+  const byHeader = located.filter(([, part, location]) => part === "id" && location.startsWith("header:"))
+  expect(byHeader.map(([name]) => name)).toEqual([
+    "standard-webhooks",
+    "svix",
+    "openai",
+    "clerk",
+    "resend",
+    "gitlab-signing-token",
+    "sanity",
+    "twitch",
+    "github",
+    "bitbucket",
+    "jira",
+    "shopify",
+    "woocommerce",
+    "razorpay",
+    "linear",
+    "sentry",
+    "twilio",
+    "contentful",
+    "gitlab",
+  ])
+})
+
+test("the id's header is signed by Standard Webhooks and Twitch, and by none of the others", () => {
+  const senders = sendersWith("https://keys.example.com/")
+  const signed = located.filter(
+    ([name, part, location]) =>
+      part === "id" &&
+      location.startsWith("header:") &&
+      isSigned(location, PRESETS[name]!.scheme.covers(senders[name]!.settings)),
+  )
+  expect(signed.map(([name]) => name)).toEqual([
+    "standard-webhooks",
+    "svix",
+    "openai",
+    "clerk",
+    "resend",
+    "gitlab-signing-token",
+    "twitch",
+  ])
+})
+
+test("a part that no preset has is refused with what is known instead", () => {
+  const github = { name: "github", event: PRESETS.github!.event!, covers: undefined }
+  expect(locateEventPart("event:type", github)).toBe("header:X-GitHub-Event")
+  expect(() => locateEventPart("event:time", github)).toThrow(
+    "event:time is not known of github; write header:Name or json:/pointer; known: event:id, event:type",
+  )
+})

@@ -1,10 +1,19 @@
-import { list, text } from "../config/options/option-types.ts"
+import { list, oneOf, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished } from "../pipeline/unavailable.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
+import {
+  checkCloudEvents,
+  checkCloudEventsInPipeline,
+  CLOUDEVENTS_OPTIONS,
+  cloudEventHeaders,
+  isCloudEventHeader,
+  type AddHeaders,
+} from "./broker-sink/cloud-events.ts"
+import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
 import {
@@ -48,26 +57,47 @@ export const brokerSink = defineComponent({
       optional: true,
       doc: "Record headers, each as `name=json:/pointer`, `name=header:Name`, `name=path` or `name=event:type`. Those that an event lacks are omitted.",
     }),
+    ...CLOUDEVENTS_OPTIONS,
+    trace_headers: oneOf(["off", "on"], {
+      default: "off",
+      doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed.",
+    }),
     dead_letter_topic: text({
       ...TOPIC,
       optional: true,
       doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
     }),
   },
-  check({ values: { topic, dead_letter_topic: letters }, wrong }) {
+  check({ values, isGiven, wrong }) {
+    const { topic, headers, cloudevents, trace_headers, dead_letter_topic: letters } = values
+    checkCloudEvents({ values, isGiven, wrong })
+    for (const header of headers ?? []) {
+      const [name] = splitHeader(header)!
+      if (cloudevents === "binary" && isCloudEventHeader(name))
+        wrong("headers", `${name} is set by cloudevents = binary; remove it here`)
+      if (trace_headers === "on" && isTraceHeader(name))
+        wrong("headers", `${name} is set by trace_headers = on; remove it here`)
+    }
     if (letters !== undefined && letters === topic)
       wrong("dead_letter_topic", "is the topic of accepted events; choose another")
   },
-  checkInPipeline({ values: { key, headers }, sender, wrong }) {
+  checkInPipeline({ values, sender, wrong }) {
+    const { key, headers } = values
+    checkCloudEventsInPipeline({ values, sender, wrong })
     if (key !== undefined) checkExtractions([key], sender, (text) => wrong("key", text))
     const texts = headers?.map((header) => splitHeader(header)![1]) ?? []
     checkExtractions(texts, sender, (text) => wrong("headers", text))
   },
-  create({ topic, connection, key, headers, dead_letter_topic: letters }, context) {
+  create(values, context) {
+    const { topic, connection, key, headers, dead_letter_topic: letters } = values
     const { broker, deliveryTimeoutMs } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
-    const headerSpecs = headers?.map((header) => parseHeader(header, context.sender))
+    const adding = [
+      headers && configuredHeaders(headers, context.sender),
+      cloudEventHeaders(values, context),
+      values.trace_headers === "on" ? traceHeaders : undefined,
+    ].filter((it) => it !== undefined)
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
       try {
@@ -84,7 +114,7 @@ export const brokerSink = defineComponent({
           topic,
           key: keyOf?.(event),
           value: event.body,
-          headers: headerSpecs && headersOf(event, headerSpecs),
+          headers: adding.length === 0 ? undefined : headersOf(event, adding),
           dedupeKey: event.dedupeKey,
         }
         return publish(record, event)
@@ -117,11 +147,18 @@ function parseHeader(header: string, sender: KnownSender | undefined): HeaderSpe
   return { name, extract: parseExtraction(extraction, sender)! }
 }
 
-function headersOf(event: Event, specs: readonly HeaderSpec[]): RecordHeader[] {
-  const headers: RecordHeader[] = []
-  for (const { name, extract } of specs) {
-    const value = extract(event)
-    if (value !== undefined) headers.push([name, value])
+function configuredHeaders(given: readonly string[], sender: KnownSender | undefined): AddHeaders {
+  const specs = given.map((header) => parseHeader(header, sender))
+  return (event, headers) => {
+    for (const { name, extract } of specs) {
+      const value = extract(event)
+      if (value !== undefined) headers.push([name, value])
+    }
   }
+}
+
+function headersOf(event: Event, adding: readonly AddHeaders[]): RecordHeader[] {
+  const headers: RecordHeader[] = []
+  for (const add of adding) add(event, headers)
   return headers
 }

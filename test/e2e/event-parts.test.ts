@@ -19,6 +19,22 @@ topic = ${id}
 ${sink}
 `
 
+interface TailedRecord {
+  readonly key: string | null
+  readonly value: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/** A topic's records, of the configuration that ran last. */
+async function records(topic: string): Promise<TailedRecord[]> {
+  const args = ["tail", topic, "-c", "pipelines.conf", "--output", "json"]
+  const { stdout } = await hookline(args, { cwd: folder.path })
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as TailedRecord)
+}
+
 test("key and headers of a record are the event's id, type and time; one event of an id is published", async () => {
   const configuration = `
 [connection:log]
@@ -50,15 +66,6 @@ ${pipeline("notion", "notion", "[pipeline:notion:Deduplicator]", "key = event:ty
 
   const refs = (await valuesInLog(join(folder.path, "log"), "github")).map((it) => JSON.parse(it).ref)
   expect(refs).toEqual(["a", "a", "b"])
-  const records = async (topic: string) => {
-    const { stdout } = await hookline(["tail", topic, "-c", "pipelines.conf", "--output", "json"], {
-      cwd: folder.path,
-    })
-    return stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { key: string; headers: object })
-  }
   expect((await records("github"))[0]).toMatchObject({
     key: "d1",
     headers: [
@@ -70,6 +77,70 @@ ${pipeline("notion", "notion", "[pipeline:notion:Deduplicator]", "key = event:ty
     expect.objectContaining({ key: "page.created", headers: [["at", "2026-11-22T10:00:00.000Z"]] }),
   ])
 }, 20_000)
+
+test("records are CloudEvents, and have the request's trace", async () => {
+  const configuration = `
+[connection:log]
+directory = events
+${pipeline("stripe", "stripe", "", "headers = path=path\ncloudevents = binary\ntrace_headers = on")}
+${pipeline("open", "", "", "cloudevents = binary\ncloudevents_source = /shop\ncloudevents_type = json:/kind")}
+`
+  await using running = await startHookline(configuration, { folder: folder.path })
+  const nowS = Math.floor(Date.now() / 1000)
+  const body = `{"id":"evt_1","type":"invoice.paid","created":${nowS}}`
+  const signature = createHmac("sha256", SECRET).update(`${nowS}.${body}`).digest("hex")
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+  const post = async (pipeline: string, sent: string, headers: { [name: string]: string }) =>
+    (await fetch(running.urls[pipeline]!, { method: "POST", body: sent, headers })).status
+  const headers = { "Stripe-Signature": `t=${nowS},v1=${signature}`, traceparent, tracestate: "Not=valid" }
+  expect(await post("stripe", body, headers)).toBe(200)
+  expect(await post("open", '{"kind":"order"}', {})).toBe(200)
+  expect(await running.stop()).toBe(0)
+
+  const [stripe] = await records("stripe")
+  expect(stripe!.headers).toEqual([
+    ["path", "/webhook"],
+    ["ce_specversion", "1.0"],
+    ["ce_id", "evt_1"],
+    ["ce_source", "/pipelines/stripe"],
+    ["ce_type", "invoice.paid"],
+    ["ce_time", new Date(nowS * 1000).toISOString()],
+    ["content-type", "application/json"],
+    ["traceparent", traceparent],
+  ])
+  expect(stripe!.value).toStartWith(`${body.slice(0, -1)},"received_at":`)
+  const [open] = await records("open")
+  expect(Object.fromEntries(open!.headers)).toMatchObject({ ce_source: "/shop", ce_type: "order" })
+}, 20_000)
+
+test("CloudEvents' keys are checked", async () => {
+  const sinks = [
+    "cloudevents_id = json:/id",
+    "cloudevents = binary\ncloudevents_id = constant\ncloudevents_source = no uri\ncloudevents_type = json:x",
+    "cloudevents = binary\nheaders = CE_ID=json:/id, content-type=path",
+    "trace_headers = on\nheaders = traceparent=header:traceparent",
+    "cloudevents = binary\ncloudevents_type = event:type",
+  ]
+  const pipelines = sinks.map((sink, i) =>
+    pipeline(`p${i}`, "", "", sink).replace("port = 0", `path = /${i}`),
+  )
+  await Bun.write(join(folder.path, "ce.conf"), `[connection:log]\ndirectory = log\n${pipelines.join("")}`)
+  const { status, stderr } = await hookline(["check", "-c", "ce.conf"], { cwd: folder.path })
+  expect(status).toBe(78)
+  const messages = stderr.split("\n").flatMap((line) => /ce\.conf:\d+: \[pipeline:(.*)/.exec(line)?.[1] ?? [])
+  expect(messages).toEqual([
+    "p0:BrokerSink] cloudevents_id: has no effect without cloudevents = binary; add it, or remove the key",
+    expect.stringContaining('p1:BrokerSink] cloudevents_id: "constant" is not json:/pointer'),
+    expect.stringContaining('p1:BrokerSink] cloudevents_source: "no uri" is not json:/pointer'),
+    expect.stringContaining('p1:BrokerSink] cloudevents_type: "json:x" is not json:/pointer'),
+    "p2:BrokerSink] headers: CE_ID is set by cloudevents = binary; remove it here",
+    "p2:BrokerSink] headers: content-type is set by cloudevents = binary; remove it here",
+    "p3:BrokerSink] headers: traceparent is set by trace_headers = on; remove it here",
+    expect.stringContaining(
+      "p4:BrokerSink] cloudevents_type: event:type is known by the provider of a Verifier",
+    ),
+  ])
+})
 
 test("what a provider is not known to have is a configuration error at its line", async () => {
   const file = `[connection:log]

@@ -4,20 +4,26 @@ import type { Family } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
 import { PRESETS } from "../src/verify/presets/presets.ts"
 import { describeRequired, keysOf, usualCoverage } from "../src/verify/presets/providers.ts"
+import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
 /** Writes the presets and the generic kinds into docs/providers.md. */
 export function renderProviders(page: string): string {
-  const presets = Object.entries(PRESETS).map(([name, { title, scheme, docs, note, toleranceIsOurs }]) => [
-    `\`${name}\``,
-    `[${title}](${docs})`,
-    scheme.family,
-    keys(describeRequired(scheme)) + optional(scheme) + secretForm(scheme),
-    tolerance(scheme) + (toleranceIsOurs === true ? ", *ours*" : ""),
-    signs(scheme),
-    scheme.signsUrl === true ? "yes" : "",
-    note ?? "",
-  ])
+  const presets = Object.entries(PRESETS).map(
+    ([name, { title, scheme: form, docs, note, toleranceIsOurs }]) => {
+      const scheme = toFamily(form)
+      return [
+        `\`${name}\``,
+        `[${title}](${docs})`,
+        scheme.family,
+        keys(describeRequired(scheme)) + optional(scheme) + secretForm(scheme),
+        tolerance(scheme) + (toleranceIsOurs === true ? ", *ours*" : ""),
+        signs(scheme),
+        scheme.signsUrl === true ? "yes" : "",
+        note ?? "",
+      ]
+    },
+  )
   const kinds = Object.entries(GENERIC).map(([name, family]) => [
     `\`${name}\``,
     keys(describeRequired(family)),
@@ -30,7 +36,7 @@ export function renderProviders(page: string): string {
   const events = Object.entries(PRESETS).flatMap(([name, { scheme, event }]) =>
     event === undefined
       ? []
-      : [[`\`${name}\``, ...PARTS.map((part) => where(event[part])), deduplication(event, scheme)]],
+      : [[`\`${name}\``, ...PARTS.map((part) => where(event[part])), deduplication(event, toFamily(scheme))]],
   )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),

@@ -11,6 +11,7 @@ import { ADMIN } from "../src/config/sections/admin.ts"
 import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
+import { PROVIDER } from "../src/verify/presets/own-provider.ts"
 import { replaceParts } from "./generated-parts.ts"
 import { renderProviders } from "./providers-page.ts"
 
@@ -47,6 +48,7 @@ client_id: \${HOSTNAME:-hookline}
 export function renderReference(components: readonly Section[]): string {
   const parts = [
     ...[KAFKA, EMBEDDED].map((section) => renderTable(section.title, section)),
+    renderTable("[provider:<name>]", PROVIDER),
     ...components.map((section) => renderTable(`[pipeline:<id>:${section.title}]`, section)),
     ...[ADMIN, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
   ]

@@ -1,7 +1,7 @@
 import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
 import type { PlannedPipeline } from "../runtime/plan/plan.ts"
-import { findFamily } from "../verify/presets/providers.ts"
+import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 
 /** Checks a configuration file and prints its pipelines. Nothing is opened. */
 export function check(file: string | undefined): void {
@@ -21,9 +21,10 @@ function describeVerification({ source, processors }: PlannedPipeline): string {
   if (source.values.tls_client_ca !== undefined) checks.push("client certificates")
   for (const processor of processors) {
     if (typeof processor === "function" || processor.component.title !== verifier.title) continue
-    const { provider, mode } = processor.values as { provider: string; mode: string }
+    const { provider, mode } = processor.values as { provider: ProviderRef; mode: string }
     const { family } = findFamily(provider)!
-    checks.push(`${provider}${family === provider ? "" : ` (${family})`}, mode ${mode}`)
+    const name = nameOf(provider)
+    checks.push(`${name}${family === name ? "" : ` (${family})`}, mode ${mode}`)
   }
   return `verification: ${checks.length === 0 ? "none" : checks.join("; ")}`
 }

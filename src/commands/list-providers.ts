@@ -1,35 +1,36 @@
-import { PRESETS } from "../verify/presets/presets.ts"
+import type { OwnProvider } from "../verify/presets/own-provider.ts"
 import {
   describeRequired,
   findFamily,
   keysOf,
+  nameOf,
+  presetOf,
   PROVIDER_NAMES,
   usualCoverage,
+  type ProviderRef,
 } from "../verify/presets/providers.ts"
 import { printTable } from "./table.ts"
 
 /** Prints the providers and generic kinds: a table, or with `json` everything known of them as one list. */
-export function listProviders(json: boolean): void {
-  if (json) return console.log(JSON.stringify(PROVIDER_NAMES.map(describe), null, 2))
-  const rows = PROVIDER_NAMES.map((name) => {
-    const family = findFamily(name)!
-    return [
-      name,
-      family.family,
-      describeRequired(family),
-      PRESETS[name]?.docs ?? "generic: docs/providers.md",
-    ]
+export function listProviders(own: readonly OwnProvider[], json: boolean): void {
+  const providers = [...PROVIDER_NAMES, ...own]
+  if (json) return console.log(JSON.stringify(providers.map(describe), null, 2))
+  const rows = providers.map((provider) => {
+    const family = findFamily(provider)!
+    const preset = presetOf(provider)
+    const docs = preset === undefined ? "generic: docs/providers.md" : (preset.docs ?? "")
+    return [nameOf(provider), family.family, describeRequired(family), docs]
   })
   printTable([["NAME", "SCHEME", "NEEDS", "DOCUMENTATION"], ...rows], [0, 1, 2, 3])
 }
 
 /** Members that do not apply are absent. */
-function describe(name: string): object {
-  const family = findFamily(name)!
-  const { scheme: _, ...preset } = PRESETS[name] ?? { scheme: family }
+function describe(provider: ProviderRef): object {
+  const family = findFamily(provider)!
   return {
-    name,
-    ...preset,
+    name: nameOf(provider),
+    ...presetOf(provider),
+    sample: undefined,
     scheme: family.family,
     requires: family.requires,
     may_have: keysOf(family).filter((key) => !family.requires.flat().includes(key)),

@@ -1,6 +1,6 @@
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import type { VerifierSettings } from "../verify/schemes/family.ts"
-import { findFamily, makeSigner } from "../verify/presets/providers.ts"
+import { findFamily, makeSigner, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 import { sampleRequest } from "../verify/samples/samples.ts"
 import type { Sendable } from "../verify/verifier.ts"
 import { concealer, type Conceal } from "./conceal.ts"
@@ -65,7 +65,7 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
 export function eventMaker(
   target: URL,
   settings: VerifierSettings,
-  flags: Pick<SendFlags, "provider" | "body" | "header" | "publicUrl">,
+  flags: Pick<SendFlags, "provider" | "config" | "body" | "header" | "publicUrl">,
 ): (number: number) => Promise<Sendable> {
   const provider = flags.provider === undefined ? undefined : providerOf(flags)
   const signer = provider === undefined ? undefined : signerOf(provider, settings)
@@ -94,15 +94,15 @@ export function eventMaker(
 const withAdded = (url: string, parameters: string): string =>
   parameters === "" ? url : `${url}${url.includes("?") ? "&" : "?"}${parameters}`
 
-function signerOf(provider: string, settings: VerifierSettings): ReturnType<typeof makeSigner> {
+function signerOf(provider: ProviderRef, settings: VerifierSettings): ReturnType<typeof makeSigner> {
   const family = findFamily(provider)!
   if (family.signer === undefined)
-    throw usage(`${provider} can't be signed for: only the provider has the private key`)
+    throw usage(`${nameOf(provider)} can't be signed for: only the provider has the private key`)
   const takesPrivateKey =
     !family.requires.flat().includes("secret") && family.requires.flat().includes("public_key")
   if (takesPrivateKey && settings.secret === undefined)
     throw usage(
-      `${provider} signs with its private key: make a key pair, pass the private key with --secret-file (PEM, PKCS #8) ` +
+      `${nameOf(provider)} signs with its private key: make a key pair, pass the private key with --secret-file (PEM, PKCS #8) ` +
         `and set the public key as public_key in the pipeline`,
     )
   try {

@@ -1,15 +1,21 @@
 import { readFileSync } from "node:fs"
 import { Option, type Command } from "commander"
+import { atOnce } from "../clock.ts"
+import { loadConfiguration } from "../config/file/load.ts"
+import { planProviders } from "../runtime/plan/providers.ts"
 import { suggest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
 import { HooklineError } from "../errors.ts"
 import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
-import { PROVIDER_NAMES } from "../verify/presets/providers.ts"
+import type { OwnProvider } from "../verify/presets/own-provider.ts"
+import { PROVIDER_NAMES, type ProviderRef } from "../verify/presets/providers.ts"
 import { SETTINGS } from "../verify/settings.ts"
 
 /** The flags of `verify` and `send` for a provider and its settings. */
 export interface VerifierFlags {
   readonly provider?: string
+  /** The configuration file, for providers of its own. */
+  readonly config?: string
   readonly secret?: readonly string[]
   readonly secretFile?: readonly string[]
   readonly publicKey?: readonly string[]
@@ -26,7 +32,14 @@ export const repeatable = (value: string, before: readonly string[] = []): strin
 
 export function addVerifierFlags(command: Command): Command {
   return command
-    .option("-p, --provider <name>", "preset or generic kind (hookline verify --list shows them)")
+    .option(
+      "-p, --provider <name>",
+      "preset, generic kind (hookline verify --list shows them), or [provider:<name>] of the file",
+    )
+    .option(
+      "--config <file>",
+      "the configuration file with that provider; default: $HOOKLINE_CONFIG, or pipelines.conf",
+    )
     .option("-s, --secret <secret>", "a secret as the provider shows it; repeatable; see below", repeatable)
     .option("--secret-file <file>", "a file with a secret; repeatable", repeatable)
     .addOption(
@@ -62,12 +75,30 @@ export function readSettings(
   return settings as VerifierSettings
 }
 
-/** @throws HooklineError `usage` if it is missing or unknown */
-export function providerOf({ provider }: VerifierFlags): string {
+/**
+ * The preset or generic kind, or a provider of the configuration file.
+ *
+ * @throws HooklineError `usage` if it is missing or unknown; `config`, `no_input` for the file
+ */
+export function providerOf({ provider, config }: VerifierFlags): ProviderRef {
   if (provider === undefined) throw usage("--provider is missing; hookline verify --list shows them")
-  if (!PROVIDER_NAMES.includes(provider))
-    throw usage(`unknown provider ${provider}${suggest(provider, PROVIDER_NAMES, (it) => it)}`)
-  return provider
+  if (PROVIDER_NAMES.includes(provider)) return provider
+  const own = ownProviders(config)
+  const found = own.find(({ name }) => name === provider)
+  if (found !== undefined) return found
+  const names = [...PROVIDER_NAMES, ...own.map(({ name }) => name)]
+  throw usage(`unknown provider ${provider}${suggest(provider, names, (it) => it)}`)
+}
+
+/** The providers of the configuration file; none if no file is named and there is none. */
+export function ownProviders(config: string | undefined): readonly OwnProvider[] {
+  try {
+    return planProviders(atOnce(loadConfiguration(config, { env: process.env, cwd: process.cwd() })))
+  } catch (error) {
+    const isAbsent = config === undefined && error instanceof HooklineError && error.code === "no_input"
+    if (isAbsent) return []
+    throw error
+  }
 }
 
 /** A wrong setting as a usage error. */

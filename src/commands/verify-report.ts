@@ -2,8 +2,7 @@ import { describeMistake, REASON_WORDS, type Mistake } from "../verify/explain/w
 import { exampleHeaders } from "../verify/explain/example.ts"
 import type { Diagnosis } from "../verify/explain/diagnosis.ts"
 import type { Inquiry } from "../verify/explain/inquiry.ts"
-import { PRESETS } from "../verify/presets/presets.ts"
-import { findFamily } from "../verify/presets/providers.ts"
+import { findFamily, nameOf, presetOf } from "../verify/presets/providers.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { Verified, type Explanation } from "../verify/verifier.ts"
 import type { Conceal } from "./conceal.ts"
@@ -29,9 +28,10 @@ export async function report(inquiry: Inquiry, diagnosis: Diagnosis, conceal: Co
 }
 
 function heading({ provider }: Inquiry): string {
-  const preset = PRESETS[provider]
+  const preset = presetOf(provider)
   const { family } = findFamily(provider)!
-  return preset === undefined ? `${provider}: ${family}` : `${preset.title}: ${family}\n${preset.docs}`
+  if (preset === undefined) return `${nameOf(provider)}: ${family}`
+  return [`${preset.title}: ${family}`, preset.docs ?? []].flat().join("\n")
 }
 
 /** Whether the secret itself is presented, which is not shown. */
@@ -114,7 +114,7 @@ const warnings = ({ provider, settings }: Inquiry): string[] =>
 function result(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, conceal: Conceal): string[] {
   const { result } = explanation
   if (result instanceof Verified) return ["verified"]
-  const note = PRESETS[inquiry.provider]?.note
+  const preset = presetOf(inquiry.provider)
   const described = (mistakes: readonly Mistake[]): string[] =>
     mistakes.flatMap((mistake) => {
       // only the detail is concealed: a gap in the fixed words would reveal a secret that is one of them
@@ -131,6 +131,6 @@ function result(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, c
     ...(possible.length > 0
       ? ["", "No known mistake explains it. Possible causes:", ...described(possible)]
       : []),
-    ...(note === undefined ? [] : ["", `${PRESETS[inquiry.provider]!.title}: ${note}`]),
+    ...(preset?.note === undefined ? [] : ["", `${preset.title}: ${preset.note}`]),
   ]
 }

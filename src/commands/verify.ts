@@ -1,6 +1,6 @@
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/schemes/freshness.ts"
-import { makeVerifier } from "../verify/presets/providers.ts"
+import { makeVerifier, type ProviderRef } from "../verify/presets/providers.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
 import { WrongSetting, type VerifierSettings } from "../verify/schemes/family.ts"
 import { Verified, type SignedRequest } from "../verify/verifier.ts"
@@ -8,6 +8,7 @@ import { concealer } from "./conceal.ts"
 import { listProviders } from "./list-providers.ts"
 import { report } from "./verify-report.ts"
 import {
+  ownProviders,
   providerOf,
   readHeaders,
   readInput,
@@ -29,7 +30,8 @@ export interface VerifyFlags extends VerifierFlags {
 
 /** Verifies a captured request and explains the result; exit status 0 if verified, else 1. */
 export async function verify(flags: VerifyFlags): Promise<void> {
-  if (flags.list === true) return listProviders(flags.json === true)
+  if (flags.list === true)
+    return listProviders(flags.config === undefined ? [] : ownProviders(flags.config), flags.json === true)
   const provider = providerOf(flags)
   const settings = readSettings(flags, process.env)
   const request = readRequest(flags, requiresBody(provider, settings))
@@ -40,7 +42,7 @@ export async function verify(flags: VerifyFlags): Promise<void> {
   process.exitCode = diagnosis.explanation.result instanceof Verified ? 0 : 1
 }
 
-function requiresBody(provider: string, settings: VerifierSettings): boolean {
+function requiresBody(provider: ProviderRef, settings: VerifierSettings): boolean {
   try {
     return makeVerifier(provider, settings).needs === "body"
   } catch (error) {
@@ -51,7 +53,7 @@ function requiresBody(provider: string, settings: VerifierSettings): boolean {
 /** The error, if white space around a secret is its only cause. */
 function whiteSpaceError(
   error: unknown,
-  provider: string,
+  provider: ProviderRef,
   settings: VerifierSettings,
 ): WrongSetting | undefined {
   if (!(error instanceof WrongSetting) || settings.secret === undefined) return undefined

@@ -3,8 +3,7 @@ import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import { WrongSetting, type Coverage, type Family, type VerifierSettings } from "../verify/schemes/family.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
-import { PRESETS } from "../verify/presets/presets.ts"
-import { findFamily, keysOf, makeVerifier } from "../verify/presets/providers.ts"
+import { findFamily, keysOf, makeVerifier, nameOf, presetOf } from "../verify/presets/providers.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"
@@ -25,7 +24,7 @@ export const verifier = defineComponent({
   proves: ({ provider, ...settings }) => {
     const family = findFamily(provider)!
     return {
-      sender: provider,
+      sender: nameOf(provider),
       covers: family.covers(settings),
       checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
     }
@@ -36,7 +35,11 @@ export const verifier = defineComponent({
 function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSender | undefined {
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return undefined
-  return { name: provider, event: PRESETS[provider]?.event ?? {}, covers: coverageOf(family, settings) }
+  return {
+    name: nameOf(provider),
+    event: presetOf(provider)?.event ?? {},
+    covers: coverageOf(family, settings),
+  }
 }
 
 function coverageOf(family: Family, settings: VerifierSettings): Coverage | undefined {
@@ -61,11 +64,12 @@ function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
   const { provider } = values
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return
-  const used: readonly string[] = [...new Set([...keysOf(family), ...(MORE_KEYS[provider] ?? [])])]
+  const name = nameOf(provider)
+  const used: readonly string[] = [...new Set([...keysOf(family), ...(MORE_KEYS[name] ?? [])])]
   const given = (Object.keys(VERIFIER_OPTIONS) as (keyof Options)[]).filter(isGiven)
   for (const key of given) {
     if (key === "provider" || key === "mode" || used.includes(key)) continue
-    wrong(key, `is not used by ${provider}; its keys are ${enumerate([...used, "mode"])}`)
+    wrong(key, `is not used by ${name}; its keys are ${enumerate([...used, "mode"])}`)
   }
   // a key with an invalid value is not missing
   if (given.some((key) => values[key] === undefined)) return
@@ -84,9 +88,9 @@ function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
     return wrong(key, isMissing ? said + form + file : said)
   }
   for (const { key, text } of secretWarnings(provider, values)) warn(key, text)
-  if (provider === "meta" && values.verify_token === undefined)
+  if (name === "meta" && values.verify_token === undefined)
     warn("verify_token", "is not set: Meta's handshake, which confirms the endpoint, is refused")
-  if (provider === "ms-graph" && values.audience === undefined)
+  if (name === "ms-graph" && values.audience === undefined)
     warn(
       "audience",
       "is not set: the audience of validationTokens is not checked; set it to the application's id",

@@ -1,21 +1,31 @@
 import { suggest } from "../../config/file/nearest.ts"
+import type { ParseContext } from "../../config/options/option.ts"
 import { WrongValue, custom, file, oneOf } from "../../config/options/option-types.ts"
-import { PROVIDER_NAMES } from "../../verify/presets/providers.ts"
+import type { OwnProvider } from "../../verify/presets/own-provider.ts"
+import { PROVIDER_NAMES, type ProviderRef } from "../../verify/presets/providers.ts"
 import { SETTINGS, splitSecrets, texts } from "../../verify/settings.ts"
 
 const PROVIDER_FORM = "a provider or kind of docs/providers.md, such as stripe, github or hmac"
 
-const provider = custom<string, { doc: string }>(
+const provider = custom<ProviderRef, { doc: string }, string | OwnProvider>(
   PROVIDER_FORM,
-  { doc: "The sender: a preset, or hmac, token, basic, jwt, ed25519 or ecdsa; see providers.md." },
-  (value) => knownProvider(value.toLowerCase()),
-  knownProvider,
+  {
+    doc: "The sender: a preset, or hmac, token, basic, jwt, ed25519 or ecdsa; see providers.md. Or the name of a `[provider:<name>]` section.",
+  },
+  (value, context) => knownProvider(value.toLowerCase(), context),
+  (given, context) =>
+    typeof given === "object" && given !== null && "scheme" in given ? given : knownProvider(given, context),
 )
 
-function knownProvider(name: string): string {
+function knownProvider(name: string, { defined = new Map() }: Partial<ParseContext> = {}): ProviderRef {
   if (PROVIDER_NAMES.includes(name)) return name
+  const section = `provider:${name}`
+  const own = defined.get(section) as OwnProvider | undefined
+  if (own !== undefined) return own
+  if (defined.has(section)) throw new WrongValue(`is [${section}], which has problems`)
+  const ownNames = [...defined.keys()].flatMap((it) => /^provider:(.*)/s.exec(it)?.[1] ?? [])
   throw new WrongValue(
-    `${JSON.stringify(name)} is not a provider${suggest(String(name), PROVIDER_NAMES, (it) => it)}`,
+    `${JSON.stringify(name)} is not a provider${suggest(String(name), [...PROVIDER_NAMES, ...ownNames], (it) => it)}`,
   )
 }
 

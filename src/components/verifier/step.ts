@@ -6,7 +6,7 @@ import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/ou
 import { unavailable } from "../../pipeline/unavailable.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
-import { findFamily, makeVerifier } from "../../verify/presets/providers.ts"
+import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
 import { Refused, type VerificationResult, type Verified } from "../../verify/verifier.ts"
 import type { ComponentContext } from "../define-component.ts"
@@ -29,11 +29,12 @@ export function verifierStep(
 ): Processor {
   const { log, metrics, deliveryTimeoutMs } = context
   const { provider, mode } = values
+  const name = nameOf(provider)
   const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
   const learning =
     values.secret_file === undefined ? undefined : openSecretFile(values.secret_file, log, make)
   const fixed = learning?.current() ?? make()
-  const handshake = handshakeOf(provider, {
+  const handshake = handshakeOf(name, {
     secrets: values.secret ?? [],
     verifyTokens: values.verify_token ?? [],
     confirms: values.confirm === "true",
@@ -42,10 +43,10 @@ export function verifierStep(
   })
   const covers = findFamily(provider)!.covers(values)
   const claimId = covers.id
-    ? rememberSignedIds(provider, { covers, toleranceMs: fixed.toleranceMs }, context, now)
+    ? rememberSignedIds(name, { covers, toleranceMs: fixed.toleranceMs }, context, now)
     : undefined
   const challenge = { "WWW-Authenticate": challengeOf(values) }
-  const observed = mode === "observe" ? observing(provider, context) : undefined
+  const observed = mode === "observe" ? observing(name, context) : undefined
 
   /** Refuses a request; in mode observe passes it, flagged. */
   const refuse = ({ reason, detail }: Refused, request: RequestInfo): Rejected | undefined => {
@@ -159,6 +160,6 @@ function observing(provider: string, { log, acquire }: ComponentContext): Reques
 /** RFC 9110 requires a challenge in a 401. `Signature` is not registered, but senders know their scheme. */
 function challengeOf({ provider, username, jwks_url }: Values<typeof VERIFIER_OPTIONS>): string {
   if (username !== undefined) return 'Basic realm="webhooks", charset="UTF-8"'
-  const isBearer = jwks_url !== undefined || ["jwt", "gcp-pubsub", "alertmanager"].includes(provider)
+  const isBearer = jwks_url !== undefined || ["jwt", "gcp-pubsub", "alertmanager"].includes(nameOf(provider))
   return `${isBearer ? "Bearer" : "Signature"} realm="webhooks"`
 }

@@ -11,6 +11,8 @@ export interface ConfigurationFile {
   /** Absolute path of its folder. */
   readonly baseDir: string
   readonly connections: ReadonlyMap<string, FileSection>
+  /** `[provider:<name>]`, by name. */
+  readonly providers: ReadonlyMap<string, FileSection>
   readonly pipelines: ReadonlyMap<string, FilePipeline>
   readonly admin: FileSection | undefined
   readonly service: FileSection | undefined
@@ -53,6 +55,7 @@ export function* readConfigurationFile(
   const problems = new Problems(file)
   const addresses = new Map<string, FileSection>()
   const connections = new Map<string, FileSection>()
+  const providers = new Map<string, FileSection>()
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
   const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } => {
     const known = pipelines.get(id) ?? { components: new Map(), incomplete: false }
@@ -82,12 +85,14 @@ export function* readConfigurationFile(
     }
     addresses.set(parts.join(":"), section)
     if (kind === "connection") connections.set(id, section)
+    if (kind === "provider") providers.set(id, section)
     if (kind === "pipeline") pipeline(id).components.set(component, section)
   }
   return {
     file,
     baseDir: environment.baseDir,
     connections,
+    providers,
     pipelines,
     admin: addresses.get("admin"),
     service: addresses.get("service"),
@@ -129,6 +134,7 @@ function readText(
 const KINDS = {
   connection: "[connection:<id>]",
   pipeline: "[pipeline:<id>:<Component>]",
+  provider: "[provider:<name>]",
   admin: "[admin]",
   service: "[service]",
 }
@@ -144,6 +150,10 @@ function wrongAddress(parts: readonly string[]): string | undefined {
       return parts.length === 2 && id !== ""
         ? undefined
         : `invalid section name; write ${KINDS.connection}, without : in the id`
+    case "provider":
+      return parts.length === 2 && id !== ""
+        ? undefined
+        : `invalid section name; write ${KINDS.provider}, without : in the name`
     case "pipeline":
       if (parts.length === 3 && id !== "" && component !== "") return undefined
       return parts.length === 2 && id !== ""

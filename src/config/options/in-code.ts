@@ -37,7 +37,7 @@ export const camelCase = (key: string): string =>
  * @param address as the file spells it; a connection may have its function as the last part, as a pipeline's component is
  */
 export function sectionInCode(address: string): string {
-  const [, kind, id, part] = /^(pipeline|connection):(.*?)(?::(\w+))?$/s.exec(address) ?? []
+  const [, kind, id, part] = /^(pipeline|connection|provider):(.*?)(?::(\w+))?$/s.exec(address) ?? []
   if (kind === undefined || id === undefined) return address
   const named = `${kind} ${JSON.stringify(id)}`
   return part === undefined ? named : `${named}, ${part[0]!.toLowerCase()}${part.slice(1)}`

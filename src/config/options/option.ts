@@ -6,7 +6,7 @@ export interface Option<T, C = T, P extends Presence = Presence> {
   /** Reads the file's text. Throws WrongValue. */
   readonly parse: (text: string, context: ParseContext) => Exclude<T, undefined>
   /** Checks a value given in code, and converts it where code may spell it otherwise. Throws WrongValue. */
-  readonly fromCode: (given: C) => Exclude<T, undefined>
+  readonly fromCode: (given: C, context?: ParseContext) => Exclude<T, undefined>
   readonly presence: P
   /** The default as the file would spell it. */
   readonly defaultText: string | undefined
@@ -34,6 +34,8 @@ export type Presence = "required" | "optional" | "default"
 export interface ParseContext {
   /** Absolute base of relative paths. */
   readonly baseDir: string
+  /** What other sections define, by their names: `provider:acme`. undefined: the section has problems. */
+  readonly defined?: ReadonlyMap<string, object | undefined> | undefined
 }
 
 /** The value does not have the option's form. The message does not repeat the key. */
@@ -89,7 +91,7 @@ export function custom<T, D extends Declared, C = T>(
   form: string,
   declared: D,
   read: (text: string, context: ParseContext) => T,
-  fromCode: (given: C) => T,
+  fromCode: (given: C, context?: ParseContext) => T,
 ): Parsed<T, D, C> {
   const defaultText = "default" in declared ? declared.default : undefined
   const made = {

@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import { camelCase } from "./in-code.ts"
-import { quote, WrongValue, type OptionSet, type Values } from "./option.ts"
+import { quote, WrongValue, type OptionSet, type ParseContext, type Values } from "./option.ts"
 import type { Location, Problems } from "../file/problems.ts"
 import type { Section } from "./section.ts"
 import type { FileSection, FileText } from "../file/configuration-file.ts"
@@ -20,6 +20,8 @@ export interface Found {
   readonly given: Given | undefined
   /** Absolute base of the file's relative paths. */
   readonly baseDir: string
+  /** As in ParseContext. */
+  readonly defined?: ReadonlyMap<string, object | undefined> | undefined
   /** Called with each file that an option names to be read. */
   readonly reads?: ((file: string) => void) | undefined
 }
@@ -48,7 +50,8 @@ export function resolveSection<O extends OptionSet>(
   problems: Problems,
   strange?: (key: string) => string | undefined,
 ): Resolved<O> {
-  const { address, section: configuration, baseDir } = found
+  const { address, section: configuration, baseDir, defined } = found
+  const context = { baseDir, defined }
   const names = Object.keys(section.options)
   const nameOf = new Map(names.map((name) => [camelCase(name), name]))
   const inCode = Object.entries(found.given ?? {}).filter(([, value]) => value !== undefined)
@@ -84,15 +87,15 @@ export function resolveSection<O extends OptionSet>(
   for (const [key, option] of Object.entries(section.options)) {
     const text = configuration?.texts.get(key)
     if (given.has(key)) {
-      const value = fromCode(option, given.get(key))
+      const value = fromCode(option, given.get(key), context)
       if (value instanceof WrongValue) wrong(key, value.message)
       else values[key] = value
     } else if (text !== undefined) {
-      const read = readText(option, text, baseDir)
+      const read = readText(option, text, context)
       if (read instanceof WrongValue) wrong(key, read.message)
       else if (text.text !== undefined) values[key] = read
     } else if (option.defaultText !== undefined) {
-      values[key] = option.parse(option.defaultText, { baseDir })
+      values[key] = option.parse(option.defaultText, context)
     } else if (option.presence === "required") {
       wrong(key, missing(section, key, found))
     }
@@ -121,9 +124,9 @@ export function inputsOf(section: Section, values: { readonly [key: string]: unk
 }
 
 /** Checks a value of code. A problem's message is free of what must not be printed. */
-function fromCode(option: OptionSet[string], value: unknown): unknown {
+function fromCode(option: OptionSet[string], value: unknown, context: ParseContext): unknown {
   try {
-    return option.fromCode(value)
+    return option.fromCode(value, context)
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
     return option.secret ? new WrongValue(`is not ${option.form}`) : error
@@ -131,14 +134,14 @@ function fromCode(option: OptionSet[string], value: unknown): unknown {
 }
 
 /** Reads a text of the file. A problem's message is free of what must not be printed; undefined: reported before. */
-function readText(option: OptionSet[string], { text, quotable }: FileText, baseDir: string): unknown {
+function readText(option: OptionSet[string], { text, quotable }: FileText, context: ParseContext): unknown {
   if (text === undefined) return undefined
   if (text === "" && option.defaultText !== "") {
     const remedy = option.presence === "required" ? "" : ", or remove the key"
     return new WrongValue(`is empty; expected ${option.form}${remedy}`)
   }
   try {
-    return option.parse(text, { baseDir })
+    return option.parse(text, context)
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
     const message =

@@ -23,6 +23,7 @@ import {
   checkListeners,
   checkWorkers,
 } from "./cross-checks.ts"
+import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkInPipelines } from "./sender.ts"
 
@@ -104,11 +105,13 @@ export function* makePlan(draft: Draft): Steps<Plan> {
   const { configuration, registry } = draft
   const baseDir = configuration?.baseDir ?? draft.cwd
   const problems = new Problems(configuration?.file, configuration?.problems)
+  const defined = resolveProviders(configuration, problems, draft.reads)
   const find = (address: string, section: FileSection | undefined, given: Given | undefined): Found => ({
     address,
     section,
     given,
     baseDir,
+    defined,
     reads: draft.reads,
   })
 

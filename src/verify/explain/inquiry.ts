@@ -1,9 +1,10 @@
+import type { ProviderRef } from "../presets/providers.ts"
 import type { VerifierSettings } from "../schemes/family.ts"
 import type { SignedRequest } from "../verifier.ts"
 import type { Mistake } from "./words.ts"
 
 export interface Inquiry {
-  readonly provider: string
+  readonly provider: ProviderRef
   readonly settings: VerifierSettings
   readonly request: SignedRequest
   readonly nowMs: number

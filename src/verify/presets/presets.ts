@@ -12,6 +12,7 @@ import { ASYMMETRIC, jwt, SYMMETRIC } from "../schemes/jwt.ts"
 import { mailgun } from "../schemes/mailgun.ts"
 import { msGraph } from "../schemes/ms-graph.ts"
 import { paypal } from "../schemes/paypal.ts"
+import type { SchemeForm } from "../schemes/scheme-form.ts"
 import { standardWebhooks } from "../schemes/standard-webhooks.ts"
 import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
 
@@ -19,13 +20,14 @@ import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
 export interface Preset {
   /** As the provider writes its name. */
   readonly title: string
-  readonly scheme: Family
+  /** As data, where it is a form that providers of one's own have, too. */
+  readonly scheme: SchemeForm | Family
   /** The provider's documentation or library that the row follows. */
   readonly docs: string
   /** As documented. Where the signed body has an id, an unsigned header is none. */
   readonly event?: EventLocations
   /** Pitfalls, in a sentence. */
-  readonly note?: string
+  readonly note?: string | undefined
   /** Whether the tolerance is Hookline's choice, as the provider documents none. */
   readonly toleranceIsOurs?: true
 }
@@ -37,8 +39,8 @@ const NO_TOLERANCE =
   "The provider documents no tolerance and may deliver late, so the time is unchecked unless tolerance is set."
 
 /** `t=<time>,v1=<signature>` in one header, of `{timestamp}.{body}`: Stripe's scheme, which others share. */
-const likeStripe = (header: string, toleranceMs: number, own: Partial<HmacForm> = {}): Family =>
-  hmac({
+const likeStripe = (header: string, toleranceMs: number, own: Partial<HmacForm> = {}): SchemeForm => ({
+  hmac: {
     header,
     list: ",",
     prefix: "v1=",
@@ -46,7 +48,8 @@ const likeStripe = (header: string, toleranceMs: number, own: Partial<HmacForm> 
     time: { item: "t=", unit: "s" },
     toleranceMs,
     ...own,
-  })
+  },
+})
 
 /** A token of one's own choice. */
 const HEADER_OR_QUERY = tokenIn("Authorization", {
@@ -173,13 +176,15 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   // ---- Time in its own header
   slack: {
     title: "Slack",
-    scheme: hmac({
-      header: "X-Slack-Signature",
-      prefix: "v0=",
-      payload: "v0:{timestamp}:{body}",
-      time: { header: "X-Slack-Request-Timestamp", unit: "s" },
-      toleranceMs: 5 * MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: "X-Slack-Signature",
+        prefix: "v0=",
+        payload: "v0:{timestamp}:{body}",
+        time: { header: "X-Slack-Request-Timestamp", unit: "s" },
+        toleranceMs: 5 * MINUTES,
+      },
+    },
     docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
     // https://docs.slack.dev/reference/objects/event-object
     event: { id: "json:/event_id", type: "json:/event/type", time: "json:/event_time" },
@@ -187,13 +192,15 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   zoom: {
     title: "Zoom",
-    scheme: hmac({
-      header: "x-zm-signature",
-      prefix: "v0=",
-      payload: "v0:{timestamp}:{body}",
-      time: { header: "x-zm-request-timestamp", unit: "s" },
-      toleranceMs: 5 * MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: "x-zm-signature",
+        prefix: "v0=",
+        payload: "v0:{timestamp}:{body}",
+        time: { header: "x-zm-request-timestamp", unit: "s" },
+        toleranceMs: 5 * MINUTES,
+      },
+    },
     docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
     event: { type: "json:/event", time: "json:/event_ts" },
     note: "The secret is the app's secret token, not the older verification token.",
@@ -222,25 +229,29 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   webflow: {
     title: "Webflow",
-    scheme: hmac({
-      header: "x-webflow-signature",
-      payload: "{timestamp}:{body}",
-      time: { header: "x-webflow-timestamp", unit: "ms" },
-      toleranceMs: 5 * MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: "x-webflow-signature",
+        payload: "{timestamp}:{body}",
+        time: { header: "x-webflow-timestamp", unit: "ms" },
+        toleranceMs: 5 * MINUTES,
+      },
+    },
     docs: "https://developers.webflow.com/data/docs/working-with-webhooks",
     event: { type: "json:/triggerType" },
     note: "Webhooks created in the dashboard are not signed.",
   },
   zendesk: {
     title: "Zendesk",
-    scheme: hmac({
-      header: "X-Zendesk-Webhook-Signature",
-      encoding: "base64",
-      payload: "{timestamp}{body}",
-      time: { header: "X-Zendesk-Webhook-Signature-Timestamp", unit: "iso" },
-      toleranceMs: 5 * MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: "X-Zendesk-Webhook-Signature",
+        encoding: "base64",
+        payload: "{timestamp}{body}",
+        time: { header: "X-Zendesk-Webhook-Signature-Timestamp", unit: "iso" },
+        toleranceMs: 5 * MINUTES,
+      },
+    },
     docs: "https://developer.zendesk.com/documentation/webhooks/verifying/",
     // https://developer.zendesk.com/api-reference/webhooks/event-types/webhook-event-types
     event: { id: "json:/id", type: "json:/type", time: "json:/time" },
@@ -248,14 +259,16 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   twitch: {
     title: "Twitch EventSub",
-    scheme: hmac({
-      header: "Twitch-Eventsub-Message-Signature",
-      prefix: "sha256=",
-      payload: "{id}{timestamp}{body}",
-      time: { header: "Twitch-Eventsub-Message-Timestamp", unit: "iso" },
-      id: "Twitch-Eventsub-Message-Id",
-      toleranceMs: 10 * MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: "Twitch-Eventsub-Message-Signature",
+        prefix: "sha256=",
+        payload: "{id}{timestamp}{body}",
+        time: { header: "Twitch-Eventsub-Message-Timestamp", unit: "iso" },
+        id: "Twitch-Eventsub-Message-Id",
+        toleranceMs: 10 * MINUTES,
+      },
+    },
     docs: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/#verifying-the-event-message",
     event: {
       id: "header:Twitch-Eventsub-Message-Id",
@@ -265,14 +278,16 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   box: {
     title: "Box",
-    scheme: hmac({
-      header: ["Box-Signature-Primary", "Box-Signature-Secondary"],
-      encoding: "base64",
-      payload: "{body}{timestamp}",
-      time: { header: "Box-Delivery-Timestamp", unit: "iso" },
-      fixed: { "Box-Signature-Version": "1", "Box-Signature-Algorithm": "HmacSHA256" },
-      toleranceMs: 10 * MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: ["Box-Signature-Primary", "Box-Signature-Secondary"],
+        encoding: "base64",
+        payload: "{body}{timestamp}",
+        time: { header: "Box-Delivery-Timestamp", unit: "iso" },
+        fixed: { "Box-Signature-Version": "1", "Box-Signature-Algorithm": "HmacSHA256" },
+        toleranceMs: 10 * MINUTES,
+      },
+    },
     docs: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
     // https://developer.box.com/guides/webhooks/v2
     event: { id: "json:/id", type: "json:/trigger", time: "json:/created_at" },
@@ -282,7 +297,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   // ---- Body only
   github: {
     title: "GitHub",
-    scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
+    scheme: { hmac: { header: "X-Hub-Signature-256", prefix: "sha256=" } },
     docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
     // https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
     event: { id: "header:X-GitHub-Delivery", type: "header:X-GitHub-Event" },
@@ -290,14 +305,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   bitbucket: {
     title: "Bitbucket",
-    scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=" }),
+    scheme: { hmac: { header: "X-Hub-Signature", prefix: "sha256=" } },
     docs: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/#Secure-webhooks",
     // https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/
     event: { id: "header:X-Request-UUID", type: "header:X-Event-Key" },
   },
   jira: {
     title: "Jira",
-    scheme: hmac({ header: "X-Hub-Signature", prefix: "sha256=" }),
+    scheme: { hmac: { header: "X-Hub-Signature", prefix: "sha256=" } },
     docs: "https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks",
     event: {
       id: "header:X-Atlassian-Webhook-Identifier",
@@ -308,24 +323,26 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   meta: {
     title: "Meta (Facebook, Instagram, WhatsApp)",
-    scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
+    scheme: { hmac: { header: "X-Hub-Signature-256", prefix: "sha256=" } },
     docs: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads",
     event: { type: "json:/object" },
     note: "The secret is the app secret; the handshake needs verify_token, a text of your choice.",
   },
   "x-twitter": {
     title: "X (Twitter)",
-    scheme: hmac({
-      header: ["X-Twitter-Webhooks-Signature-OAuth2", "X-Twitter-Webhooks-Signature"],
-      prefix: "sha256=",
-      encoding: "base64",
-    }),
+    scheme: {
+      hmac: {
+        header: ["X-Twitter-Webhooks-Signature-OAuth2", "X-Twitter-Webhooks-Signature"],
+        prefix: "sha256=",
+        encoding: "base64",
+      },
+    },
     docs: "https://docs.x.com/x-api/webhooks/introduction#signature-headers",
     note: "The secret is the app's OAuth 2.0 client secret, or the consumer secret of older apps; with both, the client secret first.",
   },
   shopify: {
     title: "Shopify",
-    scheme: hmac({ header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" }),
+    scheme: { hmac: { header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" } },
     docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
     // https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
     event: {
@@ -337,108 +354,114 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   line: {
     title: "LINE",
-    scheme: hmac({ header: "x-line-signature", encoding: "base64" }),
+    scheme: { hmac: { header: "x-line-signature", encoding: "base64" } },
     docs: "https://developers.line.biz/en/docs/messaging-api/verify-webhook-signature/",
     note: "The secret is the channel secret.",
   },
   xero: {
     title: "Xero",
-    scheme: hmac({ header: "x-xero-signature", encoding: "base64" }),
+    scheme: { hmac: { header: "x-xero-signature", encoding: "base64" } },
     docs: "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/",
     note: "The secret looks like base64 but is used as text; Xero tests the endpoint with wrong signatures.",
   },
   typeform: {
     title: "Typeform",
-    scheme: hmac({ header: "Typeform-Signature", prefix: "sha256=", encoding: "base64" }),
+    scheme: { hmac: { header: "Typeform-Signature", prefix: "sha256=", encoding: "base64" } },
     docs: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
     event: { id: "json:/event_id", type: "json:/event_type", time: "json:/form_response/submitted_at" },
   },
   woocommerce: {
     title: "WooCommerce",
-    scheme: hmac({ header: "X-WC-Webhook-Signature", encoding: "base64" }),
+    scheme: { hmac: { header: "X-WC-Webhook-Signature", encoding: "base64" } },
     docs: "https://woocommerce.com/document/webhooks/",
     event: { id: "header:X-WC-Webhook-Delivery-ID", type: "header:X-WC-Webhook-Topic" },
     note: "The ping at a webhook's creation is not signed.",
   },
   docusign: {
     title: "DocuSign Connect",
-    scheme: hmac({
-      header: Array.from({ length: MOST_SIGNATURES }, (_, i) => `X-DocuSign-Signature-${i + 1}`),
-      encoding: "base64",
-    }),
+    scheme: {
+      hmac: {
+        header: Array.from({ length: MOST_SIGNATURES }, (_, i) => `X-DocuSign-Signature-${i + 1}`),
+        encoding: "base64",
+      },
+    },
     docs: "https://developers.docusign.com/platform/webhooks/connect/validate/",
     event: { type: "json:/event", time: "json:/generatedDateTime" },
     note: "DocuSign signs with each key of the account; any of the first 16 may match.",
   },
   "coinbase-commerce": {
     title: "Coinbase Commerce",
-    scheme: hmac({ header: "X-CC-Webhook-Signature" }),
+    scheme: { hmac: { header: "X-CC-Webhook-Signature" } },
     docs: "https://github.com/coinbase/coinbase-commerce-node/blob/master/lib/Webhook.js",
     event: { id: "json:/event/id", type: "json:/event/type", time: "json:/event/created_at" },
   },
   razorpay: {
     title: "Razorpay",
-    scheme: hmac({ header: "X-Razorpay-Signature" }),
+    scheme: { hmac: { header: "X-Razorpay-Signature" } },
     docs: "https://razorpay.com/docs/webhooks/validate-test/",
     event: { id: "header:X-Razorpay-Event-Id", type: "json:/event", time: "json:/created_at" },
     note: "The secret is the webhook's, not the API key's.",
   },
   onfido: {
     title: "Onfido (Entrust)",
-    scheme: hmac({ header: "X-SHA2-Signature" }),
+    scheme: { hmac: { header: "X-SHA2-Signature" } },
     docs: "https://documentation.identity.entrust.com/api/manual-webhook-signature-verification/",
     event: { type: "json:/payload/action", time: "json:/payload/object/completed_at_iso8601" },
   },
   dropbox: {
     title: "Dropbox",
-    scheme: hmac({ header: "X-Dropbox-Signature" }),
+    scheme: { hmac: { header: "X-Dropbox-Signature" } },
     docs: "https://www.dropbox.com/developers/reference/webhooks",
     note: "The secret is the app secret.",
   },
   asana: {
     title: "Asana",
-    scheme: hmac({ header: "X-Hook-Signature" }),
+    scheme: { hmac: { header: "X-Hook-Signature" } },
     docs: "https://developers.asana.com/docs/webhooks-guide",
     note: "Asana sends the secret in its first request: set secret_file, or take it from its API's response.",
   },
   gocardless: {
     title: "GoCardless",
-    scheme: hmac({ header: "Webhook-Signature" }),
+    scheme: { hmac: { header: "Webhook-Signature" } },
     docs: "https://developer.gocardless.com/api-reference/#webhooks-overview",
     // https://developer.gocardless.com/api-reference/#webhooks-retry-a-webhook
     event: { id: "json:/meta/webhook_id" },
   },
   mollie: {
     title: "Mollie (next-gen webhooks)",
-    scheme: hmac({
-      header: "X-Mollie-Signature",
-      prefix: "sha256=",
-      prefixOptional: true,
-    }),
+    scheme: {
+      hmac: {
+        header: "X-Mollie-Signature",
+        prefix: "sha256=",
+        prefixOptional: true,
+      },
+    },
     docs: "https://docs.mollie.com/reference/webhooks-best-practices",
     event: { id: "json:/id", type: "json:/type", time: "json:/createdAt" },
     note: "Classic webhooks (an id in a form) are not signed.",
   },
   notion: {
     title: "Notion",
-    scheme: hmac({ header: "X-Notion-Signature", prefix: "sha256=" }),
+    scheme: { hmac: { header: "X-Notion-Signature", prefix: "sha256=" } },
     docs: "https://developers.notion.com/reference/webhooks",
     event: { id: "json:/id", type: "json:/type", time: "json:/timestamp" },
     note: "The secret is the verification_token of the first request: set secret_file, then enter its content at Notion.",
   },
   linear: {
     title: "Linear",
-    scheme: hmac({
-      header: "Linear-Signature",
-      time: { member: "webhookTimestamp", unit: "ms" },
-      toleranceMs: MINUTES,
-    }),
+    scheme: {
+      hmac: {
+        header: "Linear-Signature",
+        time: { member: "webhookTimestamp", unit: "ms" },
+        toleranceMs: MINUTES,
+      },
+    },
     docs: "https://linear.app/developers/webhooks",
     event: { id: "header:Linear-Delivery", type: "json:/type", time: "json:/createdAt" },
   },
   sentry: {
     title: "Sentry",
-    scheme: hmac({ header: "Sentry-Hook-Signature" }),
+    scheme: { hmac: { header: "Sentry-Hook-Signature" } },
     docs: "https://docs.sentry.io/integrations/integration-platform/webhooks/",
     event: {
       id: "header:Request-ID",
@@ -449,27 +472,27 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   pagerduty: {
     title: "PagerDuty",
-    scheme: hmac({ header: "X-PagerDuty-Signature", list: ",", prefix: "v1=" }),
+    scheme: { hmac: { header: "X-PagerDuty-Signature", list: ",", prefix: "v1=" } },
     docs: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
     event: { id: "json:/event/id", type: "json:/event/event_type", time: "json:/event/occurred_at" },
     note: "The secret looks like base64 but is used as text.",
   },
   circleci: {
     title: "CircleCI",
-    scheme: hmac({ header: "circleci-signature", list: ",", prefix: "v1=" }),
+    scheme: { hmac: { header: "circleci-signature", list: ",", prefix: "v1=" } },
     docs: "https://circleci.com/docs/guides/integration/outbound-webhooks/",
     event: { id: "json:/id", type: "json:/type", time: "json:/happened_at" },
   },
   intercom: {
     title: "Intercom",
-    scheme: hmac({ header: "X-Hub-Signature", prefix: "sha1=", algorithm: "sha1" }),
+    scheme: { hmac: { header: "X-Hub-Signature", prefix: "sha1=", algorithm: "sha1" } },
     docs: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
     event: { id: "json:/id", type: "json:/topic", time: "json:/created_at" },
     note: "The secret is the app's client secret.",
   },
   vercel: {
     title: "Vercel",
-    scheme: hmac({ header: "x-vercel-signature", algorithm: "sha1" }),
+    scheme: { hmac: { header: "x-vercel-signature", algorithm: "sha1" } },
     docs: "https://vercel.com/docs/webhooks/webhooks-api#securing-webhooks",
     event: { id: "json:/id", type: "json:/type", time: "json:/createdAt" },
     note: "The secret is the webhook's, or for an integration its client secret.",
@@ -478,18 +501,20 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   // ---- URL and body: set public_url behind a proxy
   square: {
     title: "Square",
-    scheme: hmac({ header: "x-square-hmacsha256-signature", encoding: "base64", payload: "{url}{body}" }),
+    scheme: { hmac: { header: "x-square-hmacsha256-signature", encoding: "base64", payload: "{url}{body}" } },
     docs: "https://developer.squareup.com/docs/webhooks/step3validate",
     event: { id: "json:/event_id", type: "json:/type", time: "json:/created_at" },
   },
   trello: {
     title: "Trello",
-    scheme: hmac({
-      header: "X-Trello-Webhook",
-      algorithm: "sha1",
-      encoding: "base64",
-      payload: "{body}{url}",
-    }),
+    scheme: {
+      hmac: {
+        header: "X-Trello-Webhook",
+        algorithm: "sha1",
+        encoding: "base64",
+        payload: "{body}{url}",
+      },
+    },
     docs: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/#webhook-signatures",
     event: { id: "json:/action/id", type: "json:/action/type", time: "json:/action/date" },
     note: "The secret is the application's, not the API key.",
@@ -669,14 +694,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   // ---- Tokens and passwords, which do not cover the body
   gitlab: {
     title: "GitLab (secret token)",
-    scheme: tokenAt({ header: "X-Gitlab-Token" }),
+    scheme: { token: { header: "X-Gitlab-Token" } },
     docs: "https://docs.gitlab.com/user/project/integrations/webhooks/",
     // https://gitlab.com/gitlab-org/gitlab/-/issues/388692
     event: { id: "header:Idempotency-Key", type: "json:/object_kind" },
   },
   telegram: {
     title: "Telegram",
-    scheme: tokenAt({ header: "X-Telegram-Bot-Api-Secret-Token" }),
+    scheme: { token: { header: "X-Telegram-Bot-Api-Secret-Token" } },
     docs: "https://core.telegram.org/bots/api#setwebhook",
     event: { id: "json:/update_id" },
     note: "The secret is secret_token of setWebhook, not the bot's token.",

@@ -9,7 +9,9 @@ import {
 } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { GENERIC } from "../schemes/generic.ts"
-import { PRESETS } from "./presets.ts"
+import { toFamily } from "../schemes/scheme-form.ts"
+import type { OwnProvider } from "./own-provider.ts"
+import { PRESETS, type Preset } from "./presets.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
 const NETWORK: Fetcher = { fetch: (url, init) => fetch(url, init), rootCertificates }
@@ -17,10 +19,23 @@ const NETWORK: Fetcher = { fetch: (url, init) => fetch(url, init), rootCertifica
 /** The values of the option `provider`: the presets, then the generic kinds. */
 export const PROVIDER_NAMES: readonly string[] = [...Object.keys(PRESETS), ...Object.keys(GENERIC)]
 
-/** The family of a preset or generic kind. */
-export function findFamily(name: string): Family | undefined {
-  if (Object.hasOwn(PRESETS, name)) return PRESETS[name]!.scheme
-  return Object.hasOwn(GENERIC, name) ? GENERIC[name] : undefined
+/** The name of a preset or generic kind, or a provider of one's own. */
+export type ProviderRef = string | OwnProvider
+
+export const nameOf = (provider: ProviderRef): string =>
+  typeof provider === "string" ? provider : provider.name
+
+/** What is known of a provider; undefined: it is a generic kind, or unknown. */
+export function presetOf(provider: ProviderRef): Preset | OwnProvider | undefined {
+  if (typeof provider !== "string") return provider
+  return Object.hasOwn(PRESETS, provider) ? PRESETS[provider] : undefined
+}
+
+/** A provider's family; undefined: unknown name. */
+export function findFamily(provider: ProviderRef): Family | undefined {
+  const preset = presetOf(provider)
+  if (preset !== undefined) return toFamily(preset.scheme)
+  return Object.hasOwn(GENERIC, nameOf(provider)) ? GENERIC[nameOf(provider)] : undefined
 }
 
 /**
@@ -28,11 +43,18 @@ export function findFamily(name: string): Family | undefined {
  *
  * @throws WrongSetting (a HooklineError `config`)
  */
-export function makeVerifier(name: string, settings: VerifierSettings, fetcher: Fetcher = NETWORK): Verifier {
-  const family = familyOf(name)
+export function makeVerifier(
+  provider: ProviderRef,
+  settings: VerifierSettings,
+  fetcher: Fetcher = NETWORK,
+): Verifier {
+  const family = familyOf(provider)
   const missing = missingSettings(family, settings)
   if (missing.length > 0)
-    throw new WrongSetting(missing[0]!, `is missing; ${name} requires ${describeRequired(family)}`)
+    throw new WrongSetting(
+      missing[0]!,
+      `is missing; ${nameOf(provider)} requires ${describeRequired(family)}`,
+    )
   checkTolerance(settings)
   return family.verifier(settings, fetcher)
 }
@@ -42,10 +64,13 @@ export function makeVerifier(name: string, settings: VerifierSettings, fetcher: 
  *
  * @throws WrongSetting, also if only the provider can sign
  */
-export function makeSigner(name: string, settings: VerifierSettings): Signer {
-  const { signer } = familyOf(name)
+export function makeSigner(provider: ProviderRef, settings: VerifierSettings): Signer {
+  const { signer } = familyOf(provider)
   if (signer === undefined)
-    throw new WrongSetting("provider", `${name} can't be signed for: only the provider has the key`)
+    throw new WrongSetting(
+      "provider",
+      `${nameOf(provider)} can't be signed for: only the provider has the key`,
+    )
   return signer(settings)
 }
 
@@ -79,9 +104,9 @@ function checkTolerance({ tolerance }: VerifierSettings): void {
     throw new WrongSetting("tolerance", "is not a duration")
 }
 
-function familyOf(name: string): Family {
-  const family = findFamily(name)
+function familyOf(provider: ProviderRef): Family {
+  const family = findFamily(provider)
   if (family !== undefined) return family
-  const near = nearest(name, PROVIDER_NAMES)
+  const near = nearest(nameOf(provider), PROVIDER_NAMES)
   throw new WrongSetting("provider", `unknown provider${near === undefined ? "" : `; did you mean ${near}?`}`)
 }

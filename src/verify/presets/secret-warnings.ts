@@ -1,5 +1,5 @@
 import type { SettingKey, VerifierSettings } from "../schemes/family.ts"
-import { findFamily } from "./providers.ts"
+import { findFamily, nameOf, type ProviderRef } from "./providers.ts"
 
 /** A doubt about a secret. Quotes nothing of it. */
 export interface SecretWarning {
@@ -65,16 +65,17 @@ const KEYS = ["secret", "password", "verify_token", "client_secret"] as const
 
 /** Warnings about well-formed secrets. */
 export function secretWarnings(
-  provider: string,
+  provider: ProviderRef,
   settings: VerifierSettings & { readonly verify_token?: readonly string[] | undefined },
 ): readonly SecretWarning[] {
+  const name = nameOf(provider)
   const keyBytes = findFamily(provider)?.keyBytes?.(settings)
   return KEYS.flatMap((key) => {
     const given = settings[key] ?? []
     const values = typeof given === "string" ? [given] : given
     return values.flatMap((value, i) => {
       const which = values.length === 1 ? "" : `value ${i + 1} of ${values.length}: `
-      const own = key === "secret" && Object.hasOwn(LOOKALIKES, provider) ? [LOOKALIKES[provider]!] : []
+      const own = key === "secret" && Object.hasOwn(LOOKALIKES, name) ? [LOOKALIKES[name]!] : []
       // signers of asymmetric schemes have a PEM private key
       const remains = keyBytes === undefined ? REMAINS.slice(0, -1) : REMAINS
       const found = [...own, ...remains].filter(([pattern]) => pattern.test(value))

@@ -1,3 +1,5 @@
+import type { ProviderRef } from "../presets/providers.ts"
+import type { Sample } from "./sample.ts"
 import samples from "./samples.json" with { type: "json" }
 
 /** The variables of a sample event. */
@@ -7,16 +9,6 @@ export interface SampleEvent {
   /** From 1. */
   readonly number: number
   readonly atMs: number
-}
-
-/** A provider's event before signing, modelled on its documentation, with invented data. */
-interface Sample {
-  /** Headers beside Content-Type and the signature's. */
-  readonly headers?: { readonly [name: string]: string }
-  /** Sent as JSON. */
-  readonly body?: unknown
-  /** Sent as a form, with JSON in parameters that are no texts. */
-  readonly form?: { readonly [name: string]: unknown }
 }
 
 /**
@@ -29,14 +21,18 @@ export const SAMPLES: { readonly [provider: string]: Sample } = byProvider
 
 /** An unsigned sample event. */
 export function sampleRequest(
-  provider: string | undefined,
+  provider: ProviderRef | undefined,
   event: SampleEvent,
 ): { headers: Headers; body: Uint8Array } {
-  const isKnown = provider !== undefined && Object.hasOwn(SAMPLES, provider)
-  const { headers: own, body, form } = fill(isKnown ? SAMPLES[provider]! : GENERAL, event)
+  const { headers: own, body, form } = fill(sampleOf(provider) ?? GENERAL, event)
   const headers = new Headers(own)
   headers.set("Content-Type", form === undefined ? "application/json" : "application/x-www-form-urlencoded")
   return { headers, body: Buffer.from(form === undefined ? JSON.stringify(body) : toForm(form)) }
+}
+
+function sampleOf(provider: ProviderRef = ""): Sample | undefined {
+  if (typeof provider !== "string") return provider.sample
+  return Object.hasOwn(SAMPLES, provider) ? SAMPLES[provider] : undefined
 }
 
 function fill(sample: Sample, { id, number, atMs }: SampleEvent): Sample {

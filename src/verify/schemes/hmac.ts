@@ -19,9 +19,9 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
   /** The signature's header; of several, any may hold a valid one. */
   readonly header: string | readonly string[]
   /** Separator of a list; items that start with `prefix` are signatures. */
-  readonly list?: "," | ";" | " "
+  readonly list?: "," | ";" | " " | undefined
   /** Whether the prefix may be missing. */
-  readonly prefixOptional?: boolean
+  readonly prefixOptional?: boolean | undefined
   /** Template of the signed text, see payload.ts; default: the body. */
   readonly payload?: string | undefined
   readonly time?: TimeLocation | undefined

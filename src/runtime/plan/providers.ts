@@ -1,0 +1,41 @@
+import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { Problems } from "../../config/file/problems.ts"
+import { resolveProvider, wrongName, type OwnProvider } from "../../verify/presets/own-provider.ts"
+
+/**
+ * Reads the `[provider:<name>]` sections, by the sections' names, as options' texts look them up; undefined: a problem was
+ * reported.
+ *
+ * @param reads called with the absolute path of each file that an option names
+ */
+export function resolveProviders(
+  configuration: ConfigurationFile | undefined,
+  problems: Problems,
+  reads?: (file: string) => void,
+): ReadonlyMap<string, OwnProvider | undefined> {
+  const resolved = new Map<string, OwnProvider | undefined>()
+  for (const [name, section] of configuration?.providers ?? []) {
+    const address = `provider:${name}`
+    const wrong = wrongName(name)
+    if (wrong !== undefined) problems.add({ line: section.line, section: section.name }, wrong)
+    const found = { address, section, given: undefined, baseDir: configuration!.baseDir, reads }
+    const provider = resolveProvider(name, found, problems)
+    resolved.set(address, wrong === undefined ? provider : undefined)
+  }
+  return resolved
+}
+
+/**
+ * The providers of a file, whatever else is wrong in it.
+ *
+ * @throws HooklineError `config`
+ */
+export function planProviders(configuration: ConfigurationFile): readonly OwnProvider[] {
+  const known = configuration.problems.filter(
+    ({ section }) => section === undefined || /^\s*provider\s*:/.test(section),
+  )
+  const problems = new Problems(configuration.file, known)
+  const providers = [...resolveProviders(configuration, problems).values()]
+  problems.throwIfAny()
+  return providers as OwnProvider[]
+}

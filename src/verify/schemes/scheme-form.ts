@@ -1,0 +1,12 @@
+import type { Family } from "./family.ts"
+import { hmac, type HmacForm } from "./hmac.ts"
+import { tokenAt, type TokenLocation } from "./token.ts"
+
+/** A scheme as data: of the built-in presets and of providers of one's own. */
+export type SchemeForm = { readonly hmac: HmacForm } | { readonly token: TokenLocation }
+
+/** The family of a scheme. @throws WrongSetting for a payload that is malformed */
+export function toFamily(scheme: SchemeForm | Family): Family {
+  if ("hmac" in scheme) return hmac(scheme.hmac)
+  return "token" in scheme ? tokenAt(scheme.token) : scheme
+}

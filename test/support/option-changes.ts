@@ -136,6 +136,12 @@ export function optionChanges(
       connection: ["main", "other"],
       key: ["json:/id", "path"],
       headers: ["a=path", "b=path"],
+      cloudevents: ["off", "binary"],
+      cloudevents_id: ["json:/id", "json:/n", { cloudevents: "binary" }],
+      cloudevents_source: ["/a", "/b", { cloudevents: "binary" }],
+      cloudevents_type: ["a", "b", { cloudevents: "binary" }],
+      cloudevents_time: ["json:/at", "json:/t", { cloudevents: "binary" }],
+      trace_headers: ["off", "on"],
       dead_letter_topic: [undefined, "letters"],
     },
     admin: {

@@ -1,6 +1,7 @@
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { Problems } from "../../config/file/problems.ts"
-import { resolveProvider, wrongName, type OwnProvider } from "../../verify/presets/own-provider.ts"
+import { resolveProvider, type OwnProvider } from "../../verify/presets/own-provider.ts"
+import { wrongName } from "../../verify/presets/own-provider/check.ts"
 
 /**
  * Reads the `[provider:<name>]` sections, by the sections' names, as options' texts look them up; undefined: a problem was

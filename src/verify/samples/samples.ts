@@ -50,6 +50,8 @@ function fill(sample: Sample, { id, number, atMs }: SampleEvent): Sample {
     micros: String(number % 1_000_000).padStart(6, "0"),
     data: Buffer.from(JSON.stringify({ number })).toString("base64"),
   }
+  const isVariable = (name: string): boolean =>
+    name === "hex" || name === "HEX" || Object.hasOwn(variables, name)
   /** A number added to a variable, or the first digits of the id's hash. */
   const valueOf = (added: string | undefined, name: string, length: string): string | number => {
     if (name === "hex") return hex.slice(0, Number(length))
@@ -58,10 +60,11 @@ function fill(sample: Sample, { id, number, atMs }: SampleEvent): Sample {
   }
   const fillText = (text: string): string | number => {
     const [, added, name] = /^=(?:(\d+)\+)?([a-z]+)$/.exec(text) ?? []
-    if (name !== undefined) return valueOf(added, name, "")
+    if (name !== undefined && isVariable(name)) return valueOf(added, name, "")
     return text.replace(
       /\{(?:(\d+)\+)?([a-z]+|HEX)(\d*)\}/g,
-      (_, added: string | undefined, name: string, length: string) => String(valueOf(added, name, length)),
+      (found, added: string | undefined, name: string, length: string) =>
+        isVariable(name) ? String(valueOf(added, name, length)) : found,
     )
   }
   return JSON.parse(JSON.stringify(sample), (_, value: unknown) =>

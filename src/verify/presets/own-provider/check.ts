@@ -1,0 +1,127 @@
+import { readFileSync } from "node:fs"
+import type { Values } from "../../../config/options/option-types.ts"
+import type { Checking } from "../../../config/options/section.ts"
+import { WrongSetting } from "../../schemes/family.ts"
+import { GENERIC } from "../../schemes/generic.ts"
+import { parsePayload } from "../../schemes/payload.ts"
+import { PRESETS } from "../presets.ts"
+import type { Options } from "./options.ts"
+
+/** The problem with a provider's name; undefined: none. */
+export function wrongName(name: string): string | undefined {
+  if (Object.hasOwn(PRESETS, name) || Object.hasOwn(GENERIC, name))
+    return `${name} is a built-in provider; choose another name, such as ${name}-own`
+  return /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
+    ? undefined
+    : "invalid name; write lower-case letters, digits and hyphens, as in [provider:acme-shop]"
+}
+
+const OF_TOKEN: readonly (keyof Options)[] = ["header", "query", "prefix"]
+const OF_HMAC: readonly (keyof Options)[] = [
+  "header",
+  "prefix",
+  "prefix_optional",
+  "separator",
+  "signature_item",
+  "timestamp_item",
+  "timestamp_header",
+  "timestamp_member",
+  "timestamp_unit",
+  "tolerance",
+  "id_header",
+  "payload",
+  "algorithm",
+  "encoding",
+  "fixed_headers",
+  "secret_encoding",
+]
+
+/** Requires what the scheme needs, and rejects what it does not use. */
+export function check(checking: Checking<Options>): void {
+  const { values, isGiven, wrong } = checking
+  const { scheme = "hmac" } = values
+  const [used, others] = scheme === "hmac" ? [OF_HMAC, OF_TOKEN] : [OF_TOKEN, OF_HMAC]
+  for (const key of others)
+    if (!used.includes(key) && isGiven(key))
+      wrong(
+        key,
+        `is not used by scheme = ${scheme}; remove it, or set scheme = ${scheme === "hmac" ? "token" : "hmac"}`,
+      )
+  if (scheme === "token") checkToken(checking)
+  else checkHmac(checking)
+  checkSample(checking)
+}
+
+function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): void {
+  if (!isGiven("header") && !isGiven("query"))
+    wrong("header", "is missing; add header = <a header's name>, or query")
+  if (isGiven("header") && isGiven("query")) wrong("query", "conflicts with header; remove one of them")
+  if (isGiven("query") && isGiven("prefix")) wrong("prefix", "is of a header; remove it, or name the header")
+  if (header !== undefined && header.length > 1)
+    wrong("header", "has several names; a token is in one header")
+}
+
+function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
+  if (!isGiven("header")) wrong("header", "is missing; add header = <the header of the signature>")
+  const [time, ...more] = TIMES.filter(isGiven)
+  for (const key of more) wrong(key, `conflicts with ${time}; the signed time is in one place`)
+  for (const key of ["timestamp_unit", "tolerance"] as const)
+    if (time === undefined && isGiven(key))
+      wrong(
+        key,
+        "has no effect without a signed time; add timestamp_header, timestamp_item or timestamp_member",
+      )
+  if (isGiven("signature_item") && isGiven("prefix"))
+    wrong("prefix", "conflicts with signature_item, which is the prefix of the header's signatures")
+  if (isGiven("timestamp_item") && !isGiven("signature_item") && !isGiven("separator"))
+    wrong(
+      "timestamp_item",
+      "needs signature_item, or separator and prefix: the signature is another item of the header",
+    )
+  if (isGiven("prefix_optional") && !isGiven("prefix"))
+    wrong("prefix_optional", "has no effect without prefix")
+  if (isGiven("payload") && values.payload === undefined) return
+  const { payload = "{body}" } = values
+  try {
+    parsePayload(payload)
+  } catch (error) {
+    if (!(error instanceof WrongSetting)) throw error
+    return wrong("payload", error.message.slice("payload: ".length))
+  }
+  const hasTime = isGiven("timestamp_header") || isGiven("timestamp_item")
+  if (payload.includes("{timestamp}") !== hasTime)
+    wrong(
+      hasTime ? time! : "payload",
+      "{timestamp} in payload and timestamp_header, or timestamp_item, belong together: an unsigned time proves nothing",
+    )
+  if (payload.includes("{id}") !== isGiven("id_header"))
+    wrong("id_header", "and {id} in payload belong together: an unsigned id proves nothing")
+}
+
+const TIMES = ["timestamp_header", "timestamp_item", "timestamp_member"] as const
+
+function checkSample({ values, isGiven, wrong }: Checking<Options>): void {
+  if (isGiven("sample") && isGiven("sample_file"))
+    return wrong("sample_file", "conflicts with sample; remove one of them")
+  for (const key of ["sample", "sample_file"] as const) {
+    const read = readSample(values, key)
+    if (read instanceof Error) wrong(key, read.message)
+  }
+}
+
+/** The sample's JSON; undefined: none is given. An error has what is wrong. */
+export function readSample(values: Partial<Values<Options>>, key: "sample" | "sample_file"): unknown {
+  const given = values[key]
+  if (given === undefined) return undefined
+  let json = given
+  try {
+    if (key === "sample_file") json = readFileSync(given, "utf8")
+  } catch (error) {
+    return new Error(`can't be read: ${(error as Error).message}`)
+  }
+  try {
+    return JSON.parse(json)
+  } catch (error) {
+    return new Error(`is no JSON: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,119 @@
+import { guard } from "../../../config/options/option.ts"
+import { custom, file, list, oneOf, text } from "../../../config/options/option-types.ts"
+import { SECRET_FORMS } from "../../schemes/secrets.ts"
+import { SETTINGS } from "../../settings.ts"
+
+/** RFC 9110, 5.6.2 */
+const HEADER_NAME = { pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, form: "a header's name" }
+const ITEM_NAME = { pattern: /^[\w.-]{1,64}$/, form: "the name of an item: letters, digits, _, . and -" }
+const FIXED_HEADER = {
+  pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=\s*\S.*$/,
+  form: "a header's name, =, and its value",
+}
+const LOCATION = {
+  pattern: /^(?:header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|json:(?:\/(?:[^~/]|~[01])*)+)$/,
+  form: "header:Name or json:/pointer (RFC 6901)",
+}
+
+/** The keys of `[provider:<name>]`. */
+export const OPTIONS = {
+  title: text({ optional: true, doc: "The provider's name as people write it; default: the section's." }),
+  docs: text({
+    pattern: /^https?:\/\/\S+$/,
+    form: "an http or https URL",
+    optional: true,
+    doc: "The provider's documentation of its webhooks.",
+  }),
+  note: text({ optional: true, doc: "Pitfalls, in a sentence, shown by `hookline verify`." }),
+  scheme: oneOf(["hmac", "token"], {
+    default: "hmac",
+    doc: "How requests are authenticated: an HMAC of the body (and more), or a token sent as it is.",
+  }),
+  header: list(text({ ...HEADER_NAME, doc: "" }), {
+    optional: true,
+    doc: "The header of the signature or token. Of several, any may have a valid signature; a token is in one.",
+  }),
+  query: text({ optional: true, doc: "For `token`: the query parameter of the token, instead of a header." }),
+  prefix: custom<string, { optional: true; doc: string }>(
+    SETTINGS.prefix.form,
+    {
+      optional: true,
+      doc: 'The prefix of the signature or token, such as `sha256=`, or `"Bearer "` in double quotes, which keep the space.',
+    },
+    (value, context) => SETTINGS.prefix.parse(value, context),
+    guard("a text", (given) => typeof given === "string"),
+  ),
+  prefix_optional: oneOf(["false", "true"], {
+    optional: true,
+    doc: "Whether signatures may lack the prefix; default: false.",
+  }),
+  separator: oneOf([",", ";", "space"], {
+    optional: true,
+    doc: "What separates several items in the header; those that start with the prefix, or with `signature_item`, are signatures. Default: `,` with `signature_item`, else the header has one signature.",
+  }),
+  signature_item: text({
+    ...ITEM_NAME,
+    optional: true,
+    doc: "The name of the signatures among the header's items: `s` for `t=…,s=…`.",
+  }),
+  timestamp_item: text({
+    ...ITEM_NAME,
+    optional: true,
+    doc: "The name of the signed time among the header's items: `t` for `t=…,s=…`.",
+  }),
+  timestamp_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed time." }),
+  timestamp_member: text({
+    optional: true,
+    doc: "The top-level member of the JSON body that has the time.",
+  }),
+  timestamp_unit: oneOf(["s", "ms", "iso", "any"], {
+    optional: true,
+    doc: "Seconds or milliseconds since 1970, or RFC 3339; default: any of them.",
+  }),
+  tolerance: custom<number, { optional: true; doc: string }, number>(
+    SETTINGS.tolerance.form,
+    {
+      optional: true,
+      doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own wins.",
+    },
+    (value, context) => SETTINGS.tolerance.parse(value, context),
+    (given) => SETTINGS.tolerance.fromCode(given),
+  ),
+  id_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed id." }),
+  payload: text({
+    optional: true,
+    doc: "The signed text, with the placeholders `{timestamp}`, `{id}`, `{method}`, `{url}` and `{body}`; default: `{body}`.",
+  }),
+  algorithm: SETTINGS.algorithm,
+  encoding: SETTINGS.encoding,
+  fixed_headers: list(text({ ...FIXED_HEADER, doc: "" }), {
+    optional: true,
+    doc: "Headers that must have these values, each as `Name=value`: a supported version.",
+  }),
+  secret_encoding: oneOf(["text", "hex", "base64", "whsec"], {
+    optional: true,
+    doc: `How the provider spells secrets; \`whsec\`: ${SECRET_FORMS.whsec}. Default: text.`,
+  }),
+  event_id: text({
+    ...LOCATION,
+    optional: true,
+    doc: "Where events have their id, equal for redeliveries: `event:id`.",
+  }),
+  event_type: text({ ...LOCATION, optional: true, doc: "Where events have their type: `event:type`." }),
+  event_time: text({
+    ...LOCATION,
+    optional: true,
+    doc: "Where events have the time when they happened: `event:time`.",
+  }),
+  sample: text({
+    optional: true,
+    doc: "A sample event for `hookline send`, as JSON. In its texts `{id}`, `{number}`, `{iso}`, `{unix}`, `{ms}` are replaced, and `=number`, `=unix`, `=ms` as a whole text by a number.",
+  }),
+  sample_file: file({ optional: true, doc: "The file of the sample, instead of `sample`." }),
+  sample_headers: list(text({ ...FIXED_HEADER, doc: "" }), {
+    optional: true,
+    doc: "Headers of the sample beside those of the signature, each as `Name=value`, with the same placeholders.",
+  }),
+}
+
+export type Options = typeof OPTIONS

@@ -1,5 +1,5 @@
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
-import { LeaderConnection, type LeaderConnectionContext } from "./leader-connection.ts"
+import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { Answer } from "./produce-request.ts"
 import type { ProducerId } from "./sequence.ts"
@@ -93,10 +93,7 @@ export class LeaderSender {
     if (!this.#maySend) return false
     if (!this.#isScheduled) {
       this.#isScheduled = true
-      this.#context.client.system.setImmediate(() => {
-        this.#isScheduled = false
-        this.#send()
-      })
+      this.#context.client.system.setImmediate(() => this.#send())
     }
     return this.#connection.isOpen
   }
@@ -112,6 +109,19 @@ export class LeaderSender {
   }
 
   #send(): void {
+    this.#isScheduled = false
+    try {
+      this.#sendNext()
+    } catch (error) {
+      this.#failed(error, [])
+      // the next attempt may end in the same way
+      this.#isScheduled = true
+      const nowMs = this.#context.client.system.steadyMs()
+      this.#retryAt(nowMs + FAULT_PAUSE_MS, nowMs)
+    }
+  }
+
+  #sendNext(): void {
     if (this.#closed || !this.#maySend || !this.leads) return
     if (!this.#connection.isOpen) return void this.#connection.open()
     const producerId = this.#context.producerId.value
@@ -127,20 +137,31 @@ export class LeaderSender {
   }
 
   async #request(request: Request): Promise<void> {
-    const result = await this.#connection.produce(request.batches, request.bytes)
+    const { batches, bytes } = request
+    const result = await this.#connection.produce(batches, bytes)
     this.#inFlight.delete(request)
-    const nowMs = this.#context.client.system.steadyMs()
-    if (!("reason" in result)) return this.#answered(request, result, nowMs)
-    for (const batch of request.batches) batch.partition.lost(batch, nowMs)
+    try {
+      const nowMs = this.#context.client.system.steadyMs()
+      if ("reason" in result) this.#unanswered(request, result, nowMs)
+      else this.#answered(request, result, nowMs)
+    } catch (error) {
+      this.#failed(
+        error,
+        batches.filter(({ inFlight }) => inFlight),
+      )
+    }
+    this.schedule()
+  }
+
+  #unanswered(request: Request, { reason, isClosedByBroker }: ProduceFailure, nowMs: number): void {
+    const { batches, bytes } = request
+    for (const batch of batches) batch.partition.lost(batch, nowMs)
     // of several in flight, the first is the one that the broker was reading
-    if (result.isClosedByBroker) {
+    if (isClosedByBroker) {
       this.#closedOn = request
       this.#connection.delay(RECONNECT_MS.first * Math.min(this.#limit.closes, MAX_PAUSES))
     }
-    this.#context.log.debug(
-      { broker: this.#connection.broker, bytes: request.bytes, reason: result.reason },
-      "produce request failed",
-    )
+    this.#context.log.debug({ broker: this.#connection.broker, bytes, reason }, "produce request failed")
     this.#context.onFailure()
   }
 
@@ -149,9 +170,13 @@ export class LeaderSender {
     let isFailure = false
     for (const { batch, errorCode, baseOffset } of answers) {
       if (!batch.inFlight) continue
-      if (errorCode === 0) this.#context.metrics.batch(batch.records.length, nowMs - sentMs)
       if (errorCode !== 0 || batch.partition.leader !== this.#id) isFailure = true
-      batch.partition.settle(batch, errorCode, baseOffset, nowMs)
+      try {
+        if (errorCode === 0) this.#context.metrics.batch(batch.records.length, nowMs - sentMs)
+        batch.partition.settle(batch, errorCode, baseOffset, nowMs)
+      } catch (error) {
+        this.#failed(error, [batch])
+      }
     }
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
     const closedOnBytes = this.#limit.answered(bytes)
@@ -165,7 +190,13 @@ export class LeaderSender {
       this.#context.log.warn(line, "the broker closes connections on large requests; sending smaller ones")
     }
     if (isFailure) this.#context.onFailure()
-    this.schedule()
+  }
+
+  /** An error of this program: batches that it concerns are not sent again, since that could end in the same way. */
+  #failed(error: unknown, batches: readonly Batch[]): void {
+    const line = { broker: this.#connection.broker, batches: batches.length, err: error }
+    this.#context.log.error(line, "unhandled error in the Kafka producer; events of the batches get 503")
+    for (const batch of batches) batch.partition.abandon(batch, error)
   }
 
   /** Gathers one batch of each partition queued, as far as a request takes them. */
@@ -231,8 +262,12 @@ export class LeaderSender {
   #attempted(isConnected: boolean): void {
     const request = this.#closedOn
     this.#closedOn = undefined
-    if (!isConnected) return this.#context.onFailure()
-    if (request !== undefined) this.#blame(request)
+    try {
+      if (!isConnected) return this.#context.onFailure()
+      if (request !== undefined) this.#blame(request)
+    } catch (error) {
+      this.#failed(error, request?.batches ?? [])
+    }
     this.schedule()
   }
 
@@ -262,6 +297,8 @@ export class LeaderSender {
   }
 }
 
+/** After an error of this program while batches were gathered. */
+const FAULT_PAUSE_MS = 1000
 /** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */
 const MAX_IN_FLIGHT = 5
 /** With each request in a row that the connection was closed on, the next connection waits longer, up to so many times. */

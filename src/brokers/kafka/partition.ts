@@ -116,9 +116,15 @@ export class Partition {
     for (;;) {
       const records = this.topic.take(this.queue, takesUnkeyed, this.#maxRecords, maxBytes)
       if (records.length === 0) return undefined
-      const bytes = encodeBatch(records, this.#sequence.next(producerId), system.timeOfDayMs(), compression)
-      if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
-      this.#isolate(records, MESSAGE_TOO_LARGE)
+      try {
+        const bytes = encodeBatch(records, this.#sequence.next(producerId), system.timeOfDayMs(), compression)
+        if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
+        this.#isolate(records, MESSAGE_TOO_LARGE)
+      } catch (error) {
+        const line = { topic: this.topic.name, records: records.length, err: error }
+        this.topic.context.log.error(line, "batch can't be encoded; its events get 503")
+        for (const record of records) record.reject(errors.internal(this.topic.name, error))
+      }
     }
   }
 
@@ -195,6 +201,13 @@ export class Partition {
     for (const record of batch.records) record.reject(error)
     batch.isCancelled = true
     if (!batch.inFlight) this.giveUp()
+  }
+
+  /** An error of this program left the batch half handled: it may be in the log, and the sequence may have counted it or not. */
+  abandon(batch: Batch, error: unknown): void {
+    batch.inFlight = false
+    for (const record of batch.records) record.reject(errors.internal(this.topic.name, error))
+    if (this.batch === batch) this.giveUp()
   }
 
   /** Rejects the batch's records, which may be in the log all the same, and raises the epoch. */

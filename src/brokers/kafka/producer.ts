@@ -199,7 +199,6 @@ export function openKafka(
         return Promise.reject(recordTooLarge(topic.name))
       }
       return new Promise((resolve, reject) => {
-        pending++
         const added = new PendingRecord(record, deadlineMs, (error, receipt) => {
           pending--
           // the limit may have been raised
@@ -208,6 +207,7 @@ export function openKafka(
           else resolve(receipt!)
           if (pending === 0 && closed !== undefined) drained.resolve()
         })
+        pending++
         busy.add(topic)
         const isUnkeyed = topic.add(added)
         expiry ??= system.setTimeout(expire, EXPIRE_MS)

@@ -67,6 +67,10 @@ export function connectionClosed(topic: string, bytes: number, isTooLarge: boole
   return new PublishError(isTooLarge ? "record_too_large" : "refused", `topic ${topic}: ${reason}`)
 }
 
+/** Final, since another attempt could meet the same error of this program. The record may be in the log. */
+export const internal = (topic: string, cause: unknown): PublishError =>
+  new PublishError("refused", `topic ${topic}: internal error in the Kafka producer`, { cause })
+
 /** The batch was acknowledged at the offset of an earlier one. */
 export const offsetBehind = (topic: string): PublishError =>
   new PublishError("unavailable", `topic ${topic}: Kafka acknowledged another batch`)

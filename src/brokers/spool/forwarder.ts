@@ -137,6 +137,8 @@ async function publishAll(
         open.delete(record)
         owner.moved()
       } catch (error) {
+        if (!(error instanceof PublishError))
+          log.error({ topic, err: error }, "unhandled error while forwarding a spooled event")
         if (!(error instanceof PublishError && error.retryHelps)) {
           refused.set(record.offset, error instanceof Error ? error.message : String(error))
           open.delete(record)
@@ -147,7 +149,10 @@ async function publishAll(
         }
       }
     }
-    await Promise.all([...open].map(publishOne))
+    const published = [...open].map(publishOne)
+    // after an error of this program none is published again before all have their answers
+    await Promise.allSettled(published)
+    await Promise.all(published)
     if (trouble !== undefined && !signal.aborted) {
       log.debug({ topic, reason: trouble.message }, "forwarding failed; retrying")
       owner.failed(trouble.message)

@@ -203,3 +203,41 @@ describe("order", () => {
     expect(texts()).toEqual(["other", "held"])
   })
 })
+
+describe("an error of this program", () => {
+  test("while a window is settled is logged, and forwarding goes on", async () => {
+    broker.state = "down"
+    const spool = open()
+    await publish(spool, "a")
+    let faults = 1
+    Object.defineProperty(counts, "forwarded", {
+      get: () => 0,
+      set() {
+        if (faults-- > 0) throw new TypeError("counted wrongly")
+      },
+    })
+    broker.state = "up"
+    await direct(spool)
+    expect(texts()[0]).toBe("a")
+    expect(lines.filter((line) => "err" in line)).toMatchObject([
+      { level: 50, topic: "t", err: { stack: expect.stringContaining("counted wrongly") } },
+    ])
+  })
+
+  test("while a record is forwarded is logged, and the record quarantined", async () => {
+    broker.state = "down"
+    const spool = open()
+    for (const text of ["a", "b"]) await publish(spool, text)
+    broker.refuses = ({ value }) => {
+      if (Buffer.from(value).toString() === "a") throw new TypeError("encoded wrongly")
+      return undefined
+    }
+    broker.state = "up"
+    await until("all are forwarded", isEmpty(spool))
+    expect(texts()).toEqual(["b"])
+    expect(spool.spool().quarantined).toBe(1)
+    expect(lines.filter((line) => "err" in line)).toMatchObject([
+      { level: 50, topic: "t", err: { stack: expect.stringContaining("encoded wrongly") } },
+    ])
+  })
+})

@@ -1,6 +1,6 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock.ts"
+import { pause, steadyMs } from "../../clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { forwardTopic, type SpoolParts } from "./forwarder.ts"
 import type { WatchedTopic } from "./progress-watch.ts"
@@ -39,6 +39,8 @@ interface PendingRecord {
 }
 
 const SPOOLED: Receipt = { partition: -1, offset: -1 }
+/** After an error of this program, before its repeat. */
+const FAULT_PAUSE_MS = 1000
 
 export class SpooledTopic implements WatchedTopic {
   progress = 0
@@ -184,8 +186,28 @@ export class SpooledTopic implements WatchedTopic {
     this.#holding ??= setTimeout(() => this.#setState("spooling"), (one.deadlineMs - steadyMs()) / 2)
   }
 
+  /** An error of this program does not end it: the window is forwarded again, and may be doubled. */
   async #forward(): Promise<void> {
-    const isEmpty = await forwardTopic(this.#name, this.#parts, {
+    const { log, signal } = this.#parts
+    for (;;) {
+      try {
+        if (await this.#forwardAll()) this.#returned()
+        this.#forwarding = undefined
+        return
+      } catch (error) {
+        log.error(
+          { topic: this.#name, err: error },
+          "unhandled error while forwarding spooled events; retrying",
+        )
+        this.trouble = String(error)
+        if (this.#state === "returning") this.#setState("spooling")
+        await pause(FAULT_PAUSE_MS, signal)
+      }
+    }
+  }
+
+  #forwardAll(): Promise<boolean> {
+    return forwardTopic(this.#name, this.#parts, {
       last: () => {
         if (this.#state === "spooling") this.#setState("returning")
       },
@@ -204,8 +226,6 @@ export class SpooledTopic implements WatchedTopic {
         this.trouble = reason
       },
     })
-    this.#forwarding = undefined
-    if (isEmpty) this.#returned()
   }
 
   /** Resolves when something that is under way has come to its end. */

@@ -40,7 +40,7 @@ export class BrokerPool {
    */
   ask<T>(question: (connection: KafkaConnection) => Promise<T>): Promise<Answered<T>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answered<T>>()
-    const left = this.#inOrder()
+    const left = this.#closed ? [] : this.#inOrder()
     let asked = 0
     const { system } = this.#client
     let hedge: Timer | undefined

@@ -44,13 +44,9 @@ export const AUTHENTICATION_FAILED = "authentication failed"
 
 /** Why a connection or request failed, in a few words without secrets. */
 export function reasonOf(error: unknown): string {
-  const refused = search(error, ({ code }) =>
-    code === "PLT_KFK_AUTHENTICATION" ? AUTHENTICATION_FAILED : undefined,
-  )
-  if (refused !== undefined) return refused
-  const system = search(error, ({ code }) => (typeof code === "string" ? SYSTEM[code] : undefined))
-  if (system !== undefined) return system
-  return innermost(error)
+  const isRefused = search(error, ({ code }) => code === "PLT_KFK_AUTHENTICATION" || undefined)
+  if (isRefused === true) return AUTHENTICATION_FAILED
+  return search(error, ({ code }) => SYSTEM[String(code)]) ?? innermost(error)
 }
 
 const CONNECTION_RESET = "connection reset"

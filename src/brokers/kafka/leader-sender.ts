@@ -38,7 +38,7 @@ export class LeaderSender {
   readonly #context: SenderContext
   readonly #connection: LeaderConnection
   readonly #limit: RequestLimit
-  /** Partitions to send next, in turn, with some that have nothing to send any more. */
+  /** Partitions in turn, with some that have nothing to send any more. */
   readonly #queue = new Set<Partition>()
   readonly #inFlight = new Set<Request>()
   /** The last request took no more, and more is queued. */
@@ -126,12 +126,10 @@ export class LeaderSender {
     if (!this.#connection.isOpen) return void this.#connection.open()
     const producerId = this.#context.producerId.value
     if (producerId === undefined) return
-    const sentMs = this.#context.client.system.steadyMs()
-    const { batches, bytes } = this.#gather(producerId, sentMs)
-    if (batches.length === 0) return
-    const request = { batches, bytes, sentMs }
+    const request = this.#gather(producerId, this.#context.client.system.steadyMs())
+    if (request.batches.length === 0) return
     this.#inFlight.add(request)
-    for (const batch of batches) batch.inFlight = true
+    for (const batch of request.batches) batch.inFlight = true
     void this.#request(request)
     if (this.#isFull) this.schedule()
   }
@@ -145,10 +143,8 @@ export class LeaderSender {
       if ("reason" in result) this.#unanswered(request, result, nowMs)
       else this.#answered(request, result, nowMs)
     } catch (error) {
-      this.#failed(
-        error,
-        batches.filter(({ inFlight }) => inFlight),
-      )
+      const open = batches.filter(({ inFlight }) => inFlight)
+      this.#failed(error, open)
     }
     this.schedule()
   }
@@ -181,13 +177,15 @@ export class LeaderSender {
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
     const closedOnBytes = this.#limit.answered(bytes)
     if (closedOnBytes !== undefined) {
-      const line = {
-        broker: this.#connection.broker,
-        closed_on_bytes: closedOnBytes,
-        max_request_bytes: this.#limit.bytes,
-      }
       this.#context.metrics.incident("request_limit_lowered")
-      this.#context.log.warn(line, "the broker closes connections on large requests; sending smaller ones")
+      this.#context.log.warn(
+        {
+          broker: this.#connection.broker,
+          closed_on_bytes: closedOnBytes,
+          max_request_bytes: this.#limit.bytes,
+        },
+        "the broker closes connections on large requests; sending smaller ones",
+      )
     }
     if (isFailure) this.#context.onFailure()
   }
@@ -200,20 +198,19 @@ export class LeaderSender {
   }
 
   /** Gathers one batch of each partition queued, as far as a request takes them. */
-  #gather(producerId: bigint, nowMs: number): { batches: Batch[]; bytes: number } {
-    const { takers, retryAtMs } = this.#unkeyedTakers(nowMs)
+  #gather(producerId: bigint, nowMs: number): Request {
+    const takers = this.#unkeyedTakers(nowMs)
     const maxBytes = this.#limit.bytes
     const isOneByOne = this.#limit.closes >= ONE_BY_ONE
     this.#isFull = false
     const batches: Batch[] = []
     let bytes = 0
-    let nextMs = retryAtMs
     for (const partition of this.#queue) {
       const topic = takers.get(partition)
       if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) {
         this.#queue.delete(partition)
       } else if (partition.notBeforeMs > nowMs) {
-        nextMs = Math.min(nextMs, partition.notBeforeMs)
+        this.#retryAt(partition.notBeforeMs, nowMs)
       } else if (partition.batch?.inFlight !== true) {
         if (batches.length > 0 && (isOneByOne || bytes + partition.nextBytes > maxBytes)) {
           this.#isFull = !isOneByOne
@@ -232,31 +229,25 @@ export class LeaderSender {
       this.#queue.delete(partition)
       this.#queue.add(partition)
     }
-    if (nextMs < Number.POSITIVE_INFINITY) this.#retryAt(nextMs, nowMs)
-    return { batches, bytes }
+    return { batches, bytes, sentMs: nowMs }
   }
 
   /** Queues the partitions whose turn it is to take records without a key. */
-  #unkeyedTakers(nowMs: number): { takers: Map<Partition, Topic>; retryAtMs: number } {
+  #unkeyedTakers(nowMs: number): ReadonlyMap<Partition, Topic> {
     const { unkeyed } = this.#context
     const takers = new Map<Partition, Topic>()
-    let earliestMs = Number.POSITIVE_INFINITY
     for (const topic of unkeyed) {
       const pending = topic.accumulator.unkeyed
       pending.expire(nowMs)
-      if (pending.length === 0) {
-        unkeyed.delete(topic)
-        continue
+      const next = pending.length === 0 ? undefined : topic.nextOf(this.#id, nowMs)
+      if (next === undefined) unkeyed.delete(topic)
+      else if (typeof next === "number") this.#retryAt(next, nowMs)
+      else {
+        takers.set(next, topic)
+        this.#queue.add(next)
       }
-      const { partition, retryAtMs } = topic.nextOf(this.#id, nowMs)
-      if (partition === undefined) {
-        earliestMs = Math.min(earliestMs, retryAtMs)
-        continue
-      }
-      takers.set(partition, topic)
-      this.#queue.add(partition)
     }
-    return { takers, retryAtMs: earliestMs }
+    return takers
   }
 
   #attempted(isConnected: boolean): void {
@@ -274,8 +265,8 @@ export class LeaderSender {
   /** The broker closed the connection on a request, and accepts another: the request may be to blame. */
   #blame({ batches, bytes }: Request): void {
     this.#limit.closed(bytes, this.#context.client.system.steadyMs())
-    const [batch] = batches
-    if (batch === undefined || batches.length > 1) return
+    if (batches.length > 1) return
+    const batch = batches[0]!
     batch.closes++
     const isOver = batch.bytes.length > this.#limit.bytes
     const most = isOver ? (batch.records.length === 1 ? LONE_CLOSES : LARGE_CLOSES) : SMALL_CLOSES
@@ -284,10 +275,15 @@ export class LeaderSender {
     this.#context.onFailure()
   }
 
-  /** Sends at this time, or before. */
+  /** Sends at this time, or before. Infinity: something else has it send. */
   #retryAt(ms: number, nowMs: number): void {
     const { system } = this.#context.client
-    if (this.#closed || (this.#retry !== undefined && this.#retryAtMs <= ms)) return
+    if (
+      this.#closed ||
+      ms === Number.POSITIVE_INFINITY ||
+      (this.#retry !== undefined && this.#retryAtMs <= ms)
+    )
+      return
     system.clearTimeout(this.#retry)
     this.#retryAtMs = ms
     this.#retry = system.setTimeout(() => {

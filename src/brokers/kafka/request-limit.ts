@@ -23,26 +23,21 @@ export class RequestLimit {
     this.bytes = maxBytes
   }
 
-  /**
-   * The broker closed the connection on a request of this size, and accepts connections all the same.
-   *
-   * @returns whether the limit was lowered
-   */
-  closed(bytes: number, nowMs: number): boolean {
+  /** The broker closed the connection on a request of this size, and accepts connections all the same. */
+  closed(bytes: number, nowMs: number): void {
     this.closes++
     // a smaller one is not closed for its size
-    if (bytes < LEAST_SUSPECT_BYTES) return false
+    if (bytes < LEAST_SUSPECT_BYTES) return
     if (nowMs - this.#closedMs > CLOSES_REMEMBERED_MS) this.#forget()
     this.#closedMs = nowMs
     this.#suspectCloses++
     this.#suspectBytes = Math.min(this.#suspectBytes, bytes)
-    if (this.#suspectCloses < CLOSES) return false
+    if (this.#suspectCloses < CLOSES) return
     const lowered = Math.floor(this.#suspectBytes / 2)
     this.#forget()
-    if (lowered >= this.bytes) return false
+    if (lowered >= this.bytes) return
     this.bytes = lowered
     this.#loweredBelow ??= bytes
-    return true
   }
 
   /** @returns the size of the request that had the limit lowered, once, when one of about the new limit is answered */

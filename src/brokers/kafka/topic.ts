@@ -63,7 +63,8 @@ export class Topic {
   add(pending: PendingRecord): boolean {
     const { key } = pending.record
     if (key === undefined) this.accumulator.unkeyed.push(pending)
-    else (this.#partitionOf(key)?.queue ?? this.#unplaced).push(pending)
+    // without partitions the index is NaN
+    else (this.partitions[partitionOf(key, this.partitions.length)]?.queue ?? this.#unplaced).push(pending)
     return key === undefined
   }
 
@@ -80,28 +81,17 @@ export class Topic {
     for (const leader of this.#byLeader.keys()) if (leader !== first) yield leader
   }
 
-  /**
-   * The partition of a leader that takes records without a key next.
-   *
-   * @returns undefined and when to try again, when none can now
-   */
-  nextOf(
-    leader: number,
-    nowMs: number,
-  ): { readonly partition: Partition | undefined; readonly retryAtMs: number } {
+  /** The partition of a leader that takes records without a key next; if none can, when to try again. */
+  nextOf(leader: number, nowMs: number): Partition | number {
     const led = this.#byLeader.get(leader) ?? []
-    const from = Math.max(
-      0,
-      led.findIndex(({ index }) => index >= this.#next),
-    )
+    const from = led.findIndex(({ index }) => index >= this.#next)
     let retryAtMs = Number.POSITIVE_INFINITY
     for (let step = 0; step < led.length; step++) {
-      const partition = led[(from + step) % led.length]!
-      const { notBeforeMs } = partition
-      if (notBeforeMs > nowMs) retryAtMs = Math.min(retryAtMs, notBeforeMs)
-      else if (partition.batch === undefined) return { partition, retryAtMs }
+      const partition = led[(Math.max(0, from) + step) % led.length]!
+      if (partition.notBeforeMs > nowMs) retryAtMs = Math.min(retryAtMs, partition.notBeforeMs)
+      else if (partition.batch === undefined) return partition
     }
-    return { partition: undefined, retryAtMs }
+    return retryAtMs
   }
 
   /** A partition took records without a key. */
@@ -177,13 +167,6 @@ export class Topic {
   #enqueue(partition: Partition): void {
     this.#busy.add(partition)
     this.#onPending(partition)
-  }
-
-  /** The partition of a key; undefined while the partitions are unknown. */
-  #partitionOf(key: Uint8Array): Partition | undefined {
-    return this.partitions.length === 0
-      ? undefined
-      : this.partitions[partitionOf(key, this.partitions.length)]
   }
 
   #updatePartitions({ topicId, partitions: named }: TopicMetadata, nowMs: number): void {

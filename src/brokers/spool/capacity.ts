@@ -15,7 +15,8 @@ export class SpoolCapacity {
   readonly #file: string
   readonly #log: Logger
   #maxBytes: number
-  #isDiskFull = false
+  /** Set by `diskFull`. */
+  isDiskFull = false
   #isFull = false
   #usedBytes = 0
   /** Of records that are about to be committed. */
@@ -29,12 +30,8 @@ export class SpoolCapacity {
 
   /** Why nothing can be taken now; undefined: something can. */
   get problem(): string | undefined {
-    if (this.#isDiskFull) return `the disk of ${dirname(this.#file)} is full`
+    if (this.isDiskFull) return `the disk of ${dirname(this.#file)} is full`
     return this.#isFull ? `the spool is full: it holds ${this.#usedBytes} bytes` : undefined
-  }
-
-  get isDiskFull(): boolean {
-    return this.#isDiskFull
   }
 
   /** Takes space for a record that is about to be committed. @returns undefined: it has it, else why not */
@@ -75,8 +72,8 @@ export class SpoolCapacity {
 
   /** Takes note of whether the disk is full. */
   diskFull(isFull: boolean): void {
-    if (isFull === this.#isDiskFull) return
-    this.#isDiskFull = isFull
+    if (isFull === this.isDiskFull) return
+    this.isDiskFull = isFull
     const line = { file: this.#file }
     if (isFull) this.#log.error(line, "disk of the spool is full: events are refused until it has space")
     else this.#log.info(line, "disk of the spool has space again")

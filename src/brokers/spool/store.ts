@@ -29,12 +29,20 @@ const EMPTY: Contents = {
   hasReserve: true,
 }
 
+export interface SpoolOptions {
+  readonly file: string
+  /** How many bytes of keys, values and headers it takes. */
+  readonly maxBytes: number
+  /** Whether quarantined records are tried again. */
+  readonly requeues?: boolean
+}
+
 /** A spool's file as the event loop has it: what it held when the thread answered last, and whether more fits in. */
 export class SpoolStore {
+  readonly capacity: SpoolCapacity
+  contents = EMPTY
   readonly #writer: DurableWriter<SpoolDatabase>
   readonly #publisher: Publisher
-  readonly #capacity: SpoolCapacity
-  #contents = EMPTY
   #makingReserve: Timer | undefined
   #isClosing = false
 
@@ -42,18 +50,14 @@ export class SpoolStore {
    * @param opened called when the file was opened at last, if readers keep it from being recovered now
    * @throws HooklineError `log_locked`, `log_io`
    */
-  constructor(
-    options: { readonly file: string; readonly maxBytes: number; readonly requeues: boolean },
-    log: Logger,
-    opened: () => void,
-  ) {
-    const location = spoolAt(options.file)
+  constructor({ file, maxBytes, requeues = false }: SpoolOptions, log: Logger, opened: () => void) {
+    const location = spoolAt(file)
     let contents: Contents | undefined
     const probe = (it: typeof location): void => {
       const database = openSpoolDatabase(it)
       try {
         database.makeReserve(true)
-        contents = options.requeues ? database.requeue() : database.state()
+        contents = requeues ? database.requeue() : database.state()
       } finally {
         database.close()
       }
@@ -68,11 +72,11 @@ export class SpoolStore {
           this.#note(known)
           opened()
         }
-        if (options.requeues) void this.#do("requeue", []).then((it) => begin(it ?? (state as Contents)))
+        if (requeues) void this.#do("requeue", []).then((it) => begin(it ?? (state as Contents)))
         else begin(contents)
       },
     })
-    this.#capacity = new SpoolCapacity(options.file, options.maxBytes, log)
+    this.capacity = new SpoolCapacity(file, maxBytes, log)
     this.#publisher = new Publisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
@@ -91,13 +95,9 @@ export class SpoolStore {
     if (contents !== undefined) this.#note(contents)
   }
 
-  get contents(): Contents {
-    return this.#contents
-  }
-
   /** Why no event is taken; undefined: they are. */
   get problem(): string | undefined {
-    return this.#capacity.problem ?? this.#writer.problem
+    return this.capacity.problem ?? this.#writer.problem
   }
 
   /** Why the file can't be used now, whatever space it has; undefined: it can. */
@@ -107,17 +107,17 @@ export class SpoolStore {
 
   /** Whether the file was not opened yet. */
   get isUnopened(): boolean {
-    return this.#contents === EMPTY
+    return this.contents === EMPTY
   }
 
   /** Resolves when the record is durable. @throws PublishError, as a rejection */
   async publish(record: Record, deadlineMs: number): Promise<Receipt> {
-    const refusal = this.#capacity.take(record)
+    const refusal = this.capacity.take(record)
     if (refusal !== undefined) throw refusal
     try {
       return await this.#publisher.publish(record, deadlineMs)
     } finally {
-      this.#capacity.taken(record)
+      this.capacity.taken(record)
     }
   }
 
@@ -149,10 +149,6 @@ export class SpoolStore {
     void this.#do("shrink", [])
   }
 
-  limit(maxBytes: number): void {
-    this.#capacity.limit(maxBytes)
-  }
-
   async close(): Promise<void> {
     this.#isClosing = true
     clearTimeout(this.#makingReserve)
@@ -172,9 +168,9 @@ export class SpoolStore {
   }
 
   #note(contents: Contents): void {
-    this.#contents = contents
-    this.#capacity.used(contents.bytes)
-    if (contents.hasReserve) this.#capacity.diskFull(false)
+    this.contents = contents
+    this.capacity.used(contents.bytes)
+    if (contents.hasReserve) this.capacity.diskFull(false)
     else this.#diskFull()
   }
 
@@ -184,14 +180,14 @@ export class SpoolStore {
   }
 
   #diskFull(): void {
-    this.#capacity.diskFull(true)
+    this.capacity.diskFull(true)
     if (!this.#isClosing) this.#makingReserve ??= setTimeout(() => this.#makeReserve(), DISK_MS)
   }
 
   async #makeReserve(): Promise<void> {
     const hasReserve = await this.#do("makeReserve", [])
     this.#makingReserve = undefined
-    if (hasReserve === true) this.#note({ ...this.#contents, hasReserve })
-    else if (this.#capacity.isDiskFull) this.#diskFull()
+    if (hasReserve === true) this.#note({ ...this.contents, hasReserve })
+    else if (this.capacity.isDiskFull) this.#diskFull()
   }
 }

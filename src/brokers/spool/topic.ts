@@ -41,6 +41,8 @@ interface PendingRecord {
 const SPOOLED: Receipt = { partition: -1, offset: -1 }
 /** After an error of this program, before its repeat. */
 const FAULT_PAUSE_MS = 1000
+/** How long the end waits for forwarding: a disk may not answer. */
+const LEAVE_MS = 1000
 
 export class SpooledTopic implements WatchedTopic {
   progress = 0
@@ -61,7 +63,6 @@ export class SpooledTopic implements WatchedTopic {
   /** Ends `returning` when the first that is held has waited for half of its time. */
   #holding: Timer | undefined
   #forwarding: Promise<void> | undefined
-  #forwarded = 0
   #whenSettled: (() => void)[] = []
 
   constructor(name: string, parts: SpoolParts) {
@@ -75,7 +76,7 @@ export class SpooledTopic implements WatchedTopic {
       const one: PendingRecord = { record, deadlineMs, cameAtMs: Date.now(), resolve, reject, sequence: 0 }
       if (this.#state === "spooling") return void this.#store(one)
       if (this.#state !== "direct") return this.#hold(one)
-      const taking = this.#parts.taking()
+      const taking = this.#parts.destination.taking()
       if (taking === true) return void this.#send(one)
       if (this.#parts.isRetired()) return reject(new PublishError("unavailable", taking))
       this.#hold(one)
@@ -90,7 +91,10 @@ export class SpooledTopic implements WatchedTopic {
 
   /** Resolves when nothing of it is under way any more, after the signal to end was given. */
   async ended(): Promise<void> {
-    await this.#forwarding
+    const { promise: left, resolve } = Promise.withResolvers<void>()
+    const leaving = setTimeout(resolve, LEAVE_MS)
+    await Promise.race([this.#forwarding, left])
+    clearTimeout(leaving)
     if (this.#state === "returning") this.#setState("spooling")
     while (this.#sent + this.#storing > 0) await this.#settled()
   }
@@ -129,18 +133,17 @@ export class SpooledTopic implements WatchedTopic {
 
   /** switching -> direct, or on to the file when the other broker takes nothing yet */
   #switched(): void {
-    const taking = this.#parts.taking()
+    const taking = this.#parts.destination.taking()
     if (taking === true) this.#setState("direct")
     else this.#cancel(taking)
   }
 
   /** returning -> direct */
-  #returned(): void {
+  #returned(forwarded: number): void {
     this.#parts.log.info(
-      { topic: this.#name, forwarded: this.#forwarded },
+      { topic: this.#name, forwarded },
       "spooled events are forwarded; publishing to the broker again",
     )
-    this.#forwarded = 0
     this.#parts.store.shrink()
     this.#setState("direct")
   }
@@ -149,7 +152,7 @@ export class SpooledTopic implements WatchedTopic {
   async #send(one: PendingRecord): Promise<void> {
     one.sequence = this.#sequence++
     this.#sent++
-    this.#at = this.#parts.broker()
+    this.#at = this.#parts.destination.broker
     const nowMs = steadyMs()
     try {
       one.resolve(await this.#at.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
@@ -191,7 +194,8 @@ export class SpooledTopic implements WatchedTopic {
     const { log, signal } = this.#parts
     for (;;) {
       try {
-        if (await this.#forwardAll()) this.#returned()
+        const forwarded = await this.#forwardAll()
+        if (forwarded !== undefined) this.#returned(forwarded)
         this.#forwarding = undefined
         return
       } catch (error) {
@@ -206,24 +210,19 @@ export class SpooledTopic implements WatchedTopic {
     }
   }
 
-  #forwardAll(): Promise<boolean> {
+  #forwardAll(): Promise<number | undefined> {
     return forwardTopic(this.#name, this.#parts, {
       last: () => {
         if (this.#state === "spooling") this.#setState("returning")
       },
-      delayed: () => {
+      delayed: (reason) => {
+        this.trouble = reason ?? this.trouble
         if (this.#state === "returning") this.#setState("spooling")
       },
       stored: () => (this.#storing > 0 ? this.#settled() : undefined),
-      forwarded: (records) => {
-        this.#forwarded += records
-      },
       moved: () => {
         this.progress++
         this.trouble = undefined
-      },
-      failed: (reason) => {
-        this.trouble = reason
       },
     })
   }

@@ -35,7 +35,7 @@ export interface KafkaClient {
  *
  * @throws HooklineError `no_input` when a file can't be read
  */
-export function kafkaClient(options: KafkaOptions, system: System = SYSTEM): KafkaClient {
+export function kafkaClient(options: KafkaOptions): KafkaClient {
   tolerateUnknownCodes()
   const protocol = options.security_protocol
   const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
@@ -52,13 +52,9 @@ export function kafkaClient(options: KafkaOptions, system: System = SYSTEM): Kaf
     const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
     security.sasl = { mechanism, username, password }
   }
-  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server))
-  return {
-    clientId: options.client_id,
-    bootstrap: bootstrap.filter((endpoint) => endpoint !== undefined),
-    security,
-    system,
-  }
+  // the option's form has been checked
+  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
+  return { clientId: options.client_id, bootstrap, security, system: SYSTEM }
 }
 
 /**

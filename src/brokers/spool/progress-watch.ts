@@ -19,11 +19,11 @@ export interface SpoolWatchDependencies {
 }
 
 interface Still {
-  progress: number
+  readonly progress: number
   /** For how long nothing has moved. */
-  ms: number
-  reason: string
-  isLogged: boolean
+  readonly ms: number
+  readonly reason: string
+  readonly isLogged: boolean
 }
 
 const TICK_MS = 500
@@ -72,31 +72,23 @@ export class SpoolWatch {
     const isReady = broker().ready() === true
     const impairments = new Map((broker().impaired?.() ?? []).map((it) => [it.topic, it]))
     for (const [topic, still] of this.#still) {
-      const now = holding.get(topic)
-      if (now?.progress === still.progress) continue
+      if (holding.get(topic)?.progress === still.progress) continue
       this.#still.delete(topic)
       if (still.isLogged) log.info({ topic }, "spool is forwarding the topic's events again")
     }
     for (const [topic, { progress, trouble }] of holding) {
-      const still = this.#still.get(topic)
-      if (!isReady || impairments.get(topic)?.isOutage === true) {
-        if (still !== undefined) still.ms = 0
-        continue
-      }
-      const reason = impairments.get(topic)?.problem ?? trouble ?? "the broker acknowledges nothing"
-      if (still === undefined) this.#still.set(topic, { progress, ms: 0, reason, isLogged: false })
-      else this.#grow(topic, still, passedMs, reason)
+      const known = this.#still.get(topic)
+      const impairment = impairments.get(topic)
+      const waits = !isReady || impairment?.isOutage === true
+      const ms = known === undefined || waits ? 0 : known.ms + passedMs
+      const reason = impairment?.problem ?? trouble ?? "the broker acknowledges nothing"
+      const isLogged = known?.isLogged === true || ms >= this.#stuckMs
+      this.#still.set(topic, { progress, ms, reason, isLogged })
+      if (isLogged && known?.isLogged !== true)
+        log.error(
+          { topic, reason },
+          `spool is stuck: none of the topic's events was forwarded for ${this.#stuckMs / 1000} s, though the broker is available`,
+        )
     }
-  }
-
-  #grow(topic: string, still: Still, passedMs: number, reason: string): void {
-    still.ms += passedMs
-    still.reason = reason
-    if (still.isLogged || still.ms < this.#stuckMs) return
-    still.isLogged = true
-    this.#deps.log.error(
-      { topic, reason },
-      `spool is stuck: none of the topic's events was forwarded for ${this.#stuckMs / 1000} s, though the broker is available`,
-    )
   }
 }

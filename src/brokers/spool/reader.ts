@@ -10,18 +10,13 @@ export interface SpooledTopicInfo {
   readonly topic: string
   readonly records: number
   readonly bytes: number
-  /** When its oldest record came, in milliseconds since 1970; undefined: it has none. */
+  /** When its oldest record came, in milliseconds since 1970; undefined: it has just been forwarded. */
   readonly oldestMs: number | undefined
 }
 
-/** Records that were refused alike. */
-export interface QuarantineInfo {
-  readonly topic: string
+/** Records that were refused for one reason. */
+export interface QuarantineInfo extends SpooledTopicInfo {
   readonly reason: string
-  readonly records: number
-  readonly bytes: number
-  /** When the oldest of them came, in milliseconds since 1970. */
-  readonly oldestMs: number
 }
 
 /**

@@ -1,7 +1,6 @@
 import { isDiskFull, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
 import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
-import { unpackHeaders } from "../embedded/record-headers.ts"
 import { LogWriter, type Committed, type Topic } from "../embedded/writer.ts"
 import { Reserve } from "./reserve.ts"
 
@@ -106,10 +105,7 @@ export class SpoolDatabase extends LogWriter {
     })
     this.#reserve = new Reserve(location.file)
     this.#hasReserve = this.#reserve.exists
-    this.load(() => {
-      this.#countQuarantined()
-      for (const topic of this.topics.values()) this.#noteOldest(topic)
-    })
+    this.load(() => this.#load())
   }
 
   override state(): Contents {
@@ -184,8 +180,16 @@ export class SpoolDatabase extends LogWriter {
 
   /** Puts the quarantined records behind the others of their topics, to be tried again. */
   requeue(): Contents {
-    while (this.#quarantined.records > 0) this.#requeueSome()
-    for (const topic of this.topics.values()) this.#noteOldest(topic)
+    const next = this.db.query<RecordRow & { id: number; topic: string }, [number]>(
+      `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,
+    )
+    for (let rows = next.all(SLICE_RECORDS); rows.length > 0; rows = next.all(SLICE_RECORDS)) {
+      this.transact(() => {
+        for (const { topic, ...row } of rows) this.add(toStored(topic, row), row.timestamp)
+        this.db.query("DELETE FROM set_aside WHERE id <= ?").run(rows.at(-1)!.id)
+      })
+    }
+    this.#load()
     return this.state()
   }
 
@@ -208,20 +212,9 @@ export class SpoolDatabase extends LogWriter {
     super.closeFailed()
   }
 
-  #requeueSome(): void {
-    const rows = this.db
-      .query<RecordRow & { id: number; topic: string }, [number]>(
-        `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,
-      )
-      .all(SLICE_RECORDS)
-    this.transact(() => {
-      for (const { topic, timestamp, key, headers, value } of rows) {
-        const more = headers === null ? {} : { headers: unpackHeaders(headers) }
-        this.add({ topic, key: key ?? undefined, value, ...more }, timestamp)
-      }
-      this.db.query("DELETE FROM set_aside WHERE id <= ?").run(rows.at(-1)!.id)
-    })
+  #load(): void {
     this.#countQuarantined()
+    for (const topic of this.topics.values()) this.#noteOldest(topic)
   }
 
   #noteOldest(topic: Topic): void {

@@ -61,7 +61,6 @@ export const MAX_RECORDS = 8192
 /** Kafka's default limit, message.max.bytes: where the topic's is unknown, that is assumed. */
 const MAX_BATCH_BYTES = 1_048_576
 
-/** Called once: with the error, or with the receipt. */
 type Settle = (error: PublishError | undefined, receipt?: Receipt) => void
 
 /** A record between `publish` and its answer, which it gets once: what comes later is ignored. */
@@ -79,22 +78,16 @@ export class PendingRecord {
     this.#settle = settle
   }
 
-  acknowledge(receipt: Receipt): void {
+  settle(error: PublishError | undefined, receipt?: Receipt): void {
     const settle = this.#settle
     this.#settle = undefined
-    settle?.(undefined, receipt)
-  }
-
-  reject(error: PublishError): void {
-    const settle = this.#settle
-    this.#settle = undefined
-    settle?.(error)
+    settle?.(error, receipt)
   }
 
   /** Rejects it when its deadline has passed. @returns whether it has */
   expire(nowMs: number): boolean {
     if (nowMs < this.deadlineMs) return false
-    this.reject(deadlinePassed())
+    this.settle(deadlinePassed())
     return true
   }
 }
@@ -174,6 +167,6 @@ export class PendingQueue {
   }
 
   reject(error: PublishError): void {
-    for (const record of this.takeAll()) record.reject(error)
+    for (const record of this.takeAll()) record.settle(error)
   }
 }

@@ -123,7 +123,7 @@ export class Partition {
       } catch (error) {
         const line = { topic: this.topic.name, records: records.length, err: error }
         this.topic.context.log.error(line, "batch can't be encoded; its events get 503")
-        for (const record of records) record.reject(errors.internal(this.topic.name, error))
+        for (const record of records) record.settle(errors.internal(this.topic.name, error))
       }
     }
   }
@@ -158,7 +158,7 @@ export class Partition {
     if (batch.isUncertain) return this.giveUp()
     this.batch = undefined
     if (action !== "refuse") return this.#isolate(batch.records, errorCode)
-    for (const record of batch.records) record.reject(errors.topicRefused(this.topic.name, errorCode))
+    for (const record of batch.records) record.settle(errors.topicRefused(this.topic.name, errorCode))
   }
 
   /** The request that held the batch failed: its outcome is unknown. */
@@ -198,7 +198,7 @@ export class Partition {
     this.queue.reject(error)
     const { batch } = this
     if (batch === undefined) return
-    for (const record of batch.records) record.reject(error)
+    for (const record of batch.records) record.settle(error)
     batch.isCancelled = true
     if (!batch.inFlight) this.giveUp()
   }
@@ -206,7 +206,7 @@ export class Partition {
   /** An error of this program left the batch half handled: it may be in the log, and the sequence may have counted it or not. */
   abandon(batch: Batch, error: unknown): void {
     batch.inFlight = false
-    for (const record of batch.records) record.reject(errors.internal(this.topic.name, error))
+    for (const record of batch.records) record.settle(errors.internal(this.topic.name, error))
     if (this.batch === batch) this.giveUp()
   }
 
@@ -215,7 +215,7 @@ export class Partition {
     const records = this.batch?.records ?? []
     this.batch = undefined
     this.#sequence.raiseEpoch()
-    for (const record of records) record.reject(error)
+    for (const record of records) record.settle(error)
   }
 
   #stored(batch: Batch, errorCode: number, baseOffset: number, nowMs: number): void {
@@ -228,7 +228,7 @@ export class Partition {
     this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
     this.batch = undefined
     for (let at = 0; at < records.length; at++)
-      records[at]!.acknowledge({ partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
+      records[at]!.settle(undefined, { partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
   }
 
   /** The broker took the batch for one that it has, or its log has lost records: the batch's own outcome is unknown. */
@@ -276,7 +276,7 @@ export class Partition {
       this.queue.requeue(records)
       return
     }
-    records[0]!.reject(errors.recordRefused(this.topic.name, errorCode))
+    records[0]!.settle(errors.recordRefused(this.topic.name, errorCode))
   }
 
   /** Requeues the records of a batch that is not in the log; those without a key may go to other partitions. */

@@ -36,12 +36,7 @@ export class Accumulator {
     this.unkeyed = new PendingQueue(onPending)
   }
 
-  /**
-   * Takes the records of a batch from a partition's queue and, with `takesUnkeyed`, from those without a key.
-   * A hot path: once a batch.
-   *
-   * @param maxRecords under MAX_RECORDS while a record to blame is looked for: what was requeued goes first
-   */
+  /** Takes the records of a batch. @param maxRecords under MAX_RECORDS while a record to blame is looked for, then requeued ones go first */
   take(queue: PendingQueue, takesUnkeyed: boolean, maxRecords: number, maxBytes: number): PendingRecord[] {
     const records: PendingRecord[] = []
     const batchBytes = Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
@@ -103,7 +98,6 @@ interface Capacity {
   untilMs: number
 }
 
-/** Pending records in the order in which they came. */
 export class PendingQueue {
   readonly #onPending: () => void
   #records: PendingRecord[] = []
@@ -119,7 +113,6 @@ export class PendingQueue {
     return this.#records.length
   }
 
-  /** Bytes of the first record; undefined: there is none. */
   get firstBytes(): number | undefined {
     return this.#records[0]?.bytes
   }
@@ -158,7 +151,6 @@ export class PendingQueue {
     return this.#records.splice(0)
   }
 
-  /** Rejects and removes what is past its deadline. */
   expire(nowMs: number): void {
     if (nowMs < this.#earliestMs) return
     this.#records = this.#records.filter((record) => !record.expire(nowMs))

@@ -30,11 +30,7 @@ export interface KafkaClient {
   readonly system: System
 }
 
-/**
- * Reads what connections need: certificates and credentials.
- *
- * @throws HooklineError `no_input` when a file can't be read
- */
+/** Reads certificates and credentials. @throws HooklineError `no_input` when a file can't be read */
 export function kafkaClient(options: KafkaOptions): KafkaClient {
   tolerateUnknownCodes()
   const protocol = options.security_protocol
@@ -102,9 +98,7 @@ export class KafkaConnection {
     this.#versions = versions
   }
 
-  /**
-   * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
-   */
+  /** @param requestTimeoutMs after which a request without an answer fails, and the connection with it */
   static async open(
     client: KafkaClient,
     endpoint: EndpointOptions,

@@ -32,7 +32,6 @@ export class DeliveryHealth {
     this.#failedMs = Number.NEGATIVE_INFINITY
   }
 
-  /** The broker answered a batch with an error. */
   rejected(action: ErrorAction, errorCode: number, nowMs: number): void {
     // an error of a record says nothing about the partition
     const isRecord =

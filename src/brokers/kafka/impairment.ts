@@ -73,11 +73,7 @@ export class Impairments {
     )
   }
 
-  /**
-   * Takes the state of topics that metadata has just updated, and of those that were impaired.
-   *
-   * @param isUsed whether a topic is still of interest
-   */
+  /** Looks at topics that metadata has just updated, and at those that were impaired. */
   update(
     at: Iterable<Topic>,
     unreachable: Unreachable,

@@ -17,7 +17,6 @@ export interface SenderContext extends LeaderConnectionContext {
   readonly onFailure: () => void
 }
 
-/** A request in flight. */
 interface Request {
   readonly batches: readonly Batch[]
   readonly bytes: number
@@ -66,7 +65,6 @@ export class LeaderSender {
     return this.#connection.problem
   }
 
-  /** Takes the broker's address from metadata, undefined if it is gone, and whether it leads partitions. */
   update(endpoint: EndpointOptions | undefined, leads: boolean, availableSinceMs: number): void {
     const nowMs = this.#context.client.system.steadyMs()
     const isDeposed = this.#inFlight.values().some(({ batches, sentMs }) => {
@@ -78,7 +76,6 @@ export class LeaderSender {
     this.schedule()
   }
 
-  /** Queues a partition that has something to send. */
   enqueue(partition: Partition): void {
     this.#queue.add(partition)
     this.schedule()

@@ -79,17 +79,12 @@ export class ClusterMetadata {
     return this.#problem ?? this.#fault ?? true
   }
 
-  /** Asks again, as soon as it may. */
   refresh(): void {
     this.#isRequested = true
     if (!this.#isRefreshing) this.#refreshIn(0)
   }
 
-  /**
-   * Looks up max.message.bytes.
-   *
-   * @returns bytes, by topic; without those that this client is not authorized to describe
-   */
+  /** max.message.bytes by topic, without those that this client is not authorized to describe. */
   async maxMessageBytes(topics: readonly string[]): Promise<Map<string, number>> {
     const resources = topics.map((resourceName) => ({
       resourceType: ConfigResourceTypes.TOPIC,
@@ -111,7 +106,6 @@ export class ClusterMetadata {
     return limits
   }
 
-  /** Creates topics where the cluster allows it. */
   async createTopics(topics: readonly string[]): Promise<ReadonlyMap<string, Creation>> {
     let connection: KafkaConnection | undefined
     try {

@@ -87,11 +87,7 @@ export class Partition {
     return this.batch?.bytes.length ?? this.queue.firstBytes ?? this.topic.unkeyed.firstBytes ?? 0
   }
 
-  /**
-   * Takes its leader from metadata.
-   *
-   * @returns false: the metadata is stale, its leader's epoch older than what is known
-   */
+  /** @returns false: the metadata is stale, its leader's epoch older than what is known */
   updateLeader(leader: number, epoch: number, nowMs: number): boolean {
     if (this.#staleMetadata.isStale(epoch >= 0 && epoch < this.#leaderEpoch, nowMs)) return false
     this.#leaderEpoch = epoch
@@ -106,11 +102,7 @@ export class Partition {
     this.#sequence.expectNewLog()
   }
 
-  /**
-   * Forms the next batch, of records with a key and, when it is this partition's turn, of those without.
-   *
-   * @param maxBytes of the request that it is for
-   */
+  /** Forms the next batch, of records with a key and, when it is this partition's turn, of those without. */
   formBatch(producerId: bigint, takesUnkeyed: boolean, maxBytes: number): Batch | undefined {
     const { system, compression } = this.topic.context
     for (;;) {
@@ -168,11 +160,7 @@ export class Partition {
     this.#retry(batch, nowMs)
   }
 
-  /**
-   * The broker keeps closing the connection on a request of this batch alone, and accepts connections all the same.
-   *
-   * @param maxBytes what the broker may take
-   */
+  /** The broker keeps closing the connection on a request of this batch alone, and accepts connections all the same. */
   cannotBeSent(batch: Batch, maxBytes: number): void {
     if (this.batch !== batch || batch.inFlight) return
     const isOver = batch.bytes.length > maxBytes

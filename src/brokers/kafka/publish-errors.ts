@@ -3,8 +3,9 @@ import {
   CLUSTER_NOT_ALLOWED,
   INVALID_TIMESTAMP,
   INVALID_TOPIC,
-  isTooLarge,
+  MESSAGE_TOO_LARGE,
   nameOf,
+  RECORD_LIST_TOO_LARGE,
   TOPIC_NOT_ALLOWED,
 } from "./error-actions.ts"
 
@@ -49,7 +50,7 @@ export const recordTooLarge = (topic: string): PublishError =>
 
 /** A batch of this record alone was rejected. */
 export function recordRefused(topic: string, errorCode: number): PublishError {
-  if (isTooLarge(errorCode)) return recordTooLarge(topic)
+  if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE) return recordTooLarge(topic)
   const clock = errorCode === INVALID_TIMESTAMP ? "; check this machine's clock" : ""
   return new PublishError(
     "refused",

@@ -12,7 +12,7 @@ import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient, type KafkaOptions } from "./connection.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
-import { partial, unavailable } from "./failure.ts"
+import { partial, reasonOf } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { FETCH_WAIT_MS, READ_RETRY_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
 
@@ -159,7 +159,6 @@ async function positionsOf(topic: string, leaders: Leaders): Promise<Position[]>
   return (await Promise.all(found)).flat()
 }
 
-/** A leader and what it leads of a topic. */
 interface Led {
   readonly connection: KafkaConnection
   readonly partitions: readonly number[]
@@ -168,7 +167,6 @@ interface Led {
 /** Connections to the leaders of topics. Nothing is created on the cluster. */
 class Leaders {
   readonly #client: KafkaClient
-  /** Asked for metadata. */
   #brokers: BrokerPool
   /** By node id. */
   readonly #connections = new Map<number, Promise<KafkaConnection>>()
@@ -185,11 +183,7 @@ class Leaders {
     return topics.filter(({ isInternal }) => !isInternal).map(({ name }) => name ?? "")
   }
 
-  /**
-   * The leaders of a topic's partitions.
-   *
-   * @throws HooklineError `no_topic`, `refused`, `unavailable`
-   */
+  /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */
   of(topic: string): Promise<Led[]> {
     return this.#led.getOrInsertComputed(topic, () => this.#find(topic))
   }
@@ -247,7 +241,7 @@ async function orUnavailable<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
   } catch (error) {
-    throw unavailable(error)
+    throw new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
   }
 }
 

@@ -26,23 +26,15 @@ export interface Sequence {
   readonly baseSequence: number
 }
 
-/** Bytes of a batch before its records. */
 export const BATCH_HEADER_BYTES = 61
 
-/**
- * How many bytes a record takes in a batch, at most: its place in the batch costs one to five of them and is counted
- * as for a batch of up to 8192.
- */
+/** How many bytes a record takes in a batch of up to 8192, at most. */
 export function recordBytes(record: Record): number {
   const body = bodyBytes(record, 0, 8191)
   return varintBytes(body) + body
 }
 
-/**
- * Encodes a batch.
- *
- * @param timestampMs milliseconds since 1970, for the records that have no time of their own
- */
+/** @param timestampMs milliseconds since 1970, for the records that have no time of their own */
 export function encodeBatch(
   records: readonly { readonly record: Record }[],
   sequence: Sequence,
@@ -88,7 +80,6 @@ function checksum(bytes: Buffer): number {
   return crc32c(Writer.create().append(bytes).dynamicBuffer)
 }
 
-/** Bytes of a record after its length. */
 function bodyBytes({ key, value, headers }: Record, timestampDelta: number, offsetDelta: number): number {
   let size = 1 + varintBytes(timestampDelta) + varintBytes(offsetDelta)
   size += key === undefined ? 1 : varintBytes(key.length) + key.length

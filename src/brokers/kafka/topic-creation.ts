@@ -21,8 +21,6 @@ const BROKER_DEFAULTS = { numPartitions: -1, replicationFactor: -1 }
  * metadata request could do so as well, but would create one again that somebody has just deleted.
  *
  * @param broker that the connection goes to: each is asked for its own configuration
- * @returns what became of each topic
- * @throws what a request failed with
  */
 export async function createTopics(
   connection: KafkaConnection,
@@ -48,7 +46,6 @@ export async function createTopics(
   return new Map(topics.map((topic) => [topic, outcomeOf(answers.get(topic))]))
 }
 
-/** What became of a topic that was to be created. */
 export interface Creation {
   /** Why it was not; undefined: it was, or exists. */
   readonly problem: string | undefined

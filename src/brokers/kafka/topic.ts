@@ -23,7 +23,6 @@ type TopicMetadata = Metadata["topics"][number]
 export class Topic {
   readonly accumulator: Accumulator
   state: "unknown" | "available" | "missing" | "refused" = "unknown"
-  /** Those that the topic has. */
   partitions: readonly Partition[] = []
   readonly #onPending: (partition: Partition | undefined) => void
   readonly #creation = new CreationSchedule()
@@ -94,7 +93,6 @@ export class Topic {
     return retryAtMs
   }
 
-  /** A partition took records without a key. */
   tookUnkeyed(partition: Partition): void {
     this.#next = (partition.index + 1) % this.partitions.length
     this.#busy.add(partition)
@@ -125,7 +123,6 @@ export class Topic {
     return false
   }
 
-  /** The cluster created it, or did not. */
   created(creation: Creation, nowMs: number): void {
     this.#creation.end(creation, nowMs)
     // brokers learn of it a moment later
@@ -144,7 +141,6 @@ export class Topic {
     this.#unknownSinceMs = undefined
   }
 
-  /** Rejects what is past its deadline. */
   expire(nowMs: number): void {
     this.accumulator.unkeyed.expire(nowMs)
     this.#unplaced.expire(nowMs)

@@ -52,7 +52,6 @@ export class SpoolCapacity {
     return undefined
   }
 
-  /** What `take` took space for was committed, or was not. */
   taken(record: Record): void {
     this.#pendingBytes -= sizeOf(record)
     this.#endFull()
@@ -64,13 +63,11 @@ export class SpoolCapacity {
     this.used(this.#usedBytes)
   }
 
-  /** Takes note of what the file holds. */
   used(bytes: number): void {
     this.#usedBytes = bytes
     this.#endFull()
   }
 
-  /** Takes note of whether the disk is full. */
   diskFull(isFull: boolean): void {
     if (isFull === this.isDiskFull) return
     this.isDiskFull = isFull

@@ -6,7 +6,6 @@ import type { StoredRecord } from "../broker.ts"
 import type { SpoolDestination } from "./destination.ts"
 import type { SpoolStore } from "./store.ts"
 
-/** What the topics of a spool share. */
 export interface SpoolParts {
   readonly destination: SpoolDestination
   readonly store: SpoolStore
@@ -14,7 +13,6 @@ export interface SpoolParts {
   readonly metrics: SpoolMetrics
   /** Whether what the broker does not take is refused, and no longer spooled. */
   readonly isRetired: () => boolean
-  /** Ends forwarding. */
   readonly signal: AbortSignal
 }
 
@@ -53,7 +51,7 @@ export async function forwardTopic(
     }
     if (window.isAll) owner.last()
     if (window.records.length > 0) {
-      forwarded += await settle(topic, await publishAll(window.records, topic, parts, owner), parts)
+      forwarded += await forwardWindow(window.records, topic, parts, owner)
       continue
     }
     const stored = owner.stored()
@@ -62,14 +60,23 @@ export async function forwardTopic(
   }
 }
 
-/** Deletes what was forwarded. Until that can be done nothing more is forwarded. @returns how many were */
-async function settle(
+/** Publishes records, and deletes those at the front that are done. @returns how many were forwarded */
+async function forwardWindow(
+  records: readonly StoredRecord[],
   topic: string,
-  { done, refused }: Forwarded,
-  { store, signal, log, metrics }: SpoolParts,
+  parts: SpoolParts,
+  owner: ForwardedTopic,
 ): Promise<number> {
+  const { store, signal, log, metrics } = parts
+  const open = new Set(records)
+  const refused = new Map<number, string>()
+  await publishAll(open, refused, topic, parts, owner)
+  const end = records.findIndex((record) => open.has(record))
+  const done = end < 0 ? records : records.slice(0, end)
+  for (const { offset } of records.slice(done.length)) refused.delete(offset)
   const last = done.at(-1)
   if (last === undefined) return 0
+  // until they can be deleted nothing more is forwarded
   while (!(await store.settle(topic, last.offset, refused))) {
     if (signal.aborted) return 0
     await pause(RETRY_MS, signal)
@@ -94,36 +101,27 @@ async function untilTaking({ destination, signal }: SpoolParts, owner: Forwarded
   }
 }
 
-/** What became of a window of records. */
-interface Forwarded {
-  /** The first ones, all of which the broker acknowledged or refused for good. */
-  readonly done: readonly StoredRecord[]
-  /** Why, by offset, the broker refused some of these. */
-  readonly refused: ReadonlyMap<number, string>
-}
-
 /**
- * Publishes a topic's records in their order, again and again, until the broker has acknowledged or refused for good
- * each of them, or the signal aborts.
+ * Publishes records in their order, again and again, until the broker has acknowledged or refused each for good, or the
+ * signal aborts.
  *
  * They have no deadlines, so that a batch of unknown fate goes out again as it was, and the broker knows it. When one
  * fails, those behind it are cancelled before they are sent: none overtakes an older one of its key. A broker that another
  * has replaced fails what it has not settled in time, and the other gets it.
+ *
+ * @param open the records; those that are done are taken out
+ * @param refused takes why some were refused, by offset
  */
 async function publishAll(
-  records: readonly StoredRecord[],
+  open: Set<StoredRecord>,
+  refused: Map<number, string>,
   topic: string,
   parts: SpoolParts,
   owner: ForwardedTopic,
-): Promise<Forwarded> {
+): Promise<void> {
   const { destination, signal, log } = parts
-  const refused = new Map<number, string>()
-  const open = new Set(records)
-  let { broker } = destination
-  const stop = (): void => broker.cancel(topic)
-  signal.addEventListener("abort", stop)
   while (open.size > 0 && !signal.aborted) {
-    broker = destination.broker
+    const { broker } = destination
     let trouble: PublishError | undefined
     const publishOne = async (record: StoredRecord): Promise<void> => {
       try {
@@ -154,11 +152,6 @@ async function publishAll(
       await untilTaking(parts, owner)
     }
   }
-  signal.removeEventListener("abort", stop)
-  const end = records.findIndex((record) => open.has(record))
-  const done = end < 0 ? records : records.slice(0, end)
-  for (const { offset } of records.slice(done.length)) refused.delete(offset)
-  return { done, refused }
 }
 
 /** How often a broker that takes nothing is asked whether it does again. */

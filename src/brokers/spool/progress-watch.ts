@@ -41,7 +41,6 @@ export class SpoolWatch {
   readonly #still = new Map<string, Still>()
   #tickedMs: number
 
-  /** @param nowMs by the steady clock */
   constructor(deps: SpoolWatchDependencies, now: () => number) {
     this.#deps = deps
     this.#stuckMs = deps.stuckMs ?? STUCK_MS
@@ -49,7 +48,6 @@ export class SpoolWatch {
     this.#timer = setInterval(() => this.tick(now()), TICK_MS)
   }
 
-  /** What is stuck. */
   impaired(): readonly Impairment[] {
     return [...this.#still].flatMap(([topic, { ms, reason }]) => {
       if (ms < this.#stuckMs) return []

@@ -83,7 +83,6 @@ export class SpoolDatabase extends LogWriter {
   readonly #oldestMs = new Map<Topic, number>()
   #quarantined = { records: 0, bytes: 0 }
 
-  /** For openSpoolDatabase. */
   constructor(location: DatabaseLocation) {
     super(location, {
       ...LOG_LAYOUT,

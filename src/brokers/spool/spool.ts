@@ -23,9 +23,7 @@ import { SpoolWatch } from "./progress-watch.ts"
  */
 
 export interface SpoolDependencies extends Pick<SpoolParts, "log" | "metrics"> {
-  /** As in destination.ts. */
   readonly settleMs?: number
-  /** As in progress-watch.ts. */
   readonly stuckMs?: number
 }
 
@@ -40,7 +38,6 @@ export class SpooledBroker implements Broker {
   readonly #parts: SpoolParts
   readonly #watch: SpoolWatch
   readonly #topics = new Map<string, SpooledTopic>()
-  /** Topics that will be published to. */
   #prepared: readonly string[] = []
   readonly #stop = new AbortController()
   #isRetired = false
@@ -91,12 +88,11 @@ export class SpooledBroker implements Broker {
     })
   }
 
-  /** Resolves when a broker gets nothing any more and can be closed: another has replaced it, or the spool is closed. */
+  /** As SpoolDestination. */
   left(broker: YieldingBroker): Promise<void> {
     return this.#destination.left(broker)
   }
 
-  /** Takes another `maxBytes`. */
   limit(maxBytes: number): void {
     this.#store.capacity.limit(maxBytes)
   }
@@ -175,14 +171,14 @@ export class SpooledBroker implements Broker {
     await this.#forwardUntil(untilMs)
     this.#watch.close()
     this.#stop.abort()
-    await Promise.all([...this.#topics.values()].map((topic) => topic.ended()))
+    await Promise.all([...this.#topics.values()].map((topic) => topic.end()))
     const { records } = this.#store.contents
     if (records > 0) this.#parts.log.info({ records }, "spool keeps these events for the next start")
     else this.#store.shrink()
     await this.#store.close()
   }
 
-  /** Lets forwarding go on as long as it gets on. */
+  /** Lets forwarding go on as long as it makes progress. */
   async #forwardUntil(untilMs: number): Promise<void> {
     let { records } = this.#store.contents
     let movedMs = steadyMs()

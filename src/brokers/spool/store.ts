@@ -105,7 +105,6 @@ export class SpoolStore {
     return this.#writer.problem
   }
 
-  /** Whether the file was not opened yet. */
   get isUnopened(): boolean {
     return this.contents === EMPTY
   }

@@ -26,7 +26,6 @@ import type { WatchedTopic } from "./progress-watch.ts"
  */
 type State = "direct" | "switching" | "cancelling" | "spooling" | "returning"
 
-/** An event's record between `publish` and its answer. */
 interface PendingRecord {
   readonly record: Record
   readonly deadlineMs: number
@@ -89,8 +88,9 @@ export class SpooledTopic implements WatchedTopic {
     this.#setState("spooling")
   }
 
-  /** Resolves when nothing of it is under way any more, after the signal to end was given. */
-  async ended(): Promise<void> {
+  /** Ends forwarding, after the signal for it. Resolves when nothing of it is under way any more. */
+  async end(): Promise<void> {
+    if (this.#forwarding !== undefined) this.#parts.destination.broker.cancel(this.#name)
     const { promise: left, resolve } = Promise.withResolvers<void>()
     const leaving = setTimeout(resolve, LEAVE_MS)
     await Promise.race([this.#forwarding, left])
@@ -227,7 +227,6 @@ export class SpooledTopic implements WatchedTopic {
     })
   }
 
-  /** Resolves when something that is under way has come to its end. */
   #settled(): Promise<void> {
     return new Promise((resolve) => this.#whenSettled.push(resolve))
   }

@@ -8,7 +8,6 @@ import type { ProducerId } from "./sequence.ts"
 import type { System } from "./system.ts"
 import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
 
-/** What the topics of a producer share. */
 export interface ProducerContext {
   readonly log: Logger
   readonly metrics: ConnectionMetrics

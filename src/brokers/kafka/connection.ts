@@ -37,11 +37,9 @@ export function kafkaClient(options: KafkaOptions): KafkaClient {
   const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
   if (protocol === "ssl" || protocol === "sasl_ssl") {
     security.tls = {
-      ...(options.ssl_ca_location && { ca: read("ssl_ca_location", options.ssl_ca_location) }),
-      ...(options.ssl_certificate_location && {
-        cert: read("ssl_certificate_location", options.ssl_certificate_location),
-      }),
-      ...(options.ssl_key_location && { key: read("ssl_key_location", options.ssl_key_location) }),
+      ca: read("ssl_ca_location", options),
+      cert: read("ssl_certificate_location", options),
+      key: read("ssl_key_location", options),
     }
   }
   if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
@@ -66,7 +64,12 @@ function tolerateUnknownCodes(): void {
   Object.defineProperty(protocolErrors, "undefined", { value, configurable: true })
 }
 
-function read(key: string, file: string): Buffer {
+function read(
+  key: `ssl_${"ca" | "certificate" | "key"}_location`,
+  options: KafkaOptions,
+): Buffer | undefined {
+  const file = options[key]
+  if (file === undefined) return undefined
   try {
     return readFileSync(file)
   } catch (error) {

@@ -265,9 +265,7 @@ export class LeaderSender {
     if (batches.length > 1) return
     const batch = batches[0]!
     batch.closes++
-    const isOver = batch.bytes.length > this.#limit.bytes
-    const most = isOver ? (batch.records.length === 1 ? LONE_CLOSES : LARGE_CLOSES) : SMALL_CLOSES
-    if (batch.closes < most) return
+    if (this.#limit.allows(batch)) return
     batch.partition.cannotBeSent(batch, this.#limit.bytes)
     this.#context.onFailure()
   }
@@ -298,10 +296,3 @@ const MAX_IN_FLIGHT = 5
 const MAX_PAUSES = 10
 /** After so many requests in a row that the connection was closed on, each batch goes alone. */
 const ONE_BY_ONE = 5
-/**
- * So many connections may be closed on a batch that goes alone: one over the limit, one of a single record over it, and one
- * within it, which lasts 10 s at least.
- */
-const LARGE_CLOSES = 3
-const LONE_CLOSES = 6
-const SMALL_CLOSES = 100

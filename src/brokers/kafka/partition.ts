@@ -77,7 +77,6 @@ export class Partition {
     this.queue = new PendingQueue(() => onPending(this))
   }
 
-  /** Whether it has a batch, or records with a key. */
   get isBusy(): boolean {
     return this.batch !== undefined || this.queue.length > 0
   }

@@ -196,9 +196,8 @@ export function openKafka(
         })
         pending++
         busy.add(topic)
-        const isUnkeyed = topic.add(added)
         expiry ??= system.setTimeout(expire, EXPIRE_MS)
-        if (isUnkeyed) dispatch(topic)
+        if (topic.add(added)) dispatch(topic)
       })
     },
     prepare(names: readonly string[]): void {

@@ -1,3 +1,4 @@
+import type { Batch } from "./partition.ts"
 import { CLOSES_REMEMBERED_MS } from "./timeouts.ts"
 
 /**
@@ -49,6 +50,12 @@ export class RequestLimit {
     return loweredBelow
   }
 
+  /** Whether a batch that goes alone may be sent again. */
+  allows({ bytes, records, closes }: Batch): boolean {
+    if (bytes.length <= this.bytes) return closes < SMALL_CLOSES
+    return closes < (records.length === 1 ? LONE_CLOSES : LARGE_CLOSES)
+  }
+
   #forget(): void {
     this.#suspectCloses = 0
     this.#suspectBytes = Number.POSITIVE_INFINITY
@@ -57,3 +64,7 @@ export class RequestLimit {
 
 const CLOSES = 2
 const LEAST_SUSPECT_BYTES = 64 * 1024
+/** How many connections may be closed on a batch over the limit, one of a single record, and one within it: for 10 s at least. */
+const LARGE_CLOSES = 3
+const LONE_CLOSES = 6
+const SMALL_CLOSES = 100

@@ -11,7 +11,7 @@ import { partial } from "./failure.ts"
 import { nameOf, TOPIC_EXISTS } from "./error-actions.ts"
 import { CREATE_RETRY_MS, CREATE_TIMEOUT_MS } from "./timeouts.ts"
 
-export const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
+const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
 /** The first that take the broker's own defaults is 4. */
 const CREATE_TOPICS = [createTopicsV7, createTopicsV5, createTopicsV4]
 const BROKER_DEFAULTS = { numPartitions: -1, replicationFactor: -1 }
@@ -27,13 +27,8 @@ export async function createTopics(
   broker: number,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Creation>> {
-  const resource = {
-    resourceType: ConfigResourceTypes.BROKER,
-    resourceName: `${broker}`,
-    configurationKeys: [AUTO_CREATE],
-  }
-  const described = await partial(connection.request(DESCRIBE_CONFIGS, [resource], false, false))
-  const allowed = described.results[0]?.configs.find(({ name }) => name === AUTO_CREATE)?.value
+  const values = await configOf(connection, "BROKER", [`${broker}`], AUTO_CREATE)
+  const allowed = values.get(`${broker}`)
   if (allowed !== "true") {
     const problem = `${AUTO_CREATE} is ${allowed === "false" ? allowed : "unknown"}`
     return new Map(topics.map((topic) => [topic, { problem, isFinal: true }]))
@@ -44,6 +39,24 @@ export async function createTopics(
   )
   const answers = new Map(created.topics.map((topic) => [topic.name, topic]))
   return new Map(topics.map((topic) => [topic, outcomeOf(answers.get(topic))]))
+}
+
+/** The value of one configuration key, by the name of its resource. Undefined: this client may not describe it. */
+export async function configOf(
+  connection: KafkaConnection,
+  kind: "TOPIC" | "BROKER",
+  names: readonly string[],
+  key: string,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const resourceType = ConfigResourceTypes[kind]
+  const resources = names.map((resourceName) => ({ resourceType, resourceName, configurationKeys: [key] }))
+  const { results } = await partial(connection.request(DESCRIBE_CONFIGS, resources, false, false))
+  return new Map(
+    results.map(({ resourceName, configs }) => [
+      resourceName,
+      configs.find(({ name }) => name === key)?.value ?? undefined,
+    ]),
+  )
 }
 
 export interface Creation {

@@ -15,7 +15,6 @@ export class SpoolCapacity {
   readonly #file: string
   readonly #log: Logger
   #maxBytes: number
-  /** Set by `diskFull`. */
   isDiskFull = false
   #isFull = false
   #usedBytes = 0

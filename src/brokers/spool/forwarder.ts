@@ -28,11 +28,7 @@ export interface ForwardedTopic {
   readonly moved: () => void
 }
 
-/**
- * Forwards a topic's records, the oldest first, a window after the other.
- *
- * @returns how many were forwarded, when all are and nothing is on its way into the file; undefined when the signal aborted
- */
+/** Forwards a topic's records, oldest first. @returns how many, when none is left; undefined when the signal aborted */
 export async function forwardTopic(
   topic: string,
   parts: SpoolParts,

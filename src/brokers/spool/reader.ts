@@ -19,11 +19,7 @@ export interface QuarantineInfo extends SpooledTopicInfo {
   readonly reason: string
 }
 
-/**
- * Looks into a spool's file, which may be written to meanwhile. Nothing was ever spooled where there is none.
- *
- * @throws HooklineError `no_input` when it is no spool, or can't be read
- */
+/** What a spool holds; it may be written to meanwhile. @throws HooklineError `no_input` when it can't be read */
 export async function inspectSpool(
   file: string,
 ): Promise<{ topics: SpooledTopicInfo[]; quarantined: QuarantineInfo[] }> {

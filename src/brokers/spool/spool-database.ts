@@ -60,11 +60,7 @@ export interface Contents {
   readonly hasReserve: boolean
 }
 
-/**
- * Opens a spool's file, on a full disk with the help of the reserve.
- *
- * @throws as DurableDatabase
- */
+/** Opens a spool's file, on a full disk with the help of the reserve. @throws as DurableDatabase */
 export function openSpoolDatabase(location: DatabaseLocation): SpoolDatabase {
   try {
     return new SpoolDatabase(location)
@@ -146,11 +142,7 @@ export class SpoolDatabase extends LogWriter {
     return { firstOffset, batch, isAll, transfer: [batch.bytes] }
   }
 
-  /**
-   * Deletes records from the front of a topic, and quarantines those of them that were refused.
-   *
-   * @param refused why, by offset
-   */
+  /** Deletes records from the front of a topic, and quarantines those that were refused. @param refused why, by offset */
   settle(name: string, lastOffset: number, refused: ReadonlyMap<number, string>): Contents {
     const topic = this.topics.get(name)
     // an answer that was lost is asked for again

@@ -13,13 +13,6 @@ const BATCH_BYTES = 1024 * 1024
 /** How often it is tried whether a full disk has space again. */
 const DISK_MS = 500
 
-/** The oldest records of a topic. */
-export interface Window {
-  readonly records: readonly StoredRecord[]
-  /** Whether the topic has no other. */
-  readonly isAll: boolean
-}
-
 const EMPTY: Contents = {
   records: 0,
   bytes: 0,
@@ -46,10 +39,7 @@ export class SpoolStore {
   #makingReserve: Timer | undefined
   #isClosing = false
 
-  /**
-   * @param opened called when the file was opened at last, if readers keep it from being recovered now
-   * @throws HooklineError `log_locked`, `log_io`
-   */
+  /** @param opened called when readers no longer keep the file from being recovered @throws HooklineError `log_locked`, `log_io` */
   constructor({ file, maxBytes, requeues = false }: SpoolOptions, log: Logger, opened: () => void) {
     const location = spoolAt(file)
     let contents: Contents | undefined
@@ -120,8 +110,8 @@ export class SpoolStore {
     }
   }
 
-  /** The records of a topic that are to be forwarded next; undefined: the file can't be read now. */
-  async window(topic: string): Promise<Window | undefined> {
+  /** The oldest records of a topic, and whether it has no other; undefined: the file can't be read now. */
+  async window(topic: string): Promise<{ records: StoredRecord[]; isAll: boolean } | undefined> {
     const packed = await this.#do("window", [topic])
     if (packed === undefined) return undefined
     const { batch, firstOffset, isAll } = packed
@@ -132,12 +122,7 @@ export class SpoolStore {
     return { records, isAll }
   }
 
-  /**
-   * Deletes records from the front of a topic up to an offset, and quarantines those that were refused.
-   *
-   * @param refused why, by offset
-   * @returns whether it did
-   */
+  /** As SpoolDatabase. @returns whether it did */
   async settle(topic: string, lastOffset: number, refused: ReadonlyMap<number, string>): Promise<boolean> {
     const contents = await this.#do("settle", [topic, lastOffset, refused])
     if (contents !== undefined) this.#note(contents)

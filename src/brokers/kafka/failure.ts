@@ -25,7 +25,6 @@ export async function partial<Response>(request: Promise<Response>): Promise<Res
   }
 }
 
-/** The response that an error was made of. */
 export function responseOf<Response>(error: unknown): Response | undefined {
   return search(error, ({ response }) => response as Response | undefined)
 }

@@ -66,7 +66,6 @@ export class Impairments {
     this.#log = log
   }
 
-  /** Those that have lasted for IMPAIRED_MS. */
   lasting(nowMs: number): readonly Impairment[] {
     return [...this.#known.values()].flatMap(({ found, sinceMs }) =>
       nowMs - sinceMs < IMPAIRED_MS ? [] : [found],

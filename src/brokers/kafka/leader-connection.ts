@@ -13,7 +13,7 @@ export interface LeaderConnectionContext {
   readonly client: KafkaClient
   readonly log: Logger
   readonly metrics: ConnectionMetrics
-  /** A connection that was not used for so long is replaced. */
+  /** Idle time after which a connection is replaced. */
   readonly maxIdleMs: number
 }
 

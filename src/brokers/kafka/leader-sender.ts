@@ -292,7 +292,7 @@ export class LeaderSender {
 const FAULT_PAUSE_MS = 1000
 /** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */
 const MAX_IN_FLIGHT = 5
-/** With each request in a row that the connection was closed on, the next connection waits longer, up to so many times. */
+/** The pause before connecting grows with each request in a row that the connection was closed on, up to this factor. */
 const MAX_PAUSES = 10
-/** After so many requests in a row that the connection was closed on, each batch goes alone. */
+/** Requests in a row that the connection was closed on, after which each batch goes alone. */
 const ONE_BY_ONE = 5

@@ -114,7 +114,7 @@ export class Partition {
       } catch (error) {
         const line = { topic: this.topic.name, records: records.length, err: error }
         this.topic.context.log.error(line, "batch can't be encoded; its events get 503")
-        for (const record of records) record.settle(errors.internal(this.topic.name, error))
+        this.#rejectFor(error, records)
       }
     }
   }
@@ -193,8 +193,13 @@ export class Partition {
   /** An error of this program left the batch half handled: it may be in the log, and the sequence may have counted it or not. */
   abandon(batch: Batch, error: unknown): void {
     batch.inFlight = false
-    for (const record of batch.records) record.settle(errors.internal(this.topic.name, error))
+    this.#rejectFor(error, batch.records)
     if (this.batch === batch) this.giveUp()
+  }
+
+  #rejectFor(error: unknown, records: readonly PendingRecord[]): void {
+    for (const record of records) record.settle(errors.internal(this.topic.name, error))
+    this.topic.context.metrics.incident("batch_refused")
   }
 
   /** Rejects the batch's records, which may be in the log all the same, and raises the epoch. */

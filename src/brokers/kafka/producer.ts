@@ -88,7 +88,6 @@ export function openKafka(
     return Array.from(chosen, ({ name }) => name)
   }
 
-  /** @returns in how many milliseconds to ask again */
   function update({ brokers, topics: described }: Metadata): number {
     const nowMs = system.steadyMs()
     for (const { nodeId, host, port } of brokers)

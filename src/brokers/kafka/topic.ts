@@ -61,9 +61,10 @@ export class Topic {
   /** Queues a record. @returns whether any partition may take it */
   add(pending: PendingRecord): boolean {
     const { key } = pending.record
+    const { partitions } = this
     if (key === undefined) this.accumulator.unkeyed.push(pending)
-    // without partitions the index is NaN
-    else (this.partitions[partitionOf(key, this.partitions.length)]?.queue ?? this.#unplaced).push(pending)
+    else if (partitions.length === 0) this.#unplaced.push(pending)
+    else partitions[partitionOf(key, partitions.length)]!.queue.push(pending)
     return key === undefined
   }
 

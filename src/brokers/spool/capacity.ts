@@ -4,12 +4,12 @@ import type { Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { sizeOf } from "../embedded/pending-records.ts"
 
-/** A spool that was full takes events again when it is filled to this part. */
+/** A spool that was full accepts events again below this part of its limit. */
 const AGAIN_AT = 0.95
 
 /**
- * Whether a spool has space. Two things fill it: `maxBytes`, and the disk. A disk counts as full from the moment on that the
- * reserve had to make way until it is there again (reserve.ts); forwarding goes on and frees what it has forwarded.
+ * Whether a spool has space: within `maxBytes`, and on the disk. A disk counts as full while the reserve is deleted
+ * (reserve.ts); forwarding goes on and frees space.
  */
 export class SpoolCapacity {
   readonly #file: string

@@ -3,12 +3,12 @@ import { steadyMs } from "../../clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 
 /** How long an answer of `ready` is reused. */
-const TAKING_MS = 20
+const READY_MS = 20
 /** How long a replaced broker may settle what it was given; the rest goes to the other. */
 const SETTLE_MS = 1000
 const NOT_YET = "the broker is not connected yet"
 
-const NOWHERE: YieldingBroker = {
+const NO_BROKER: YieldingBroker = {
   publish: () => Promise.reject(new PublishError("unavailable", NOT_YET)),
   prepare() {},
   cancel() {},
@@ -18,8 +18,8 @@ const NOWHERE: YieldingBroker = {
 
 /** Where a spool's events go: to one broker, until another replaces it; at first nowhere. */
 export class SpoolDestination {
-  broker = NOWHERE
-  #takingUntilMs = 0
+  broker = NO_BROKER
+  #readyUntilMs = 0
   /** Until the pending records of replaced brokers are cancelled. */
   readonly #leaving = new Map<YieldingBroker, Timer>()
   readonly #closed = Promise.withResolvers<void>()
@@ -29,12 +29,12 @@ export class SpoolDestination {
     this.#settleMs = settleMs
   }
 
-  /** Whether the broker takes events, as far as is known; if not, why. It is not asked for each event. */
-  readonly taking = (): true | string => {
+  /** As Broker. Not asked of the broker for each event. */
+  readonly ready = (): true | string => {
     const nowMs = steadyMs()
-    if (nowMs < this.#takingUntilMs) return true
+    if (nowMs < this.#readyUntilMs) return true
     const ready = this.broker.ready()
-    if (ready === true) this.#takingUntilMs = nowMs + TAKING_MS
+    if (ready === true) this.#readyUntilMs = nowMs + READY_MS
     return ready
   }
 
@@ -42,7 +42,7 @@ export class SpoolDestination {
   change(broker: YieldingBroker, cancel: (before: YieldingBroker) => void): void {
     const before = this.broker
     this.broker = broker
-    this.#takingUntilMs = 0
+    this.#readyUntilMs = 0
     clearTimeout(this.#leaving.get(broker))
     if (before.ready() !== true) return cancel(before)
     this.#leaving.set(before, setTimeout(cancel, this.#settleMs, before))

@@ -25,7 +25,7 @@ export interface ForwardedTopic {
   /** Resolves when some of what is on its way into the file is there, or was refused; undefined: nothing is. */
   readonly stored: () => Promise<void> | undefined
   /** The broker took one, or refused it for good. */
-  readonly moved: () => void
+  readonly progressed: () => void
 }
 
 /** Forwards a topic's records, oldest first. @returns how many, when none is left; undefined when the signal aborted */
@@ -37,7 +37,7 @@ export async function forwardTopic(
   const { store, signal } = parts
   let forwarded = 0
   for (;;) {
-    await untilTaking(parts, owner)
+    await untilReady(parts, owner)
     if (signal.aborted) return undefined
     const window = await store.window(topic)
     if (signal.aborted) return undefined
@@ -90,8 +90,8 @@ async function forwardWindow(
 }
 
 /** Resolves when the broker takes events, or the signal aborts. */
-async function untilTaking({ destination, signal }: SpoolParts, owner: ForwardedTopic): Promise<void> {
-  while (!signal.aborted && destination.taking() !== true) {
+async function untilReady({ destination, signal }: SpoolParts, owner: ForwardedTopic): Promise<void> {
+  while (!signal.aborted && destination.ready() !== true) {
     owner.delayed()
     await pause(POLL_MS, signal)
   }
@@ -123,14 +123,14 @@ async function publishAll(
       try {
         await broker.publish(record, Number.POSITIVE_INFINITY)
         open.delete(record)
-        owner.moved()
+        owner.progressed()
       } catch (error) {
         if (!(error instanceof PublishError))
           log.error({ topic, err: error }, "unhandled error while forwarding a spooled event")
         if (!(error instanceof PublishError && error.retryHelps)) {
           refused.set(record.offset, error instanceof Error ? error.message : String(error))
           open.delete(record)
-          owner.moved()
+          owner.progressed()
         } else if (trouble === undefined) {
           trouble = error
           broker.cancel(topic)
@@ -145,7 +145,7 @@ async function publishAll(
       log.debug({ topic, reason: trouble.message }, "forwarding failed; retrying")
       owner.delayed(trouble.message)
       await pause(RETRY_MS, signal)
-      await untilTaking(parts, owner)
+      await untilReady(parts, owner)
     }
   }
 }

@@ -18,7 +18,7 @@ export interface SpoolWatchDependencies {
   readonly stuckMs?: number | undefined
 }
 
-interface Still {
+interface Stall {
   readonly progress: number
   /** For how long nothing has moved. */
   readonly ms: number
@@ -38,7 +38,7 @@ export class SpoolWatch {
   readonly #deps: SpoolWatchDependencies
   readonly #stuckMs: number
   readonly #timer: Timer
-  readonly #still = new Map<string, Still>()
+  readonly #stalls = new Map<string, Stall>()
   #tickedMs: number
 
   constructor(deps: SpoolWatchDependencies, now: () => number) {
@@ -49,7 +49,7 @@ export class SpoolWatch {
   }
 
   impaired(): readonly Impairment[] {
-    return [...this.#still].flatMap(([topic, { ms, reason }]) => {
+    return [...this.#stalls].flatMap(([topic, { ms, reason }]) => {
       if (ms < this.#stuckMs) return []
       const problem = `topic ${topic}: the spool is stuck, none of its events was forwarded for ${this.#stuckMs / 1000} s or longer: ${reason}`
       return [{ topic, problem, isWhole: true, leaderless: 0, isOutage: false }]
@@ -65,23 +65,23 @@ export class SpoolWatch {
     const passedMs = Math.min(nowMs - this.#tickedMs, 2 * TICK_MS)
     this.#tickedMs = nowMs
     const { topics, broker, log } = this.#deps
-    const holding = topics()
-    if (holding === undefined) return
+    const spooled = topics()
+    if (spooled === undefined) return
     const isReady = broker().ready() === true
     const impairments = new Map((broker().impaired?.() ?? []).map((it) => [it.topic, it]))
-    for (const [topic, still] of this.#still) {
-      if (holding.get(topic)?.progress === still.progress) continue
-      this.#still.delete(topic)
-      if (still.isLogged) log.info({ topic }, "spool is forwarding the topic's events again")
+    for (const [topic, stall] of this.#stalls) {
+      if (spooled.get(topic)?.progress === stall.progress) continue
+      this.#stalls.delete(topic)
+      if (stall.isLogged) log.info({ topic }, "spool is forwarding the topic's events again")
     }
-    for (const [topic, { progress, trouble }] of holding) {
-      const known = this.#still.get(topic)
+    for (const [topic, { progress, trouble }] of spooled) {
+      const known = this.#stalls.get(topic)
       const impairment = impairments.get(topic)
       const waits = !isReady || impairment?.isOutage === true
       const ms = known === undefined || waits ? 0 : known.ms + passedMs
       const reason = impairment?.problem ?? trouble ?? "the broker acknowledges nothing"
       const isLogged = known?.isLogged === true || ms >= this.#stuckMs
-      this.#still.set(topic, { progress, ms, reason, isLogged })
+      this.#stalls.set(topic, { progress, ms, reason, isLogged })
       if (isLogged && known?.isLogged !== true)
         log.error(
           { topic, reason },

@@ -33,7 +33,7 @@ const WINDOW_RECORDS = 1000
 const WINDOW_BYTES = 2 * 1024 * 1024
 /** Quarantined records that are requeued in one transaction. */
 const SLICE_RECORDS = 500
-/** So many free pages are worth the rewriting of a file. */
+/** Free pages that are worth rewriting the file. */
 const FREE_PAGES = 1024
 const LITTLE_BYTES = 1024 * 1024
 

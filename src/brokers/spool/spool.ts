@@ -28,7 +28,7 @@ export interface SpoolDependencies extends Pick<SpoolParts, "log" | "metrics"> {
 }
 
 const CLOSING_POLL_MS = 20
-/** Forwarding that has got nowhere for so long is not waited for at the end. */
+/** How long a close waits for forwarding that makes no progress. */
 const STUCK_MS = 1000
 
 /** A spool and the broker behind it. Until it is given one it keeps what it gets. */

@@ -51,7 +51,7 @@ export class SpooledTopic implements WatchedTopic {
   #state: State = "direct"
   #sequence = 0
   /** The broker that has what was sent. */
-  #at: YieldingBroker | undefined
+  #sentTo: YieldingBroker | undefined
   /** How many are at the broker, and how many on their way into the file. */
   #sent = 0
   #storing = 0
@@ -75,11 +75,11 @@ export class SpooledTopic implements WatchedTopic {
       const one: PendingRecord = { record, deadlineMs, cameAtMs: Date.now(), resolve, reject, sequence: 0 }
       if (this.#state === "spooling") return void this.#store(one)
       if (this.#state !== "direct") return this.#hold(one)
-      const taking = this.#parts.destination.taking()
-      if (taking === true) return void this.#send(one)
-      if (this.#parts.isRetired()) return reject(new PublishError("unavailable", taking))
+      const ready = this.#parts.destination.ready()
+      if (ready === true) return void this.#send(one)
+      if (this.#parts.isRetired()) return reject(new PublishError("unavailable", ready))
       this.#hold(one)
-      this.#cancel(taking)
+      this.#cancel(ready)
     })
   }
 
@@ -127,15 +127,15 @@ export class SpooledTopic implements WatchedTopic {
       { topic: this.#name, reason },
       "broker does not take the topic's events; spooling them",
     )
-    this.#at?.cancel(this.#name)
+    this.#sentTo?.cancel(this.#name)
     if (this.#sent === 0) this.#setState("spooling")
   }
 
   /** switching -> direct, or on to the file when the other broker takes nothing yet */
   #switched(): void {
-    const taking = this.#parts.destination.taking()
-    if (taking === true) this.#setState("direct")
-    else this.#cancel(taking)
+    const ready = this.#parts.destination.ready()
+    if (ready === true) this.#setState("direct")
+    else this.#cancel(ready)
   }
 
   /** returning -> direct */
@@ -152,10 +152,10 @@ export class SpooledTopic implements WatchedTopic {
   async #send(one: PendingRecord): Promise<void> {
     one.sequence = this.#sequence++
     this.#sent++
-    this.#at = this.#parts.destination.broker
+    this.#sentTo = this.#parts.destination.broker
     const nowMs = steadyMs()
     try {
-      one.resolve(await this.#at.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
+      one.resolve(await this.#sentTo.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
     } catch (error) {
       if (error instanceof PublishError && error.retryHelps && !this.#parts.isRetired()) {
         this.#failed.push(one)
@@ -220,7 +220,7 @@ export class SpooledTopic implements WatchedTopic {
         if (this.#state === "returning") this.#setState("spooling")
       },
       stored: () => (this.#storing > 0 ? this.#settled() : undefined),
-      moved: () => {
+      progressed: () => {
         this.progress++
         this.trouble = undefined
       },

@@ -110,7 +110,8 @@ export class LeaderSender {
     try {
       this.#sendNext()
     } catch (error) {
-      this.#failed(error, [])
+      const { broker } = this.#connection
+      this.#context.log.error({ broker, err: error }, "unhandled error while gathering batches; retrying")
       // the next attempt may end in the same way
       this.#isScheduled = true
       const nowMs = this.#context.client.system.steadyMs()
@@ -288,7 +289,7 @@ export class LeaderSender {
   }
 }
 
-/** After an error of this program while batches were gathered. */
+/** After an error of this program while batches were gathered, before the next attempt. */
 const FAULT_PAUSE_MS = 1000
 /** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */
 const MAX_IN_FLIGHT = 5

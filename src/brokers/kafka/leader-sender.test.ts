@@ -25,7 +25,7 @@ class Simulation implements System {
   nowMs = STARTED_MS
   #offset = 0
   behaviour: Behaviour = "stores"
-  /** Called with each batch that is acknowledged. */
+  /** Called with each batch that is acknowledged, and each incident. */
   measure = (): void => {}
   connections = 0
   /** The partitions in each produce request. */
@@ -47,7 +47,7 @@ class Simulation implements System {
     }
     const log = pino({}, { write })
     const { unkeyed } = this
-    const metrics = { batch: () => this.measure(), incident() {} }
+    const metrics = { batch: () => this.measure(), incident: () => this.measure() }
     const producerId = new ProducerId(log, metrics, () => {})
     producerId.value = 7n
     this.topic = new Topic(
@@ -270,6 +270,21 @@ describe("an error of this program", () => {
     // the batch that was given up may be in the log: its place in the sequence is not used again
     expect(simulation.places[1]).toMatchObject({ epoch: 0, sequence: 1 })
     expect(simulation.places.at(-1)).toMatchObject({ epoch: 1, sequence: 0 })
+  })
+
+  test("while a batch is given up refuses its events; later ones are sent", async () => {
+    const simulation = new Simulation()
+    simulation.behaviour = "closes"
+    simulation.measure = () => {
+      simulation.measure = () => {}
+      throw new TypeError("measured wrongly")
+    }
+    expect(await simulation.answer(simulation.publish(0, 500_000))).toMatchObject(FAULT)
+    expect(simulation.errors).toContainEqual(
+      expect.objectContaining({ err: expect.objectContaining({ message: "measured wrongly" }) }),
+    )
+    simulation.behaviour = "stores"
+    expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
   })
 
   test("while a batch is encoded refuses its events; later ones are sent", async () => {

@@ -12,6 +12,7 @@ import { canStartKafka, startKafka } from "./support/kafka.ts"
 const LEFT_TO_FAULTS: readonly string[] = [
   "failing-disk",
   "kafka-broker",
+  "kafka-broker-down",
   "kafka-clock",
   "kafka-cluster",
   "kafka-cut-off",
@@ -24,6 +25,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-small-requests",
   "kafka-spool",
   "kafka-starvation",
+  "kafka-workers-reload",
   "kafka-workers-stall",
   "overload",
   "stalling-disk",

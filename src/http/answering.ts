@@ -1,9 +1,10 @@
 import type { Steps } from "../clock.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import type { Rejected } from "../pipeline/outcome.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
-import { nameOf, type Answering } from "./listener.ts"
+import type { Answering } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import { PathTable, type Endpoint } from "./routes.ts"
@@ -14,11 +15,11 @@ export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Step
   for (const route of routes) {
     yield
     const first = routes[0]!
-    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${nameOf(route)}`
+    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${formatEndpoint(route)}`
     if (!Bun.deepEquals(route.tls, first.tls))
       throw new HooklineError("config", `${at}, but not their TLS settings`)
     if (!endpoints.add(route.path, makeEndpoint(route, deps)))
-      throw new HooklineError("config", `several pipelines have the path ${route.path} on ${nameOf(route)}`)
+      throw new HooklineError("config", `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`)
   }
   return {
     endpoints,

@@ -1,3 +1,4 @@
+import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
@@ -10,12 +11,6 @@ export interface Answering {
   readonly notNormal: Endpoint
   /** Receives what an endpoint throws. */
   readonly failed: (error: unknown) => void
-}
-
-export interface ListenAddress {
-  readonly host: string
-  /** 0: the system chooses. */
-  readonly port: number
 }
 
 /**
@@ -34,7 +29,7 @@ export const IDLE_TIMEOUT_S = 75
 export class Listener {
   /** `http://127.0.0.1:8080`, with the bound port. */
   readonly url: string
-  readonly #address: ListenAddress
+  readonly #address: EndpointOptions
   #answering: Answering
   #tls: Bun.TLSOptions | undefined
   /** Accepts connections; undefined: paused or stopped. */
@@ -49,7 +44,7 @@ export class Listener {
    * @throws HooklineError `listen`
    */
   constructor(
-    address: ListenAddress,
+    address: EndpointOptions,
     tls: Bun.TLSOptions | undefined,
     answering: Answering,
     { isShared }: { isShared: boolean },
@@ -148,7 +143,7 @@ export class Listener {
     }
   }
 
-  #listen({ host, port }: ListenAddress, tls: Bun.TLSOptions | undefined): Bun.Server<undefined> {
+  #listen({ host, port }: EndpointOptions, tls: Bun.TLSOptions | undefined): Bun.Server<undefined> {
     try {
       return Bun.serve({
         hostname: host,
@@ -172,7 +167,7 @@ export class Listener {
  *
  * @throws HooklineError `listen`
  */
-export function checkFree(address: ListenAddress): void {
+export function checkFree(address: EndpointOptions): void {
   try {
     void Bun.serve({ hostname: address.host, port: address.port, fetch: () => new Response() }).stop(true)
   } catch (error) {
@@ -186,18 +181,14 @@ async function withClose(answer: Response | Promise<Response>): Promise<Response
   return response
 }
 
-/** `127.0.0.1:8080`, `[::1]:8080` */
-export const nameOf = ({ host, port }: ListenAddress): string =>
-  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
-
 const LISTEN_FAILURES: { readonly [code: string]: string } = {
   EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
   EACCES: "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",
   EADDRNOTAVAIL: "the host is not an address of this machine",
 }
 
-function notListening(address: ListenAddress, cause: unknown): HooklineError {
+function notListening(address: EndpointOptions, cause: unknown): HooklineError {
   const { code = "", message } = cause as NodeJS.ErrnoException
   const reason = LISTEN_FAILURES[code] ?? message
-  return new HooklineError("listen", `can't listen on ${nameOf(address)}: ${reason}`, { cause })
+  return new HooklineError("listen", `can't listen on ${formatEndpoint(address)}: ${reason}`, { cause })
 }

@@ -1,5 +1,6 @@
 import { OutcomeLog } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
+import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { InFlightBudget } from "./admission/budget.ts"
@@ -7,7 +8,7 @@ import { answeringOf } from "./answering.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
 import type { EndpointDeps } from "./endpoint.ts"
-import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type ListenAddress } from "./listener.ts"
+import { IDLE_TIMEOUT_S, Listener, type Answering } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { MountingServer } from "./peer.ts"
 import type { Route } from "./route.ts"
@@ -229,10 +230,10 @@ export class Servers {
 /** A listener of the next routes, open or not. */
 interface PreparedListener {
   readonly key: string
-  readonly address: ListenAddress
+  readonly address: EndpointOptions
   readonly tls: Bun.TLSOptions | undefined
   readonly answering: Answering
 }
 
-const keyOf = (route: Route): string =>
-  route.port === 0 ? `${route.pipeline} on ${route.host}` : nameOf(route)
+const keyOf = ({ pipeline, host, port }: Route): string =>
+  port === 0 ? `${pipeline} on ${host}` : formatEndpoint({ host: hostKey(host), port })

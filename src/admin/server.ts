@@ -128,7 +128,6 @@ const isEmpty = (object: object): boolean => Object.keys(object).length === 0
 const problemsOf = (components: ComponentProblems = []): { [name: string]: string } =>
   Object.fromEntries([...components].map(([name, problem]) => [name, problem ?? "ready"]))
 
-/** Further impaired topics are only counted. */
 const MOST_LISTED = 100
 
 function some(problems: readonly string[]): readonly string[] {

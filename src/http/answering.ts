@@ -19,7 +19,10 @@ export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Step
     if (!Bun.deepEquals(route.tls, first.tls))
       throw new HooklineError("config", `${at}, but not their TLS settings`)
     if (!endpoints.add(route.path, makeEndpoint(route, deps)))
-      throw new HooklineError("config", `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`)
+      throw new HooklineError(
+        "config",
+        `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`,
+      )
   }
   return {
     endpoints,
@@ -29,7 +32,6 @@ export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Step
   }
 }
 
-/** Refuses requests for no pipeline. */
 function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
   const outcomeLog = outcomes(undefined)
   return (request, server, target) => {

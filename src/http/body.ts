@@ -58,7 +58,6 @@ function readMeasured(
   return within(deadlines, collect(request.body.getReader(), reservation, maxBytes))
 }
 
-/** Reads a body of unknown length. */
 async function readChunked(
   request: Request,
   reservation: Reservation,

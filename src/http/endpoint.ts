@@ -12,7 +12,6 @@ import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import type { Endpoint } from "./routes.ts"
 
-/** Shared by all endpoints. */
 export interface EndpointDeps {
   readonly budget: InFlightBudget
   readonly bodyTimeoutMs: number

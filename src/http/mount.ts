@@ -44,19 +44,20 @@ export function mountable(routes: readonly Route[], haveOwnPorts: boolean): read
   const byPath = Map.groupBy(routes, ({ path }) => path)
   if (haveOwnPorts)
     return routes.filter((route) => route.tls === undefined && byPath.get(route.path)!.length === 1)
-  for (const { pipeline, tls } of routes) {
-    if (tls === undefined) continue
-    throw new HooklineError(
-      "config",
-      `in code: pipeline ${JSON.stringify(pipeline)}, webHookSource, option tlsCertificate: has no effect in a mounted application; configure TLS in that server, or start the application with its own ports`,
-    )
-  }
-  for (const [path, [first, second]] of byPath) {
-    if (second === undefined) continue
-    throw new HooklineError(
-      "config",
-      `in code: pipeline ${JSON.stringify(second.pipeline)}, webHookSource, option path: ${path} is that of pipeline ${JSON.stringify(first!.pipeline)} too; a mounted application has no ports to distinguish them`,
-    )
+  for (const { pipeline, path, tls } of routes) {
+    const [first] = byPath.get(path)!
+    const refuse = (why: string): never => {
+      const option = `in code: pipeline ${JSON.stringify(pipeline)}, webHookSource, option`
+      throw new HooklineError("config", `${option} ${why}`)
+    }
+    if (tls !== undefined)
+      refuse(
+        "tlsCertificate: has no effect in a mounted application; configure TLS in that server, or start the application with its own ports",
+      )
+    if (first!.pipeline !== pipeline)
+      refuse(
+        `path: ${path} is that of pipeline ${JSON.stringify(first!.pipeline)} too; a mounted application has no ports to distinguish them`,
+      )
   }
   return routes
 }

@@ -14,7 +14,6 @@ import type { MountingServer } from "./peer.ts"
 import type { Route } from "./route.ts"
 import { readTls } from "./tls.ts"
 
-/** Limits over all routes. */
 export interface Limits {
   /** Bytes of bodies held at once. */
   readonly maxInFlightBytes: number
@@ -31,7 +30,7 @@ export interface ServerOptions extends Limits {
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
   /** Default: own ports. */
-  readonly from?: RequestsFrom
+  readonly from?: RequestsFrom | undefined
 }
 
 /** Own ports, another server (by `fetch`), or both. */

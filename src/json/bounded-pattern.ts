@@ -74,7 +74,6 @@ const NOT_SPACE = String.raw`\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{16
 const TOKEN =
   /\\u\{([0-9a-f]+)\}|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\u([0-9a-f]{4})|\\c([a-z])|\\[pP]\{(?:Script|sc)=(\w+)\}|\\(?:.)|\(\?(?:<[=!]|<|:|.)?|\[\^?\]?|./gisu
 
-/** Translates a pattern from ECMA-262 to RE2. */
 function forRe2(pattern: string): string {
   let inClass = false
   return pattern.replaceAll(TOKEN, (token, brace, high, low, unit, control, script) => {

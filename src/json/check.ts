@@ -17,7 +17,6 @@ import {
 import { endOfNumber, endOfString, endOfWord, isDigit } from "./tokens.ts"
 import { endOfUtf8 } from "./utf8.ts"
 
-/** Which rule a body breaks. */
 export type Rule = "empty_body" | "invalid_utf8" | "invalid_json" | "not_an_object"
 
 /** Why a body is not a JSON object in UTF-8. */

@@ -99,17 +99,8 @@ function* prepareListeners(
     const open = yield* servers.prepare(routes, limits)
     return () => ({ servers, change: open() })
   }
-  const metricsOf = (id: string): ReturnType<Metrics["pipeline"]> => metrics.pipeline(id)
-  const sharesPorts = membership !== undefined
-  return () => ({
-    servers: new Servers(routes, {
-      ...limits,
-      log: requestLog,
-      metrics: metricsOf,
-      sharesPorts,
-      ...(from && { from }),
-    }),
-  })
+  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  return () => ({ servers: new Servers(routes, options) })
 }
 
 /** Passes each broker the topics that its pipelines publish to. */

@@ -48,9 +48,7 @@ export class Runtime implements ReloadableApplication {
       format: service.log_format,
       worker: membership?.worker,
     })
-    this.#resources = new Resources((name, error) =>
-      opened.log.error({ err: error }, `${name} could not be closed`),
-    )
+    this.#resources = new Resources(opened.log)
     this.#deps = {
       ...opened,
       resources: this.#resources,

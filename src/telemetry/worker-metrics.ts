@@ -35,7 +35,6 @@ export function workerMetrics(registry: Registry) {
     "Answers given by the worker since its start.",
   )
   return {
-    /** One has ended unexpectedly. */
     ended: (worker: number): void => ends.inc({ worker }),
     /** One stalls, or was killed for it. */
     stalled: (worker: number, what: "noticed" | "killed"): void =>

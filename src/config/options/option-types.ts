@@ -18,7 +18,6 @@ export function text<
 
 type Bounded = Declared & { min: number; max: number }
 
-/** A whole number within bounds. */
 export function integer<D extends Bounded>(declared: D): Parsed<number, D> {
   const { min, max } = declared
   const read = (value: string): number => (/^[+-]?\d+$/.test(value) ? Number(value) : Number.NaN)
@@ -175,7 +174,6 @@ export function list<T, C, D extends Declared>(
   )
 }
 
-/** The trimmed, non-empty items of a list. */
 function splitList(value: string): string[] {
   return value
     .split(/[,\n]/)

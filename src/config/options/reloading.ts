@@ -16,7 +16,6 @@ export function reopenConfig(section: Section, values: { readonly [key: string]:
   return [own, inputsOf(section, own).map((file) => [file, fingerprint(file)])]
 }
 
-/** A hash of a file's content, or `unreadable`. */
 function fingerprint(file: string): string {
   try {
     return String(Bun.hash(readFileSync(file)))

@@ -11,7 +11,6 @@ export interface Given {
   readonly [key: string]: unknown
 }
 
-/** A section before its options are read. */
 export interface Found {
   /** The section's name, for messages on options that are not in the file: `pipeline:webhooks:BrokerSink`. */
   readonly address: string

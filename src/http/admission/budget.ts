@@ -35,7 +35,6 @@ export class InFlightBudget {
     return this.#requests
   }
 
-  /** Bytes reserved. */
   get bytes(): number {
     return this.#bytes
   }

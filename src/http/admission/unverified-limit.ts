@@ -59,7 +59,6 @@ export class UnverifiedLimit {
     return sender.tokens >= 1 ? 0 : Math.ceil((1 - sender.tokens) / this.#perSecond)
   }
 
-  /** Records a verified request. */
   verified(address: string): void {
     const sender = this.#senders.get(senderKey(address))
     if (sender !== undefined) sender.verifiedMs = this.#now()

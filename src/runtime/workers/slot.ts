@@ -89,7 +89,6 @@ export class Slot {
     return { worker: this.number, slot: this.#state, stalledMs: this.#watch?.stalledMs, state }
   }
 
-  /** Fetches its process's metrics. */
   async count(): Promise<void> {
     const process = this.#process
     const metrics = await this.#ask((it) => it.call("metrics"))
@@ -214,7 +213,6 @@ export class Slot {
     clearTimeout(timer)
   }
 
-  /** Runs until it has exited. */
   async #watchFor(process: WorkerProcess): Promise<void> {
     const { stallTimeoutMs, stalled } = this.#owner
     const isStarting = (): boolean => this.#state === "starting"

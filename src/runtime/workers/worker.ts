@@ -9,8 +9,8 @@ import type { State } from "../status.ts"
 import type { Membership } from "./membership.ts"
 import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
-/** Added to drain_timeout for a worker whose supervisor has ended. */
-const GRACE_MS = 5000
+/** Added to drain_timeout before a worker is killed, or exits by itself once its supervisor has ended. */
+export const GRACE_MS = 5000
 
 /** Runs a worker, controlled by its supervisor, until that ends. */
 export async function work(): Promise<void> {
@@ -60,7 +60,6 @@ export class Worker {
   #workers = 1
   #runtime: Runtime | undefined
 
-  /** Opens everything and listens. */
   async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
     this.#workers = membership.workers
     this.#runtime = await Runtime.start(atOnce(this.#plan(configuration)), membership)

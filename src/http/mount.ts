@@ -5,7 +5,6 @@ import type { MountingServer, Peer } from "./peer.ts"
 import type { Route } from "./route.ts"
 import { targetOf } from "./routes.ts"
 
-/** Serves requests that another server passes on. */
 export class Mount {
   #answering: Answering | undefined
 

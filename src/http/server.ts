@@ -10,7 +10,6 @@ import { ConnectionLimit } from "./connection-limit.ts"
 import type { EndpointDeps } from "./endpoint.ts"
 import { IDLE_TIMEOUT_S, Listener, type Answering } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
-import type { MountingServer } from "./peer.ts"
 import type { Route } from "./route.ts"
 import { readTls } from "./tls.ts"
 
@@ -61,7 +60,8 @@ const FAREWELL_MS = 50
 export class Servers {
   readonly #options: ServerOptions
   readonly #budget: InFlightBudget
-  readonly #mount = new Mount()
+  /** Serves requests that another server passes on, where the options have one. */
+  readonly mount = new Mount()
   readonly #from: RequestsFrom
   /** undefined: no own ports. */
   readonly #connectionLimit: ConnectionLimit | undefined
@@ -136,7 +136,7 @@ export class Servers {
       this.#open(prepared, withoutRoutes, () => {
         this.#budget.maxBytes = maxInFlightBytes
         this.#connectionLimit?.setMax(maxConnections)
-        this.#mount.answer(mounted)
+        this.mount.answer(mounted)
         this.#routes = routes
       })
   }
@@ -195,11 +195,6 @@ export class Servers {
     // the last answers are written in the next turn; connections without a request are not waited for
     await new Promise(setImmediate)
     await this.#stopAll(true)
-  }
-
-  /** Serves a request passed on by another server, if the options have one. */
-  fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    return this.#mount.fetch(request, server)
   }
 
   /** Resumes all listeners. @throws the first failure, after all were tried */

@@ -13,7 +13,8 @@ import { stampOf } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
 import { makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
-import { Runtime, type ReloadableApplication, type RunningApplication } from "./runtime.ts"
+import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
+import { Runtime } from "./runtime.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`, in camel case. */

@@ -17,7 +17,6 @@ import { judgesSenders, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import type { Membership } from "./workers/membership.ts"
 
 export interface PipelineDependencies {
   readonly plan: Plan
@@ -27,8 +26,8 @@ export interface PipelineDependencies {
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
-  /** undefined: a single process. */
-  readonly membership: Membership | undefined
+  /** Processes that share the load. */
+  readonly workers: number
 }
 
 export interface BuiltPipeline {
@@ -78,7 +77,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, membership } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, workers } = deps
   const { id, sink } = pipeline
   const uses = new Map<string | undefined, OpenConnection>()
   const topics = new Map<Broker, readonly string[]>()
@@ -130,7 +129,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       },
       hasLogFolder: destination?.logDirectory !== undefined,
       acquire: (spec) => transaction.acquire({ ...spec, name: `${own}/${spec.name}` }),
-      workers: membership?.workers ?? 1,
+      workers,
     }
     return component.create(values, context)
   }

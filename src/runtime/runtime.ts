@@ -7,30 +7,11 @@ import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
-import { changePlan, type ActivePlan, type ReloadDependencies } from "./reload.ts"
-import { logListening, logReload, type Listening, type Reloadable } from "./reload-log.ts"
+import { changePlan, type ActivePlan, type Membership, type ReloadDependencies } from "./reload.ts"
+import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
+import type { Listening, ReloadableApplication } from "./running-application.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
-import type { Membership } from "./workers/membership.ts"
-
-export type { Listening }
-
-export interface RunningApplication {
-  readonly log: Logger
-  readonly listening: readonly Listening[]
-  /** Drains, flushes, closes. Further calls wait for the same end. */
-  stop(): Promise<void>
-}
-
-/** @internal A plan that runs and can be changed. */
-export interface ReloadableApplication extends RunningApplication, Reloadable {
-  /**
-   * Changes to another plan; logs and counts the result.
-   *
-   * @throws HooklineError when the plan is invalid or can't be opened; nothing is changed then
-   */
-  reload(read: () => Steps<Plan>): Promise<Changes>
-}
 
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication {
@@ -114,7 +95,7 @@ export class Runtime implements ReloadableApplication {
   }
 
   fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    return this.active.servers.fetch(request, server)
+    return this.active.servers.mount.fetch(request, server)
   }
 
   reload(read: () => Steps<Plan>): Promise<Changes> {

@@ -3,7 +3,7 @@ import { HooklineError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
-import type { Listening } from "../reload-log.ts"
+import type { Listening } from "../running-application.ts"
 import type { State } from "../status.ts"
 import { BackOff } from "./back-off.ts"
 import type { Reloaded } from "./worker.ts"
@@ -49,6 +49,8 @@ const START_MS = 60_000
 /** One worker: its process, and its successors. */
 export class Slot {
   readonly number: number
+  /** The metrics of its process's last answer. */
+  counted: readonly MetricLines[] = []
   readonly #owner: SlotOwner
   readonly #backOff = new BackOff()
   #state: SlotState = "waiting"
@@ -57,7 +59,6 @@ export class Slot {
   #watch: StallWatch | undefined
   #startedMs = 0
   #configuration: ConfigurationFile | undefined
-  #counted: readonly MetricLines[] = []
   /** Ends the wait for the back-off. */
   #wake = (): void => {}
 
@@ -70,11 +71,6 @@ export class Slot {
   /** Whether its process serves requests, as far as is known. */
   get isUp(): boolean {
     return this.#state === "up" && this.#watch?.stalledMs === undefined
-  }
-
-  /** The metrics of its process's last answer. */
-  get counted(): readonly MetricLines[] {
-    return this.#counted
   }
 
   /** Starts the first process. @throws HooklineError why it can't run; it is not retried then */
@@ -92,7 +88,7 @@ export class Slot {
   async count(): Promise<void> {
     const process = this.#process
     const metrics = await this.#ask((it) => it.call("metrics"))
-    if (metrics !== undefined && this.#process === process) this.#counted = unpackMetrics(metrics)
+    if (metrics !== undefined && this.#process === process) this.counted = unpackMetrics(metrics)
   }
 
   /** Reloads its process. @throws HooklineError why it can't; it keeps its configuration */
@@ -185,8 +181,8 @@ export class Slot {
       if (this.#state === "up") {
         const ending = await this.#process!.exited
         if (this.#hasEnded()) return
-        ended(this.number, this.#counted)
-        this.#counted = []
+        ended(this.number, this.counted)
+        this.counted = []
         await this.#wait("worker ended: open requests dropped; restarting", { ending })
         if (this.#hasEnded()) return
       }

@@ -4,9 +4,10 @@ import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError, type FaultCode } from "../../errors.ts"
 import type { Changes } from "../configuration-diff.ts"
 import { makePlan, type Plan } from "../plan/plan.ts"
-import { Runtime, type Listening } from "../runtime.ts"
+import type { Membership } from "../reload.ts"
+import type { Listening } from "../running-application.ts"
+import { Runtime } from "../runtime.ts"
 import type { State } from "../status.ts"
-import type { Membership } from "./membership.ts"
 import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
 /** Added to drain_timeout before a worker is killed, or exits by itself once its supervisor has ended. */

@@ -86,12 +86,7 @@ export function decodeBody(
   return decoded
 }
 
-/**
- * Waits for a body until its deadline or the end of the connection.
- *
- * Every body is waited for: Bun delivers it just after the handler has returned. Promise.race, or an async function
- * here, would cost 1 us more of CPU.
- */
+/** Waits for a body until its deadline or the end of the connection; Promise.race would cost 1 us of CPU more. */
 function within(
   deadlines: BodyDeadlines,
   reading: Promise<Uint8Array | RefusalReason>,
@@ -111,10 +106,7 @@ function within(
   })
 }
 
-/**
- * Collects a body of unknown length in one doubling buffer, so that the memory held is what is counted, even for tiny
- * chunks.
- */
+/** Collects a body of unknown length in one doubling buffer: the memory held is what is counted. */
 async function collect(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">,
   reservation: Reservation,

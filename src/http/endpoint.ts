@@ -32,10 +32,7 @@ export interface EndpointDeps {
  */
 const REFUSED_AFTER_MS = 1000
 
-/**
- * The endpoint of one path: limits, verification by headers, body, pipeline, answer. Every request is counted and
- * logged once, by `outcomes`.
- */
+/** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, handler, deliveryTimeoutMs } = route
   const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining } = deps

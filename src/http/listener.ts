@@ -29,7 +29,7 @@ export const IDLE_TIMEOUT_S = 75
 export class Listener {
   /** `http://127.0.0.1:8080`, with the bound port. */
   readonly url: string
-  readonly #address: EndpointOptions
+  readonly address: EndpointOptions
   #answering: Answering
   #tls: Bun.TLSOptions | undefined
   /** Accepts connections; undefined: paused or stopped. */
@@ -54,12 +54,8 @@ export class Listener {
     if (address.port !== 0 && !isShared) checkFree(address)
     const server = this.#listen(address, tls)
     this.#current = server
-    this.#address = { host: address.host, port: server.port! }
+    this.address = { host: address.host, port: server.port! }
     this.url = server.url.origin
-  }
-
-  get port(): number {
-    return this.#address.port
   }
 
   /** Replaces the answering, on open connections too. */
@@ -69,15 +65,10 @@ export class Listener {
     for (const server of this.#closing) server.reload(this.#handlers())
   }
 
-  /**
-   * Opens a socket for new certificates, if they differ.
-   *
-   * @returns switches to it, or gives it up
-   * @throws HooklineError `listen`
-   */
+  /** Opens a socket for other certificates. @returns switches to it, or gives it up. @throws HooklineError `listen` */
   prepare(tls: Bun.TLSOptions | undefined): { takeOver: () => void; giveUp: () => void } {
     if (Bun.deepEquals(tls, this.#tls)) return { takeOver() {}, giveUp() {} }
-    const server = this.#listen(this.#address, tls)
+    const server = this.#listen(this.address, tls)
     return {
       giveUp: () => void server.stop(true),
       takeOver: () => {
@@ -99,7 +90,7 @@ export class Listener {
   /** @throws HooklineError `listen` */
   resume(): void {
     if (!this.#isPaused) return
-    this.#current = this.#listen(this.#address, this.#tls)
+    this.#current = this.#listen(this.address, this.#tls)
     this.#isPaused = false
   }
 
@@ -162,11 +153,7 @@ export class Listener {
   }
 }
 
-/**
- * Checks that the address is free: sockets with SO_REUSEPORT would silently share the port with other processes.
- *
- * @throws HooklineError `listen`
- */
+/** Refuses an address in use, which SO_REUSEPORT would share with its process. @throws HooklineError `listen` */
 export function checkFree(address: EndpointOptions): void {
   try {
     void Bun.serve({ hostname: address.host, port: address.port, fetch: () => new Response() }).stop(true)

@@ -34,11 +34,7 @@ const peerOf = (server: MountingServer | undefined): Peer => ({
   timeout: (request, seconds) => server?.timeout?.(request, seconds),
 })
 
-/**
- * The routes that can be mounted. TLS is the other server's, and all routes share one path table.
- *
- * @throws HooklineError `config` for one that can't be, unless it has a port of its own
- */
+/** The routes that share one path table without TLS. @throws HooklineError `config` for others without own ports */
 export function mountable(routes: readonly Route[], haveOwnPorts: boolean): readonly Route[] {
   const byPath = Map.groupBy(routes, ({ path }) => path)
   if (haveOwnPorts)

@@ -40,11 +40,7 @@ export interface RequestsFrom {
 
 /** A prepared change of routes and limits, which can't fail. */
 export interface ServersChange {
-  /**
-   * Switches. Requests in progress end on their route; later ones, on open connections too, use the new routes.
-   *
-   * @returns resolves when all earlier requests have ended
-   */
+  /** Switches: later requests use the new routes. @returns resolves when all earlier requests have ended */
   commit(): Promise<void>
   /** Closes what was opened for it. */
   giveUp(): void
@@ -71,9 +67,7 @@ export class Servers {
   /** Without routes; finish their requests. */
   readonly #ending = new Set<Listener>()
 
-  /**
-   * @throws HooklineError `listen`, `config` for invalid TLS files or conflicting routes; no listener is left open then
-   */
+  /** @throws HooklineError `listen`, `config` (TLS files, conflicting routes); no listener is left open then */
   constructor(routes: readonly Route[], options: ServerOptions) {
     this.#options = options
     this.#budget = new InFlightBudget(options.maxInFlightBytes)
@@ -148,7 +142,7 @@ export class Servers {
   ): ServersChange {
     const { sharesPorts = false } = this.#options
     const listeners = new Map<string, Listener>()
-    const ports = new Set([...this.#listeners.values()].map(({ port }) => port))
+    const ports = new Set([...this.#listeners.values()].map(({ address }) => address.port))
     const takeOver: (() => void)[] = []
     using opening = new DisposableStack()
     for (const { key, address, tls, answering } of prepared) {
@@ -179,10 +173,7 @@ export class Servers {
     return { commit, giveUp: () => opened.dispose() }
   }
 
-  /**
-   * Finishes accepted requests, answers new ones on open connections with 503, and closes everything, at the timeout at
-   * latest.
-   */
+  /** Finishes accepted requests, answers new ones 503, and closes everything, by the timeout at the latest. */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining.abort()
     this.#connectionLimit?.end()

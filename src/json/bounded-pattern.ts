@@ -20,12 +20,7 @@ export interface Pattern {
 /** A valid pattern whose matching time is not bounded. */
 export class Unbounded extends Error {}
 
-/**
- * Compiles a pattern to match in time linear in the text.
- *
- * @param pattern of ECMA-262, with the flag u
- * @throws SyntaxError, or Unbounded if RE2 can't run it
- */
+/** Compiles an ECMA-262 pattern (flag u) to match in linear time. @throws SyntaxError, or Unbounded */
 export function boundedPattern(pattern: string): Pattern {
   const native = new RegExp(pattern, "u")
   if (isLinear(pattern)) return native
@@ -47,9 +42,7 @@ const unbounded = (pattern: string, why: string): Unbounded =>
 /** Such a pattern is tried at each position of a text, so it must be short. */
 const LONGEST_PATTERN = 64
 
-/**
- * Whether a pattern can't backtrack: no groups or alternatives, and at most one part with a variable count, anchored by `^`.
- */
+/** Whether a pattern can't backtrack: no groups or alternatives, at most one variable count, anchored by `^`. */
 function isLinear(pattern: string): boolean {
   if (/[|(]/.test(pattern.replaceAll(/\\./gu, ""))) return false
   const parts = [

@@ -41,11 +41,7 @@ export interface BuiltPipeline {
 
 export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 
-/**
- * Builds the pipelines of a plan; keeps those whose options, files and connections are equal.
- *
- * @throws HooklineError from a component's `create`
- */
+/** Builds a plan's pipelines; keeps those with equal options, files and connections. @throws what a `create` throws */
 export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
   const built = new Map<string, BuiltPipeline>()
   for (const pipeline of deps.plan.pipelines) {
@@ -149,13 +145,8 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
 }
 
 /** The first store that a component of the pipeline keeps keys in. */
-function storeOf({ processors }: PlannedPipeline): Store | undefined {
-  for (const it of processors) {
-    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
-    if (store !== undefined) return store
-  }
-  return undefined
-}
+const storeOf = ({ processors }: PlannedPipeline): Store | undefined =>
+  processors.flatMap((it) => (typeof it === "function" ? [] : (it.component.store?.(it.values) ?? [])))[0]
 
 function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
   return {

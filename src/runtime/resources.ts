@@ -61,11 +61,7 @@ export class Resources {
     return new Transaction(open, end, (opened) => this.#close(opened, steadyMs()))
   }
 
-  /**
-   * Closes all; no transaction may be running. Rejects with the first failure, after all were tried.
-   *
-   * @param untilMs as for `ResourceSpec.close`
-   */
+  /** Closes all, until `untilMs`; no transaction may be running. Rejects with the first failure once all were tried. */
   async close(untilMs: number): Promise<void> {
     const all = [...this.#active.values(), ...this.#retired]
     this.#active = new Map()

@@ -22,10 +22,6 @@ export interface RunningApplication {
 export interface ReloadableApplication extends RunningApplication {
   readonly metrics: Metrics
   readonly plan: Plan
-  /**
-   * Changes to another plan; logs and counts the result.
-   *
-   * @throws HooklineError when the plan is invalid or can't be opened; nothing is changed then
-   */
+  /** Changes to another plan, or throws a HooklineError and changes nothing; logs and counts the result. */
   reload(read: () => Steps<Plan>): Promise<Changes>
 }

@@ -15,6 +15,7 @@ import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.t
 
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication {
+  readonly log: Logger
   readonly metrics = new Metrics()
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
@@ -29,11 +30,12 @@ export class Runtime implements ReloadableApplication {
       format: service.log_format,
       worker: membership?.worker,
     })
-    this.#resources = new Resources(opened.log)
+    this.log = opened.log
+    this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
       resources: this.#resources,
-      requestLog: new RequestLog(opened.log),
+      requestLog: new RequestLog(this.log),
       metrics: this.metrics,
       status: {
         readiness: () => readinessOf(this.active, this.#stopped !== undefined),
@@ -69,10 +71,6 @@ export class Runtime implements ReloadableApplication {
       spools: () => spoolsOf(runtime.active.connections),
     })
     return runtime
-  }
-
-  get log(): Logger {
-    return this.#deps.log
   }
 
   get active(): ActivePlan {

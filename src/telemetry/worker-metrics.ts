@@ -36,7 +36,6 @@ export function workerMetrics(registry: Registry) {
   )
   return {
     ended: (worker: number): void => ends.inc({ worker }),
-    /** One stalls, or was killed for it. */
     stalled: (worker: number, what: "noticed" | "killed"): void =>
       (what === "noticed" ? stalls : stallKills).inc({ worker }),
     update(workers: readonly CountedWorker[]): void {

@@ -1,7 +1,4 @@
-/**
- * An option, declared once: its declaration is its parser, its type, its line in docs/reference.md and the message of
- * `hookline check` for a wrong value.
- */
+/** An option. Its declaration is its parser, its type, its line in docs/reference.md and the message of `check`. */
 export interface Option<T, C = T, P extends Presence = Presence> {
   /** Reads the file's text. Throws WrongValue. */
   readonly parse: (text: string, context: ParseContext) => Exclude<T, undefined>

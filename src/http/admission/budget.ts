@@ -17,8 +17,9 @@ const MUCH_RESIDENT_BYTES = 192 * 1024 * 1024
 export class InFlightBudget {
   /** Can change; lowered below what is reserved, it blocks reservations until enough is released. */
   maxBytes: number
-  #requests = 0
-  #bytes = 0
+  /** Unanswered requests, and the bytes reserved for them; changed by their reservations only. */
+  requests = 0
+  bytes = 0
   #arrivedBytes = 0
   readonly #collect: (maxBytes: number) => void
   #garbageBytes = 0
@@ -31,16 +32,8 @@ export class InFlightBudget {
     this.#collect = collect
   }
 
-  get requests(): number {
-    return this.#requests
-  }
-
-  get bytes(): number {
-    return this.#bytes
-  }
-
   get freeBytes(): number {
-    return this.maxBytes - this.#bytes
+    return this.maxBytes - this.bytes
   }
 
   /** Bytes that can be reserved before less than half of the budget is free; negative beyond that. */
@@ -59,7 +52,7 @@ export class InFlightBudget {
 
   /** Counts a request until its reservation is released. */
   enter(): Reservation {
-    this.#requests++
+    this.requests++
     this.#generation.requests++
     return new Reservation(this, this.#generation)
   }
@@ -77,7 +70,7 @@ export class InFlightBudget {
 
   /** For Reservation. */
   add(bytes: number): void {
-    this.#bytes += bytes
+    this.bytes += bytes
     this.#leaveGarbage(bytes)
   }
 
@@ -89,13 +82,13 @@ export class InFlightBudget {
   /** For Reservation. */
   leave(bytes: number, arrivedBytes: number): void {
     this.#leaveGarbage(bytes)
-    this.#bytes -= bytes
+    this.bytes -= bytes
     this.#arrivedBytes -= arrivedBytes
-    this.#requests--
+    this.requests--
   }
 
   #leaveGarbage(bytes: number): void {
-    if (bytes <= SMALL_BYTES && this.#bytes <= this.maxBytes * MUCH) return
+    if (bytes <= SMALL_BYTES && this.bytes <= this.maxBytes * MUCH) return
     this.#garbageBytes += Math.abs(bytes)
     const mostBytes = Math.max(this.maxBytes / 2, this.freeBytes, LEAST_COLLECTED_BYTES)
     if (this.#garbageBytes < mostBytes) return

@@ -3,6 +3,7 @@ import { HooklineError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
+import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
 import type { Listening } from "../running-application.ts"
 import type { State } from "../status.ts"
 import { BackOff } from "./back-off.ts"
@@ -29,7 +30,7 @@ export interface SlotOwner {
   readonly stallTimeoutMs: () => number
   /** A process that was up has ended; `counted` are its last known metrics. */
   readonly ended: (worker: number, counted: readonly MetricLines[]) => void
-  readonly stalled: (worker: number, what: "noticed" | "killed") => void
+  readonly metrics: Pick<WorkerMetrics, "stalled">
 }
 
 export interface WorkerStatus {
@@ -210,16 +211,16 @@ export class Slot {
   }
 
   async #watchFor(process: WorkerProcess): Promise<void> {
-    const { stallTimeoutMs, stalled } = this.#owner
+    const { stallTimeoutMs, metrics } = this.#owner
     const isStarting = (): boolean => this.#state === "starting"
     const watch = new StallWatch({
       log: this.#log,
       heartbeat: () => process.call("heartbeat"),
       isStarting,
       patienceMs: () => (isStarting() ? Math.max(START_MS, stallTimeoutMs()) : stallTimeoutMs()),
-      stalled: () => stalled(this.number, "noticed"),
+      stalled: () => metrics.stalled(this.number, "noticed"),
       overdue: () => {
-        stalled(this.number, "killed")
+        metrics.stalled(this.number, "killed")
         process.kill()
       },
     })

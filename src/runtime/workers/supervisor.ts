@@ -57,7 +57,7 @@ export class Supervisor implements ReloadableApplication {
         this.#past = addCounters(this.#past, counted)
         this.metrics.workers.ended(worker)
       },
-      stalled: (worker: number, what: "noticed" | "killed") => this.metrics.workers.stalled(worker, what),
+      metrics: this.metrics.workers,
     }
     this.#slots = Array.from({ length: service.workers }, (_, index) => new Slot(index + 1, owner))
   }

@@ -128,11 +128,11 @@ const isEmpty = (object: object): boolean => Object.keys(object).length === 0
 const problemsOf = (components: ComponentProblems = []): { [name: string]: string } =>
   Object.fromEntries([...components].map(([name, problem]) => [name, problem ?? "ready"]))
 
-const MOST_LISTED = 100
+const MAX_LISTED = 100
 
 function some(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MOST_LISTED
-  return rest <= 0 ? problems : [...problems.slice(0, MOST_LISTED), `and ${rest} more`]
+  const rest = problems.length - MAX_LISTED
+  return rest <= 0 ? problems : [...problems.slice(0, MAX_LISTED), `and ${rest} more`]
 }
 
 /** A spool as `/readyz` shows it; `broker` says whether events are forwarded or kept. */

@@ -76,11 +76,11 @@ export function decodeBody(
   reservation: Reservation,
   maxBytes: number,
 ): Uint8Array | RefusalReason {
-  const mostBytes = Math.min(maxBytes, reservation.budget.freeBytes)
-  if (mostBytes <= 0) return "in_flight_full"
-  const decoded = decode(encoded, mostBytes)
+  const limitBytes = Math.min(maxBytes, reservation.budget.freeBytes)
+  if (limitBytes <= 0) return "in_flight_full"
+  const decoded = decode(encoded, limitBytes)
   if (decoded === "invalid") return "invalid_encoding"
-  if (decoded === "too_large") return mostBytes < maxBytes ? "in_flight_full" : "body_too_large"
+  if (decoded === "too_large") return limitBytes < maxBytes ? "in_flight_full" : "body_too_large"
   // synchronous since the free bytes were read: can't fail
   reservation.reserve(decoded.length)
   return decoded

@@ -3,7 +3,7 @@ import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
 
-export interface Answering {
+export interface RequestHandlers {
   readonly endpoints: PathTable<Endpoint>
   /** For paths without an endpoint. */
   readonly unknownPath: Endpoint
@@ -23,14 +23,14 @@ export interface Answering {
 export const IDLE_TIMEOUT_S = 75
 
 /**
- * A host and port to listen on. Its answering can be replaced, and its certificates: Bun's own reload ignores new ones,
+ * A host and port to listen on. Its handlers can be replaced, and its certificates: Bun's own reload ignores new ones,
  * so another socket is opened on the port and the old one closed.
  */
 export class Listener {
   /** `http://127.0.0.1:8080`, with the bound port. */
   readonly url: string
   readonly address: EndpointOptions
-  #answering: Answering
+  #handlers: RequestHandlers
   #tls: Bun.TLSOptions | undefined
   /** Accepts connections; undefined: paused or stopped. */
   #current: Bun.Server<undefined> | undefined
@@ -46,10 +46,10 @@ export class Listener {
   constructor(
     address: EndpointOptions,
     tls: Bun.TLSOptions | undefined,
-    answering: Answering,
+    handlers: RequestHandlers,
     { isShared }: { isShared: boolean },
   ) {
-    this.#answering = answering
+    this.#handlers = handlers
     this.#tls = tls
     if (address.port !== 0 && !isShared) checkFree(address)
     const server = this.#listen(address, tls)
@@ -58,19 +58,19 @@ export class Listener {
     this.url = server.url.origin
   }
 
-  /** Replaces the answering, on open connections too. */
-  answer(answering: Answering): void {
-    this.#answering = answering
-    this.#current?.reload(this.#handlers())
-    for (const server of this.#closing) server.reload(this.#handlers())
+  /** Replaces the handlers, on open connections too. */
+  setHandlers(handlers: RequestHandlers): void {
+    this.#handlers = handlers
+    this.#current?.reload(this.#serveOptions())
+    for (const server of this.#closing) server.reload(this.#serveOptions())
   }
 
-  /** Opens a socket for other certificates. @returns switches to it, or gives it up. @throws HooklineError `listen` */
-  prepare(tls: Bun.TLSOptions | undefined): { takeOver: () => void; giveUp: () => void } {
-    if (Bun.deepEquals(tls, this.#tls)) return { takeOver() {}, giveUp() {} }
+  /** Opens a socket for other certificates. @returns switches to it, or closes it. @throws HooklineError `listen` */
+  prepare(tls: Bun.TLSOptions | undefined): { takeOver: () => void; abort: () => void } {
+    if (Bun.deepEquals(tls, this.#tls)) return { takeOver() {}, abort() {} }
     const server = this.#listen(this.address, tls)
     return {
-      giveUp: () => void server.stop(true),
+      abort: () => void server.stop(true),
       takeOver: () => {
         this.#close()
         this.#current = server
@@ -109,8 +109,8 @@ export class Listener {
     void server.stop(false).finally(() => this.#closing.delete(server))
   }
 
-  #handlers() {
-    const { endpoints, unknownPath, notNormal, failed } = this.#answering
+  #serveOptions() {
+    const { endpoints, unknownPath, notNormal, failed } = this.#handlers
     const closing =
       (endpoint: Endpoint): Endpoint =>
       (request, server, target) => {
@@ -145,7 +145,7 @@ export class Listener {
         // endpoints limit bodies; Bun would answer 413 without problem details
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
-        ...this.#handlers(),
+        ...this.#serveOptions(),
       })
     } catch (error) {
       throw notListening({ host, port }, error)

@@ -1,20 +1,20 @@
 import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
-import { IDLE_TIMEOUT_S, type Answering } from "./listener.ts"
+import { IDLE_TIMEOUT_S, type RequestHandlers } from "./listener.ts"
 import type { MountingServer, Peer } from "./peer.ts"
 import type { Route } from "./route.ts"
 import { targetOf } from "./routes.ts"
 
 export class Mount {
-  #answering: Answering | undefined
+  #handlers: RequestHandlers | undefined
 
-  answer(answering: Answering): void {
-    this.#answering = answering
+  setHandlers(handlers: RequestHandlers): void {
+    this.#handlers = handlers
   }
 
   /** @throws HooklineError `usage`, as a rejection, when the body was read before */
   async fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    const { endpoints, unknownPath, failed } = this.#answering!
+    const { endpoints, unknownPath, failed } = this.#handlers!
     if (request.bodyUsed)
       throw new HooklineError("usage", "the request's body was already read; pass the request on unread")
     const peer = peerOf(server)

@@ -4,11 +4,11 @@ import { formatEndpoint, hostKey, type EndpointOptions } from "../config/section
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { InFlightBudget } from "./admission/budget.ts"
-import { answeringOf } from "./answering.ts"
+import { requestHandlers } from "./request-handlers.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
 import type { EndpointDeps } from "./endpoint.ts"
-import { IDLE_TIMEOUT_S, Listener, type Answering } from "./listener.ts"
+import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
 import { readTls } from "./tls.ts"
@@ -43,14 +43,14 @@ export interface ServersChange {
   /** Switches: later requests use the new routes. @returns resolves when all earlier requests have ended */
   commit(): Promise<void>
   /** Closes what was opened for it. */
-  giveUp(): void
+  abort(): void
 }
 
 /**
  * How long a drain answers 503 before it closes connections: Bun closes those without a request immediately, and a
  * sender whose next request is in transit would get a reset.
  */
-const FAREWELL_MS = 50
+const DRAIN_GRACE_MS = 50
 
 /** The HTTP servers. Routes of one host and port share a listener; those with port 0 have one each. */
 export class Servers {
@@ -101,7 +101,7 @@ export class Servers {
   }
 
   /**
-   * Prepares other routes and limits. Each change is committed or given up before the next.
+   * Prepares other routes and limits. Each change is committed or aborted before the next.
    *
    * @returns opens new listeners, which accept connections from then on
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
@@ -121,23 +121,23 @@ export class Servers {
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
       const tls = readTls(group[0]!)
-      prepared.push({ key, address: group[0]!, tls, answering: yield* answeringOf(group, deps) })
+      prepared.push({ key, address: group[0]!, tls, handlers: yield* requestHandlers(group, deps) })
     }
-    const withoutRoutes = yield* answeringOf([], deps)
-    const handedOver = this.#from.mount ? mountable(routes, this.#from.ports) : []
-    const mounted = yield* answeringOf(handedOver, { ...deps, isFramed: false })
+    const withoutRoutes = yield* requestHandlers([], deps)
+    const mountedRoutes = this.#from.mount ? mountable(routes, this.#from.ports) : []
+    const mounted = yield* requestHandlers(mountedRoutes, { ...deps, isFramed: false })
     return () =>
       this.#open(prepared, withoutRoutes, () => {
         this.#budget.maxBytes = maxInFlightBytes
         this.#connectionLimit?.setMax(maxConnections)
-        this.mount.answer(mounted)
+        this.mount.setHandlers(mounted)
         this.#routes = routes
       })
   }
 
   #open(
     prepared: readonly PreparedListener[],
-    withoutRoutes: Answering,
+    withoutRoutes: RequestHandlers,
     committed: () => void,
   ): ServersChange {
     const { sharesPorts = false } = this.#options
@@ -145,32 +145,32 @@ export class Servers {
     const ports = new Set([...this.#listeners.values()].map(({ address }) => address.port))
     const takeOver: (() => void)[] = []
     using opening = new DisposableStack()
-    for (const { key, address, tls, answering } of prepared) {
+    for (const { key, address, tls, handlers } of prepared) {
       const kept = this.#listeners.get(key)
       const isShared = sharesPorts || ports.has(address.port)
-      const listener = kept ?? new Listener(address, tls, answering, { isShared })
+      const listener = kept ?? new Listener(address, tls, handlers, { isShared })
       listeners.set(key, listener)
       if (kept === undefined) {
         opening.defer(() => void listener.stop(true))
         continue
       }
       const change = kept.prepare(tls)
-      opening.defer(change.giveUp)
-      takeOver.push(change.takeOver, () => kept.answer(answering))
+      opening.defer(change.abort)
+      takeOver.push(change.takeOver, () => kept.setHandlers(handlers))
     }
     const opened = opening.move()
     const commit = (): Promise<void> => {
       for (const step of takeOver) step()
       for (const [key, listener] of this.#listeners) {
         if (listeners.has(key)) continue
-        listener.answer(withoutRoutes)
+        listener.setHandlers(withoutRoutes)
         void this.#stop(listener, false)
       }
       this.#listeners = listeners
       committed()
       return this.#budget.answered()
     }
-    return { commit, giveUp: () => opened.dispose() }
+    return { commit, abort: () => opened.dispose() }
   }
 
   /** Finishes accepted requests, answers new ones 503, and closes everything, by the timeout at the latest. */
@@ -179,7 +179,7 @@ export class Servers {
     this.#connectionLimit?.end()
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, timeoutMs)
-    await Promise.race([Bun.sleep(FAREWELL_MS), late])
+    await Promise.race([Bun.sleep(DRAIN_GRACE_MS), late])
     const closed = this.#stopAll(false)
     await Promise.race([closed, this.#budget.answered(), late])
     clearTimeout(timer)
@@ -217,7 +217,7 @@ interface PreparedListener {
   readonly key: string
   readonly address: EndpointOptions
   readonly tls: Bun.TLSOptions | undefined
-  readonly answering: Answering
+  readonly handlers: RequestHandlers
 }
 
 const keyOf = ({ pipeline, host, port }: Route): string =>

@@ -82,7 +82,7 @@ export async function changePlan(
     prepareTopics(connections, pipelines)
     committed({ plan, connections, pipelines, servers: servers.servers, admin })
   } catch (error) {
-    change?.giveUp()
+    change?.abort()
     await transaction.abort()
     throw error
   }

@@ -9,9 +9,9 @@ export const SMALL_BYTES = 16 * 1024
  * gone. Small bodies count only while more than this share of the budget is reserved. 2,000 senders of 100 KB then take
  * 255 MiB of resident memory instead of 540.
  */
-const MUCH = 1 / 8
-const LEAST_COLLECTED_BYTES = 16 * 1024 * 1024
-const MUCH_RESIDENT_BYTES = 192 * 1024 * 1024
+const BUSY_SHARE = 1 / 8
+const MIN_COLLECTED_BYTES = 16 * 1024 * 1024
+const HIGH_RESIDENT_BYTES = 192 * 1024 * 1024
 
 /** The requests in flight over all routes, and the budget of bytes for their bodies. */
 export class InFlightBudget {
@@ -88,10 +88,10 @@ export class InFlightBudget {
   }
 
   #leaveGarbage(bytes: number): void {
-    if (bytes <= SMALL_BYTES && this.bytes <= this.maxBytes * MUCH) return
+    if (bytes <= SMALL_BYTES && this.bytes <= this.maxBytes * BUSY_SHARE) return
     this.#garbageBytes += Math.abs(bytes)
-    const mostBytes = Math.max(this.maxBytes / 2, this.freeBytes, LEAST_COLLECTED_BYTES)
-    if (this.#garbageBytes < mostBytes) return
+    const collectAtBytes = Math.max(this.maxBytes / 2, this.freeBytes, MIN_COLLECTED_BYTES)
+    if (this.#garbageBytes < collectAtBytes) return
     this.#garbageBytes = 0
     setImmediate(this.#collect, this.maxBytes)
   }
@@ -146,6 +146,6 @@ interface Generation {
  * budget, where the garbage of small bodies would crowd out large ones.
  */
 function collectGarbage(maxBytes: number): void {
-  if (process.memoryUsage.rss() > MUCH_RESIDENT_BYTES + maxBytes) Bun.gc(true)
+  if (process.memoryUsage.rss() > HIGH_RESIDENT_BYTES + maxBytes) Bun.gc(true)
   else fullGC()
 }

@@ -217,7 +217,7 @@ export class Slot {
       log: this.#log,
       heartbeat: () => process.call("heartbeat"),
       isStarting,
-      patienceMs: () => (isStarting() ? Math.max(START_MS, stallTimeoutMs()) : stallTimeoutMs()),
+      timeoutMs: () => (isStarting() ? Math.max(START_MS, stallTimeoutMs()) : stallTimeoutMs()),
       stalled: () => metrics.stalled(this.number, "noticed"),
       overdue: () => {
         metrics.stalled(this.number, "killed")

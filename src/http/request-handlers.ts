@@ -4,13 +4,13 @@ import { HooklineError } from "../errors.ts"
 import type { Rejected } from "../pipeline/outcome.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
-import type { Answering } from "./listener.ts"
+import type { RequestHandlers } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import { PathTable, type Endpoint } from "./routes.ts"
 
-/** The answering of routes that share a listener. @throws HooklineError `config` when they conflict */
-export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answering> {
+/** The handlers of routes that share a listener. @throws HooklineError `config` when they conflict */
+export function* requestHandlers(routes: readonly Route[], deps: EndpointDeps): Steps<RequestHandlers> {
   const endpoints = new PathTable<Endpoint>()
   for (const route of routes) {
     yield

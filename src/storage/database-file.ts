@@ -6,7 +6,6 @@ import { looseMode, makePrivateDatabase, makePrivateFolder } from "./private-fil
 import {
   checkpointAll,
   HeldByReaders,
-  recoverAlone,
   rewriteWal,
   syncFolder,
   syncParents,
@@ -60,7 +59,7 @@ export interface Layout {
 
 /**
  * Opens a file whose commits are durable when they return, and makes it when it is not there. What it holds is durable
- * then, whatever failed before.
+ * then, whatever failed before; pages that are `lost` need `recoverAlone` first.
  *
  * @throws HooklineError `log_io` for a file of another kind, HeldByReaders, SQLiteError, or Error of the system
  */
@@ -70,7 +69,6 @@ export function openDurably(
 ): Database {
   makePrivateDatabase(location.file)
   rewriteWal(location.file)
-  recoverAlone(location.file)
   const db = new Database(location.file, { create: true, readwrite: true })
   try {
     // A reader that recovers or closes the file holds it for a moment.

@@ -23,7 +23,7 @@ export abstract class DurableDatabase {
   #uncheckpointedBytes = 0
   #uncheckpointedCommits = 0
   /** Whether the last checkpoint was a whole one, with an fsync of the database. */
-  #isSynced = true
+  isSynced = true
   /** Transactions since the file was opened, those that only asked for the lock among them. */
   commits = 0
 
@@ -77,7 +77,7 @@ export abstract class DurableDatabase {
     try {
       this.#endTransaction()
     } finally {
-      closeFailed(this.db, this.location.file, this.#isSynced)
+      closeFailed(this.db, this.isSynced)
     }
   }
 
@@ -112,7 +112,7 @@ export abstract class DurableDatabase {
   /** All checkpoints go through here, so that it is known whether the database had its fsync. */
   protected checkpointNow(mode: CheckpointMode): Checkpointed {
     const done = checkpoint(this.db, mode)
-    this.#isSynced = done.isWhole
+    this.isSynced = done.isWhole
     return done
   }
 

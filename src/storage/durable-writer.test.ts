@@ -135,6 +135,26 @@ test("failed: a start beside a reader that keeps the WAL is one, which is said o
   expect(events).toEqual(["recovered"])
 })
 
+/** Has the thread end with a fault: no message can carry what it answers. */
+const crash = (writer: DurableWriter<KeyDatabase>): Promise<Answer<unknown>> =>
+  new Promise((resolve) => writer.do("__lookupGetter__" as "untilOf", ["__proto__"] as never, resolve as never))
+
+test("failed: a thread that ended is started again, and opens the file as after a failed fsync: alone", async () => {
+  const writer = await openWhole()
+  await write(writer, "a")
+  const reader = new Database(file(), { readonly: true })
+  reader.query("SELECT count(*) FROM marks").get()
+  expect(await crash(writer)).toMatchObject({ kind: "failed" })
+  expect(writer.failure?.reason).toContain("its thread failed")
+  while (!levels(40).some((line) => line.includes("is being read"))) await Bun.sleep(20)
+  expect(await write(writer, "b")).toMatchObject({ kind: "failed" })
+  reader.close()
+  while (writer.failure !== undefined) await Bun.sleep(20)
+  expect(await find(writer, "a")).toMatchObject({ value: [1] })
+  expect(await write(writer, "b")).toMatchObject({ kind: "done" })
+  expect(events).toEqual(["failed", "recovered"])
+})
+
 test("closing: what was asked before is answered, and the lock is free when it is closed", async () => {
   const writer = open()
   const answers = Promise.all([write(writer, "a"), write(writer, "b")])

@@ -6,7 +6,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { describeFailure, makeFolderOf, warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { ASK_MS, LockWatch } from "./lock-watch.ts"
-import { HeldByReaders } from "./recovery.ts"
+import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "./thread-url.ts"
 import { lockForWriting } from "./writer-lock.ts"
 import type { Answer, Failure, Request } from "./serve-database.ts"
@@ -63,6 +63,8 @@ export class DurableWriter<D extends DurableDatabase> {
   readonly #tick: Timer
   #mode: Mode = "open"
   #failure: Failure | undefined
+  /** Outlives the thread. */
+  #pages: PageState = "synced"
   #thread: Worker | undefined
   /** What the thread has not answered, in its order. */
   #pending: Pending[] = []
@@ -97,7 +99,8 @@ export class DurableWriter<D extends DurableDatabase> {
         this.#releaseLock()
         throw error instanceof HooklineError ? error : new HooklineError("log_io", reason, { cause: error })
       }
-      this.#notYet({ kind: "failed", reason, cause: error, isDiskFull: false })
+      this.#pages = pagesAfter(error, this.#pages)
+      this.#notYet({ kind: "failed", reason, cause: error, isDiskFull: false, pages: this.#pages })
     }
     warnOfLoose(location, deps.log)
     if (this.#mode === "open") this.#open()
@@ -200,6 +203,7 @@ export class DurableWriter<D extends DurableDatabase> {
     const nowMs = steadyMs()
     this.#answersAgain(nowMs - this.#pendingSinceMs)
     this.#pendingSinceMs = nowMs
+    if (answer.kind === "failed") this.#pages = answer.pages
     if (first.kind === "do" || first.kind === "ask") {
       if (answer.kind === "busy") this.#lockWatch.held()
       if (answer.kind === "failed" && this.#mode === "open") this.#failed(answer)
@@ -213,8 +217,9 @@ export class DurableWriter<D extends DurableDatabase> {
 
   #open(): void {
     this.#thread ??= this.#start()
-    this.#ask({ kind: "open", location: this.#location }, (answer) => {
+    this.#ask({ kind: "open", location: this.#location, pages: this.#pages }, (answer) => {
       if (this.#mode !== "open" && this.#mode !== "failed") return
+      if (answer.kind === "done") this.#pages = "synced"
       if (answer.kind === "busy") this.#openLater()
       else if (answer.kind === "done") this.#opened(answer.value)
       else if (this.#mode === "open") this.#failed(answer)
@@ -254,14 +259,15 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#setMode("failed")
   }
 
-  /** A fault of the thread's own. What it was asked is answered for it. */
+  /** A fault of the thread's own. What it was asked is answered for it; what it knew of its pages is gone with it. */
   #threadFailed(message: string): void {
     const pending = this.#pending
     this.#pending = []
     this.#thread?.terminate()
     this.#thread = undefined
+    this.#pages = "lost"
     const reason = `its thread failed: ${message}`
-    const failure: Failure = { kind: "failed", reason, cause: message, isDiskFull: false }
+    const failure: Failure = { kind: "failed", reason, cause: message, isDiskFull: false, pages: "lost" }
     if (this.#mode === "open") this.#failed(failure)
     for (const { answered } of pending) answered(failure)
   }

@@ -38,8 +38,11 @@ const CHUNK_BYTES = 1024 * 1024
 /** How long a checkpoint waits for readers: slices of `hookline tail` take less, and the event loop may be waiting. */
 const READERS_MS = 200
 
-/** Databases with pages from a checkpoint without an fsync, since which something failed. */
-const unsynced = new Set<string>()
+/**
+ * Of the pages that checkpoints wrote to a database: `synced`, all had their fsync; `unsynced`, a reader cut the last
+ * checkpoint short; `lost`, something failed after that, so that they may lie in the page cache alone.
+ */
+export type PageState = "synced" | "unsynced" | "lost"
 
 /**
  * Makes what the WAL of a file holds durable, all that can be read of it. To be called before SQLite opens the file, by
@@ -121,15 +124,16 @@ export function checkpoint(db: Database, mode: CheckpointMode): Checkpointed {
   return { isWhole: busy === 0 && checkpointed === log, frames: log }
 }
 
-/**
- * Closes a file after a failure.
- *
- * @param isSynced whether the last checkpoint was a whole one
- */
-export function closeFailed(db: Database, file: string, isSynced: boolean): void {
+/** What a failure makes of the pages. */
+export function pagesAfter(error: unknown, before: PageState): PageState {
+  if (error instanceof HeldByReaders) return before === "lost" ? "lost" : "unsynced"
+  return before === "synced" ? "synced" : "lost"
+}
+
+/** Closes a file after a failure, and keeps its WAL where pages are lost without it. */
+export function closeFailed(db: Database, isSynced: boolean): void {
   try {
     if (isSynced) return
-    unsynced.add(file)
     db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1)
     // Or else a WAL that persists is truncated.
     db.run("PRAGMA journal_size_limit = -1")
@@ -139,19 +143,18 @@ export function closeFailed(db: Database, file: string, isSynced: boolean): void
 }
 
 /**
- * Writes all of the WAL to the database whatever its index says, if that is necessary after a failure.
+ * Writes all of the WAL to the database, whatever the WAL's index says: for pages that are `lost`.
  *
- * @throws HeldByReaders, SQLiteError
+ * @throws HeldByReaders, SQLiteError, or Error of the system
  */
 export function recoverAlone(file: string): void {
-  if (!unsynced.has(file)) return
+  rewriteWal(file)
   const db = new Database(file, { readwrite: true, create: false })
   try {
     // Before anything is read: then it needs the file alone, and makes an index of the WAL in memory of its own.
     db.run("PRAGMA locking_mode = EXCLUSIVE")
     db.run("PRAGMA synchronous = FULL")
     checkpointAll(db, file)
-    unsynced.delete(file)
   } catch (error) {
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true)
       throw new HeldByReaders(file)

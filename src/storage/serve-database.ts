@@ -1,11 +1,12 @@
 import { describeFailure, isBusy, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
+import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
 
 /*
  * The program of a thread that has one database open: a Worker, which takes one request after the other and answers each in
  * turn. Whatever the disk does, it is this thread that waits for it.
  *
- *   open   opens the file; it must not be open
+ *   open   opens the file; it must not be open. `pages` is what the last failure was answered with
  *   do     calls a method of the database; checkpoints and the like come behind the answer
  *   ask    asks for the write lock and gives it back
  *   close  closes the file
@@ -14,7 +15,7 @@ import type { DurableDatabase } from "./durable-database.ts"
  * file is closed; what comes until it is open again is answered `failed`, too.
  */
 export type Request =
-  | { readonly kind: "open"; readonly location: DatabaseLocation }
+  | { readonly kind: "open"; readonly location: DatabaseLocation; readonly pages: PageState }
   | { readonly kind: "do"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly kind: "ask" }
   | { readonly kind: "close" }
@@ -31,6 +32,8 @@ export interface Failure {
   readonly reason: string
   readonly cause: unknown
   readonly isDiskFull: boolean
+  /** What is to be said when the file is opened again. */
+  readonly pages: PageState
 }
 
 export type Answer<T> = Done<T> | { readonly kind: "busy" } | Failure
@@ -46,18 +49,22 @@ declare const self: Worker
 export function serveDatabase(open: (location: DatabaseLocation) => DurableDatabase): void {
   let location: DatabaseLocation | undefined
   let database: DurableDatabase | undefined
+  let pages: PageState = "synced"
   /** Why there is no database. */
   let broken: Answer<never> = {
     kind: "failed",
     reason: "the file is not open",
     cause: undefined,
     isDiskFull: false,
+    pages,
   }
 
   const perform = (request: Request): unknown => {
     switch (request.kind) {
       case "open":
-        location = request.location
+        ;({ location, pages } = request)
+        if (pages === "lost") recoverAlone(location.file)
+        pages = "synced"
         database = open(location)
         return database.state()
       case "close":
@@ -80,13 +87,14 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
       return { kind: "busy" }
     }
     const reason = describeFailure(error, location!)
+    pages = pagesAfter(error, database === undefined ? pages : database.isSynced ? "synced" : "unsynced")
     try {
       database?.closeFailed(error)
     } catch {
       // what was acknowledged is in the WAL, wherever it lies; the failure that is answered came first
     }
     database = undefined
-    return (broken = { kind: "failed", reason, cause: error, isDiskFull: isDiskFull(error) })
+    return (broken = { kind: "failed", reason, cause: error, isDiskFull: isDiskFull(error), pages })
   }
 
   const answer = (request: Request): Answer<unknown> => {

@@ -1,6 +1,6 @@
 // Hot path: every event with a key passes here.
 import { steadyMs } from "../clock.ts"
-import type { DedupeKey } from "../pipeline/record.ts"
+import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { KeyedLock } from "./keyed-lock.ts"
 
@@ -68,6 +68,11 @@ export class DedupeKeys {
   /** What has a log keep the key of the first event with its record, where that is in the store's folder. */
   withRecord(key: string, untilMs: number): DedupeKey | undefined {
     return this.#store.withRecord?.(key, untilMs)
+  }
+
+  /** As `KeyStore.useJournal`. */
+  useJournal(journal: KeyJournal): void {
+    this.#store.useJournal?.(journal)
   }
 
   /** How many events wait for what becomes of the one of their key that is on its way. */

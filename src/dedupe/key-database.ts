@@ -3,7 +3,7 @@ import type { Statement } from "bun:sqlite"
 import { join } from "node:path"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { CHECKPOINT_BYTES, DurableDatabase } from "../storage/durable-database.ts"
-import { readKeyJournal, type KeyUntil } from "../storage/key-journal.ts"
+import type { KeyUntil } from "../storage/key-journal.ts"
 
 /*
  * The file of dedupe keys, `marks.sqlite`, in WAL mode with synchronous=FULL:
@@ -23,7 +23,7 @@ import { readKeyJournal, type KeyUntil } from "../storage/key-journal.ts"
  * a key: small pages make the commits small (measured from 512 to 16,384 bytes).
  *
  * What a crash leaves: a batch is one transaction, there whole or not at all. Keys that were committed with their records
- * may be in the journal of the log beside it alone (storage/key-journal.ts): opening the file adds them.
+ * may be in the journal of the log beside it alone (storage/key-journal.ts).
  */
 const PAGE_BYTES = 1024
 /** Of pages in memory; with SQLite's 2 MiB finding a key among 300,000 takes a fifth longer. */
@@ -66,11 +66,11 @@ export class KeyDatabase extends DurableDatabase {
     })
     this.db.run(`PRAGMA cache_size = -${CACHE_KIBIBYTES}`)
     this.#find = this.db.prepare("SELECT until FROM marks WHERE key = ?")
-    // one that is over goes to the end with its new time
-    this.#insert = this.db.prepare("INSERT OR REPLACE INTO marks (key, until) VALUES (?, ?)")
-    this.load(() => {
-      for (const keys of readKeyJournal(location)) this.write(keys.filter((it) => this.#isMissing(it)))
-    })
+    // One that is over goes to the end with its new time. What a log still has of it does not shorten that.
+    this.#insert = this.db.prepare(
+      `INSERT OR REPLACE INTO marks (key, until)
+       VALUES (?1, max(?2, coalesce((SELECT until FROM marks WHERE key = ?1), 0)))`,
+    )
   }
 
   /** Until when keys are known, in milliseconds since 1970; undefined: one is not. */
@@ -101,12 +101,6 @@ export class KeyDatabase extends DurableDatabase {
     this.transact(() => this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id))
     this.gathered((over * CHECKPOINT_BYTES) / CHECKPOINT_KEYS)
     return over === SLICE_KEYS
-  }
-
-  /** Whether a key of the journal is not in the file, or for a shorter time. */
-  #isMissing([key, untilMs]: KeyUntil): boolean {
-    const found = this.#find.get(key)
-    return found === null || found.until < untilMs
   }
 
   #oldest(limit: number): { id: number; until: number }[] {

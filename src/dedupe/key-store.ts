@@ -1,4 +1,4 @@
-import type { DedupeKey } from "../pipeline/record.ts"
+import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
 
 /** What becomes of a key that an event on its way claims. */
 export type KeyClaim =
@@ -32,6 +32,8 @@ export interface KeyStore {
   release(key: string): void
   /** What has a log keep a claimed key together with its record; a store that is in no log's folder has not this member. */
   withRecord?(key: string, untilMs: number): DedupeKey
+  /** Has claims wait for the keys in the journal of a log in the store's folder. A member as `withRecord`. */
+  useJournal?(journal: KeyJournal): void
   /** How many claims wait for an event of another process; a store of one process has not this member. */
   waiting?(): number
   /** Whether keys can be claimed now; if not, why. */

@@ -19,6 +19,8 @@ import { dedupeFileIn, KeyDatabase } from "./key-database.ts"
  *               Keys that a log has committed with their records are durable already: they are written when they are
  *               many, or after LAZY_MS, and nobody waits for it.
  *
+ * Claims wait while the journal of a log in the folder is read, and are refused while that can't be done.
+ *
  * While another process holds the file, or the disk stalls, whoever waits is answered at the deadline. After a failure claims
  * are refused, and keys that could not be written stay here until the file is open again: no more can come than were on their
  * way. Where another process holds the write lock keys can still be looked up: claims are refused when MOST_UNWRITTEN wait.
@@ -33,6 +35,8 @@ const LAZY_MS = 50
 /** Keys of one transaction. */
 const SLICE_KEYS = 2000
 const MOST_UNWRITTEN = 50_000
+/** Between two tries to read a log's journal. */
+const READ_JOURNAL_MS = 500
 /** How long a close waits for keys to be written, after everybody who waited for them was answered. */
 const DRAIN_MS = 2000
 
@@ -68,6 +72,9 @@ export class SqliteKeys implements KeyStore {
   #isWriting = false
   #writingLater: Timer | undefined
   #journal: KeyJournal | undefined
+  #isReadingJournal = false
+  /** Why the journal can't be read now. */
+  #journalProblem: string | undefined
   #trimming: Timer | undefined
   /** Resolves when nothing is left to write, or it can't be. */
   #drained: PromiseWithResolvers<void> | undefined
@@ -96,8 +103,8 @@ export class SqliteKeys implements KeyStore {
     if (this.#closing !== undefined) throw new HooklineError("unavailable", `${this.#title} is closing`)
     const { failure } = this.#writer
     if (failure !== undefined) throw unavailable(failure)
-    const unwritten = this.#unwritten.get(key)
-    if (unwritten !== undefined) return this.#judge(unwritten.untilMs)
+    if (this.#journalProblem !== undefined) throw new HooklineError("unavailable", this.#journalProblem)
+    if (this.#judge(this.#unwritten.get(key)?.untilMs) === "duplicate") return "duplicate"
     if (this.#unwritten.size >= MOST_UNWRITTEN)
       throw new HooklineError("unavailable", `${this.#title}: ${MOST_UNWRITTEN} keys wait to be written`)
     return new Promise((resolve, reject) => {
@@ -108,7 +115,8 @@ export class SqliteKeys implements KeyStore {
   }
 
   add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean {
-    if (this.#unwritten.get(key)?.journalId !== undefined) return true
+    const unwritten = this.#unwritten.get(key)
+    if (unwritten?.journalId !== undefined && this.#judge(unwritten.untilMs) === "duplicate") return true
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const isOpen = this.#writer.failure === undefined
     this.#unwritten.set(key, {
@@ -129,13 +137,15 @@ export class SqliteKeys implements KeyStore {
       directory: this.#directory,
       key,
       untilMs,
-      committed: (journalId, journal) => {
-        this.#journal = journal
-        this.#unwritten.get(key)?.answer?.(true)
-        this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId, answer: undefined })
-        this.#writingLater ??= setTimeout(this.#write, LAZY_MS)
-      },
+      committed: (journalId) => this.#journaled(key, untilMs, journalId),
     }
+  }
+
+  useJournal(journal: KeyJournal): void {
+    if (journal === this.#journal) return
+    this.#journal = journal
+    this.#isReadingJournal = true
+    void this.#readJournal(journal)
   }
 
   release(): void {}
@@ -164,13 +174,40 @@ export class SqliteKeys implements KeyStore {
       this.#log.error({ keys: lost.length }, `${this.#title} lacks keys of published events`)
   }
 
-  #judge(untilMs: number | undefined): KeyClaim {
-    return untilMs !== undefined && untilMs >= this.#now() ? "duplicate" : "first"
+  /** Takes what an earlier process left in a log's journal. It is ahead of whatever the log adds. */
+  async #readJournal(journal: KeyJournal): Promise<void> {
+    while (journal === this.#journal && this.#closing === undefined) {
+      const keys = await journal.read().catch((error: HooklineError) => error)
+      if (journal !== this.#journal) return
+      if (keys instanceof HooklineError) {
+        this.#journalProblem = keys.message
+        for (const { reject } of this.#lookups.splice(0)) reject(keys)
+        await Bun.sleep(READ_JOURNAL_MS)
+        continue
+      }
+      this.#journalProblem = undefined
+      this.#isReadingJournal = false
+      for (const { id, key, untilMs } of keys)
+        if (this.#judge(untilMs) === "duplicate") this.#journaled(key, untilMs, id)
+      return this.#lookUp()
+    }
+  }
+
+  /** Takes a key that is durable in a log's journal, behind all others: its id is the highest. */
+  #journaled(key: string, untilMs: number, journalId: number): void {
+    this.#unwritten.get(key)?.answer?.(true)
+    this.#unwritten.delete(key)
+    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId, answer: undefined })
+    this.#writingLater ??= setTimeout(this.#write, LAZY_MS)
+  }
+
+  #judge(untilMs = 0): KeyClaim {
+    return untilMs >= this.#now() ? "duplicate" : "first"
   }
 
   readonly #lookUp = (): void => {
     const lookups = this.#lookups
-    if (lookups.length === 0 || this.#lookingUp.length > 0) return
+    if (lookups.length === 0 || this.#lookingUp.length > 0 || this.#isReadingJournal) return
     this.#lookups = []
     this.#lookingUp = lookups
     this.#writer.do("untilOf", [lookups.map(({ key }) => key)], (answer) => {
@@ -182,7 +219,7 @@ export class SqliteKeys implements KeyStore {
       }
       for (const [at, { key, resolve, reject }] of lookups.entries()) {
         if (answer.kind === "failed") reject(unavailable(answer))
-        else resolve(this.#judge(this.#unwritten.get(key)?.untilMs ?? answer.value[at]))
+        else resolve(this.#judge(Math.max(this.#unwritten.get(key)?.untilMs ?? 0, answer.value[at] ?? 0)))
       }
       if (this.#lookups.length > 0) this.#lookUp()
     })

@@ -165,17 +165,17 @@ test("closing: what was asked before is answered, and the lock is free when it i
 })
 
 test("closing: a thread that does not answer is reported, left behind, and keeps the lock until it ends", async () => {
-  const { file: log } = logIn(folder)
-  // the thread opens it to read it, which waits for one that writes
-  const writer = open(() => void Bun.spawnSync(["mkfifo", log]))
+  const journal = `${file()}-journal`
+  // SQLite opens it to read it, which waits for one that writes
+  const writer = open(() => void Bun.spawnSync(["mkfifo", journal]))
   while (levels(40).length === 0) await Bun.sleep(20)
   expect(writer.problem).toContain("has not answered for")
   await writer.close()
   expect(levels(50)).toEqual([expect.stringContaining("its disk does not answer")])
   expect(() => open()).toThrow(expect.objectContaining({ code: "log_locked" }))
 
-  closeSync(openSync(log, "r+"))
-  rmSync(log)
+  closeSync(openSync(journal, "r+"))
+  rmSync(journal)
   const again = async (): Promise<DurableWriter<KeyDatabase>> => {
     for (;;) {
       try {

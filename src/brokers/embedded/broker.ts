@@ -1,7 +1,8 @@
 import { resolve } from "node:path"
-import type { DedupeKey, KeyJournal, Receipt, Record } from "../../pipeline/record.ts"
+import type { DedupeKey, JournaledKey, KeyJournal, Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
+import { HooklineError } from "../../errors.ts"
 import type { Broker } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
@@ -63,6 +64,22 @@ export class EmbeddedBroker implements Broker {
    */
   #inDoubt: DedupeKey[] = []
   #closing: Promise<void> | undefined
+  readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()
+
+  /** For the store of dedupe keys in the same folder. A log that is closed has nothing for it. */
+  readonly keyJournal: KeyJournal = {
+    read: () => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly JournaledKey[]>()
+      this.#writer.do("state", [], (answer) => {
+        if (answer.kind === "done") resolve(answer.value)
+        else reject(new HooklineError("unavailable", this.#writer.problem ?? "the log is not open yet"))
+      })
+      return Promise.race([promise, this.#closed.promise])
+    },
+    forget: (throughId) => {
+      this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
+    },
+  }
 
   /** For openEmbedded. */
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
@@ -87,7 +104,7 @@ export class EmbeddedBroker implements Broker {
       log,
       failed: (failure) => this.#publisher.rejectAll(failure),
       recovered: (state) => {
-        const ids = state as ReturnType<LogDatabase["state"]>
+        const ids = new Map((state as readonly JournaledKey[]).map(({ key, id }) => [key, id]))
         this.#settleKeys(({ key }) => ids.get(key))
         this.prepare(this.#topics)
       },
@@ -142,6 +159,7 @@ export class EmbeddedBroker implements Broker {
     await this.#publisher.close()
     if (this.#forgetThroughId !== undefined) this.#writer.do("forgetKeys", [this.#forgetThroughId], () => {})
     await this.#writer.close()
+    this.#closed.resolve([])
     this.#settleKeys(() => undefined)
   }
 
@@ -170,7 +188,7 @@ export class EmbeddedBroker implements Broker {
         const firstId = answer.value.lastKeyId - keys.length + 1
         this.#settleKeys((_, at) => firstId + at)
       } else {
-        if (forgetThroughId !== undefined) this.#journal.forget(forgetThroughId)
+        if (forgetThroughId !== undefined) this.keyJournal.forget(forgetThroughId)
         if (answer.kind === "busy") this.#settleKeys(() => undefined)
       }
       then(answer)
@@ -184,15 +202,10 @@ export class EmbeddedBroker implements Broker {
   #settleKeys(idOf: (key: DedupeKey, at: number) => number | undefined): void {
     for (const [at, one] of this.#inDoubt.splice(0).entries()) {
       const id = idOf(one, at)
-      if (id !== undefined) one.committed(id, this.#journal)
+      if (id !== undefined) one.committed(id)
       one.isInDoubt = false
       one.known?.(id !== undefined)
     }
   }
 
-  readonly #journal: KeyJournal = {
-    forget: (throughId) => {
-      this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
-    },
-  }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
+import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
 import { LOG_LAYOUT } from "./log-tables.ts"
 import { TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"
@@ -35,9 +36,9 @@ export class LogDatabase extends TrimmingWriter {
     this.load(() => this.recover())
   }
 
-  /** The dedupe keys in the journal, with their ids. */
-  override state(): ReadonlyMap<string, number> {
-    return this.#journal.ids()
+  /** The dedupe keys in the journal. */
+  override state(): readonly JournaledKey[] {
+    return this.#journal.keys()
   }
 
   /**

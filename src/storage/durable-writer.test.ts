@@ -7,7 +7,7 @@ import { pino } from "pino"
 import { LogDatabase } from "../brokers/embedded/log-database.ts"
 import { openSpoolDatabase, spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn, KeyDatabase } from "../dedupe/key-database.ts"
-import { logIn, type DatabaseLocation } from "./database-file.ts"
+import { logIn } from "./database-file.ts"
 import { DurableWriter } from "./durable-writer.ts"
 import type { Answer } from "./serve-database.ts"
 
@@ -28,14 +28,15 @@ afterEach(async () => {
 
 function open(probed = (): void => {}): DurableWriter<KeyDatabase> {
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
-  const probe = (it: DatabaseLocation): void => {
-    new KeyDatabase(it).close()
+  const location = dedupeFileIn(folder)
+  const probe = (): void => {
+    new KeyDatabase(location).close()
     probed()
   }
-  const writer = new DurableWriter<KeyDatabase>(dedupeFileIn(folder), probe, {
+  const writer = new DurableWriter<KeyDatabase>(location, probe, {
     log,
-    failed: () => events.push("failed"),
-    recovered: () => events.push("recovered"),
+    failed: () => void events.push("failed"),
+    recovered: () => void events.push("recovered"),
   })
   opened.push(writer)
   return writer
@@ -137,7 +138,9 @@ test("failed: a start beside a reader that keeps the WAL is one, which is said o
 
 /** Has the thread end with a fault: no message can carry what it answers. */
 const crash = (writer: DurableWriter<KeyDatabase>): Promise<Answer<unknown>> =>
-  new Promise((resolve) => writer.do("__lookupGetter__" as "untilOf", ["__proto__"] as never, resolve as never))
+  new Promise((resolve) =>
+    writer.do("__lookupGetter__" as "untilOf", ["__proto__"] as never, resolve as never),
+  )
 
 test("failed: a thread that ended is started again, and opens the file as after a failed fsync: alone", async () => {
   const writer = await openWhole()

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded, type EmbeddedBroker } from "../brokers/embedded/broker.ts"
+import { packBatch } from "../brokers/embedded/batch.ts"
 import { LogWriter } from "../brokers/embedded/writer.ts"
 import { steadyMs } from "../clock.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
@@ -163,7 +164,7 @@ test("a key that the log still has does not shorten the time of one that was pub
 
 test("a log of 0.1.0, which has no journal, gets one", async () => {
   const before = new LogWriter(logIn(folder))
-  before.append([{ record: { topic: "t", value: Buffer.from("old") } }], Date.now())
+  before.commit(packBatch([{ record: { topic: "t", value: Buffer.from("old") } }]), Date.now())
   before.close()
   const broker = openLog()
   const store = openKeys(broker)

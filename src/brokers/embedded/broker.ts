@@ -13,40 +13,39 @@ import { Retention } from "./retention.ts"
 import { RetentionClock } from "./retention-clock.ts"
 
 export interface EmbeddedOptions {
-  /** Folder of the log; made when it is not there. */
+  /** Created if missing. */
   readonly directory: string
-  /** How long records are kept, in milliseconds. Default: for ever. */
+  /** In milliseconds. Default: for ever. */
   readonly retention?: number
-  /** How many bytes of keys, values and headers are kept, over all topics; the oldest records go first. Default: all. */
+  /** Of keys, values and headers, over all topics; the oldest records go first. Default: all. */
   readonly retention_bytes?: number
 }
 
 export interface EmbeddedDeps {
   readonly log: Logger
   readonly metrics: Pick<ConnectionMetrics, "batch">
-  /** What retention counts with; nothing is counted without it. */
   readonly logMetrics?: LogMetrics
-  /** Milliseconds since 1970, for timestamps and retention. */
+  /** Milliseconds since 1970. */
   readonly now?: () => number
-  /** As steadyMs, for retention. */
+  /** As steadyMs. */
   readonly steady?: () => number
   /** As in retention.ts. */
   readonly roundMs?: number
 }
 
 const BATCH_BYTES = 8 * 1024 * 1024
-/** How many topics are made in one transaction. */
+const UNCOUNTED: LogMetrics = { deleted() {}, walHeld() {} }
+/** Topics created in one transaction. */
 const PREPARE_TOPICS = 16
 
 /**
- * Opens the log in a directory for publishing. One process at a time can. Its states are those of its file
+ * Opens the log in a directory for publishing, which one process at a time can. Its states are those of its file
  * (storage/durable-writer.ts) and of its batches (publisher.ts).
  *
  * @throws HooklineError `log_locked`, `log_io`
  */
-export function openEmbedded(options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker {
-  return new EmbeddedBroker(options, deps)
-}
+export const openEmbedded = (options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker =>
+  new EmbeddedBroker(options, deps)
 
 export class EmbeddedBroker implements Broker {
   readonly #writer: DurableWriter<LogDatabase>
@@ -56,12 +55,9 @@ export class EmbeddedBroker implements Broker {
   /** Absolute, as that of dedupe keys. */
   readonly #directory: string
   #topics: readonly string[] = []
-  /** Dedupe keys up to this one are deleted with the next batch. */
+  /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
-  /**
-   * Dedupe keys of the batch that the thread has, or had when the file failed: as the file is opened again it is known
-   * whether their records are in it.
-   */
+  /** Of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
   #inDoubt: DedupeKey[] = []
   #closing: Promise<void> | undefined
   readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()
@@ -81,22 +77,14 @@ export class EmbeddedBroker implements Broker {
     },
   }
 
-  /** For openEmbedded. */
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
-    const {
-      log,
-      metrics,
-      logMetrics = { deleted() {}, walHeld() {} },
-      now = Date.now,
-      steady,
-      roundMs,
-    } = deps
+    const { log, metrics, logMetrics = UNCOUNTED, now = Date.now, steady, roundMs } = deps
     const location = logIn(options.directory)
     this.#directory = resolve(options.directory)
-    // where the file can't be looked at yet, retention is to think nothing of its records
+    // 0 while readers keep the file from being opened: retention deletes nothing by age in its first hour then
     let newestMs: number | undefined = 0
-    const probe = (it: typeof location): void => {
-      const database = new LogDatabase(it)
+    const probe = (): void => {
+      const database = new LogDatabase(location)
       newestMs = database.newestMs
       database.close()
     }
@@ -131,7 +119,7 @@ export class EmbeddedBroker implements Broker {
     this.retain(options)
   }
 
-  /** Keeps records for other times, or other sizes, from now on. */
+  /** Changes retention. */
   retain({ retention, retention_bytes }: Pick<EmbeddedOptions, "retention" | "retention_bytes">): void {
     this.#retention.keep(retention, retention_bytes)
   }
@@ -140,7 +128,7 @@ export class EmbeddedBroker implements Broker {
     return this.#publisher.publish(record, deadlineMs)
   }
 
-  /** Where another process holds the file, publishing to a topic makes it. */
+  /** While another process holds the file, publishing to a topic creates it. */
   prepare(topics: readonly string[]): void {
     this.#topics = topics
     this.#prepareFrom(topics, 0)
@@ -163,7 +151,7 @@ export class EmbeddedBroker implements Broker {
     this.#settleKeys(() => undefined)
   }
 
-  /** A few topics at a time: commits have their turn in between, and each takes milliseconds where there are thousands. */
+  /** A few topics at a time, with commits in between: creating one takes milliseconds where there are thousands. */
   #prepareFrom(topics: readonly string[], from: number): void {
     const some = topics.slice(from, from + PREPARE_TOPICS)
     if (some.length === 0) return
@@ -198,7 +186,7 @@ export class EmbeddedBroker implements Broker {
     ])
   }
 
-  /** Ends the doubt about keys, of events that were refused meanwhile as well. @param idOf undefined: it is not in the log */
+  /** @param idOf undefined: the key is not in the log */
   #settleKeys(idOf: (key: DedupeKey, at: number) => number | undefined): void {
     for (const [at, one] of this.#inDoubt.splice(0).entries()) {
       const id = idOf(one, at)
@@ -207,5 +195,4 @@ export class EmbeddedBroker implements Broker {
       one.known?.(id !== undefined)
     }
   }
-
 }

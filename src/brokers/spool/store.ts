@@ -49,8 +49,8 @@ export class SpoolStore {
   ) {
     const location = spoolAt(options.file)
     let contents: Contents | undefined
-    const probe = (it: typeof location): void => {
-      const database = openSpoolDatabase(it)
+    const probe = (): void => {
+      const database = openSpoolDatabase(location)
       try {
         database.makeReserve(true)
         contents = options.requeues ? database.requeue() : database.state()

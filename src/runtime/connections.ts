@@ -1,12 +1,13 @@
+import { resolve } from "node:path"
 import type { Broker, YieldingBroker } from "../brokers/broker.ts"
 import { openEmbedded } from "../brokers/embedded/broker.ts"
-import type { MemoryLog } from "../brokers/memory/log.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import type { Connection } from "../config/sections/connection.ts"
 import { EMBEDDED } from "../config/sections/embedded-connection.ts"
 import { KAFKA } from "../config/sections/kafka-connection.ts"
 import { HooklineError } from "../errors.ts"
+import type { KeyJournal } from "../pipeline/record.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
@@ -20,8 +21,10 @@ export interface OpenConnection {
   readonly instance: object
   readonly kind: Connection["kind"]
   readonly deliveryTimeoutMs: number
-  /** The folder of an embedded log. */
+  /** The folder of an embedded log, absolute. */
   readonly logDirectory?: string
+  /** Of that log. */
+  readonly keyJournal?: KeyJournal
   readonly spool?: { readonly file: string; readonly broker: SpooledBroker }
 }
 
@@ -49,7 +52,8 @@ export async function acquireConnections(
   const acquireOne = ([id, connection]: readonly [string, Connection]): readonly [string, OpenConnection] => {
     const acquired =
       connection.kind === "memory"
-        ? inMemory(memoryLogs.get(id)!)
+        ? // the caller's: stays open when the application stops
+          { broker: memoryLogs.get(id)!, instance: memoryLogs.get(id)! }
         : connection.kind === "embedded"
           ? acquireEmbedded(id, connection, transaction, deps)
           : acquireKafka(id, connection, transaction, { ...deps, ...kafka! })
@@ -66,9 +70,6 @@ export async function acquireConnections(
 }
 
 type Acquired = Omit<OpenConnection, "kind" | "deliveryTimeoutMs">
-
-/** Owned by the caller: stays open when the application stops. */
-const inMemory = (log: MemoryLog): Acquired => ({ broker: log, instance: log })
 
 /** An embedded log has one writer, whatever the id under which it is registered. */
 function acquireEmbedded(
@@ -89,7 +90,8 @@ function acquireEmbedded(
     close: (it) => it.close(),
   })
   transaction.onCommit(() => broker.retain(values))
-  return { broker, instance: broker, logDirectory: values.directory }
+  const { keyJournal } = broker
+  return { broker, instance: broker, logDirectory: resolve(values.directory), keyJournal }
 }
 
 type KafkaClient = Pick<typeof import("../brokers/kafka/producer.ts"), "openKafka">
@@ -133,11 +135,7 @@ function acquireKafka(
   return { broker: spool, instance: behind, spool: { file, broker: spool } }
 }
 
-/**
- * Refuses to close, or to move to another connection, a spool that holds events.
- *
- * @throws HooklineError `config`
- */
+/** Refuses to close, or to move to another connection, a spool that holds events. @throws HooklineError `config` */
 export function checkSpools(before: OpenConnections, { connections }: Pick<Plan, "connections">): void {
   const fileOf = (id: string): string | undefined => {
     const connection = connections.get(id)

@@ -1,5 +1,6 @@
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
+import { hostKey, pathKey } from "../../config/sections/endpoint.ts"
 
 export type Source = Resolved<OptionSet>
 
@@ -23,7 +24,7 @@ const EVERY_HOST = ["0.0.0.0", "::"]
 
 interface Listener extends ListeningPipeline {
   readonly host: string
-  readonly path: unknown
+  readonly path: string | undefined
   /** Its TLS settings, serialised. */
   readonly tls: string
 }
@@ -34,9 +35,10 @@ export class ListenerConflicts {
 
   /** @returns undefined when it can listen beside all earlier sources */
   add(listening: ListeningPipeline): Conflict | undefined {
-    const { port, path, ...values } = listening.source.values
+    const { port, path: given, ...values } = listening.source.values
     // port 0 is a different one for each
     if (typeof port !== "number" || port === 0) return undefined
+    const path = typeof given === "string" ? pathKey(given) : undefined
     const tls = JSON.stringify(TLS_KEYS.map((key) => values[key]))
     const one: Listener = { ...listening, host: hostOf(listening.source), path, tls }
     const before = this.#byPort.get(port) ?? []
@@ -68,9 +70,6 @@ function reasonOf(other: Listener, one: Listener): Omit<Conflict, "other"> {
 }
 
 export const hostOf = ({ values }: Source): string => hostKey(String(values.host))
-
-export const hostKey = (host: string): string =>
-  host.toLowerCase() === "localhost" ? "127.0.0.1" : host.toLowerCase()
 
 export function overlap(a: string, b: string): boolean {
   return a === b || EVERY_HOST.includes(a) || EVERY_HOST.includes(b)

@@ -31,7 +31,7 @@ bootstrap_servers =
 client_id: \${HOSTNAME:-hookline}
 \`\`\`
 
-- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
+- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
   value. An empty value is an error unless the default is empty: remove the key to get its default.

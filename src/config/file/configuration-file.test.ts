@@ -59,9 +59,12 @@ describe("names of sections", () => {
     ["[admin:x]", "unknown section; did you mean [admin]?"],
     [
       "[passwords]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [admin] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [admin] or [service]",
     ],
-    ["[]", "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [admin] or [service]"],
+    [
+      "[]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [admin] or [service]",
+    ],
     ["[connection]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:a:b]", "invalid section name; write [connection:<id>], without : in the id"],

@@ -43,6 +43,8 @@ export class Event {
   isForm = false
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
+  /** Of a list's item: the dedupe keys of the list's items that are to be published, shared by them. */
+  listKeys: Map<string, Event> | undefined
   #settled: Settled[] | undefined
   #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
 
@@ -63,6 +65,21 @@ export class Event {
     if (this.#parsed?.body !== this.body)
       this.#parsed = { body: this.body, value: JSON.parse(utf8.decode(this.body)) }
     return this.#parsed!.value as T
+  }
+
+  /**
+   * An event for each item of a list, returned by a processor in place of the list's; pipeline/list.ts has what becomes
+   * of them.
+   *
+   * @param bodies bytes of each, which may be parts of this event's
+   */
+  split(bodies: readonly Uint8Array[]): Event[] {
+    const keys = new Map<string, Event>()
+    return bodies.map((body) => {
+      const item = new Event(this.request, body, this.receivedAtMs, this.arrivedMs)
+      item.listKeys = keys
+      return item
+    })
   }
 
   /** For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body. */
@@ -101,14 +118,18 @@ export class Event {
   }
 }
 
+/** What a processor returns. */
+export type Passed = Event | readonly Event[] | Ended
+
 /**
- * A step of a pipeline: returns the event, changed or not, or an outcome that ends it. Errors are faults, answered 500.
+ * A step of a pipeline: returns the event, changed or not, the events that it was split into (`event.split`), or an outcome
+ * that ends it. Errors are faults, answered 500.
  * A synchronous step costs no promise.
  *
  * A plain function is one; `Object.assign` adds the optional members.
  */
 export interface Processor {
-  (event: Event): Event | Ended | Promise<Event | Ended>
+  (event: Event): Passed | Promise<Passed>
   /** Judges a request before a byte of its body is read. */
   readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
   /** Methods beside POST whose requests `admit` may answer. */

@@ -1,0 +1,100 @@
+// Hot path: every event of a pipeline with a Decoder passes here.
+import { isUtf8 } from "node:buffer"
+import { integer, list, oneOf, text } from "../config/options/option-types.ts"
+import { FormFlaw } from "../forms/field.ts"
+import { parseMultipart } from "../forms/multipart.ts"
+import { parseUrlencoded } from "../forms/urlencoded.ts"
+import { asBuffer, byteAt, OPEN_BRACE, OPEN_BRACKET, skipSpace, startOfText } from "../json/bytes.ts"
+import type { Event } from "../pipeline/event.ts"
+import { Rejected } from "../pipeline/outcome.ts"
+import { defineComponent } from "./define-component.ts"
+import { listStep } from "./decoder/lists.ts"
+import { refused, toJsonText, type FieldRules } from "./decoder/object-text.ts"
+
+const FIELD = text({ form: "the name of a field", doc: "" })
+
+/** Makes JSON objects of forms, text and lists; JSON objects pass untouched. */
+export const decoder = defineComponent({
+  kind: "processor",
+  name: "Decoder",
+  summary:
+    "Makes JSON objects of forms, text and lists, see decoding.md; a JSON object passes byte for byte. Where the Verifier's preset says what its bodies are, that is the default, and the Decoder is present without a section.",
+  options: {
+    format: oneOf(["json", "form", "multipart", "text", "auto"], {
+      default: "auto",
+      doc: "What a body is. auto: JSON where it begins with { or [, else by Content-Type: application/x-www-form-urlencoded is form, multipart/form-data multipart, text/plain text, and anything else JSON.",
+    }),
+    unwrap: text({
+      form: "the name of a field",
+      optional: true,
+      doc: "The field of a form whose JSON is the event; other fields are dropped. A form without it becomes an object as usual.",
+    }),
+    json_fields: list(FIELD, {
+      optional: true,
+      doc: "Fields of a form whose values are JSON, which is put into the object as it is, and not as a text.",
+    }),
+    lists: oneOf(["refuse", "wrap", "split"], {
+      default: "refuse",
+      doc: 'What becomes of a JSON list. refuse: 400 by the Validator; wrap: one event, {"items":[…]}; split: an event for each item, published as one unit.',
+    }),
+    max_list_items: integer({
+      min: 1,
+      max: 100_000,
+      default: "1000",
+      doc: "The most items of a list that is split; a longer one is answered 413.",
+    }),
+  },
+  isImplied: true,
+  create({ format, unwrap, json_fields, lists, max_list_items }) {
+    const rules: FieldRules = { unwrap, jsonFields: new Set(json_fields) }
+    const take = lists === "refuse" ? undefined : listStep(lists, max_list_items)
+    return (event) => {
+      const found = format === "auto" ? formatOf(event) : format
+      if (found !== "json") {
+        const decoded = decode(found, event, rules)
+        if (decoded instanceof Rejected) return decoded
+        event.body = Buffer.from(decoded)
+        if (found === "form") event.isForm = false
+      }
+      return take === undefined || firstByte(event.body) !== OPEN_BRACKET ? event : take(event)
+    }
+  },
+})
+
+type Format = "json" | "form" | "multipart" | "text"
+
+function formatOf({ isForm, body, request }: Event): Format {
+  if (isForm) return "form"
+  const first = firstByte(body)
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return "json"
+  const type = request.headers.get("content-type")?.split(";", 1)[0]!.trim().toLowerCase()
+  return FORMATS.get(type) ?? "json"
+}
+
+const FORMATS = new Map<string | undefined, Format>([
+  ["application/x-www-form-urlencoded", "form"],
+  ["multipart/form-data", "multipart"],
+  ["text/plain", "text"],
+])
+
+/** The first byte that is not white space, else 0. */
+const firstByte = (body: Uint8Array): number => byteAt(body, skipSpace(body, startOfText(body)))
+
+/** JSON text made of a body. */
+function decode(
+  format: Exclude<Format, "json">,
+  { body, request }: Event,
+  rules: FieldRules,
+): string | Rejected {
+  if (format === "text")
+    return isUtf8(body)
+      ? `{"text":${JSON.stringify(asBuffer(body).toString())}}`
+      : refused("invalid_utf8", "is text that is not UTF-8")
+  const fields =
+    format === "form"
+      ? parseUrlencoded(body)
+      : parseMultipart(body, request.headers.get("content-type") ?? "")
+  if (fields instanceof FormFlaw)
+    return refused(fields.rule, fields.problem, fields.rule === "too_many_fields" ? 413 : 400)
+  return toJsonText(fields, rules)
+}

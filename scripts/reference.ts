@@ -114,11 +114,11 @@ const PAGES = {
   "providers.md": renderProviders,
 }
 
-function writePages(): void {
+async function writePages(): Promise<void> {
   for (const [name, render] of Object.entries(PAGES)) {
     const path = join(import.meta.dir, "../docs", name)
     const page = readFileSync(path, "utf8")
-    const rendered = render(page)
+    const rendered = await render(page)
     if (!process.argv.includes("--check")) {
       writeFileSync(path, rendered)
     } else if (page !== rendered) {
@@ -128,4 +128,4 @@ function writePages(): void {
   }
 }
 
-if (import.meta.main) writePages()
+if (import.meta.main) await writePages()

@@ -470,7 +470,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     body: {
       format: "json",
       lists: "split",
-      docs: "https://developers.hubspot.com/docs/api-reference/webhooks-webhooks-v3/guide",
+      docs: "https://developers.hubspot.com/docs/guides/crm/private-apps/webhooks",
     },
   },
   contentful: {

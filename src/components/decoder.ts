@@ -2,9 +2,10 @@
 import { isUtf8 } from "node:buffer"
 import { integer, list, oneOf, text } from "../config/options/option-types.ts"
 import { FormFlaw } from "../forms/field.ts"
+import { firstByte, formatOf, type Format } from "../forms/format.ts"
 import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
-import { asBuffer, byteAt, OPEN_BRACE, OPEN_BRACKET, skipSpace, startOfText } from "../json/bytes.ts"
+import { asBuffer, OPEN_BRACKET } from "../json/bytes.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Rejected } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
@@ -49,7 +50,7 @@ export const decoder = defineComponent({
     const rules: FieldRules = { unwrap, jsonFields: new Set(json_fields) }
     const take = lists === "refuse" ? undefined : listStep(lists, max_list_items)
     return (event) => {
-      const found = format === "auto" ? formatOf(event) : format
+      const found = format === "auto" ? formatIn(event) : format
       if (found !== "json") {
         const decoded = decode(found, event, rules)
         if (decoded instanceof Rejected) return decoded
@@ -61,24 +62,8 @@ export const decoder = defineComponent({
   },
 })
 
-type Format = "json" | "form" | "multipart" | "text"
-
-function formatOf({ isForm, body, request }: Event): Format {
-  if (isForm) return "form"
-  const first = firstByte(body)
-  if (first === OPEN_BRACE || first === OPEN_BRACKET) return "json"
-  const type = request.headers.get("content-type")?.split(";", 1)[0]!.trim().toLowerCase()
-  return FORMATS.get(type) ?? "json"
-}
-
-const FORMATS = new Map<string | undefined, Format>([
-  ["application/x-www-form-urlencoded", "form"],
-  ["multipart/form-data", "multipart"],
-  ["text/plain", "text"],
-])
-
-/** The first byte that is not white space, else 0. */
-const firstByte = (body: Uint8Array): number => byteAt(body, skipSpace(body, startOfText(body)))
+const formatIn = ({ isForm, body, request }: Event): Format =>
+  isForm ? "form" : formatOf(body, request.headers.get("content-type"))
 
 /** JSON text made of a body. */
 function decode(

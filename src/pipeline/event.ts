@@ -24,6 +24,14 @@ export interface RequestInfo {
   failedVerification?: boolean
 }
 
+/** The place of an item in a list. */
+interface ListPlace {
+  /** From 0. */
+  readonly index: number
+  /** The dedupe keys of items that are to be published, shared by all items. */
+  readonly keys: Map<string, Event>
+}
+
 /** Called when an event has ended. @param outcome the sender's answer; undefined: a fault */
 export type Settled = (outcome: Outcome | undefined) => void | Promise<void>
 
@@ -43,8 +51,8 @@ export class Event {
   isForm = false
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
-  /** Of a list's item: the dedupe keys of the list's items that are to be published, shared by them. */
-  listKeys: Map<string, Event> | undefined
+  /** Its place in the list that it was split from; undefined: in none. */
+  list: ListPlace | undefined
   #settled: Settled[] | undefined
   #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
 
@@ -75,9 +83,9 @@ export class Event {
    */
   split(bodies: readonly Uint8Array[]): Event[] {
     const keys = new Map<string, Event>()
-    return bodies.map((body) => {
+    return bodies.map((body, index) => {
       const item = new Event(this.request, body, this.receivedAtMs, this.arrivedMs)
-      item.listKeys = keys
+      item.list = { index, keys }
       return item
     })
   }

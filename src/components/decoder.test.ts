@@ -13,7 +13,12 @@ interface Options {
   readonly [option: string]: unknown
 }
 
-function decode(options: Options, body: string | Uint8Array, contentType?: string, isForm = false): unknown {
+function decode(
+  options: Options,
+  body: string | Uint8Array,
+  contentType?: string,
+  { isForm = false, freeBytes = Infinity } = {},
+): unknown {
   const problems = new Problems(undefined)
   const found = { address: "d", section: undefined, given: options, baseDir: "/" }
   const { values } = resolveSection(decoder, found, problems)
@@ -21,6 +26,7 @@ function decode(options: Options, body: string | Uint8Array, contentType?: strin
   const step = decoder.create(values as Parameters<typeof decoder.create>[0], componentContext())
   const event = eventOf(body, { headers: contentType === undefined ? {} : { "Content-Type": contentType } })
   event.isForm = isForm
+  event.memory = { grow: (bytes) => bytes <= freeBytes }
   const result = step(event)
   if (result === event) return textOf(event)
   return Array.isArray(result) ? result.map(textOf) : result
@@ -154,8 +160,17 @@ test("text that is not UTF-8 is refused", () => {
   expect(decode({}, Uint8Array.of(0xe9), "text/plain")).toMatchObject({ status: 400, reason: "invalid_utf8" })
 })
 
+test("what is made of a body needs room in the in-flight budget", () => {
+  const full = expect.objectContaining({ status: 503, reason: "in_flight_full" })
+  expect(decode({}, "a=1", FORM, { freeBytes: 5 })).toEqual(full)
+  expect(decode({}, "a=1", FORM, { freeBytes: 6 })).toBe('{"a":"1"}')
+  expect(decode({ lists: "split" }, "[1,2]", undefined, { freeBytes: 2047 })).toEqual(full)
+  expect(decode({ lists: "split" }, "[1,2]", undefined, { freeBytes: 2048 })).toEqual(["1", "2"])
+  expect(decode({ unwrap: "a" }, "a=%7B%7D", FORM, { freeBytes: 0 })).toBe("{}")
+})
+
 test("a body whose signature covers form parameters alone is read as a form, and as nothing else", () => {
-  expect(decode({}, '{"evil":true}', "application/json", true)).toBe('{"{\\"evil\\":true}":""}')
+  expect(decode({}, '{"evil":true}', "application/json", { isForm: true })).toBe('{"{\\"evil\\":true}":""}')
   const options = ["json", "text", "multipart"].map((format) => ({ format }))
   const event = eventOf('{"evil":true}')
   event.isForm = true

@@ -8,6 +8,7 @@ import { parseUrlencoded } from "../forms/urlencoded.ts"
 import { asBuffer, OPEN_BRACKET } from "../json/bytes.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Rejected } from "../pipeline/outcome.ts"
+import { unavailable } from "../pipeline/unavailable.ts"
 import { defineComponent } from "./define-component.ts"
 import { listStep } from "./decoder/lists.ts"
 import { refused, toJsonText, type FieldRules } from "./decoder/object-text.ts"
@@ -40,7 +41,7 @@ export const decoder = defineComponent({
     }),
     max_list_items: integer({
       min: 1,
-      max: 100_000,
+      max: 10_000,
       default: "1000",
       doc: "The most items of a list that is split; a longer one is answered 413.",
     }),
@@ -54,7 +55,10 @@ export const decoder = defineComponent({
       if (found !== "json") {
         const decoded = decode(found, event, rules)
         if (decoded instanceof Rejected) return decoded
-        event.body = Buffer.from(decoded)
+        const body = Buffer.from(decoded)
+        if (body.length > event.body.length && !event.reserve(body.length - event.body.length))
+          return unavailable("in_flight_full")
+        event.body = body
         if (found === "form") event.isForm = false
       }
       return take === undefined || firstByte(event.body) !== OPEN_BRACKET ? event : take(event)

@@ -49,6 +49,8 @@ export class Event {
   readonly arrivedMs: number
   /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
+  /** @internal The request's share of the in-flight budget; undefined: it has none. */
+  memory: { grow(bytes: number): boolean } | undefined
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
   /** Its place in the list that it was split from; undefined: in none. */
@@ -73,6 +75,15 @@ export class Event {
     if (this.#parsed?.body !== this.body)
       this.#parsed = { body: this.body, value: JSON.parse(utf8.decode(this.body)) }
     return this.#parsed!.value as T
+  }
+
+  /**
+   * Takes more of the in-flight budget, for what a processor makes of the body: a larger one, or many events.
+   *
+   * @returns false: too little is free
+   */
+  reserve(bytes: number): boolean {
+    return this.memory === undefined || this.memory.grow(bytes)
   }
 
   /**

@@ -3,6 +3,7 @@ import { findTextFlaw } from "../../json/check.ts"
 import { Items } from "../../json/walk.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Ended } from "../../pipeline/outcome.ts"
+import { unavailable } from "../../pipeline/unavailable.ts"
 import { refused } from "./object-text.ts"
 
 /**
@@ -28,6 +29,9 @@ export function listStep(
 const BEFORE = Buffer.from('{"items":')
 const AFTER = Buffer.from("}")
 
+/** Memory of an item beside its bytes: 1.2 KB of resident memory each were measured with lists of empty objects. */
+const ITEM_BYTES = 1024
+
 function split(event: Event, most: number): readonly Event[] | Ended {
   const { body } = event
   const items = new Items(body, skipSpace(body, startOfText(body)))
@@ -36,5 +40,5 @@ function split(event: Event, most: number): readonly Event[] | Ended {
     if (bodies.length === most) return refused("too_many_items", `is a list of more than ${most} items`, 413)
     bodies.push(body.subarray(items.valueStart, items.valueEnd))
   }
-  return event.split(bodies)
+  return event.reserve(bodies.length * ITEM_BYTES) ? event.split(bodies) : unavailable("in_flight_full")
 }

@@ -78,8 +78,8 @@ export function composePipeline(parts: Parts): Handler {
         } else {
           let result = processor(event)
           if (result instanceof Promise) result = await result
-          if (Array.isArray(result)) outcome = await handleList(event, result, i + 1)
-          else if (result !== event) outcome = await end(event, result)
+          if (result !== event)
+            outcome = await (Array.isArray(result) ? handleList(event, result, i + 1) : end(event, result))
         }
       }
       return outcome

@@ -61,7 +61,15 @@ export function composePipeline(parts: Parts): Handler {
     log.write("error", { pipeline, reason: "internal", err }, "onSettled() callback failed")
 
   const settle = (event: Event, outcome: Outcome | undefined) => event.settle(outcome, logFault)
-  const handleList = listHandler({ processors, publish, checkEnd, keepDeadLetter, settle, metrics })
+  const handleList = listHandler({
+    processors,
+    verifiedFrom,
+    publish,
+    checkEnd,
+    keepDeadLetter,
+    settle,
+    metrics,
+  })
 
   // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.
   const handle = async (event: Event, whenVerified?: WhenVerified): Promise<Outcome> => {

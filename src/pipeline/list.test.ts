@@ -18,6 +18,7 @@ async function run(
   items: readonly unknown[],
   processors: readonly ((event: Event) => ReturnType<Processor>)[],
   publish: (event: Event) => Promise<Accepted | Rejected> = () => Promise.resolve(accepted),
+  verifiedFrom = 0,
 ) {
   const log: string[] = []
   const letters: { body: string; detail: string | undefined }[] = []
@@ -42,7 +43,7 @@ async function run(
     pipeline: "p",
     processors: [splits, watch, ...processors],
     publish: publisher,
-    verifiedFrom: 0,
+    verifiedFrom,
     metrics: metrics.pipeline("p"),
     log: new RequestLog(pino({ level: "silent" })),
   })
@@ -157,6 +158,11 @@ test.each<[string, Processor]>([
   const { outcome, log } = await run([1], [processor])
   expect(outcome).toMatchObject({ code: "internal" })
   expect(log).toEqual(["settled 1 undefined"])
+})
+
+test("a list that is split before its sender is verified is a fault", async () => {
+  const { outcome, log } = await run([1], [], undefined, 1)
+  expect([outcome, log]).toEqual([expect.objectContaining({ code: "internal" }), []])
 })
 
 test("while the items wait at the sink the list's body is let go", async () => {

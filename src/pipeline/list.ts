@@ -18,6 +18,8 @@ import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./ou
 
 interface ListSteps {
   readonly processors: readonly Processor[]
+  /** As in `Parts`: a list is split behind what verifies senders. */
+  readonly verifiedFrom: number | undefined
   readonly publish: Publisher
   /** @throws HooklineError `internal` for what is no outcome */
   readonly checkEnd: (result: Passed) => Ended
@@ -29,7 +31,7 @@ interface ListSteps {
 
 /** @internal Makes what takes the items of a list from a processor on. Rejects with a part's error: a fault. */
 export function listHandler(steps: ListSteps) {
-  const { processors, publish, checkEnd, keepDeadLetter, settle, metrics } = steps
+  const { processors, verifiedFrom = 0, publish, checkEnd, keepDeadLetter, settle, metrics } = steps
 
   /** The item itself: it is to be published. */
   const judge = async (item: Event, from: number): Promise<Passed> => {
@@ -50,6 +52,8 @@ export function listHandler(steps: ListSteps) {
   }
 
   return async (list: Event, items: readonly Event[], from: number): Promise<Outcome> => {
+    if (from <= verifiedFrom)
+      throw new HooklineError("internal", "a list was split by a processor that stands before the Verifier")
     const open = new Set(items)
     const settling: (Promise<unknown> | undefined)[] = []
     const end = (item: Event, outcome: Outcome | undefined): void => {

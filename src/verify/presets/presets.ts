@@ -478,6 +478,10 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: contentful(),
     docs: "https://www.contentful.com/developers/docs/extensibility/webhooks/request-verification/",
     note: "Proxies that change signed headers break the signature.",
+    body: {
+      format: "auto",
+      docs: "https://contentful.com/developers/docs/webhooks/transformations",
+    },
   },
 
   // ---- Signature in the body

@@ -1,14 +1,15 @@
 import { isForgeable, type EventLocations } from "../src/verify/presets/event-locations.ts"
 import { replaceParts } from "./generated-parts.ts"
+import { renderBodies } from "./provider-bodies.ts"
 import type { Family } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
-import { PRESETS } from "../src/verify/presets/presets.ts"
+import { PRESETS, type BodyForm } from "../src/verify/presets/presets.ts"
 import { describeRequired, keysOf, usualCoverage } from "../src/verify/presets/providers.ts"
 import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
-/** Writes the presets and the generic kinds into docs/providers.md. */
-export function renderProviders(page: string): string {
+/** Writes the presets, the generic kinds and what becomes of forms and lists into docs/providers.md. */
+export async function renderProviders(page: string): Promise<string> {
   const presets = Object.entries(PRESETS).map(
     ([name, { title, scheme: form, docs, note, toleranceIsOurs }]) => {
       const scheme = toFamily(form)
@@ -38,10 +39,15 @@ export function renderProviders(page: string): string {
       ? []
       : [[`\`${name}\``, ...PARTS.map((part) => where(event[part])), deduplication(event, toFamily(scheme))]],
   )
+  const bodies = Object.entries(PRESETS).flatMap(([name, { body }]) =>
+    body === undefined ? [] : [[`\`${name}\``, ...decoding(body)]],
+  )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
     table(["preset", ...PARTS.map((part) => `\`event:${part}\``), "key of a Deduplicator"], events),
     table(["kind", "needs", "may have", "tolerance"], kinds),
+    table(["preset", "Decoder", "as documented"], bodies),
+    await renderBodies(),
   ])
 }
 
@@ -52,6 +58,12 @@ const where = (location: string | undefined): string => (location === undefined 
 /** What `event:id` means for it. */
 const deduplication = ({ id }: EventLocations, scheme: Family): string =>
   id === undefined ? "" : isForgeable(id, usualCoverage(scheme)) ? "id and body" : "id"
+
+/** `format = json`, `lists = split`, and the provider's page. */
+function decoding({ docs, ...options }: BodyForm): readonly string[] {
+  const given = Object.entries(options).map(([key, value]) => `\`${key} = ${value}\``)
+  return [given.join(", "), docs ?? ""]
+}
 
 const keys = (text: string): string =>
   text.replace(/[a-z_]+/g, (it) => (/^(and|or)$/.test(it) ? it : `\`${it}\``))

@@ -116,11 +116,11 @@ const PAGES = {
   "providers.md": renderProviders,
 }
 
-function writePages(): void {
+async function writePages(): Promise<void> {
   for (const [name, render] of Object.entries(PAGES)) {
     const path = join(import.meta.dir, "../docs", name)
     const page = readFileSync(path, "utf8")
-    const rendered = render(page)
+    const rendered = await render(page)
     if (!process.argv.includes("--check")) {
       writeFileSync(path, rendered)
     } else if (page !== rendered) {
@@ -130,4 +130,4 @@ function writePages(): void {
   }
 }
 
-if (import.meta.main) writePages()
+if (import.meta.main) await writePages()

@@ -12,6 +12,7 @@ export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test
 export { webHookSource } from "./components/webhook-source.ts"
 export { verifier } from "./components/verifier.ts"
 export { defineProvider, type OwnProvider } from "./verify/presets/own-provider.ts"
+export { decoder } from "./components/decoder.ts"
 export { validator } from "./components/validator.ts"
 export { deduplicator } from "./components/deduplicator.ts"
 export { enricher } from "./components/enricher.ts"

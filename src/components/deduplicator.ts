@@ -57,10 +57,9 @@ export const deduplicator = defineComponent({
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
       wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")
   },
-  checkInPipeline({ values: { key = EVENT_ID }, isGiven, sender, wrong }) {
-    const found = sender?.event.id
-    if (isGiven("key") || found !== undefined)
-      return checkExtractions([key], sender, (text) => wrong("key", text))
+  checkInPipeline({ values: { key }, isGiven, sender, wrong }) {
+    if (key !== undefined) return checkExtractions([key], sender, (text) => wrong("key", text))
+    if (isGiven("key") || sender?.event.id !== undefined) return
     const why = sender === undefined ? "" : `: ${sender.name} is not known to have an id`
     wrong("key", `is missing; add key = <header:Name or json:/pointer>${why}`)
   },
@@ -107,7 +106,9 @@ export function deduplication(
     if (claim === "duplicate") return DUPLICATE
     if (claim === "late") return unavailable("duplicate_pending")
     const withRecord = keys.withRecord(key, now() + windowMs)
+    event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
+      event.list?.keys.delete(key)
       const untilMs = outcome?.kind === "accepted" ? now() + windowMs : undefined
       const kept = keys.end(key, untilMs, deadlineMs, withRecord)
       return kept instanceof Promise ? kept.then(count) : count(kept)
@@ -128,6 +129,9 @@ export function deduplication(
       logWithoutKey()
       return event
     }
+    // an earlier item of the list has the key; the list is answered only once that is published
+    const sibling = event.list?.keys.get(key)
+    if (sibling !== undefined && sibling !== event) return DUPLICATE
     const deadlineMs = event.arrivedMs + deliveryTimeoutMs
     try {
       const claim = keys.begin(key, deadlineMs)

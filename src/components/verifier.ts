@@ -3,7 +3,14 @@ import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import { WrongSetting, type Coverage, type Family, type VerifierSettings } from "../verify/schemes/family.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
-import { findFamily, keysOf, makeVerifier, nameOf, presetOf } from "../verify/presets/providers.ts"
+import {
+  decodingOf,
+  findFamily,
+  keysOf,
+  makeVerifier,
+  nameOf,
+  presetOf,
+} from "../verify/presets/providers.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"
@@ -29,6 +36,7 @@ export const verifier = defineComponent({
       checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
     }
   },
+  implies: ({ provider = "" }) => ({ Decoder: decodingOf(provider) }),
   create: (values, context) => verifierStep(values, context),
 })
 

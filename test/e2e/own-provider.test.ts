@@ -185,3 +185,55 @@ test("a provider of code verifies, names the event's parts and needs no file", a
   const forged = await testPipeline(pipeline, body, { headers: { "x-acme": acmeHeader("{}") } })
   expect([forged.status, forged.records]).toEqual([401, []])
 })
+
+test("its bodies are decoded as its section says: a form, and a list's items as records", async () => {
+  const own = folder.make("bodies")
+  const conf = (name: string): string => `
+[pipeline:${name}:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:${name}:Verifier]
+provider = ${name}
+secret = ${SECRET}
+[pipeline:${name}:Deduplicator]
+[pipeline:${name}:BrokerSink]
+topic = ${name}
+key = event:id
+`
+  const configuration = `
+[connection:log]
+directory = log
+[provider:forms]
+header = X-Forms
+format = form
+json_fields = order
+event_id = json:/delivery
+sample = {"delivery": "{id}", "order": {"number": "=number"}, "note": "a & b"}
+[provider:batches]
+header = X-Batches
+lists = split
+event_id = json:/id
+sample = [{"id": "a{id}"}, {"id": "b{id}"}, {"id": "a{id}"}]
+${conf("forms")}${conf("batches")}`
+  await using running = await startHookline(configuration, { folder: own })
+  for (const name of ["forms", "batches"]) {
+    const args = [
+      "send",
+      "-p",
+      name,
+      "--config",
+      join(own, "pipelines.conf"),
+      "-s",
+      SECRET,
+      running.urls[name]!,
+    ]
+    expect((await hookline(args)).stdout).toContain("1 x 200")
+  }
+  expect(await running.stop()).toBe(0)
+  const values = async (topic: string) =>
+    (await valuesInLog(join(own, "log"), topic)).map((it) => JSON.parse(it) as { [name: string]: unknown })
+  expect(await values("forms")).toEqual([
+    expect.objectContaining({ delivery: expect.any(String), order: { number: 1 }, note: "a & b" }),
+  ])
+  expect((await values("batches")).map(({ id }) => String(id)[0])).toEqual(["a", "b"])
+}, 30_000)

@@ -148,6 +148,16 @@ sample_headers = X-Kind=a`)
   expect(inFile).toMatchObject({ name: "own", title: "Acme", event: { id: "json:/id" } })
 })
 
+test("what its bodies are is spelled as a Decoder's options", () => {
+  expect(own("header = A")).not.toHaveProperty("body")
+  expect(own("header = A\nlists = split").body).toEqual({ format: "auto", lists: "split" })
+  expect(own("header = A\nformat = form\nunwrap = p\njson_fields = a, b").body).toEqual({
+    format: "form",
+    unwrap: "p",
+    json_fields: "a\nb",
+  })
+})
+
 test("the tolerance of a signed time is 5 min, unless the section says another", () => {
   const timed = "header = X-A\ntimestamp_header = X-At\npayload = {timestamp}{body}"
   expect(own(timed).scheme).toMatchObject({ hmac: { toleranceMs: 300_000 } })
@@ -203,6 +213,15 @@ test.each<[string, string]>([
   ["header = A\nprefix = s=\nsignature_item = s", "prefix: conflicts with signature_item"],
   ["header = A\ntimestamp_item = t\npayload = {timestamp}{body}", "timestamp_item: needs signature_item"],
   ["header = A\nprefix_optional = true", "prefix_optional: has no effect without prefix"],
+  [
+    "header = A\nformat = text\nsample = {}",
+    "sample: is sent as JSON or as a form, and format is text; remove it",
+  ],
+  [
+    "header = A\nformat = form\nsample = []",
+    "sample: is no JSON object; with format = form it has the form's fields",
+  ],
+  ["header = A\nformat = xml", 'format: "xml" is not one of json, form, multipart, text, auto'],
   ["header = A\nevent_id = id", 'event_id: "id" is not header:Name or json:/pointer (RFC 6901)'],
   ["header = A\nevent_type = event:type", 'event_type: "event:type" is not header:Name or json:/pointer'],
   ["header = A\nsample = {", "sample: is no JSON: "],

@@ -55,7 +55,8 @@ export function resolveProvider(name: string, found: Found, problems: Problems):
 
 /** Valid options as data. */
 function toProvider(name: string, values: Values<Options>): OwnProvider {
-  const body = readSample(values, "sample") ?? readSample(values, "sample_file")
+  const sample = readSample(values, "sample") ?? readSample(values, "sample_file")
+  const headers = toPairs(values.sample_headers)
   return {
     name,
     title: values.title ?? name,
@@ -63,7 +64,25 @@ function toProvider(name: string, values: Values<Options>): OwnProvider {
     note: values.note,
     scheme: values.scheme === "hmac" ? { hmac: toHmac(values) } : { token: toToken(values) },
     event: toLocations(values),
-    sample: body === undefined ? undefined : { headers: toPairs(values.sample_headers), body },
+    ...toBody(values),
+    ...(sample !== undefined && {
+      sample: values.format === "form" ? { headers, form: sample as Fields } : { headers, body: sample },
+    }),
+  }
+}
+
+type Fields = NonNullable<Sample["form"]>
+
+/** The Decoder's defaults. */
+function toBody({ format, unwrap, json_fields, lists }: Values<Options>): Pick<Preset, "body"> {
+  if ([format, unwrap, json_fields, lists].every((it) => it === undefined)) return {}
+  return {
+    body: {
+      format: format ?? "auto",
+      ...(unwrap !== undefined && { unwrap }),
+      ...(json_fields !== undefined && { json_fields: json_fields.join("\n") }),
+      ...(lists !== undefined && { lists }),
+    },
   }
 }
 

@@ -30,6 +30,18 @@ export interface Preset {
   readonly note?: string | undefined
   /** Whether the tolerance is Hookline's choice, as the provider documents none. */
   readonly toleranceIsOurs?: true
+  /** What its bodies are; absent: JSON objects. */
+  readonly body?: BodyForm
+}
+
+/** Options of the Decoder, as a file would spell them. */
+export interface BodyForm {
+  readonly format: "json" | "form" | "multipart" | "text" | "auto"
+  readonly unwrap?: string
+  readonly json_fields?: string
+  readonly lists?: "refuse" | "wrap" | "split"
+  /** The provider's documentation of its bodies, of presets. */
+  readonly docs?: string
 }
 
 const MINUTES = 60_000
@@ -189,6 +201,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     // https://docs.slack.dev/reference/objects/event-object
     event: { id: "json:/event_id", type: "json:/event/type", time: "json:/event_time" },
     note: "The secret is the app's signing secret, not a token.",
+    body: {
+      format: "auto",
+      unwrap: "payload",
+      docs: "https://docs.slack.dev/interactivity/handling-user-interaction",
+    },
   },
   zoom: {
     title: "Zoom",
@@ -302,6 +319,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     // https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
     event: { id: "header:X-GitHub-Delivery", type: "header:X-GitHub-Event" },
     note: "A redelivery has the id of the first delivery; ids are not signed.",
+    body: {
+      format: "auto",
+      unwrap: "payload",
+      docs: "https://docs.github.com/en/webhooks/using-webhooks/creating-webhooks",
+    },
   },
   bitbucket: {
     title: "Bitbucket",
@@ -524,14 +546,24 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
     event: { id: "header:I-Twilio-Idempotency-Token" },
-    note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator rejects; JSON bodies are verified by bodySHA256, the URL's last parameter.",
+    note: "The secret is the account's primary auth token. JSON bodies (Event Streams) are verified by bodySHA256, the URL's last parameter.",
+    body: {
+      format: "auto",
+      lists: "split",
+      docs: "https://www.twilio.com/docs/usage/webhooks/webhooks-overview",
+    },
   },
   mandrill: {
     title: "Mandrill (Mailchimp Transactional)",
     scheme: mandrill(),
     docs: "https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests",
     event: { type: "json:/event", time: "json:/ts" },
-    note: "The body is a form, which the Validator rejects.",
+    body: {
+      format: "form",
+      unwrap: "mandrill_events",
+      lists: "split",
+      docs: "https://mandrill.zendesk.com/hc/en-us/articles/360038740594-Webhook-Format",
+    },
   },
   hubspot: {
     title: "HubSpot",
@@ -539,7 +571,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     docs: "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
     // https://developers.hubspot.com/docs/api/webhooks : eventId is not unique
     event: { type: "json:/subscriptionType", time: "json:/occurredAt" },
-    note: "Version 3; min_version = 1 or 2 accepts the older ones, too, which have no time and so can be replayed. Subscriptions send JSON lists, which the Validator rejects; workflows send objects.",
+    note: "Version 3; min_version = 1 or 2 accepts the older ones, too, which have no time and so can be replayed. Subscriptions send lists, workflows objects.",
+    body: {
+      format: "json",
+      lists: "split",
+      docs: "https://developers.hubspot.com/docs/guides/crm/private-apps/webhooks",
+    },
   },
   contentful: {
     title: "Contentful",
@@ -548,6 +585,10 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     // https://www.contentful.com/developers/changelog/idempotency-key-headers-for-webhook-requests/
     event: { id: "header:X-Contentful-Idempotency-Key", type: "header:X-Contentful-Topic" },
     note: "Proxies that change signed headers break the signature.",
+    body: {
+      format: "auto",
+      docs: "https://contentful.com/developers/docs/webhooks/transformations",
+    },
   },
 
   // ---- Signature in the body
@@ -568,6 +609,10 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     event: { id: "json:/event-data/id", type: "json:/event-data/event", time: "json:/event-data/timestamp" },
     note: "The event itself is unsigned, so a token is accepted once, with one body. Mailgun retries for 8 h. Events of subaccounts are verified by the primary account's key (parent-signature) or their own.",
     toleranceIsOurs: true,
+    body: {
+      format: "auto",
+      docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/receive-forward-store/receive-http",
+    },
   },
   "ms-graph": {
     title: "Microsoft Graph",
@@ -603,7 +648,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
     // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
     event: { id: "json:/sg_event_id", type: "json:/event", time: "json:/timestamp" },
-    note: `The body is a JSON list, which the Validator rejects. ${NO_TOLERANCE}`,
+    note: NO_TOLERANCE,
+    body: {
+      format: "json",
+      lists: "split",
+      docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event",
+    },
   },
   "aws-sns": {
     title: "Amazon SNS",
@@ -686,9 +736,14 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       HEADER_OR_QUERY,
     ),
     docs: "https://learn.microsoft.com/en-us/azure/event-grid/security-authentication",
-    event: { id: "json:/id", type: "json:/type", time: "json:/time" },
-    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens. Choose the CloudEvents schema: the Event Grid schema sends lists, which the Validator rejects.",
+    event: { id: "json:/id", type: "json:/eventType", time: "json:/eventTime" },
+    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens.",
     toleranceIsOurs: true,
+    body: {
+      format: "json",
+      lists: "split",
+      docs: "https://learn.microsoft.com/en-us/azure/event-grid/event-schema",
+    },
   },
 
   // ---- Tokens and passwords, which do not cover the body

@@ -11,7 +11,7 @@ import type { Fetcher } from "../fetch/fetcher.ts"
 import { GENERIC } from "../schemes/generic.ts"
 import { toFamily } from "../schemes/scheme-form.ts"
 import type { OwnProvider } from "./own-provider.ts"
-import { PRESETS, type Preset } from "./presets.ts"
+import { PRESETS, type BodyForm, type Preset } from "./presets.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
 const NETWORK: Fetcher = { fetch: (url, init) => fetch(url, init), rootCertificates }
@@ -36,6 +36,12 @@ export function findFamily(provider: ProviderRef): Family | undefined {
   const preset = presetOf(provider)
   if (preset !== undefined) return toFamily(preset.scheme)
   return Object.hasOwn(GENERIC, nameOf(provider)) ? GENERIC[nameOf(provider)] : undefined
+}
+
+/** What a provider's bodies are, as options of the Decoder; undefined: JSON objects, or the bodies are not known. */
+export function decodingOf(provider: ProviderRef): Omit<BodyForm, "docs"> | undefined {
+  const { docs: _, ...decoding } = presetOf(provider)?.body ?? {}
+  return "format" in decoding ? decoding : undefined
 }
 
 /**

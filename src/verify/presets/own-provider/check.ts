@@ -106,8 +106,15 @@ function checkSample({ values, isGiven, wrong }: Checking<Options>): void {
   for (const key of ["sample", "sample_file"] as const) {
     const read = readSample(values, key)
     if (read instanceof Error) wrong(key, read.message)
+    else if (read !== undefined && (values.format === "multipart" || values.format === "text"))
+      wrong(key, `is sent as JSON or as a form, and format is ${values.format}; remove it`)
+    else if (read !== undefined && values.format === "form" && !isObject(read))
+      wrong(key, "is no JSON object; with format = form it has the form's fields")
   }
 }
+
+const isObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The sample's JSON; undefined: none is given. An error has what is wrong. */
 export function readSample(values: Partial<Values<Options>>, key: "sample" | "sample_file"): unknown {

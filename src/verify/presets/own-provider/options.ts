@@ -94,6 +94,23 @@ export const OPTIONS = {
     optional: true,
     doc: `How the provider spells secrets; \`whsec\`: ${SECRET_FORMS.whsec}. Default: text.`,
   }),
+  format: oneOf(["json", "form", "multipart", "text", "auto"], {
+    optional: true,
+    doc: "What its bodies are: the default of a Decoder in its pipelines, which then needs no section; so are the following three. Default: JSON objects, without a Decoder.",
+  }),
+  unwrap: text({
+    form: "the name of a field",
+    optional: true,
+    doc: "The field of a form whose JSON is the event.",
+  }),
+  json_fields: list(text({ form: "the name of a field", doc: "" }), {
+    optional: true,
+    doc: "Fields of a form whose values are JSON.",
+  }),
+  lists: oneOf(["refuse", "wrap", "split"], {
+    optional: true,
+    doc: "What becomes of a JSON list: refused, one event, or an event for each item.",
+  }),
   event_id: text({
     ...LOCATION,
     optional: true,
@@ -107,7 +124,7 @@ export const OPTIONS = {
   }),
   sample: text({
     optional: true,
-    doc: "A sample event for `hookline send`, as JSON. In its texts `{id}`, `{number}`, `{iso}`, `{unix}`, `{ms}` are replaced, and `=number`, `=unix`, `=ms` as a whole text by a number.",
+    doc: "A sample event for `hookline send`, as JSON; with `format = form` an object, sent as a form. In its texts `{id}`, `{number}`, `{iso}`, `{unix}`, `{ms}` are replaced, and `=number`, `=unix`, `=ms` as a whole text by a number.",
   }),
   sample_file: file({ optional: true, doc: "The file of the sample, instead of `sample`." }),
   sample_headers: list(text({ ...FIXED_HEADER, doc: "" }), {

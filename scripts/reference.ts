@@ -32,7 +32,8 @@ client_id: \${HOSTNAME:-hookline}
 \`\`\`
 
 - Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
-  that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there.
+  that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
+  where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
   value. An empty value is an error unless the default is empty: remove the key to get its default.
 - \`\${NAME}\` is the environment's variable, \`\${NAME:-default}\` has a default for when it is unset or empty,

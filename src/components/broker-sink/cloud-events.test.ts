@@ -117,6 +117,20 @@ test("values that an attribute must not have fall back", () => {
   })
 })
 
+test("items of a list that is split have ids of their own where the id is the request's", () => {
+  const event = eventOf('{"id":"a"}', { headers: { "X-Id": "e1" } })
+  event.list = { index: 2, keys: new Map() }
+  const idOf = (cloudevents_id: string): string => {
+    const added: RecordHeader[] = []
+    const values = { cloudevents: "binary" as const, cloudevents_id } as Parameters<
+      typeof cloudEventHeaders
+    >[0]
+    cloudEventHeaders(values, { pipeline: "p", sender: ACME })!(event, added)
+    return Buffer.from(added.find(([name]) => name === "ce_id")![1]).toString()
+  }
+  expect([idOf("event:id"), idOf("header:X-Id"), idOf("json:/id")]).toEqual(["e1-2", "e1-2", "a"])
+})
+
 test("a pipeline's id is a path segment of the source", () => {
   expect(headersOf("{}", { pipeline: "a b/\u00fc" }).ce_source).toBe("/pipelines/a%20b%2F%C3%BC")
 })

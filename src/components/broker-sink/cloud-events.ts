@@ -3,6 +3,8 @@ import { oneOf, text, type Values } from "../../config/options/option-types.ts"
 import type { Checking } from "../../config/options/section.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
+import { asBuffer } from "../../json/bytes.ts"
+import { locateEventPart } from "../../verify/presets/event-locations.ts"
 import { parseTime } from "../../verify/schemes/freshness.ts"
 import type { CheckingInPipeline, ComponentContext } from "../define-component.ts"
 import {
@@ -97,7 +99,9 @@ export function cloudEventHeaders(
   const known = sender?.event ?? {}
   const find = (given: string | undefined): Extract | undefined =>
     given === undefined ? undefined : parseExtraction(given, sender)
-  const findId = find(values.cloudevents_id ?? known.id)
+  const idText = values.cloudevents_id ?? known.id
+  const findId = find(idText)
+  const isIdShared = idText !== undefined && !locateEventPart(idText, sender).startsWith("json:")
   const source = constantOr(values.cloudevents_source, find)
   const type = constantOr(values.cloudevents_type ?? known.type, find)
   const findTime = find(values.cloudevents_time ?? known.time)
@@ -105,9 +109,11 @@ export function cloudEventHeaders(
 
   return (event, headers) => {
     const time = findTime === undefined ? new Date(event.receivedAtMs).toISOString() : timeOf(findTime(event))
+    const id = valid(findId?.(event)) ?? encode(crypto.randomUUID())
     headers.push(
       SPECVERSION,
-      ["ce_id", valid(findId?.(event)) ?? encode(crypto.randomUUID())],
+      // the items of a list share the request
+      ["ce_id", isIdShared && event.list !== undefined ? encode(`${id}-${event.list.index}`) : id],
       ["ce_source", validSource(source(event)) ?? defaultSource],
       ["ce_type", valid(type(event)) ?? NO_TYPE],
     )
@@ -116,7 +122,7 @@ export function cloudEventHeaders(
   }
 }
 
-const encode = (value: string): Uint8Array => Buffer.from(value)
+const encode = (value: string): Buffer => Buffer.from(value)
 
 const SPECVERSION: RecordHeader = ["ce_specversion", encode("1.0")]
 const CONTENT_TYPE: RecordHeader = ["content-type", encode("application/json")]
@@ -141,7 +147,7 @@ function validSource(value: Uint8Array | undefined): Uint8Array | undefined {
 }
 
 /** CloudEvents 1.0, 3.1.1: not empty, no control characters. */
-function valid(value: Uint8Array | undefined): Uint8Array | undefined {
+function valid(value: Uint8Array | undefined): Buffer | undefined {
   if (value === undefined || value.length === 0) return undefined
   for (let i = 0; i < value.length; i++) {
     const byte = value[i]!
@@ -149,7 +155,7 @@ function valid(value: Uint8Array | undefined): Uint8Array | undefined {
     // U+0080 to U+009F
     if (byte === 0xc2 && value[i + 1]! < 0xa0) return undefined
   }
-  return value
+  return asBuffer(value)
 }
 
 /** RFC 3339 with a colon in its offset is kept as it is spelled. */

@@ -12,8 +12,10 @@ export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test
 export { webHookSource } from "./components/webhook-source.ts"
 export { verifier } from "./components/verifier.ts"
 export { validator } from "./components/validator.ts"
+export { filter } from "./components/filter.ts"
 export { deduplicator } from "./components/deduplicator.ts"
 export { enricher } from "./components/enricher.ts"
+export { router } from "./components/router.ts"
 export { brokerSink } from "./components/broker-sink.ts"
 export {
   defineComponent,

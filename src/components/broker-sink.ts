@@ -7,12 +7,8 @@ import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
 import { EXTRACTION_FORM, parseExtraction, type Extract } from "./extraction.ts"
+import { TOPIC_NAME } from "./topic-name.ts"
 
-const TOPIC = {
-  // org.apache.kafka.common.internals.Topic
-  pattern: /^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$/,
-  form: "a topic name: 1 to 249 letters, digits, dots, underscores and hyphens",
-}
 const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
 
 /** Publishes each event to a topic and waits for the broker's acknowledgement. */
@@ -24,8 +20,8 @@ export const brokerSink = defineComponent({
     "Publishes each event to a topic of a connection's broker; the sender is answered after its acknowledgement.",
   options: {
     topic: text({
-      ...TOPIC,
-      doc: "The topic that events are published to. There is no default on purpose.",
+      ...TOPIC_NAME,
+      doc: "The topic that events are published to, unless a Router chooses another. There is no default on purpose.",
     }),
     connection: text({
       optional: true,
@@ -45,7 +41,7 @@ export const brokerSink = defineComponent({
       },
     ),
     dead_letter_topic: text({
-      ...TOPIC,
+      ...TOPIC_NAME,
       optional: true,
       doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
     }),
@@ -72,7 +68,7 @@ export const brokerSink = defineComponent({
     return Object.assign(
       (event: Event) => {
         const record = {
-          topic,
+          topic: event.topic ?? topic,
           key: keyOf?.(event),
           value: event.body,
           headers: headerSpecs && headersOf(event, headerSpecs),

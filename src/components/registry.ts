@@ -2,6 +2,8 @@ import { brokerSink } from "./broker-sink.ts"
 import type { Component } from "./define-component.ts"
 import { deduplicator } from "./deduplicator.ts"
 import { enricher } from "./enricher.ts"
+import { filter } from "./filter.ts"
+import { router } from "./router.ts"
 import { validator } from "./validator.ts"
 import { verifier } from "./verifier.ts"
 import { webHookSource } from "./webhook-source.ts"
@@ -11,7 +13,9 @@ export const components: readonly Component[] = [
   webHookSource,
   verifier,
   validator,
+  filter,
   deduplicator,
   enricher,
+  router,
   brokerSink,
 ] as readonly Component[]

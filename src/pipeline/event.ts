@@ -41,6 +41,8 @@ export class Event {
   readonly arrivedMs: number
   /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
+  /** The topic that a Router chose; undefined: the sink's. */
+  topic: string | undefined
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
   #settled: Settled[] | undefined

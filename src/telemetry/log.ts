@@ -12,6 +12,7 @@ interface Write {
 export interface Logger {
   /** The least important level that is written. */
   readonly level: string
+  isLevelEnabled(level: string): boolean
   readonly trace: Write
   readonly debug: Write
   readonly info: Write

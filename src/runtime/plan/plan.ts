@@ -24,6 +24,7 @@ import {
   checkWorkers,
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkRouting } from "./routing-checks.ts"
 
 /** The input of `makePlan`, unchecked. */
 export interface Draft {
@@ -137,6 +138,7 @@ export function* makePlan(draft: Draft): Steps<Plan> {
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
+  checkRouting(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   problems.throwIfAny()
 

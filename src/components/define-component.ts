@@ -1,6 +1,6 @@
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { OptionsArgument } from "../config/options/in-code.ts"
-import type { Section } from "../config/options/section.ts"
+import type { Checking, Section } from "../config/options/section.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
@@ -10,11 +10,14 @@ import type { Processor, Publisher } from "../pipeline/event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {
   readonly pipeline: string
+  /** Where the events have their id, type and time, by the pipeline's Verifier; undefined: it has none. */
+  readonly sender: KnownSender | undefined
   readonly log: Logger
   /** @internal */
   readonly metrics: PipelineMetrics
@@ -69,12 +72,21 @@ export interface Component<
   readonly proves?: ((values: Values<O>) => Proof) | undefined
   /** What decides the topics of events; absent: it does not choose them. */
   readonly routing?: ((values: Partial<Values<O>>) => Routing) | undefined
+  /** The provider whose events it lets pass, as configured; absent: it does not restrict them. */
+  readonly sender?: ((values: Partial<Values<O>>) => string | undefined) | undefined
+  /** Rules that need the rest of the pipeline, beside `check`; run where all its options are valid. */
+  readonly checkInPipeline?: ((checking: CheckingInPipeline<O>) => void) | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */
   readonly alone?: ((values: Partial<Values<O>>) => { key: string; advice: string } | undefined) | undefined
   /** @internal */
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** What `checkInPipeline` sees. */
+export interface CheckingInPipeline<O extends OptionSet> extends Checking<O> {
+  readonly sender: KnownSender | undefined
 }
 
 /** What a component's signatures prove of an event. */
@@ -90,8 +102,8 @@ export interface Proof {
 export interface Routing {
   /** The key of the option that names the values, for messages. */
   readonly key: string
-  /** Names of the headers among them. */
-  readonly headers: readonly string[]
+  /** Names of the headers among them. @throws WrongValue as `checkExtractions` reports */
+  readonly headers: (sender: KnownSender | undefined) => readonly string[]
   /** Whether headers that the Verifier's scheme does not sign may decide. */
   readonly allowsUnsigned: boolean
   /** Whether events may go to a topic, and the key that says so. */

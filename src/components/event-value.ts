@@ -3,6 +3,12 @@ import { asBuffer, BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/by
 import { toText } from "../json/name.ts"
 import { parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
+import {
+  EVENT_FORM,
+  isEventPart,
+  locateEventPart,
+  type KnownSender,
+} from "../verify/presets/event-locations.ts"
 import { headerNameIn } from "./extraction.ts"
 
 /**
@@ -12,10 +18,21 @@ import { headerNameIn } from "./extraction.ts"
 export type ValueOf = (event: Event) => Buffer | undefined
 
 /** For messages and the reference. */
-export const EVENT_VALUE_FORM = "json:/pointer (RFC 6901) or header:Name"
+export const EVENT_VALUE_FORM = `json:/pointer (RFC 6901), header:Name, or ${EVENT_FORM}`
 
-/** Parses `json:/type` or `header:X-Event`; undefined if malformed. */
-export function parseEventValue(text: string): ValueOf | undefined {
+/** Whether it is of the form, for an option's test: which provider knows `event:type` is another question. */
+export const isEventValue = (text: string): boolean => isEventPart(text) || parseLocation(text) !== undefined
+
+/**
+ * Parses `json:/type`, `header:X-Event` or `event:type`; undefined if malformed.
+ *
+ * @param sender the pipeline's, `context.sender`
+ * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
+ */
+export const parseEventValue = (text: string, sender: KnownSender | undefined): ValueOf | undefined =>
+  parseLocation(locateEventPart(text, sender))
+
+function parseLocation(text: string): ValueOf | undefined {
   const name = headerNameIn(text)
   if (name !== undefined)
     return ({ request }) => {

@@ -2,7 +2,8 @@
 import { list, text } from "../config/options/option-types.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
-import { EVENT_VALUE_FORM, parseEventValue } from "./event-value.ts"
+import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
+import { checkExtractions } from "./extraction.ts"
 import { atMostEveryMinute } from "./once-a-minute.ts"
 import { compilePatterns, pattern } from "./pattern.ts"
 
@@ -15,8 +16,8 @@ export const filter = defineComponent({
   options: {
     when: text({
       form: EVENT_VALUE_FORM,
-      accepts: (value) => parseEventValue(value) !== undefined,
-      doc: "The value that decides: a string, number or boolean of the body, or a header's value.",
+      accepts: isEventValue,
+      doc: "The value that decides: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
     }),
     keep: list(pattern, {
       optional: true,
@@ -32,8 +33,11 @@ export const filter = defineComponent({
     if (!isGiven("keep") && !isGiven("drop"))
       wrong("keep", "is missing; add keep = <patterns> for the events to publish, or drop = <patterns>")
   },
-  create({ when, keep, drop }, { log, metrics }) {
-    const valueOf = parseEventValue(when)!
+  checkInPipeline({ values: { when }, sender, wrong }) {
+    if (when !== undefined) checkExtractions([when], sender, (text) => wrong("when", text))
+  },
+  create({ when, keep, drop }, { log, metrics, sender }) {
+    const valueOf = parseEventValue(when, sender)!
     const matches = compilePatterns(keep ?? drop!)
     const isDropped = keep === undefined
     const logWithoutValue = atMostEveryMinute((events) =>

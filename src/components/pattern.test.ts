@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { compilePattern } from "./pattern.ts"
 
 const matches = (pattern: string, value: string): boolean => compilePattern(pattern)(Buffer.from(value))

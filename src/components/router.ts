@@ -6,9 +6,10 @@ import type { Checking } from "../config/options/section.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
+import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { parseEventValue } from "./event-value.ts"
-import { headerNameIn } from "./extraction.ts"
+import { checkExtractions, headerNameIn } from "./extraction.ts"
 import { atMostEveryMinute } from "./once-a-minute.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
 import { compileRoutes, DROP, type Chosen, type RouteLine, type Unrouted } from "./router/routes.ts"
@@ -23,17 +24,20 @@ export const router = defineComponent({
   options: ROUTER_OPTIONS,
   check,
   routing({ by, routes = [], topic, topics = [], unsigned }) {
-    const values = topic === undefined ? [by ?? ""] : valuesIn(topic)
     const isAllowed = allowing(topics)
     return {
       key: topic === undefined ? "by" : "topic",
-      headers: values.flatMap((value) => headerNameIn(value) ?? []),
+      headers: (sender) =>
+        valuesOf(by, topic).flatMap((value) => headerNameIn(locateEventPart(value, sender)) ?? []),
       allowsUnsigned: unsigned === "true",
       mayChoose: (name) => {
         if (targetsOf(routes).includes(name)) return "routes"
         return topic !== undefined && isAllowed(name) ? "topics" : undefined
       },
     }
+  },
+  checkInPipeline({ values: { by, topic }, sender, wrong }) {
+    checkExtractions(valuesOf(by, topic), sender, (text) => wrong(topic === undefined ? "by" : "topic", text))
   },
   create({ by, routes = [], topic, topics = [], max_topics: mostTopics }, context) {
     const { log, metrics, prepareTopics } = context
@@ -59,7 +63,7 @@ export const router = defineComponent({
 
     if (topic === undefined) {
       prepareTopics(targetsOf(routes))
-      const choose = compileRoutes(parseEventValue(by!)!, routes)
+      const choose = compileRoutes(parseEventValue(by!, context.sender)!, routes)
       return (event) => route(event, choose(event))
     }
 
@@ -67,7 +71,10 @@ export const router = defineComponent({
     const known = context.acquire({ name: "topics", config: undefined, open: () => new Set<string>() })
     for (const name of known) if (!isAllowed(name)) known.delete(name)
     prepareTopics([...known])
-    const choose = compileTemplate(parseTemplate(topic)!, (name) => known.has(name) || isAllowed(name))
+    const choose = compileTemplate(
+      parseTemplate(topic, context.sender),
+      (name) => known.has(name) || isAllowed(name),
+    )
     const logTooMany = atMostEveryMinute((events) =>
       log.error(
         { events, max_topics: mostTopics },
@@ -95,6 +102,10 @@ export const router = defineComponent({
 const ROUTED_TO_DROP = new Dropped("routed_to_drop", "a line of the Router drops events with this value", {
   isRoutine: true,
 })
+
+/** The values that decide. */
+const valuesOf = (by: string | undefined, topic: string | undefined): readonly string[] =>
+  topic === undefined ? [by ?? []].flat() : valuesIn(topic)
 
 const targetsOf = (routes: readonly RouteLine[]): string[] => [
   ...new Set(routes.flatMap(({ topic }) => (topic === DROP ? [] : topic))),

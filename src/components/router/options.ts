@@ -1,16 +1,16 @@
 import type { ROUTER_KEYS } from "../../config/file/route-lines.ts"
 import { integer, list, oneOf, text, type Option } from "../../config/options/option-types.ts"
-import { EVENT_VALUE_FORM, parseEventValue } from "../event-value.ts"
+import { EVENT_VALUE_FORM, isEventValue } from "../event-value.ts"
 import { pattern } from "../pattern.ts"
 import { routeLines } from "./routes.ts"
-import { parseTemplate, TEMPLATE_FORM } from "./template.ts"
+import { isTemplate, TEMPLATE_FORM } from "./template.ts"
 
 export const ROUTER_OPTIONS = {
   by: text({
     form: EVENT_VALUE_FORM,
-    accepts: (value) => parseEventValue(value) !== undefined,
+    accepts: isEventValue,
     optional: true,
-    doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, or a header's value.",
+    doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
   }),
   routes: routeLines({
     optional: true,
@@ -18,7 +18,7 @@ export const ROUTER_OPTIONS = {
   }),
   topic: text({
     form: TEMPLATE_FORM,
-    accepts: (value) => parseTemplate(value) !== undefined,
+    accepts: isTemplate,
     optional: true,
     doc: "Instead of lines: the topic's name, with values of the event. An event that lacks one, or gets a name that Kafka forbids or `topics` does not allow, goes to the sink's topic, counted and logged.",
   }),

@@ -1,6 +1,7 @@
 // Hot path: `compileTemplate`.
 import type { Event } from "../../pipeline/event.ts"
-import { parseEventValue, EVENT_VALUE_FORM, type ValueOf } from "../event-value.ts"
+import type { KnownSender } from "../../verify/presets/event-locations.ts"
+import { EVENT_VALUE_FORM, isEventValue, parseEventValue, type ValueOf } from "../event-value.ts"
 import { compilePatterns } from "../pattern.ts"
 import { isPartOfTopicName, TOPIC_NAME } from "../topic-name.ts"
 import { NO_VALUE, type Chosen } from "./routes.ts"
@@ -19,13 +20,19 @@ interface Template {
 export const valuesIn = (template: string): readonly string[] =>
   [...template.matchAll(/\{([^{}]*)\}/g)].map(([, value]) => value!)
 
-/** undefined if malformed, or without a value. */
-export function parseTemplate(template: string): Template | undefined {
-  const texts = template.split(/\{[^{}]*\}/)
-  const values = valuesIn(template).flatMap((value) => parseEventValue(value) ?? [])
-  const isSound = values.length > 0 && values.length === texts.length - 1 && texts.every(isPartOfTopicName)
-  return isSound ? { texts, values } : undefined
+const textsIn = (template: string): readonly string[] => template.split(/\{[^{}]*\}/)
+
+/** Whether it is of the form: with a value at least. */
+export function isTemplate(template: string): boolean {
+  const values = valuesIn(template)
+  return values.length > 0 && values.every(isEventValue) && textsIn(template).every(isPartOfTopicName)
 }
+
+/** @throws WrongValue as `parseEventValue` */
+export const parseTemplate = (template: string, sender: KnownSender | undefined): Template => ({
+  texts: textsIn(template),
+  values: valuesIn(template).map((value) => parseEventValue(value, sender)!),
+})
 
 /** Kafka's own topics are called so. */
 const KAFKAS_OWN = "__"

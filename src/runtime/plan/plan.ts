@@ -25,6 +25,7 @@ import {
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
+import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
 export interface Draft {
@@ -135,10 +136,11 @@ export function* makePlan(draft: Draft): Steps<Plan> {
 
   yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
   checkDirectories(connections, problems)
+  yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
-  checkRouting(pipelines, problems)
+  yield* checkRouting(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   problems.throwIfAny()
 

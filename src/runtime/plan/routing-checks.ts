@@ -1,7 +1,9 @@
 import type { Routing } from "../../components/define-component.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { Steps } from "../../clock.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import { senderOf } from "./sender.ts"
 
 type Part = Exclude<ResolvedPipeline["processors"][number], (...given: never) => unknown>
 
@@ -14,9 +16,10 @@ interface Routed {
 }
 
 /** Checks that only signed content chooses topics, and that nothing accepted goes to a topic of dead letters. */
-export function checkRouting(pipelines: readonly ResolvedPipeline[], problems: Problems): void {
+export function* checkRouting(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
   const routed: Routed[] = []
   for (const { id, processors, sink } of pipelines) {
+    yield
     const parts = processors.filter((it) => typeof it !== "function")
     for (const part of parts) {
       const routing = part.component.routing?.(part.values)
@@ -26,6 +29,7 @@ export function checkRouting(pipelines: readonly ResolvedPipeline[], problems: P
     }
   }
   for (const { sink } of pipelines) {
+    yield
     const letters: unknown = sink?.values.dead_letter_topic
     if (sink === undefined || typeof letters !== "string") continue
     for (const { id, part, routing, connection } of routed) {
@@ -44,11 +48,12 @@ export function checkRouting(pipelines: readonly ResolvedPipeline[], problems: P
 function checkSigned(routing: Routing, part: Part, parts: readonly Part[], problems: Problems): void {
   // without them the settings of the Verifier are valid
   if (routing.allowsUnsigned || problems.all.length > 0) return
+  const headers = routing.headers(senderOf(parts))
   for (const { component, values } of parts) {
     const proof = component.proves?.(values as Values<OptionSet>)
     if (proof === undefined) continue
     const signed = proof.covers.headers ?? []
-    const open = routing.headers.find((name) => !signed.includes(name.toLowerCase()))
+    const open = headers.find((name) => !signed.includes(name.toLowerCase()))
     if (open !== undefined)
       problems.add(
         part.where(routing.key),

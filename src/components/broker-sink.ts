@@ -1,9 +1,10 @@
+import { steadyMs } from "../clock.ts"
 import { list, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished } from "../pipeline/unavailable.ts"
-import type { Record, RecordHeader } from "../pipeline/record.ts"
+import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
@@ -60,6 +61,7 @@ export const brokerSink = defineComponent({
     checkExtractions(texts, sender, (text) => wrong("headers", text))
   },
   create({ topic, connection, key, headers, dead_letter_topic: letters }, context) {
+    const { log } = context
     const { broker, deliveryTimeoutMs } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
@@ -67,7 +69,12 @@ export const brokerSink = defineComponent({
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
       try {
-        return new Accepted(await broker.publish(record, arrivedMs + deliveryTimeoutMs))
+        const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
+        if (log.isLevelEnabled("debug")) {
+          const what = record.topic === letters ? "dead letter published" : "event published"
+          log.debug(positionOf(record, receipt, steadyMs() - arrivedMs), what)
+        }
+        return new Accepted(receipt)
       } catch (error) {
         if (error instanceof PublishError) return unpublished(error)
         throw error
@@ -92,6 +99,12 @@ export const brokerSink = defineComponent({
     )
   },
 })
+
+/** Where a record is, for the log: without what the broker does not know. */
+function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: number): object {
+  const where = partition < 0 ? { spooled: true } : offset < 0 ? { partition } : { partition, offset }
+  return { topic, ...where, ms: Math.round(ms * 10) / 10 }
+}
 
 interface HeaderSpec {
   readonly name: string

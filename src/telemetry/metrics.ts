@@ -18,10 +18,7 @@ export interface PipelineMetrics {
   unverified(reason: string, mode: "enforce" | "observe"): void
   /** A dead letter was acknowledged; `reason` is the refusal's. */
   deadLetter(reason: string): void
-  /**
-   * An event was published without deduplication: it has no key, its key could not be stored (`unmarked`), or it was not
-   * verified.
-   */
+  /** An event was published without deduplication; `unmarked`: its key could not be stored. */
   undeduplicated(reason: "no_key" | "unmarked" | "unverified"): void
   /** An event without the Filter's value was kept. */
   unfiltered(): void

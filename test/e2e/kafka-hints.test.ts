@@ -130,7 +130,8 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
     ])
     expect(broker.ready()).toBe(problem)
     const reader = openKafkaReader(kafkaOptions(bootstrapServers, options))
-    await expect(reader.topics()).rejects.toMatchObject({ code: "unavailable", message: problem })
+    // the error itself holds sockets, which a failing comparison would print
+    expect(await reader.topics().catch((error: Error) => error.message)).toBe(problem)
     await reader.close()
     expect(JSON.stringify(broker.log)).not.toContain(PASSWORD)
   })

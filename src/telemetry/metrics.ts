@@ -36,7 +36,7 @@ export interface ConnectionMetrics {
 }
 
 /**
- * - `batch_refused`: every attempt of a batch timed out or failed without a definite error
+ * - `batch_refused`: every attempt of a batch timed out or failed without a definite error, or an internal error occurred
  * - `idle_connection_lost`: an idle connection turned out dead and was reopened
  * - `metadata_behind`: stale metadata (older leader epochs, fewer partitions, a missing topic) was ignored
  * - `offset_behind`: a batch was acknowledged at an offset already assigned

@@ -154,6 +154,8 @@ function readEntry(
   if (hasRouteLines(section.name) && !isRouterKey(content)) {
     const routes = section.entries.get("routes") ?? { key: "routes", line, lines }
     section.entries.set("routes", routes)
+    // of `routes =` with nothing behind it
+    if (routes.lines.length === 1 && routes.lines[0]!.text === "") routes.lines.length = 0
     routes.lines.push({ text: content, line })
     return routes.lines
   }

@@ -4,6 +4,7 @@ import { eventOf } from "../../test/support/event.ts"
 import type { Values } from "../config/options/option-types.ts"
 import { Event } from "../pipeline/event.ts"
 import { router } from "./router.ts"
+import type { Ended } from "../pipeline/outcome.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
 
 type Options = Values<typeof ROUTER_OPTIONS>
@@ -36,11 +37,10 @@ function routing(texts: { readonly [key in keyof Options]?: string }, known = ne
   /** The topic, `sink` for the sink's, or how the event ended. */
   const of = (body: object | string, headers: { [name: string]: string } = {}): string => {
     const result = step(eventOf(typeof body === "string" ? body : JSON.stringify(body), { headers }))
-    if (result instanceof Promise) throw new Error("not synchronous")
+    if (result instanceof Promise || Array.isArray(result)) throw new Error("not one event, at once")
     if (result instanceof Event) return result.topic ?? "sink"
-    return result.kind === "rejected"
-      ? `${result.status} ${result.reason}`
-      : `${result.kind} ${result.reason}`
+    const ended = result as Ended
+    return ended.kind === "rejected" ? `${ended.status} ${ended.reason}` : `${ended.kind} ${ended.reason}`
   }
   return { of, prepared, unrouted, logged }
 }

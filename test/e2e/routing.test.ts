@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   brokerSink,
+  decoder,
   enricher,
   filter,
   Pipeline,
@@ -153,6 +154,36 @@ test("Filter and Router in code", async () => {
   })
   const { records } = await testPipeline(template, { type: "invoice.paid" })
   expect(records[0]!.topic).toBe("invoice.paid.v1")
+})
+
+test("items of a list are dropped and routed one by one; one topic too many refuses the list", async () => {
+  const pipeline = (topic: Parameters<typeof router>[0]): Pipeline =>
+    new Pipeline("hooks", {
+      source: webHookSource({ path: "/hooks" }),
+      processors: [
+        decoder({ lists: "split" }),
+        validator(),
+        filter({ when: "json:/type", drop: ["ping"] }),
+        router(topic),
+      ],
+      sink: brokerSink({ topic: "hooks" }),
+    })
+  const list = ["a", "ping", "b", "c"].map((type) => ({ type }))
+  const routes = [
+    ["a", "first"],
+    ["b", "drop"],
+  ] as const
+  const { status, records } = await testPipeline(pipeline({ by: "json:/type", routes }), list)
+  expect([status, records.map(({ topic, value }) => [topic, Buffer.from(value).toString()])]).toEqual([
+    200,
+    [
+      ["first", '{"type":"a"}'],
+      ["hooks", '{"type":"c"}'],
+    ],
+  ])
+  const template = { topic: "{json:/type}.v1", topics: ["*"], maxTopics: 2 }
+  expect(await testPipeline(pipeline(template), list)).toMatchObject({ status: 503, records: [] })
+  expect(await testPipeline(pipeline({ ...template, maxTopics: 3 }), list)).toMatchObject({ status: 200 })
 })
 
 test("a wrong line is reported where it stands, in code too", async () => {

@@ -1,9 +1,10 @@
+import { steadyMs } from "../clock.ts"
 import { list, oneOf, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished } from "../pipeline/unavailable.ts"
-import type { Record, RecordHeader } from "../pipeline/record.ts"
+import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import {
   checkCloudEvents,
@@ -23,12 +24,8 @@ import {
   parseExtraction,
   type Extract,
 } from "./extraction.ts"
+import { TOPIC_NAME } from "./topic-name.ts"
 
-const TOPIC = {
-  // org.apache.kafka.common.internals.Topic
-  pattern: /^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$/,
-  form: "a topic name: 1 to 249 letters, digits, dots, underscores and hyphens",
-}
 const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
 
 /** Publishes each event to a topic and waits for the broker's acknowledgement. */
@@ -40,8 +37,8 @@ export const brokerSink = defineComponent({
     "Publishes each event to a topic of a connection's broker; the sender is answered after its acknowledgement.",
   options: {
     topic: text({
-      ...TOPIC,
-      doc: "The topic that events are published to. There is no default on purpose.",
+      ...TOPIC_NAME,
+      doc: "The topic that events are published to, unless a Router chooses another. There is no default on purpose.",
     }),
     connection: text({
       optional: true,
@@ -63,7 +60,7 @@ export const brokerSink = defineComponent({
       doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed.",
     }),
     dead_letter_topic: text({
-      ...TOPIC,
+      ...TOPIC_NAME,
       optional: true,
       doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
     }),
@@ -90,6 +87,7 @@ export const brokerSink = defineComponent({
   },
   create(values, context) {
     const { topic, connection, key, headers, dead_letter_topic: letters } = values
+    const { log } = context
     const { broker, deliveryTimeoutMs } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
@@ -101,7 +99,12 @@ export const brokerSink = defineComponent({
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
       try {
-        return new Accepted(await broker.publish(record, arrivedMs + deliveryTimeoutMs))
+        const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
+        if (log.isLevelEnabled("debug")) {
+          const what = record.topic === letters ? "dead letter published" : "event published"
+          log.debug(positionOf(record, receipt, steadyMs() - arrivedMs), what)
+        }
+        return new Accepted(receipt)
       } catch (error) {
         if (error instanceof PublishError) return unpublished(error)
         throw error
@@ -111,7 +114,7 @@ export const brokerSink = defineComponent({
     return Object.assign(
       (event: Event) => {
         const record = {
-          topic,
+          topic: event.topic ?? topic,
           key: keyOf?.(event),
           value: event.body,
           headers: adding.length === 0 ? undefined : headersOf(event, adding),
@@ -126,6 +129,12 @@ export const brokerSink = defineComponent({
     )
   },
 })
+
+/** Where a record is, for the log: without what the broker does not know. */
+function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: number): object {
+  const where = partition < 0 ? { spooled: true } : offset < 0 ? { partition } : { partition, offset }
+  return { topic, ...where, ms: Math.round(ms * 10) / 10 }
+}
 
 interface HeaderSpec {
   readonly name: string

@@ -12,7 +12,7 @@ import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient, type KafkaOptions } from "./connection.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
-import { partial, reasonOf } from "./failure.ts"
+import { explain, partial } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { FETCH_WAIT_MS, READ_RETRY_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
 
@@ -241,7 +241,7 @@ async function orUnavailable<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
   } catch (error) {
-    throw new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
+    throw new HooklineError("unavailable", `Kafka unavailable: ${explain(error)}`, { cause: error })
   }
 }
 

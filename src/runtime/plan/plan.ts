@@ -25,6 +25,7 @@ import {
 } from "./cross-checks.ts"
 import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkRouting } from "./routing-checks.ts"
 import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
@@ -142,6 +143,7 @@ export function* makePlan(draft: Draft): Steps<Plan> {
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
+  yield* checkRouting(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   problems.throwIfAny()
 

@@ -29,8 +29,7 @@ export interface KnownSender {
  */
 export function isSigned(location: string, { body, headers = [] }: Coverage): boolean {
   if (location.startsWith("json:")) return body === "whole" || body === "form" || body === "part"
-  const name = location.slice("header:".length).toLowerCase()
-  return headers.some((signed) => signed.toLowerCase() === name)
+  return headers.includes(location.slice("header:".length).toLowerCase())
 }
 
 /**

@@ -9,6 +9,8 @@ const FAULTS = {
   usage: { exit: 64, retry: false },
   /** a named file does not exist or can't be read */
   no_input: { exit: 66, retry: false },
+  /** the folder has no embedded log yet */
+  no_log: { exit: 66, retry: true },
   /** can't listen on a port or address */
   listen: { exit: 69, retry: false },
   /** another process writes to the same embedded log */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
-import type { LogReader, ReadFrom, StoredRecord } from "../../src/brokers/broker.ts"
+import { readTopic, type ReadFrom } from "../../src/brokers/read-topic.ts"
+import type { LogReader, StoredRecord } from "../../src/brokers/broker.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
@@ -30,7 +31,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
   afterAll(() => reader.close())
 
   const readAll = (topic: string, from: ReadFrom): Promise<StoredRecord[]> =>
-    Array.fromAsync(reader.read(topic, { from, follow: false, signal: new AbortController().signal }))
+    Array.fromAsync(readTopic(reader, topic, { from, follow: false, signal: new AbortController().signal }))
 
   test("yields all of it from the beginning, with what was published, and ends", async () => {
     const topic = freshTopic()
@@ -83,7 +84,11 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     const abort = new AbortController()
     const seen: string[] = []
     const reading = (async () => {
-      for await (const record of reader.read(topic, { from: "end", follow: true, signal: abort.signal }))
+      for await (const record of readTopic(reader, topic, {
+        from: "end",
+        follow: true,
+        signal: abort.signal,
+      }))
         seen.push(text(record))
     })()
     const live = openTestBroker(kafka!)

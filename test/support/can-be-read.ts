@@ -12,7 +12,10 @@ export function canBeRead(broker: () => { connection: string; topic: string }): 
   let topic: string
 
   const post = async (n: number): Promise<void> => {
-    const answer = await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })
+    const answer = await fetch(running.urls["webhooks"]!, {
+      method: "POST",
+      body: `{"n":${n},"type":"${n % 2 === 0 ? "even" : "odd"}"}`,
+    })
     expect(answer.status).toBe(200)
   }
   const numbers = (printed: string): number[] =>
@@ -41,9 +44,20 @@ listen = off`,
 
   test.each([
     ["the beginning, which is the default", [], [0, 1, 2, 3, 4]],
-    ["an offset", ["--from", "3"], [3, 4]],
+    ["an offset", ["--offset", "3"], [3, 4]],
+    ["an offset of a partition", ["--offset", "0:3"], [3, 4]],
     ["the end", ["--from", "end"], []],
-    ["an offset beyond the end", ["--from", "99"], []],
+    ["the last records", ["-n", "2"], [3, 4]],
+    ["more than there are", ["-n", "99"], [0, 1, 2, 3, 4]],
+    ["none of the last records", ["-n", "0"], []],
+    ["a time ago", ["--since", "1h"], [0, 1, 2, 3, 4]],
+    ["a time to come", ["--since", "2999-01-01"], []],
+    ["until a time ago", ["--until", "1h"], []],
+    ["until a time to come", ["--until", "2999-01-01T00:00:00Z", "--since", "1h"], [0, 1, 2, 3, 4]],
+    ["what matches", ["--where", "json:/n=3"], [3]],
+    ["the last of what matches", ["--where", "json:/type=*od*", "-n", "1"], [3]],
+    ["what matches all conditions", ["--where", "json:/type=odd", "--where", "json:/n=1"], [1]],
+    ["an offset beyond the end", ["--offset", "99"], []],
   ] as const)("tail prints what is there from %s and ends", async (_, flags, expected) => {
     const { status, stdout, stderr } = await hookline(["tail", topic, ...flags, ...conf])
     expect([status, stderr]).toEqual([0, ""])
@@ -52,7 +66,7 @@ listen = off`,
 
   test("tail --follow prints records as they are acknowledged, and ends well at an interrupt", async () => {
     const tail = Bun.spawn(
-      [process.execPath, "src/cli.ts", "tail", topic, "--follow", "--from", "4", ...conf],
+      [process.execPath, "src/cli.ts", "tail", topic, "--follow", "--offset", "4", ...conf],
       {
         cwd: root,
         stdout: "pipe",

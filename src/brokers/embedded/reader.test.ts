@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
-import type { Broker, LogReader, ReadFrom, StoredRecord } from "../broker.ts"
+import { readTopic, type ReadFrom } from "../read-topic.ts"
+import type { Broker, LogReader, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded } from "./broker.ts"
 import { steadyMs } from "../../clock.ts"
@@ -37,13 +38,13 @@ async function publish(topic: string, count: number): Promise<void> {
 
 function read(topic: string, from: ReadFrom, follow = false): AsyncIterator<StoredRecord> & { stop(): void } {
   const stop = new AbortController()
-  const records = reader.read(topic, { from, follow, signal: stop.signal })[Symbol.asyncIterator]()
+  const records = readTopic(reader, topic, { from, follow, signal: stop.signal })[Symbol.asyncIterator]()
   return Object.assign(records, { stop: () => stop.abort() })
 }
 
 async function offsets(topic: string, from: ReadFrom): Promise<number[]> {
   const { signal } = new AbortController()
-  const records = await Array.fromAsync(reader.read(topic, { from, follow: false, signal }))
+  const records = await Array.fromAsync(readTopic(reader, topic, { from, follow: false, signal }))
   return records.map(({ offset }) => offset)
 }
 
@@ -122,7 +123,7 @@ test.each([false, true])(
 test("a directory without a log, and a file that is none, are errors that say so", () => {
   const elsewhere = mkdtempSync(join(tmpdir(), "hookline-no-log-"))
   expect(() => openEmbeddedReader(elsewhere)).toThrow(
-    expect.objectContaining({ code: "no_input", message: expect.stringContaining("There is no log in") }),
+    expect.objectContaining({ code: "no_log", message: expect.stringContaining("There is no log in") }),
   )
   writeFileSync(join(elsewhere, "log.sqlite"), "x".repeat(5000))
   expect(() => openEmbeddedReader(elsewhere)).toThrow(

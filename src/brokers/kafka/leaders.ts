@@ -1,0 +1,125 @@
+import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import { HooklineError } from "../../errors.ts"
+import { KafkaConnection, type KafkaClient } from "./connection.ts"
+import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
+import { partial, unavailable } from "./failure.ts"
+import { METADATA, type Metadata } from "./metadata.ts"
+import { READ_TIMEOUT_MS } from "./timeouts.ts"
+
+/** Instead of a node id: a broker that is asked for metadata. */
+const ANY = -1
+
+/** A leader and what it leads of a topic. */
+export interface Led {
+  readonly connection: KafkaConnection
+  readonly partitions: readonly number[]
+}
+
+/** Connections to the leaders of topics. Nothing is created on the cluster. */
+export class Leaders {
+  readonly #client: KafkaClient
+  /** By node id; ANY: to a broker that is asked for metadata. */
+  readonly #connections = new Map<number, Promise<KafkaConnection>>()
+  readonly #led = new Map<string, Promise<Led[]>>()
+  #closed = false
+
+  constructor(client: KafkaClient) {
+    this.#client = client
+  }
+
+  /** Names of all topics but Kafka's own. */
+  async topics(): Promise<string[]> {
+    const { topics } = await this.#metadata(null)
+    return topics.filter(({ isInternal }) => !isInternal).map(({ name }) => name ?? "")
+  }
+
+  /**
+   * The leaders of a topic's partitions.
+   *
+   * @throws HooklineError `no_topic`, `refused`, `unavailable`
+   */
+  of(topic: string): Promise<Led[]> {
+    return this.#led.getOrInsertComputed(topic, () => this.#find(topic))
+  }
+
+  /**
+   * Forgets the leaders of a topic for what a request to them failed with; where that may be the connections' fault, those
+   * too. Not where others have replaced them since.
+   */
+  forget(topic: string, led: Promise<Led[]>, error: unknown): void {
+    if (this.#led.get(topic) !== led) return
+    if (error instanceof HooklineError && error.code === "no_topic") this.#led.delete(topic)
+    else this.reset()
+  }
+
+  /** Forgets all leaders, and drops their connections. */
+  reset(): void {
+    for (const connection of this.#connections.values()) void drop(connection)
+    this.#connections.clear()
+    this.#led.clear()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.reset()
+  }
+
+  async #find(topic: string): Promise<Led[]> {
+    const { brokers, topics } = await this.#metadata([topic])
+    const found = topics.find(({ name }) => name === topic)
+    if (found === undefined || found.errorCode === UNKNOWN_TOPIC || found.errorCode === INVALID_TOPIC) {
+      throw new HooklineError("no_topic", `topic ${topic} does not exist`)
+    }
+    if (found.errorCode === TOPIC_NOT_ALLOWED) {
+      throw new HooklineError("refused", `this client is not authorized to read topic ${topic}`)
+    }
+    const byLeader = Map.groupBy(found.partitions, ({ leaderId }) => leaderId)
+    const led = [...byLeader].map(async ([id, partitions]): Promise<Led> => {
+      const endpoint = brokers.find(({ nodeId }) => nodeId === id)
+      if (endpoint === undefined || found.errorCode !== 0) {
+        throw new HooklineError("unavailable", `partitions of topic ${topic} have no leader now`)
+      }
+      const connection = await this.#connect(id, [endpoint])
+      return { connection, partitions: partitions.map(({ partitionIndex }) => partitionIndex) }
+    })
+    return Promise.all(led)
+  }
+
+  async #metadata(topics: string[] | null): Promise<Metadata> {
+    const connection = await this.#connect(ANY, this.#client.bootstrap)
+    return orUnavailable(partial(connection.request(METADATA, topics, false, false)))
+  }
+
+  #connect(id: number, endpoints: readonly EndpointOptions[]): Promise<KafkaConnection> {
+    return this.#connections.getOrInsertComputed(id, () => this.#open(endpoints))
+  }
+
+  /** Opens a connection to the first of some brokers that can be connected to. */
+  async #open([endpoint, ...others]: readonly EndpointOptions[]): Promise<KafkaConnection> {
+    if (endpoint === undefined) throw new HooklineError("unavailable", "no broker to connect to")
+    try {
+      const connection = await KafkaConnection.open(this.#client, endpoint, READ_TIMEOUT_MS)
+      if (!this.#closed) return connection
+      connection.close()
+    } catch (error) {
+      if (others.length > 0) return this.#open(others)
+      throw unavailable(error)
+    }
+    throw new HooklineError("closing", "the connection is closing")
+  }
+}
+
+/** Closes a connection, also one that is yet to open. One that failed to open has nothing to close. */
+async function drop(opening: Promise<KafkaConnection>): Promise<void> {
+  const [connection] = await Promise.allSettled([opening])
+  if (connection.status === "fulfilled") connection.value.close()
+}
+
+/** @throws HooklineError `unavailable` when it fails with an error of the client library */
+export async function orUnavailable<T>(doing: Promise<T>): Promise<T> {
+  try {
+    return await doing
+  } catch (error) {
+    throw unavailable(error)
+  }
+}

@@ -109,6 +109,25 @@ test("topics tells names, records and bytes", async () => {
   expect(await reader.topics()).toContainEqual({ topic: "counted", partitions: 1, records: 7, bytes: 70 })
 })
 
+test("ranges of a time begin and end at the first record of it or later", async () => {
+  const first = 1000
+  for (let n = 0; n < 100; n++)
+    await broker.publish(
+      { topic: "timed", value: Buffer.from("v"), timestampMs: first + 10 * n },
+      steadyMs() + 5000,
+    )
+  const range = async (sinceMs?: number, untilMs?: number): Promise<[number, number]> => {
+    const [range] = await reader.ranges("timed", { sinceMs, untilMs })
+    return [range!.first, range!.end]
+  }
+  expect(await range()).toEqual([0, 100])
+  for (let n = 0; n < 100; n++) expect(await range(first + 10 * n)).toEqual([n, 100])
+  for (let n = 0; n < 100; n++) expect(await range(undefined, first + 10 * n - 9)).toEqual([0, n])
+  expect(await range(0, 5000)).toEqual([0, 100])
+  expect(await range(5000, 5000)).toEqual([100, 100])
+  expect(await range(1500, 1200)).toEqual([50, 50])
+})
+
 test.each([false, true])(
   "an unknown topic is an error that names the nearest, follow: %p",
   async (follow) => {

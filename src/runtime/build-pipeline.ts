@@ -13,6 +13,7 @@ import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
 import { composePipeline } from "../pipeline/compose.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
+import { senderOf } from "./plan/sender.ts"
 import { judgesSenders, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
@@ -109,6 +110,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     stores.set(nameOf(location), keys)
     return keys
   }
+  const sender = senderOf(pipeline.processors)
   const seen = new Map<string, number>()
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
     const { title } = component
@@ -117,6 +119,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     const own = `pipeline ${id}/${title} ${nth}`
     const context: ComponentContext = {
       pipeline: id,
+      sender,
       log: ownLog,
       metrics: metrics.pipeline(id),
       connection,

@@ -24,6 +24,7 @@ import {
   checkWorkers,
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
 export interface Draft {
@@ -134,6 +135,7 @@ export function* makePlan(draft: Draft): Steps<Plan> {
 
   yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
   checkDirectories(connections, problems)
+  yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)

@@ -2,7 +2,7 @@
  * The codes of HooklineError. Expected outcomes (an invalid body, a dropped event) are values, see event.ts; faults are
  * thrown. `exit` is the exit status of the command line (sysexits.h), `retry` whether the same call may succeed later.
  */
-const FAULTS = {
+export const FAULTS = {
   /** invalid configuration file or options given in code */
   config: { exit: 78, retry: false },
   /** invalid command line */

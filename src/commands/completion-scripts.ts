@@ -31,7 +31,7 @@ _hookline() {
       candidates+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
     fi
   done
-  (( $#candidates )) && _describe hookline candidates
+  (( ! $#candidates )) || _describe hookline candidates
 }
 compdef _hookline hookline
 `,

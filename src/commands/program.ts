@@ -85,9 +85,9 @@ drain_timeout, and the exit status is 0. A second signal exits at once.`,
   })
     .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
     .addOption(config())
-    .option("-w, --watch", "reload when the configuration file, or one that it references, changes", false)
-    .action(async (options: ConfigFlag & { watch: boolean }) =>
-      (await import("./run.ts")).run(options.config, { watches: options.watch }),
+    .option("-w, --watch", "reload when the configuration file, or one that it references, changes")
+    .action(async (options: ConfigFlag & { watch?: true }) =>
+      (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
     )
   program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
   addDetails(program.command("check"), { example: "hookline check -c pipelines.conf" })
@@ -196,7 +196,9 @@ function declareSpool(program: Command): void {
 function declareHelp(program: Command): void {
   addDetails(program.command("completion"), {
     notes: `bash: source <(hookline completion bash), in ~/.bashrc
-zsh:  source <(hookline completion zsh), in ~/.zshrc after compinit
+
+zsh: source <(hookline completion zsh), in ~/.zshrc after compinit
+
 fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
     example: "source <(hookline completion bash)",
   })

@@ -102,9 +102,9 @@ test("pretty: nothing but brackets does not become its square", () => {
 test("pretty: names, texts, numbers and words have colours of their own, and the text is the same without them", () => {
   const value = '{"name":"text","n":1,"b":true}'
   const coloured = toPretty(record(value), painter(true))
-  const styles = [...coloured.matchAll(/\u001b\[(\d+)m(?:"name"|"text"|1|true)\u001b/g)].map(
-    ([, code]) => code,
-  )
+  // oxlint-disable-next-line no-control-regex
+  const tokens = /\u001b\[(\d+)m(?:"name"|"text"|1|true)\u001b/g
+  const styles = [...coloured.matchAll(tokens)].map(([, code]) => code)
   expect(new Set(styles).size).toBe(4)
   expect(Bun.stripANSI(coloured)).toBe(toPretty(record(value), plain))
 })

@@ -121,16 +121,22 @@ class Tail {
     }
   }
 
-  /** What is to be read of what a topic holds; undefined: it is waited for. */
+  /** What is to be read of what a topic holds; undefined: it is not there yet. */
   async #look(topic: string): Promise<OffsetRange[] | undefined> {
-    const { follow } = this.#flags
-    try {
-      return await this.#select(topic, this.#isNew)
-    } catch (error) {
-      if (follow !== true || !isYetToCome(error)) throw error
-      noteWaiting(error)
-      return undefined
+    const { signal } = this.#stop
+    let noted: string | undefined
+    while (!signal.aborted) {
+      try {
+        return await this.#select(topic, this.#isNew)
+      } catch (error) {
+        if (this.#flags.follow !== true || !isYetToCome(error)) throw error
+        if (noted !== error.code) noteWaiting(error)
+        if (error.code === "no_topic") return undefined
+        noted = error.code
+        await pause(WAIT_MS, signal)
+      }
     }
+    return undefined
   }
 
   async #follow(topic: string, found: readonly OffsetRange[] | undefined): Promise<void> {

@@ -73,8 +73,8 @@ async function findRanges(
       const { topics } = await orUnavailable(answer)
       return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
     }
-    const from = await ask(sinceMs === undefined ? ListOffsetTimestamps.EARLIEST : BigInt(sinceMs))
-    const until = untilMs === undefined ? undefined : await ask(BigInt(untilMs))
+    const from = await ask(sinceMs === undefined ? ListOffsetTimestamps.EARLIEST : toTimestamp(sinceMs))
+    const until = untilMs === undefined ? undefined : await ask(toTimestamp(untilMs))
     const last = await ask(ListOffsetTimestamps.LATEST)
     return partitions.map((partition): OffsetRange => {
       const or = (offset = -1): number => (offset < 0 ? last.get(partition)! : offset)
@@ -89,6 +89,9 @@ async function findRanges(
     throw error
   }
 }
+
+/** Negative ones have other meanings. */
+const toTimestamp = (ms: number): bigint => BigInt(Math.max(0, Math.round(ms)))
 
 /** What is read, and how. */
 interface Reading {

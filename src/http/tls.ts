@@ -4,11 +4,7 @@ import { parseCertificate } from "../config/sections/certificate.ts"
 import { HooklineError } from "../errors.ts"
 import type { Route } from "./route.ts"
 
-/**
- * TLS options of a listener. With a client CA, connections without a certificate issued by it are refused.
- *
- * @throws HooklineError `config` naming the key and the invalid file
- */
+/** TLS options of a listener. @throws HooklineError `config` naming the key and the invalid file */
 export function readTls({ pipeline, tls }: Route): Bun.TLSOptions | undefined {
   if (tls === undefined) return undefined
   const read = <T>(

@@ -14,7 +14,8 @@ import { stampOf } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
 import { makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
-import { Runtime, type ReloadableApplication, type RunningApplication } from "./runtime.ts"
+import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
+import { Runtime } from "./runtime.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`, in camel case. */
@@ -57,11 +58,7 @@ export class Application {
     return app
   }
 
-  /**
-   * Registers a connection under the id that sinks name. Opened by `start`, or by the next `reload`.
-   *
-   * @throws HooklineError `config` when the id is taken
-   */
+  /** Registers a connection, opened by `start` or the next `reload`. @throws HooklineError `config`: the id is taken */
   registerConnection(id: string, connection: ConnectionSpec): this {
     if (this.#connections.has(id))
       throw new HooklineError("config", `connection ${JSON.stringify(id)} is registered already`)
@@ -75,22 +72,12 @@ export class Application {
     return this
   }
 
-  /**
-   * Resolves the configuration without starting anything.
-   *
-   * @internal
-   * @throws HooklineError `config` with every problem, a line each
-   */
+  /** @internal Resolves the configuration. @throws HooklineError `config` with every problem, a line each */
   plan(): Plan {
     return atOnce(makePlan(this.#draft(this.#configuration, recordIn(this.#inputs))))
   }
 
-  /**
-   * Absolute paths of the configuration's files, included and referenced ones too, each with its stamp at reading, see
-   * file-watcher.ts.
-   *
-   * @internal
-   */
+  /** @internal The configuration's files, by absolute path, with their stamps at reading: see file-watcher.ts. */
   get inputs(): ReadonlyMap<string, string> {
     return this.#inputs
   }
@@ -114,11 +101,7 @@ export class Application {
     })
   }
 
-  /**
-   * As `start`, with a start of the caller's own (the command line's workers).
-   *
-   * @internal
-   */
+  /** @internal As `start`, with a start of the caller's own (the command line's workers). */
   async startBy(start: (plan: Plan) => Promise<ReloadableApplication>): Promise<RunningApplication> {
     if (this.#running !== undefined || this.#starting !== undefined)
       throw new HooklineError("usage", "the application is started already")
@@ -162,12 +145,7 @@ export class Application {
     }
   }
 
-  /**
-   * Opens a connection's log for reading.
-   *
-   * @internal
-   * @throws HooklineError `config`, `usage`
-   */
+  /** @internal Opens a connection's log for reading. @throws HooklineError `config`, `usage` */
   async openReader(id: string): Promise<LogReader> {
     const draft = this.#draft(this.#configuration, () => {})
     const connection = planConnection(draft, id)

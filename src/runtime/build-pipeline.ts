@@ -18,7 +18,6 @@ import { judgesSenders, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import type { Membership } from "./workers/membership.ts"
 
 export interface PipelineDependencies {
   readonly plan: Plan
@@ -28,8 +27,8 @@ export interface PipelineDependencies {
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
-  /** undefined: a single process. */
-  readonly membership: Membership | undefined
+  /** Processes that share the load. */
+  readonly workers: number
 }
 
 export interface BuiltPipeline {
@@ -43,11 +42,7 @@ export interface BuiltPipeline {
 
 export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 
-/**
- * Builds the pipelines of a plan; keeps those whose options, files and connections are equal.
- *
- * @throws HooklineError from a component's `create`
- */
+/** Builds a plan's pipelines; keeps those with equal options, files and connections. @throws what a `create` throws */
 export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
   const built = new Map<string, BuiltPipeline>()
   for (const pipeline of deps.plan.pipelines) {
@@ -79,7 +74,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, membership } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, workers } = deps
   const { id, sink } = pipeline
   const uses = new Map<string | undefined, OpenConnection>()
   const topics = new Map<Broker, readonly string[]>()
@@ -133,7 +128,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       },
       hasLogFolder: destination?.logDirectory !== undefined,
       acquire: (spec) => transaction.acquire({ ...spec, name: `${own}/${spec.name}` }),
-      workers: membership?.workers ?? 1,
+      workers,
     }
     return component.create(values, context)
   }
@@ -153,13 +148,8 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
 }
 
 /** The first store that a component of the pipeline keeps keys in. */
-function storeOf({ processors }: PlannedPipeline): Store | undefined {
-  for (const it of processors) {
-    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
-    if (store !== undefined) return store
-  }
-  return undefined
-}
+const storeOf = ({ processors }: PlannedPipeline): Store | undefined =>
+  processors.flatMap((it) => (typeof it === "function" ? [] : (it.component.store?.(it.values) ?? [])))[0]
 
 function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
   return {

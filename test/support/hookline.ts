@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { endingWithThisProcess } from "./child.ts"
+import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
 
 /** What a Hookline that a test leaves running is given to stop. */
 const DISPOSED_WITHIN_MS = 5000
@@ -149,23 +149,14 @@ export async function reload(
 }
 
 /** Runs `hookline` with arguments to its end. */
-export async function hookline(
+export const hookline = (
   args: readonly string[],
-  options: { cwd?: string; env?: { [name: string]: string } } = {},
-): Promise<{ status: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn(endingWithThisProcess(process.execPath, join(root, "src/cli.ts"), ...args), {
-    cwd: options.cwd ?? root,
-    env: { ...process.env, ...options.env },
-    stdout: "pipe",
-    stderr: "pipe",
+  { cwd = root, env }: { cwd?: string; env?: { [name: string]: string } } = {},
+): Promise<Ended> =>
+  runToEnd(endingWithThisProcess(process.execPath, join(root, "src/cli.ts"), ...args), {
+    cwd,
+    env: { ...process.env, ...env },
   })
-  const [stdout, stderr, status] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { status, stdout, stderr }
-}
 
 /** A folder that tests write into. */
 export interface TemporaryFolder extends Disposable {

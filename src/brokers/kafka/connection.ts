@@ -30,35 +30,25 @@ export interface KafkaClient {
   readonly system: System
 }
 
-/**
- * Reads what connections need: certificates and credentials.
- *
- * @throws HooklineError `no_input` when a file can't be read
- */
-export function kafkaClient(options: KafkaOptions, system: System = SYSTEM): KafkaClient {
+/** Reads certificates and credentials. @throws HooklineError `no_input` when a file can't be read */
+export function kafkaClient(options: KafkaOptions): KafkaClient {
   tolerateUnknownCodes()
   const protocol = options.security_protocol
   const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
   if (protocol === "ssl" || protocol === "sasl_ssl") {
     security.tls = {
-      ...(options.ssl_ca_location && { ca: read("ssl_ca_location", options.ssl_ca_location) }),
-      ...(options.ssl_certificate_location && {
-        cert: read("ssl_certificate_location", options.ssl_certificate_location),
-      }),
-      ...(options.ssl_key_location && { key: read("ssl_key_location", options.ssl_key_location) }),
+      ca: read("ssl_ca_location", options),
+      cert: read("ssl_certificate_location", options),
+      key: read("ssl_key_location", options),
     }
   }
   if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
     const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
     security.sasl = { mechanism, username, password }
   }
-  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server))
-  return {
-    clientId: options.client_id,
-    bootstrap: bootstrap.filter((endpoint) => endpoint !== undefined),
-    security,
-    system,
-  }
+  // the option's form has been checked
+  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
+  return { clientId: options.client_id, bootstrap, security, system: SYSTEM }
 }
 
 /**
@@ -74,7 +64,12 @@ function tolerateUnknownCodes(): void {
   Object.defineProperty(protocolErrors, "undefined", { value, configurable: true })
 }
 
-function read(key: string, file: string): Buffer {
+function read(
+  key: `ssl_${"ca" | "certificate" | "key"}_location`,
+  options: KafkaOptions,
+): Buffer | undefined {
+  const file = options[key]
+  if (file === undefined) return undefined
   try {
     return readFileSync(file)
   } catch (error) {
@@ -106,9 +101,7 @@ export class KafkaConnection {
     this.#versions = versions
   }
 
-  /**
-   * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
-   */
+  /** @param requestTimeoutMs after which a request without an answer fails, and the connection with it */
   static async open(
     client: KafkaClient,
     endpoint: EndpointOptions,

@@ -1,13 +1,10 @@
-import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
+import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
-import { partial, unavailable } from "./failure.ts"
+import { partial, reasonOf } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
-
-/** Instead of a node id: a broker that is asked for metadata. */
-const ANY = -1
 
 /** A leader and what it leads of a topic. */
 export interface Led {
@@ -18,13 +15,14 @@ export interface Led {
 /** Connections to the leaders of topics. Nothing is created on the cluster. */
 export class Leaders {
   readonly #client: KafkaClient
-  /** By node id; ANY: to a broker that is asked for metadata. */
+  #brokers: BrokerPool
+  /** By node id. */
   readonly #connections = new Map<number, Promise<KafkaConnection>>()
   readonly #led = new Map<string, Promise<Led[]>>()
-  #closed = false
 
   constructor(client: KafkaClient) {
     this.#client = client
+    this.#brokers = new BrokerPool(client)
   }
 
   /** Names of all topics but Kafka's own. */
@@ -33,11 +31,7 @@ export class Leaders {
     return topics.filter(({ isInternal }) => !isInternal).map(({ name }) => name ?? "")
   }
 
-  /**
-   * The leaders of a topic's partitions.
-   *
-   * @throws HooklineError `no_topic`, `refused`, `unavailable`
-   */
+  /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */
   of(topic: string): Promise<Led[]> {
     return this.#led.getOrInsertComputed(topic, () => this.#find(topic))
   }
@@ -54,14 +48,15 @@ export class Leaders {
 
   /** Forgets all leaders, and drops their connections. */
   reset(): void {
-    for (const connection of this.#connections.values()) void drop(connection)
+    this.close()
     this.#connections.clear()
     this.#led.clear()
+    this.#brokers = new BrokerPool(this.#client)
   }
 
   close(): void {
-    this.#closed = true
-    this.reset()
+    this.#brokers.close()
+    for (const connection of this.#connections.values()) void drop(connection)
   }
 
   async #find(topic: string): Promise<Led[]> {
@@ -79,33 +74,17 @@ export class Leaders {
       if (endpoint === undefined || found.errorCode !== 0) {
         throw new HooklineError("unavailable", `partitions of topic ${topic} have no leader now`)
       }
-      const connection = await this.#connect(id, [endpoint])
+      const open = (): Promise<KafkaConnection> =>
+        orUnavailable(KafkaConnection.open(this.#client, endpoint, READ_TIMEOUT_MS))
+      const connection = await this.#connections.getOrInsertComputed(id, open)
       return { connection, partitions: partitions.map(({ partitionIndex }) => partitionIndex) }
     })
     return Promise.all(led)
   }
 
   async #metadata(topics: string[] | null): Promise<Metadata> {
-    const connection = await this.#connect(ANY, this.#client.bootstrap)
-    return orUnavailable(partial(connection.request(METADATA, topics, false, false)))
-  }
-
-  #connect(id: number, endpoints: readonly EndpointOptions[]): Promise<KafkaConnection> {
-    return this.#connections.getOrInsertComputed(id, () => this.#open(endpoints))
-  }
-
-  /** Opens a connection to the first of some brokers that can be connected to. */
-  async #open([endpoint, ...others]: readonly EndpointOptions[]): Promise<KafkaConnection> {
-    if (endpoint === undefined) throw new HooklineError("unavailable", "no broker to connect to")
-    try {
-      const connection = await KafkaConnection.open(this.#client, endpoint, READ_TIMEOUT_MS)
-      if (!this.#closed) return connection
-      connection.close()
-    } catch (error) {
-      if (others.length > 0) return this.#open(others)
-      throw unavailable(error)
-    }
-    throw new HooklineError("closing", "the connection is closing")
+    const asked = this.#brokers.ask((broker) => partial(broker.request(METADATA, topics, false, false)))
+    return (await orUnavailable(asked)).answer
   }
 }
 
@@ -116,10 +95,10 @@ async function drop(opening: Promise<KafkaConnection>): Promise<void> {
 }
 
 /** @throws HooklineError `unavailable` when it fails with an error of the client library */
-export async function orUnavailable<T>(doing: Promise<T>): Promise<T> {
+export async function orUnavailable<T>(request: Promise<T>): Promise<T> {
   try {
-    return await doing
+    return await request
   } catch (error) {
-    throw unavailable(error)
+    throw new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
   }
 }

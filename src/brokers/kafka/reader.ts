@@ -30,13 +30,13 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
   const leaders = new Leaders(kafkaClient(options))
   return {
     async topics(): Promise<TopicInfo[]> {
-      const names = await leaders.topics()
+      const names = (await leaders.topics()).toSorted()
       const infos = names.map(async (topic): Promise<TopicInfo> => {
         const all = await findRanges(leaders, topic)
         const records = all.reduce((total, { first, end }) => total + end - first, 0)
         return { topic, partitions: all.length, records, bytes: undefined }
       })
-      return (await Promise.all(infos)).toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
+      return Promise.all(infos)
     },
     ranges: (topic, times) => findRanges(leaders, topic, times),
     async *read(topic, ranges, options) {
@@ -47,9 +47,7 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
         ? mergeByTime(open.map((range) => fetchAll(reading, [range], bytesOf(open.length))))
         : fetchAll(reading, open, MAX_BYTES)
     },
-    async close(): Promise<void> {
-      leaders.close()
-    },
+    close: async () => leaders.close(),
   }
 }
 
@@ -160,9 +158,8 @@ async function* fetch(
     "",
   )
   const { responses } = await orUnavailable(partial(asked))
-  for (const { partitionIndex, errorCode, logStartOffset, records } of responses.flatMap(
-    (one) => one.partitions,
-  )) {
+  const answers = responses.flatMap((one) => one.partitions)
+  for (const { partitionIndex, errorCode, logStartOffset, records } of answers) {
     const position = open.find(({ partition }) => partition === partitionIndex)
     if (position === undefined) continue
     if (errorCode === OFFSET_OUT_OF_RANGE) position.next = Math.max(position.next, Number(logStartOffset))

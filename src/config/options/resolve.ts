@@ -11,7 +11,6 @@ export interface Given {
   readonly [key: string]: unknown
 }
 
-/** A section before its options are read. */
 export interface Found {
   /** The section's name, for messages on options that are not in the file: `pipeline:webhooks:BrokerSink`. */
   readonly address: string
@@ -50,17 +49,14 @@ export function resolveSection<O extends OptionSet>(
 ): Resolved<O> {
   const { address, section: configuration, baseDir } = found
   const names = Object.keys(section.options)
-  const nameOf = new Map(names.map((name) => [camelCase(name), name]))
-  const inCode = Object.entries(found.given ?? {}).filter(([, value]) => value !== undefined)
-  const given = new Map(
-    inCode.flatMap(([key, value]) => (nameOf.has(key) ? [[nameOf.get(key)!, value]] : [])),
-  )
+  const namesInCode = names.map(camelCase)
+  const given = (key: string): unknown => found.given?.[camelCase(key)]
   const home: Location = {
     line: configuration?.line ?? (found.given && "code"),
     section: configuration?.name ?? address,
   }
   const where = (key: string): Location => {
-    if (given.has(key)) return { line: "code", section: address, key }
+    if (given(key) !== undefined) return { line: "code", section: address, key }
     const text = configuration?.texts.get(key)
     return text === undefined ? { ...home, key } : { line: text.line, section: home.section, key: text.key }
   }
@@ -76,15 +72,16 @@ export function resolveSection<O extends OptionSet>(
   for (const key of configuration?.texts.keys() ?? []) {
     if (!names.includes(key)) unknown(where(key), key, names)
   }
-  for (const [key] of inCode) {
-    if (!nameOf.has(key)) unknown({ line: "code", section: address, key }, key, [...nameOf.keys()])
+  for (const [key, value] of Object.entries(found.given ?? {})) {
+    if (value !== undefined && !namesInCode.includes(key))
+      unknown({ line: "code", section: address, key }, key, namesInCode)
   }
 
   const values: { [key: string]: unknown } = {}
   for (const [key, option] of Object.entries(section.options)) {
     const text = configuration?.texts.get(key)
-    if (given.has(key)) {
-      const value = fromCode(option, given.get(key))
+    if (given(key) !== undefined) {
+      const value = fromCode(option, given(key))
       if (value instanceof WrongValue) wrong(key, value.message)
       else values[key] = value
     } else if (text !== undefined) {
@@ -101,11 +98,11 @@ export function resolveSection<O extends OptionSet>(
   for (const file of inputsOf(section, values)) found.reads?.(file)
 
   const resolved = values as Partial<Values<O>>
-  const isGiven = (key: string): boolean => given.has(key) || configuration?.texts.has(key) === true
+  const isGiven = (key: string): boolean => given(key) !== undefined || configuration?.texts.has(key) === true
   section.check?.({ values: resolved, isGiven, wrong, warn })
   const isQuotable = (key: string): boolean =>
     section.options[key]?.secret !== true &&
-    (given.has(key) || configuration?.texts.get(key)?.quotable !== false)
+    (given(key) !== undefined || configuration?.texts.get(key)?.quotable !== false)
   return {
     values: resolved,
     isGiven,

@@ -38,9 +38,10 @@ const WAIT_MS = 250
  */
 export async function tail(topics: readonly string[], flags: TailFlags): Promise<void> {
   const stop = new AbortController()
+  let interrupted: number | undefined
   const interrupt = (signal: NodeJS.Signals): void => {
-    // an interrupt is how following ends; printing what is there was cut short by it
-    process.exitCode = flags.follow === true ? 0 : SIGNALLED[signal as keyof typeof SIGNALLED]
+    // an interrupt is how following ends; printing what is there is cut short by it
+    interrupted = flags.follow === true ? 0 : SIGNALLED[signal as keyof typeof SIGNALLED]
     stop.abort()
   }
   process.once("SIGINT", interrupt)
@@ -56,6 +57,8 @@ export async function tail(topics: readonly string[], flags: TailFlags): Promise
   } finally {
     process.off("SIGINT", interrupt)
     process.off("SIGTERM", interrupt)
+    // what was written and nobody reads would keep the process
+    if (interrupted !== undefined) process.exit(interrupted)
   }
 }
 

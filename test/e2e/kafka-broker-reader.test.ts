@@ -147,6 +147,19 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     expect(seen).toHaveLength(new Set(seen).size)
   })
 
+  test("of several topics at once, first of all, asks each broker over one connection", async () => {
+    const topics = [freshTopic(), freshTopic(), freshTopic()]
+    for (const topic of topics) {
+      await createTopic(kafka!, topic)
+      await publish(topic, ["a"])
+    }
+    const other = openKafkaReader(kafkaOptions(kafka!.bootstrapServers))
+    expect(await Promise.all(topics.map((topic) => other.ranges(topic)))).toEqual(
+      topics.map(() => [{ partition: 0, first: 0, end: 1 }]),
+    )
+    await other.close()
+  })
+
   test("of a topic that does not exist fails, and does not create it", async () => {
     const topic = freshTopic("nowhere")
     await expect(readAll(topic, "beginning")).rejects.toMatchObject({

@@ -14,6 +14,12 @@ host = 127.0.0.1
 port = 0
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
+[pipeline:large:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /large
+[pipeline:large:BrokerSink]
+topic = large
 [admin]
 listen = off
 `
@@ -51,6 +57,24 @@ test("tail --follow waits for a log that is not there yet, and prints all of it"
   expect([...(printed.match(/"n":\d+/g) ?? [])]).toEqual(Array.from({ length: 25 }, (_, n) => `"n":${n}`))
   expect(await early.exited).toBe(0)
 })
+
+test.each([
+  ["INT", 130],
+  ["TERM", 143],
+])(
+  "a signal ends tail while nobody reads what it prints: SIG%s, status %d",
+  async (signal, status) => {
+    const body = JSON.stringify({ pad: "x".repeat(200_000) })
+    expect((await fetch(running.urls["large"]!, { method: "POST", body })).status).toBe(200)
+    const fifo = join(folder.path, `fifo-${signal}`)
+    const tail = [process.execPath, "src/cli.ts", "tail", "large", "-c", conf]
+    // the first bytes say that it prints; a pipe holds 64 KiB
+    const script = `mkfifo "$0"; "$@" > "$0" & pid=$!; exec 3< "$0"; head -c 1 <&3; kill -${signal} $pid; wait $pid; echo " $?"`
+    const shell = Bun.spawn(["sh", "-c", script, fifo, ...tail], { cwd: root, stdout: "pipe" })
+    expect(await new Response(shell.stdout).text()).toBe(`{ ${status}\n`)
+  },
+  20_000,
+)
 
 const END = "[end]"
 

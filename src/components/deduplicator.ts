@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { parseCertificate } from "../config/sections/certificate.ts"
 import { duration, file, text, uniform } from "../config/options/option-types.ts"
-import { isFolder, isShared, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
+import { isFolder, isRedisUrl, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
 import type { KeyClaim } from "../dedupe/key-store.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { HooklineError } from "../errors.ts"
@@ -50,7 +50,7 @@ export const deduplicator = defineComponent({
   },
   store: storeOf,
   alone: ({ store }) =>
-    store === undefined || isShared(store) ? undefined : { key: "store", advice: "name a redis:// store" },
+    store === undefined || isRedisUrl(store) ? undefined : { key: "store", advice: "name a redis:// store" },
   check({ values: { store }, isGiven, wrong }) {
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
       wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")

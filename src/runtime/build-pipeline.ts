@@ -102,6 +102,10 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     const home = { pipeline: id, logDirectory: destination?.logDirectory, baseDir: plan.baseDir }
     const location = locate(text, home, ca)
     const keys = transaction.acquire(dedupeKeysSpec(location, log))
+    const beside =
+      location.kind === "embedded" &&
+      connections.values().find(({ logDirectory }) => logDirectory === location.directory)
+    if (beside && beside.keyJournal !== undefined) keys.useJournal(beside.keyJournal)
     stores.set(nameOf(location), keys)
     return keys
   }

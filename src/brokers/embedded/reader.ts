@@ -5,19 +5,19 @@ import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
-import { recordsTable, type TopicRow, RECORD_COLUMNS, toStored, type RecordRow } from "./log-tables.ts"
+import { endOf, recordsTable, type TopicRow, RECORD_COLUMNS, toStored, type RecordRow } from "./log-tables.ts"
 
-/** How often a reader that follows looks for new records: one lookup in pages that are in memory. */
+/** Between two lookups of a reader that follows: they read pages in memory. */
 const POLL_MS = 50
-/** Records read at once. Between slices no transaction is open, so that the writer's WAL can start over. */
+/** No transaction is open between slices, so that the writer's WAL can be reset. */
 const SLICE_RECORDS = 64
-/** How long a reader waits for a lock that others hold while they recover or close the file. */
+/** For locks held while the file is recovered or closed. */
 const BUSY_MS = 5000
 
 /**
- * Opens the log in a directory for reading. It may be written to meanwhile, by this process or another one.
+ * The reader of a log that any process may be writing.
  *
- * @throws HooklineError `no_log` when there is none, `no_input` when it can't be read
+ * @throws HooklineError `no_log` if it is missing, `no_input` if it is unreadable
  */
 export function openEmbeddedReader(directory: string): LogReader {
   const location = logIn(directory)
@@ -26,16 +26,11 @@ export function openEmbeddedReader(directory: string): LogReader {
   return new EmbeddedReader(openForReading(location))
 }
 
-/**
- * Opens a log's file for reading.
- *
- * @throws HooklineError `no_input` when it is none or can't be read
- */
+/** Opens a log's file. @throws HooklineError `no_input` if it is another kind of file, or unreadable */
 export function openForReading(location: DatabaseLocation): Database {
   let db: Database | undefined
   try {
-    // Read-only: it shares the WAL's index, and recovers it when the writer was killed, but never checkpoints as it
-    // closes: that is for the writer to do, once the WAL is known to be durable.
+    // Read-only, it never checkpoints when it closes: only the writer does, once the WAL is known to be durable.
     db = new Database(location.file, { readonly: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
     checkIsKind(db, location)
@@ -50,7 +45,7 @@ export function openForReading(location: DatabaseLocation): Database {
 /** All records of a topic are in one. */
 const PARTITION = 0
 
-/** The reading side of a log's open file, which it closes. */
+/** Owns the file that it reads. */
 export class EmbeddedReader implements LogReader {
   readonly #db: Database
 
@@ -61,7 +56,7 @@ export class EmbeddedReader implements LogReader {
   async topics(): Promise<TopicInfo[]> {
     return this.#db.transaction(() =>
       this.#topicRows().map((row) => {
-        const end = this.#endOf(row)
+        const end = endOf(this.#db, row)
         return {
           topic: row.name,
           partitions: 1,
@@ -75,7 +70,7 @@ export class EmbeddedReader implements LogReader {
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
     return this.#db.transaction(() => {
       const row = this.#topicRow(topic)
-      const whole = { partition: PARTITION, first: row.first_offset, end: this.#endOf(row).offset }
+      const whole = { partition: PARTITION, first: row.first_offset, end: endOf(this.#db, row).offset }
       const first = sinceMs === undefined ? whole.first : this.#firstAt(row, whole, sinceMs)
       const end = untilMs === undefined ? whole.end : this.#firstAt(row, whole, untilMs)
       return [{ partition: PARTITION, first, end: Math.max(first, end) }]
@@ -118,7 +113,7 @@ export class EmbeddedReader implements LogReader {
   }
 
   #topicRows(): TopicRow[] {
-    // A log that was just made may not have its tables yet.
+    // the writer may be about to create them
     const made = this.#db.query("SELECT 1 FROM sqlite_schema WHERE name = 'topics'").get() !== null
     return made ? this.#db.query<TopicRow, []>("SELECT * FROM topics ORDER BY name").all() : []
   }
@@ -153,17 +148,5 @@ export class EmbeddedReader implements LogReader {
     } finally {
       timeOf.finalize()
     }
-  }
-
-  /** Offset and position of the record that will come next. */
-  #endOf(row: TopicRow): { offset: number; position: number } {
-    const last = this.#db
-      .query<{ offset: number; end_position: number }, []>(
-        `SELECT offset, end_position FROM ${recordsTable(row.id)} ORDER BY offset DESC LIMIT 1`,
-      )
-      .get()
-    return last === null
-      ? { offset: row.first_offset, position: row.first_position }
-      : { offset: last.offset + 1, position: last.end_position }
   }
 }

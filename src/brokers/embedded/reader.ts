@@ -42,9 +42,6 @@ export function openForReading(location: DatabaseLocation): Database {
   }
 }
 
-/** All records of a topic are in one. */
-const PARTITION = 0
-
 /** Owns the file that it reads. */
 export class EmbeddedReader implements LogReader {
   readonly #db: Database
@@ -70,10 +67,10 @@ export class EmbeddedReader implements LogReader {
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
     return this.#db.transaction(() => {
       const row = this.#topicRow(topic)
-      const whole = { partition: PARTITION, first: row.first_offset, end: endOf(this.#db, row).offset }
+      const whole = { partition: 0, first: row.first_offset, end: endOf(this.#db, row).offset }
       const first = sinceMs === undefined ? whole.first : this.#firstAt(row, whole, sinceMs)
       const end = untilMs === undefined ? whole.end : this.#firstAt(row, whole, untilMs)
-      return [{ partition: PARTITION, first, end: Math.max(first, end) }]
+      return [{ partition: 0, first, end: Math.max(first, end) }]
     })()
   }
 

@@ -51,7 +51,7 @@ export class MemoryLog implements Broker, LogReader {
     }
     const first = sinceMs === undefined ? 0 : firstAt(sinceMs)
     const end = untilMs === undefined ? records.length : Math.max(first, firstAt(untilMs))
-    return [{ partition: PARTITION, first, end }]
+    return [{ partition: 0, first, end }]
   }
 
   async *read(

@@ -6,6 +6,7 @@ import { pause } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { isColoured, painter } from "./colours.ts"
+import type { OffsetFlag } from "./flag-values.ts"
 import { openLogOf } from "./open-log.ts"
 import { toPretty } from "./pretty-record.ts"
 import type { Matches } from "./record-filter.ts"
@@ -17,8 +18,7 @@ export interface TailFlags {
   /** The last ones of each topic; undefined: `LINES_ON_TERMINAL`, or all where the output is no terminal. */
   readonly lines?: number
   readonly from?: "beginning" | "end"
-  /** By partition; of undefined: of every partition. */
-  readonly offset?: readonly { readonly partition: number | undefined; readonly offset: number }[]
+  readonly offset?: readonly OffsetFlag[]
   readonly since?: number
   readonly until?: number
   readonly where?: readonly Matches[]
@@ -26,7 +26,7 @@ export interface TailFlags {
   readonly format?: RecordFormat
 }
 
-export const LINES_ON_TERMINAL = 20
+const LINES_ON_TERMINAL = 20
 /** How often a log or topic that is waited for is looked for. */
 const WAIT_MS = 250
 
@@ -185,7 +185,7 @@ class Tail {
 function beginAt(
   topic: string,
   ranges: readonly OffsetRange[],
-  offsets: NonNullable<TailFlags["offset"]>,
+  offsets: readonly OffsetFlag[],
 ): OffsetRange[] {
   const unknown = offsets.find(
     (it) => it.partition !== undefined && !ranges.some((range) => range.partition === it.partition),

@@ -9,7 +9,7 @@ import { leaveFolder } from "./folder.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { spoolsOf, type Spooling } from "./spool.ts"
 
-const LOOK_MS = 100
+const POLL_MS = 100
 
 /**
  * Forwards the events of a spool, also quarantined ones; the exit status is 0 if none is left, else 1.
@@ -88,6 +88,6 @@ async function untilEmpty(
       bar?.stop()
       return outage
     }
-    await Bun.sleep(LOOK_MS)
+    await Bun.sleep(POLL_MS)
   }
 }

@@ -33,6 +33,10 @@ export function declareProgram(): Command {
     .version(manifest.version)
     .helpCommand(false)
     .showHelpAfterError("(see hookline --help)")
+    .addHelpText(
+      "after",
+      "\nhookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.",
+    )
     .exitOverride()
   declareRun(program)
   declareReading(program)

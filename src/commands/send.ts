@@ -82,12 +82,12 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
   const bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
   try {
     const onAnswer = (): void => bar?.increment()
-    const tally = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
+    const results = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
     bar?.stop()
     const shown =
-      flags.json === true ? toJson(tally, concealer(settings)) : summarize(tally, concealer(settings))
+      flags.json === true ? toJson(results, concealer(settings)) : summarize(results, concealer(settings))
     console.log(escapeControls(shown))
-    process.exitCode = allAccepted(tally) && !stop.signal.aborted ? 0 : 1
+    process.exitCode = allAccepted(results) && !stop.signal.aborted ? 0 : 1
   } finally {
     bar?.stop()
     process.off("SIGINT", abort)

@@ -98,7 +98,9 @@ export function deduplication(
     if (claim === "duplicate") return DUPLICATE
     if (claim === "late") return unavailable("duplicate_pending")
     const withRecord = keys.withRecord(key, now() + windowMs)
+    event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
+      event.list?.keys.delete(key)
       const untilMs = outcome?.kind === "accepted" ? now() + windowMs : undefined
       const kept = keys.end(key, untilMs, deadlineMs, withRecord)
       return kept instanceof Promise ? kept.then(count) : count(kept)
@@ -119,6 +121,9 @@ export function deduplication(
       logWithoutKey()
       return event
     }
+    // an earlier item of the list has the key; the list is answered only once that is published
+    const sibling = event.list?.keys.get(key)
+    if (sibling !== undefined && sibling !== event) return DUPLICATE
     const deadlineMs = event.arrivedMs + deliveryTimeoutMs
     try {
       const claim = keys.begin(key, deadlineMs)

@@ -17,6 +17,8 @@ export interface Found {
   readonly section: FileSection | undefined
   /** undefined: code does not name it. */
   readonly given: Given | undefined
+  /** Defaults in place of the options' own, as a file would spell them. */
+  readonly defaults?: { readonly [key: string]: string } | undefined
   /** Absolute base of the file's relative paths. */
   readonly baseDir: string
   /** Called with each file that an option names to be read. */
@@ -80,6 +82,7 @@ export function resolveSection<O extends OptionSet>(
   const values: { [key: string]: unknown } = {}
   for (const [key, option] of Object.entries(section.options)) {
     const text = configuration?.texts.get(key)
+    const defaultText = found.defaults?.[key] ?? option.defaultText
     if (given(key) !== undefined) {
       const value = fromCode(option, given(key))
       if (value instanceof WrongValue) wrong(key, value.message)
@@ -88,8 +91,8 @@ export function resolveSection<O extends OptionSet>(
       const read = readText(option, text, baseDir)
       if (read instanceof WrongValue) wrong(key, read.message)
       else if (text.text !== undefined) values[key] = read
-    } else if (option.defaultText !== undefined) {
-      values[key] = option.parse(option.defaultText, { baseDir })
+    } else if (defaultText !== undefined) {
+      values[key] = option.parse(defaultText, { baseDir })
     } else if (option.presence === "required") {
       wrong(key, missing(section, key, found))
     }

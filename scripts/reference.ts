@@ -36,7 +36,7 @@ client_id: \${HOSTNAME:-hookline}
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
   where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
-  value. An empty value is an error unless the default is empty: remove the key to get its default.
+  value. In a Router's section a line that is none of its keys is \`pattern = topic\`. An empty value is an error unless the default is empty: remove the key to get its default.
 - \`\${NAME}\` is the environment's variable, \`\${NAME:-default}\` has a default for when it is unset or empty,
   \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Substituted values
   are never printed.

@@ -13,8 +13,10 @@ export { webHookSource } from "./components/webhook-source.ts"
 export { verifier } from "./components/verifier.ts"
 export { decoder } from "./components/decoder.ts"
 export { validator } from "./components/validator.ts"
+export { filter } from "./components/filter.ts"
 export { deduplicator } from "./components/deduplicator.ts"
 export { enricher } from "./components/enricher.ts"
+export { router } from "./components/router.ts"
 export { brokerSink } from "./components/broker-sink.ts"
 export {
   defineComponent,

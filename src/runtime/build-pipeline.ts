@@ -27,6 +27,8 @@ export interface PipelineDependencies {
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
+  /** Called when a pipeline that runs names further topics. */
+  readonly topicsAdded: () => void
   /** Processes that share the load. */
   readonly workers: number
 }
@@ -37,6 +39,8 @@ export interface BuiltPipeline {
   readonly uses: ReadonlyMap<string | undefined, OpenConnection>
   /** The topics that its components publish to, by broker. */
   readonly topics: ReadonlyMap<Broker, readonly string[]>
+  /** Those among them that a component chose beside its sink's: more may come. */
+  readonly routedTopics: ReadonlySet<string>
   readonly stores: ReadonlyMap<string, DedupeKeys>
 }
 
@@ -74,7 +78,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, workers } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, workers, topicsAdded } = deps
   const { id, sink } = pipeline
   const uses = new Map<string | undefined, OpenConnection>()
   const topics = new Map<Broker, readonly string[]>()
@@ -95,6 +99,14 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     "connection" in sink.component.options
       ? connection(sink.values["connection"] as string | undefined)
       : undefined
+  const routedTopics = new Set<string>()
+  let isRunning = false
+  transaction.onCommit(() => (isRunning = true))
+  const prepareTopics = (names: readonly string[]): void => {
+    for (const name of names) routedTopics.add(name)
+    destination?.broker.prepare(names)
+    if (isRunning) topicsAdded()
+  }
   const deliveryTimeoutMs = destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
   const dedupeKeys = (store: string, ca?: string): DedupeKeys => {
     // a log in memory has no folder for the keys
@@ -122,6 +134,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       log: ownLog,
       metrics: metrics.pipeline(id),
       connection,
+      prepareTopics,
       deliveryTimeoutMs,
       dedupeKeys,
       sharedDedupeKeys: () => {
@@ -148,7 +161,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   })
   const route = make(pipeline.source)(handler)
   transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
-  return { route, uses, topics, stores }
+  return { route, uses, topics, routedTopics, stores }
 }
 
 /** The first store that a component of the pipeline keeps keys in. */

@@ -24,6 +24,7 @@ import {
   checkWorkers,
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkRouting } from "./routing-checks.ts"
 import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
@@ -139,6 +140,7 @@ export function* makePlan(draft: Draft): Steps<Plan> {
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
+  yield* checkRouting(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   problems.throwIfAny()
 

@@ -2,6 +2,7 @@ import { Help, type Argument, type Command, type Option } from "commander"
 import { atOnce } from "../clock.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
+import { DROP } from "../components/router/routes.ts"
 import { HooklineError } from "../errors.ts"
 import { PROVIDER_NAMES } from "../verify/presets/providers.ts"
 
@@ -86,18 +87,20 @@ function valuesOf(
   }
 }
 
-/** Topics that the sinks of the file name. */
+/** Topics that the sinks and Routers of the file name. */
 function topicsOf(configuration: ConfigurationFile | undefined): Candidate[] {
   const topics = new Map<string, string>()
+  const add = (topic: string | undefined, meaning: string): void => {
+    if (topic !== undefined && !/[{*]/.test(topic) && !topics.has(topic)) topics.set(topic, meaning)
+  }
   for (const [pipeline, { components }] of configuration?.pipelines ?? []) {
     for (const { texts } of components.values()) {
-      for (const [key, meaning] of [
-        ["topic", "pipeline"],
-        ["dead_letter_topic", "dead letters of pipeline"],
-      ] as const) {
-        const topic = texts.get(key)?.text
-        if (topic !== undefined && !topics.has(topic)) topics.set(topic, `${meaning} ${pipeline}`)
+      add(texts.get("topic")?.text, `pipeline ${pipeline}`)
+      for (const line of texts.get("routes")?.text?.split("\n") ?? []) {
+        const target = line.slice(line.lastIndexOf("=") + 1).trim()
+        if (target !== DROP) add(target, `pipeline ${pipeline}`)
       }
+      add(texts.get("dead_letter_topic")?.text, `dead letters of pipeline ${pipeline}`)
     }
   }
   return [...topics]

@@ -56,10 +56,3 @@ test("a value that is no JSON, and a record without a key, match nothing", () =>
 test.each(["json:/type", "json:type=x", "header:=x", "value=x", "=x", ""])("%p is no condition", (text) => {
   expect(() => parseCondition(text)).toThrow("Expected json:/pointer=pattern")
 })
-
-test("a pattern of many parts takes a time linear in the text", () => {
-  const value = Buffer.from(JSON.stringify({ a: "ab".repeat(200_000) }))
-  const began = performance.now()
-  expect(parseCondition(`json:/a=${"a*b*".repeat(50)}c`)({ ...record, value })).toBe(false)
-  expect(performance.now() - began).toBeLessThan(2000)
-})

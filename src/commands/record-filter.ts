@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander"
 import type { StoredRecord } from "../brokers/broker.ts"
+import { compilePattern } from "../components/pattern.ts"
 import { parsePointer } from "../json/pointer.ts"
 import { isJson } from "./record-formats.ts"
 
@@ -16,7 +17,8 @@ export function parseCondition(text: string): Matches {
   const find = at < 0 ? undefined : parseField(what)
   if (find === undefined)
     throw new InvalidArgumentError("Expected json:/pointer=pattern, header:Name=pattern or key=pattern.")
-  return (record) => find(record).some((value) => fits(Buffer.from(value).toString(), pattern))
+  const fits = compilePattern(pattern)
+  return (record) => find(record).some((value) => fits(Buffer.from(value)))
 }
 
 function parseField(what: string): ((record: StoredRecord) => readonly Uint8Array[]) | undefined {
@@ -28,19 +30,4 @@ function parseField(what: string): ((record: StoredRecord) => readonly Uint8Arra
   }
   const find = kind === "json" ? parsePointer(name) : undefined
   return find && (({ value }) => (isJson(value) ? [find(value) ?? []].flat() : []))
-}
-
-/** Whether a text is a pattern's, whose `*` stand for any text. Linear: each part is looked for from where the last one ended. */
-function fits(text: string, pattern: string): boolean {
-  const [head = "", ...parts] = pattern.split("*")
-  const tail = parts.pop()
-  if (tail === undefined) return text === pattern
-  if (!text.startsWith(head)) return false
-  let at = head.length
-  for (const part of parts) {
-    const found = text.indexOf(part, at)
-    if (found < 0) return false
-    at = found + part.length
-  }
-  return text.length - tail.length >= at && text.endsWith(tail)
 }

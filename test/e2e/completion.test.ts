@@ -21,6 +21,11 @@ secret = \${NO_SUCH_VARIABLE}
 [pipeline:invoices:BrokerSink]
 topic = invoices
 dead_letter_topic = invoices.dead
+[pipeline:invoices:Router]
+by = json:/type
+invoice.* = billing
+customer.* = crm
+* = drop
 [pipeline:letters:BrokerSink]
 topic = letters
 `,
@@ -50,6 +55,10 @@ test.each([
     ["invoices", "invoices.dead"],
   ],
   [["tail", "-f", "invoices", "let"], ["letters"]],
+  [
+    ["tail", ""],
+    ["invoices", "invoices.dead", "billing", "crm", "letters"],
+  ],
   [["tail", "--connection", ""], ["main"]],
   [["topics", "--connection=m"], ["--connection=main"]],
   [["tail", "--format=j"], ["--format=json"]],

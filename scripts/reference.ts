@@ -11,8 +11,10 @@ import { ADMIN } from "../src/config/sections/admin.ts"
 import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
+import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
 import { PROVIDER } from "../src/verify/presets/own-provider.ts"
 import { replaceParts } from "./generated-parts.ts"
+import { renderManPage } from "./man-page.ts"
 import { renderProviders } from "./providers-page.ts"
 
 const INTRODUCTION = `# Reference of the configuration file
@@ -111,7 +113,15 @@ function renderEffects(section: Section): string {
   return `- **${section.title}**: ${listed.join("; ")}`
 }
 
+/** Writes into docs/command-line.md what each exit status means. */
+function renderCommandLine(page: string): string {
+  const rows = Object.entries(EXIT_STATUSES).map(([status, meaning]) => `| ${status} | ${meaning} |`)
+  return replaceParts(page, [["| status | meaning |", "|---|---|", ...rows].join("\n")])
+}
+
 const PAGES = {
+  "hookline.1": renderManPage,
+  "command-line.md": renderCommandLine,
   "reference.md": () => renderReference(components),
   "reload.md": renderReloadPage,
   "providers.md": renderProviders,

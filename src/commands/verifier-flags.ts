@@ -22,8 +22,7 @@ export interface VerifierFlags {
   readonly set?: readonly string[]
 }
 
-export const SECRETS_HELP = `
-Secrets on a command line end up in the shell's history and in the process list. Prefer --secret-file, or the variable
+export const SECRETS_HELP = `Secrets on a command line end up in the shell's history and in the process list. Prefer --secret-file, or the variable
 HOOKLINE_SECRET, which is read without --secret and --secret-file. A newline at the end of a secret file is ignored.
 Secrets are never printed.`
 
@@ -33,7 +32,7 @@ export const repeatable = (value: string, before: readonly string[] = []): strin
 export function addVerifierFlags(command: Command): Command {
   return command
     .option(
-      "-p, --provider <name>",
+      "-p, --provider <provider>",
       "preset, generic kind (hookline verify --list shows them), or [provider:<name>] of the file",
     )
     .option(

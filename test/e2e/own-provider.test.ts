@@ -85,6 +85,8 @@ test("a section is a provider for run, send, verify, check and a reload", async 
   const verified = await verify(acmeHeader(body))
   expect([verified.status, verified.stdout]).toEqual([0, expect.stringContaining("verified")])
   expect(verified.stdout).toStartWith("Acme: hmac\nhttps://developer.acme.example/webhooks\n")
+  const asJson = await hookline(["verify", "--json", ...named, "--body", join(folder.path, "body.json")])
+  expect(JSON.parse(asJson.stdout)).toMatchObject({ provider: "acme", verified: false })
   const refused = await verify(acmeHeader("{}"))
   expect([refused.status, refused.stdout]).toEqual([
     1,

@@ -3,6 +3,7 @@ import { atOnce, type Steps } from "../clock.ts"
 import { components } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
+import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
@@ -12,7 +13,7 @@ import type { Changes } from "./configuration-diff.ts"
 import { stampOf } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
-import { makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
+import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
 import { Runtime, type ReloadableApplication, type RunningApplication } from "./runtime.ts"
 
 export interface ApplicationOptions {
@@ -168,9 +169,27 @@ export class Application {
    * @throws HooklineError `config`, `usage`
    */
   async openReader(id: string): Promise<LogReader> {
-    const draft = this.#draft(this.#configuration, () => {})
-    const connection = planConnection(draft, id)
-    if (connection !== undefined) return openReader(connection, this.#connections.get(id)?.log)
+    return openReader(this.connection(id), this.#connections.get(id)?.log)
+  }
+
+  /**
+   * The ids of the connections, registered or in the file, whatever is wrong with them; those with a key, if one is named.
+   *
+   * @internal
+   */
+  connectionIds(key?: string): readonly string[] {
+    return connectionIds(this.#draft(this.#configuration, () => {}), key)
+  }
+
+  /**
+   * Resolves one connection, whatever is wrong elsewhere: reading needs no other section's secrets.
+   *
+   * @internal
+   * @throws HooklineError `config`, `usage`
+   */
+  connection(id: string): Connection {
+    const connection = planConnection(this.#draft(this.#configuration, () => {}), id)
+    if (connection !== undefined) return connection
     throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
   }
 

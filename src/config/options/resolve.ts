@@ -4,7 +4,7 @@ import { camelCase } from "./in-code.ts"
 import { quote, WrongValue, type OptionSet, type Values } from "./option.ts"
 import type { Location, Problems } from "../file/problems.ts"
 import type { Section } from "./section.ts"
-import type { FileSection, FileText } from "../file/configuration-file.ts"
+import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
 
 /** Options given in code, in camel case; undefined counts as absent. */
 export interface Given {
@@ -16,9 +16,11 @@ export interface Found {
   /** The section's name, for messages on options that are not in the file: `pipeline:webhooks:BrokerSink`. */
   readonly address: string
   readonly section: FileSection | undefined
+  /** `[defaults:<Component>]`: keys for sections that lack them. */
+  readonly defaults?: FileSection | undefined
   /** undefined: code does not name it. */
   readonly given: Given | undefined
-  /** Absolute base of the file's relative paths. */
+  /** Absolute base of relative paths that no file gives. */
   readonly baseDir: string
   /** Called with each file that an option names to be read. */
   readonly reads?: ((file: string) => void) | undefined
@@ -36,7 +38,7 @@ export interface Resolved<O extends OptionSet> {
 }
 
 /**
- * Resolves a section's options: code before the file before the defaults. Unknown keys, wrong values and missing ones go
+ * Resolves a section's options: code before the section before `[defaults:…]` before the defaults. Unknown keys, wrong values and missing ones go
  * to `problems`. An empty value (`key =`) is wrong unless the option's default is empty: it may mean the default, nothing,
  * or a lost value.
  *
@@ -55,14 +57,15 @@ export function resolveSection<O extends OptionSet>(
   const given = new Map(
     inCode.flatMap(([key, value]) => (nameOf.has(key) ? [[nameOf.get(key)!, value]] : [])),
   )
-  const home: Location = {
-    line: configuration?.line ?? (found.given && "code"),
-    section: configuration?.name ?? address,
-  }
+  const home: Location = configuration
+    ? placeOf(configuration)
+    : { line: found.given && "code", section: address }
+  const textOf = (key: string): FileText | undefined =>
+    configuration?.texts.get(key) ?? (names.includes(key) ? found.defaults?.texts.get(key) : undefined)
   const where = (key: string): Location => {
     if (given.has(key)) return { line: "code", section: address, key }
-    const text = configuration?.texts.get(key)
-    return text === undefined ? { ...home, key } : { line: text.line, section: home.section, key: text.key }
+    const text = textOf(key)
+    return text === undefined ? { ...home, key } : placeOfText(text)
   }
   const wrong = (key: string, text: string): void => problems.add(where(key), text)
   const warn = (key: string, text: string): void => problems.warn(where(key), text)
@@ -73,8 +76,10 @@ export function resolveSection<O extends OptionSet>(
       strange?.(key) ??
         `unknown ${place.line === "code" ? "option" : "key"}${suggest(key, known, (name) => `\`${name}\``)}`,
     )
-  for (const key of configuration?.texts.keys() ?? []) {
-    if (!names.includes(key)) unknown(where(key), key, names)
+  for (const [key, text] of configuration?.texts ?? []) {
+    if (names.includes(key)) continue
+    reportInterpolation(text, problems)
+    unknown(placeOfText(text), key, names)
   }
   for (const [key] of inCode) {
     if (!nameOf.has(key)) unknown({ line: "code", section: address, key }, key, [...nameOf.keys()])
@@ -82,15 +87,16 @@ export function resolveSection<O extends OptionSet>(
 
   const values: { [key: string]: unknown } = {}
   for (const [key, option] of Object.entries(section.options)) {
-    const text = configuration?.texts.get(key)
+    const text = textOf(key)
+    if (text !== undefined) reportInterpolation(text, problems)
     if (given.has(key)) {
       const value = fromCode(option, given.get(key))
       if (value instanceof WrongValue) wrong(key, value.message)
       else values[key] = value
     } else if (text !== undefined) {
-      const read = readText(option, text, baseDir)
+      const read = readText(option, text)
       if (read instanceof WrongValue) wrong(key, read.message)
-      else if (text.text !== undefined) values[key] = read
+      else if (text.value.text !== undefined) values[key] = read
     } else if (option.defaultText !== undefined) {
       values[key] = option.parse(option.defaultText, { baseDir })
     } else if (option.presence === "required") {
@@ -101,17 +107,42 @@ export function resolveSection<O extends OptionSet>(
   for (const file of inputsOf(section, values)) found.reads?.(file)
 
   const resolved = values as Partial<Values<O>>
-  const isGiven = (key: string): boolean => given.has(key) || configuration?.texts.has(key) === true
-  section.check?.({ values: resolved, isGiven, wrong, warn })
+  const isGiven = (key: string): boolean => given.has(key) || textOf(key) !== undefined
+  const isDefault = (key: string): boolean =>
+    !given.has(key) && configuration?.texts.has(key) !== true && textOf(key) !== undefined
+  section.check?.({ values: resolved, isGiven, isDefault, wrong, warn })
   const isQuotable = (key: string): boolean =>
     section.options[key]?.secret !== true &&
-    (given.has(key) || configuration?.texts.get(key)?.quotable !== false)
+    (given.has(key) || textOf(key)?.value.quotable !== false)
   return {
     values: resolved,
     isGiven,
     where,
     show: (key) => (isQuotable(key) ? quote(values[key]) : undefined),
   }
+}
+
+/**
+ * Checks a `[defaults:…]` section by itself: its keys, and their values.
+ *
+ * @param options of all that it serves
+ */
+export function checkDefaults(defaults: FileSection, options: OptionSet, problems: Problems): void {
+  const names = Object.keys(options)
+  for (const [key, text] of defaults.texts) {
+    const option = names.includes(key) ? options[key] : undefined
+    reportInterpolation(text, problems)
+    const read = option && readText(option, text)
+    if (option === undefined)
+      problems.add(placeOfText(text), `unknown key${suggest(key, names, (name) => `\`${name}\``)}`)
+    else if (read instanceof WrongValue) problems.add(placeOfText(text), read.message)
+  }
+}
+
+const placeOfText = ({ file, line, section, key }: FileText): Location => ({ file, line, section, key })
+
+function reportInterpolation(text: FileText, problems: Problems): void {
+  for (const it of text.value.problems) problems.add({ ...placeOfText(text), line: it.line }, it.text)
 }
 
 /** Absolute paths of the files that a section's options name to be read. */
@@ -131,7 +162,7 @@ function fromCode(option: OptionSet[string], value: unknown): unknown {
 }
 
 /** Reads a text of the file. A problem's message is free of what must not be printed; undefined: reported before. */
-function readText(option: OptionSet[string], { text, quotable }: FileText, baseDir: string): unknown {
+function readText(option: OptionSet[string], { value: { text, quotable }, baseDir }: FileText): unknown {
   if (text === undefined) return undefined
   if (text === "" && option.defaultText !== "") {
     const remedy = option.presence === "required" ? "" : ", or remove the key"

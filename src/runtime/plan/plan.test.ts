@@ -234,7 +234,6 @@ ${pipeline("b")}`
       'in code: pipeline "b", brokerSink, option topic: is missing; it is a topic name',
       'in code: pipeline "a", brokerSink, option connection: unknown connection "kafak"; did you mean "kafka"?',
       'in code: pipeline "b", webHookSource, option path: port and path are those of pipeline "a" (in code); give one of them another path or port',
-      'in code: pipeline "b", webHookSource, option path: port and path are those of pipeline "a" (in code); give one of them another path or port',
     ])
   })
 

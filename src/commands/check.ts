@@ -1,29 +1,26 @@
 import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
-import type { PlannedPipeline } from "../runtime/plan/plan.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
+import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
 import { findFamily } from "../verify/presets/providers.ts"
 
-/** Checks a configuration file and prints its pipelines. Nothing is opened. */
-export function check(file: string | undefined): void {
-  const plan = Application.fromFile(file).plan()
-  for (const pipeline of plan.pipelines) {
-    const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
-    const { topic } = pipeline.sink.values as { topic: string }
-    console.log(`${pipeline.id}: ${host}:${port}${path} -> topic ${topic}; ${describeVerification(pipeline)}`)
-  }
-  for (const warning of plan.warnings) console.error(`warning: ${warning}`)
-  console.log("Configuration OK")
+export interface CheckOptions {
+  readonly config?: string
+  /** Whether ports and locks must be free, too. */
+  readonly listen: boolean
+  readonly json: boolean
 }
 
-/** How senders are verified: `verification: stripe (hmac), mode enforce`. */
-function describeVerification({ source, processors }: PlannedPipeline): string {
-  const checks: string[] = []
-  if (source.values.tls_client_ca !== undefined) checks.push("client certificates")
-  for (const processor of processors) {
-    if (typeof processor === "function" || processor.component.title !== verifier.title) continue
-    const { provider, mode } = processor.values as { provider: string; mode: string }
-    const { family } = findFamily(provider)!
-    checks.push(`${provider}${family === provider ? "" : ` (${family})`}, mode ${mode}`)
-  }
-  return `verification: ${checks.length === 0 ? "none" : checks.join("; ")}`
+/**
+ * Checks a configuration file as a start would, and prints what it would run. Nothing is changed.
+ *
+ * @throws HooklineError with every problem, as a start would
+ */
+export async function check({ config, listen, json }: CheckOptions): Promise<void> {
+  const { plan, problems, error } = await Application.fromFile(config).diagnose({ alone: listen })
+  if (json) return printJson(...)
+  for (const warning of problems.warnings) console.error(`warning: ${warning}`)
+  if (plan === undefined) throw error!
+  for (const line of describe(plan)) console.log(line)
+  console.log("Configuration OK")
 }

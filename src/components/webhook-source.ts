@@ -7,6 +7,7 @@ import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { UnverifiedLimit } from "../http/admission/unverified-limit.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
+import { readTls } from "../http/tls.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
 
 const network = text({
@@ -164,7 +165,9 @@ function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
 
 function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values
-  return certificate === undefined || key === undefined ? undefined : { certificate, key, clientCa }
+  return certificate === undefined || key === undefined
+    ? undefined
+    : readTls({ certificate, key, clientCa })
 }
 
 function rateLimitOf(

@@ -1,4 +1,4 @@
-import { HooklineError } from "../errors.ts"
+import { OptionError, type HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
 
@@ -199,5 +199,6 @@ const LISTEN_FAILURES: { readonly [code: string]: string } = {
 function notListening(address: ListenAddress, cause: unknown): HooklineError {
   const { code = "", message } = cause as NodeJS.ErrnoException
   const reason = LISTEN_FAILURES[code] ?? message
-  return new HooklineError("listen", `can't listen on ${nameOf(address)}: ${reason}`, { cause })
+  const key = code === "EADDRNOTAVAIL" ? "host" : "port"
+  return new OptionError("listen", key, `can't listen on ${nameOf(address)}: ${reason}`, { cause })
 }

@@ -19,9 +19,8 @@ export interface Route {
   readonly trustsProxy: ((address: string) => boolean) | undefined
   /** undefined: derived from the request and trusted proxies. */
   readonly publicUrl?: PublicUrl | undefined
-  readonly tls:
-    | { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined }
-    | undefined
+  /** undefined: plain HTTP. */
+  readonly tls: Bun.TLSOptions | undefined
   /** Of events; where the pipeline verifies senders, of verified ones. */
   readonly rateLimit?: RateLimit | undefined
   /** Of each sender's unverified requests; no effect where the pipeline does not verify senders. */

@@ -11,7 +11,6 @@ import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type ListenAddress } 
 import { Mount, mountable } from "./mount.ts"
 import type { MountingServer } from "./peer.ts"
 import type { Route } from "./route.ts"
-import { readTls } from "./tls.ts"
 
 /** Limits over all routes. */
 export interface Limits {
@@ -126,7 +125,7 @@ export class Servers {
     }
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
-      const tls = readTls(group[0]!)
+      const { tls } = group[0]!
       prepared.push({ key, address: group[0]!, tls, answering: yield* answeringOf(group, deps) })
     }
     const withoutRoutes = yield* answeringOf([], deps)

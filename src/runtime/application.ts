@@ -7,9 +7,10 @@ import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
-import { HooklineError } from "../errors.ts"
+import { HooklineError, type FaultCode } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { Changes } from "./configuration-diff.ts"
+import { diagnose, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
 import { stampOf } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
@@ -32,6 +33,8 @@ export class Application {
   readonly #inputs = new Map<string, string>()
   readonly #connections = new Map<string, ConnectionSpec>()
   readonly #pipelines: Pipeline[] = []
+  /** What the last start or reload tried. */
+  #draft: Draft | undefined
   #running: ReloadableApplication | undefined
   /** Answers `fetch`; one that has stopped answers 503. */
   #mounted: Runtime | undefined
@@ -82,7 +85,16 @@ export class Application {
    * @throws HooklineError `config` with every problem, a line each
    */
   plan(): Plan {
-    return atOnce(makePlan(this.#draft(this.#configuration, recordIn(this.#inputs))))
+    return atOnce(makePlan(this.#draftOf(this.#configuration, recordIn(this.#inputs))))
+  }
+
+  /**
+   * Finds every problem that a start would have, and changes nothing.
+   *
+   * @internal
+   */
+  diagnose(options: DiagnosisOptions): Promise<Diagnosis> {
+    return diagnose(this.#draftOf(this.#configuration, recordIn(this.#inputs)), options)
   }
 
   /**
@@ -111,7 +123,7 @@ export class Application {
           `option service.workers is ${workers}, and an application started by code is one process; use \`hookline run\`, or set { service: { workers: 1 } }`,
         )
       return (this.#mounted = await Runtime.start(plan, undefined, { ports: listen, mount: true }))
-    })
+    }, listen)
   }
 
   /**
@@ -119,12 +131,18 @@ export class Application {
    *
    * @internal
    */
-  async startBy(start: (plan: Plan) => Promise<ReloadableApplication>): Promise<RunningApplication> {
+  async startBy(
+    start: (plan: Plan) => Promise<ReloadableApplication>,
+    listens = true,
+  ): Promise<RunningApplication> {
     if (this.#running !== undefined || this.#starting !== undefined)
       throw new HooklineError("usage", "the application is started already")
-    this.#starting = start(this.plan())
+    this.#draft = this.#draftOf(this.#configuration, recordIn(this.#inputs))
     try {
+      this.#starting = start(atOnce(makePlan(this.#draft)))
       return (this.#running = await this.#starting)
+    } catch (error) {
+      throw await this.#explain(error, { alone: listens })
     } finally {
       this.#starting = undefined
     }
@@ -178,7 +196,7 @@ export class Application {
    * @internal
    */
   connectionIds(key?: string): readonly string[] {
-    return connectionIds(this.#draft(this.#configuration, () => {}), key)
+    return connectionIds(this.#draftOf(this.#configuration, () => {}), key)
   }
 
   /**
@@ -188,7 +206,7 @@ export class Application {
    * @throws HooklineError `config`, `usage`
    */
   connection(id: string): Connection {
-    const connection = planConnection(this.#draft(this.#configuration, () => {}), id)
+    const connection = planConnection(this.#draftOf(this.#configuration, () => {}), id)
     if (connection !== undefined) return connection
     throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
   }
@@ -230,7 +248,11 @@ export class Application {
     this.#reloading = ended
     const inputs = new Map<string, string>()
     try {
-      const changes = await running.reload(() => this.#readAgain(recordIn(inputs)))
+      this.#draft = undefined
+      const changes = await running.reload(
+        () => this.#readAgain(recordIn(inputs)),
+        (error) => this.#explain(error, { alone: false }),
+      )
       this.#configuration = running.plan.configuration
       this.#inputs.clear()
       return changes
@@ -244,10 +266,18 @@ export class Application {
 
   *#readAgain(reads: (file: string) => void): Steps<Plan> {
     const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads))
-    return yield* makePlan(this.#draft(configuration, reads))
+    this.#draft = this.#draftOf(configuration, reads)
+    return yield* makePlan(this.#draft)
   }
 
-  #draft(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
+  /** The error with every problem of the configuration, where it is one of them. */
+  async #explain(error: unknown, options: DiagnosisOptions): Promise<unknown> {
+    if (this.#draft === undefined || !(error instanceof HooklineError) || !OF_CONFIGURATION.has(error.code))
+      return error
+    return (await diagnose(this.#draft, options)).error ?? error
+  }
+
+  #draftOf(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
     return {
       configuration,
       // a snapshot: additions during the planning are for the next reload
@@ -261,6 +291,9 @@ export class Application {
     }
   }
 }
+
+/** Faults that a diagnosis may know more of. */
+const OF_CONFIGURATION: ReadonlySet<FaultCode> = new Set(["config", "listen", "log_locked", "log_io"])
 
 /** Records a stamp of each file read; the first counts. */
 const recordIn =

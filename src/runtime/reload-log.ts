@@ -22,15 +22,23 @@ export interface Reloadable {
   readonly listening: readonly Listening[]
 }
 
+/** Adds to the error of a reload what else is wrong. */
+export type Explain = (error: unknown) => Promise<unknown>
+
 /** @internal Reloads, logs and counts the result. Throws what the reload throws. */
-export async function logReload(application: Reloadable, reload: () => Promise<Changes>): Promise<Changes> {
+export async function logReload(
+  application: Reloadable,
+  reload: () => Promise<Changes>,
+  explain: Explain,
+): Promise<Changes> {
   const { log, metrics, listening: before } = application
   const startedMs = performance.now()
   let changes: Changes
   try {
     changes = await reload()
-  } catch (error) {
-    if (error instanceof HooklineError && error.code === "closing") throw error
+  } catch (cause) {
+    if (cause instanceof HooklineError && cause.code === "closing") throw cause
+    const error = await explain(cause)
     metrics.configuration.failed()
     logProblems(log, error)
     log.error("reload failed; configuration unchanged")

@@ -8,7 +8,7 @@ import { RequestLog } from "../telemetry/request-log.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
 import { changePlan, type ActivePlan, type ReloadDependencies } from "./reload.ts"
-import { logListening, logReload, type Listening, type Reloadable } from "./reload-log.ts"
+import { logListening, logReload, type Explain, type Listening, type Reloadable } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 import type { Membership } from "./workers/membership.ts"
@@ -29,7 +29,7 @@ export interface ReloadableApplication extends RunningApplication, Reloadable {
    *
    * @throws HooklineError when the plan is invalid or can't be opened; nothing is changed then
    */
-  reload(read: () => Steps<Plan>): Promise<Changes>
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes>
 }
 
 /** @internal Runs one plan after another in this process. */
@@ -119,8 +119,8 @@ export class Runtime implements ReloadableApplication {
     return this.active.servers.fetch(request, server)
   }
 
-  reload(read: () => Steps<Plan>): Promise<Changes> {
-    return logReload(this, () => this.change(read))
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
+    return logReload(this, () => this.change(read), explain)
   }
 
   /** As `reload`, without logging. */

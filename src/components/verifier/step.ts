@@ -1,5 +1,6 @@
 // Hot path: every event of a verified pipeline passes here.
 import { steadyMs } from "../../clock.ts"
+import { opening } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
 import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/outcome.ts"
@@ -30,8 +31,8 @@ export function verifierStep(
   const { log, metrics, deliveryTimeoutMs } = context
   const { provider, mode } = values
   const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
-  const learning =
-    values.secret_file === undefined ? undefined : openSecretFile(values.secret_file, log, make)
+  const { secret_file: file } = values
+  const learning = file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, log, make))
   const fixed = learning?.current() ?? make()
   const handshake = handshakeOf(provider, {
     secrets: values.secret ?? [],

@@ -27,6 +27,10 @@ export interface Found {
 }
 
 export interface Resolved<O extends OptionSet> {
+  /** Whether no problem was reported. */
+  readonly isSound: boolean
+  /** Where the section is, or would be. */
+  readonly home: Location
   /** All of them, unless a problem was reported. */
   readonly values: Partial<Values<O>>
   /** Whether it was given, in code or the file, even if it is wrong. */
@@ -67,18 +71,23 @@ export function resolveSection<O extends OptionSet>(
     const text = textOf(key)
     return text === undefined ? { ...home, key } : placeOfText(text)
   }
-  const wrong = (key: string, text: string): void => problems.add(where(key), text)
+  let isSound = true
+  const report = (place: Location, text: string): void => {
+    isSound = false
+    problems.add(place, text)
+  }
+  const wrong = (key: string, text: string): void => report(where(key), text)
   const warn = (key: string, text: string): void => problems.warn(where(key), text)
 
   const unknown = (place: Location, key: string, known: readonly string[]): void =>
-    problems.add(
+    report(
       place,
       strange?.(key) ??
         `unknown ${place.line === "code" ? "option" : "key"}${suggest(key, known, (name) => `\`${name}\``)}`,
     )
   for (const [key, text] of configuration?.texts ?? []) {
     if (names.includes(key)) continue
-    reportInterpolation(text, problems)
+    reportInterpolation(text, report)
     unknown(placeOfText(text), key, names)
   }
   for (const [key] of inCode) {
@@ -88,7 +97,7 @@ export function resolveSection<O extends OptionSet>(
   const values: { [key: string]: unknown } = {}
   for (const [key, option] of Object.entries(section.options)) {
     const text = textOf(key)
-    if (text !== undefined) reportInterpolation(text, problems)
+    if (text !== undefined) reportInterpolation(text, report)
     if (given.has(key)) {
       const value = fromCode(option, given.get(key))
       if (value instanceof WrongValue) wrong(key, value.message)
@@ -115,6 +124,8 @@ export function resolveSection<O extends OptionSet>(
     section.options[key]?.secret !== true &&
     (given.has(key) || textOf(key)?.value.quotable !== false)
   return {
+    isSound,
+    home,
     values: resolved,
     isGiven,
     where,
@@ -131,7 +142,7 @@ export function checkDefaults(defaults: FileSection, options: OptionSet, problem
   const names = Object.keys(options)
   for (const [key, text] of defaults.texts) {
     const option = names.includes(key) ? options[key] : undefined
-    reportInterpolation(text, problems)
+    reportInterpolation(text, (place, problem) => problems.add(place, problem))
     const read = option && readText(option, text)
     if (option === undefined)
       problems.add(placeOfText(text), `unknown key${suggest(key, names, (name) => `\`${name}\``)}`)
@@ -141,8 +152,8 @@ export function checkDefaults(defaults: FileSection, options: OptionSet, problem
 
 const placeOfText = ({ file, line, section, key }: FileText): Location => ({ file, line, section, key })
 
-function reportInterpolation(text: FileText, problems: Problems): void {
-  for (const it of text.value.problems) problems.add({ ...placeOfText(text), line: it.line }, it.text)
+function reportInterpolation(text: FileText, report: (place: Location, text: string) => void): void {
+  for (const it of text.value.problems) report({ ...placeOfText(text), line: it.line }, it.text)
 }
 
 /** Absolute paths of the files that a section's options name to be read. */

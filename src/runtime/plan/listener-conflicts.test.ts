@@ -12,7 +12,7 @@ const pipeline = fc
   })
   .map((values): ListeningPipeline => ({
     id: "",
-    source: { values, isGiven: () => true, where: () => ({ line: 1 }), show: () => undefined },
+    source: { values, isSound: true, home: { line: 1 }, isGiven: () => true, where: () => ({ line: 1 }), show: () => undefined },
   }))
 
 /** The key that two sources can't agree on. */

@@ -9,20 +9,21 @@ import {
 } from "../../config/sections/connection.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import { Problems } from "../../config/file/problems.ts"
-import { checkDefaults, resolveSection, type Found, type Given } from "../../config/options/resolve.ts"
+import { checkDefaults, resolveSection, type Found, type Given, type Resolved } from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
 import type { Pipeline } from "../pipeline.ts"
-import { resolvePipelines, sectionsByComponent } from "./resolve-pipelines.ts"
+import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./resolve-pipelines.ts"
 import {
   checkConnections,
   checkDeadLetters,
   checkDirectories,
   checkListeners,
   checkWorkers,
+  warnOfOpen,
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
 
@@ -52,8 +53,6 @@ export interface Plan {
   readonly pipelines: readonly PlannedPipeline[]
   /** Absolute base of relative paths. */
   readonly baseDir: string
-  /** Possible mistakes, a line each, shown by `hookline check`. */
-  readonly warnings: readonly string[]
   /** For other processes, which make the same plan of it; undefined: no file. */
   readonly configuration: ConfigurationFile | undefined
   readonly admin: Values<(typeof ADMIN)["options"]>
@@ -136,12 +135,22 @@ function resolveDefaults(
   return sections
 }
 
-/**
- * Resolves a draft: code before the file before the defaults.
- *
- * @throws HooklineError `config` with every problem, a line each
- */
-export function* makePlan(draft: Draft): Steps<Plan> {
+/** A draft whose options were read, right or wrong. */
+export interface ResolvedDraft {
+  readonly connections: ReadonlyMap<string, ResolvedConnection>
+  /** The logs of connections in memory, by id. */
+  readonly memoryLogs: ReadonlyMap<string, MemoryLog>
+  readonly pipelines: readonly ResolvedPipeline[]
+  readonly admin: Resolved<(typeof ADMIN)["options"]>
+  readonly service: Resolved<(typeof SERVICE)["options"]>
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+  readonly configuration: ConfigurationFile | undefined
+  readonly problems: Problems
+}
+
+/** Resolves a draft: code before the file before the defaults. Opens nothing. */
+export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   const { configuration, registry } = draft
   const baseDir = configuration?.baseDir ?? draft.cwd
   const problems = new Problems(configuration?.file, configuration)
@@ -177,18 +186,24 @@ export function* makePlan(draft: Draft): Steps<Plan> {
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
+  warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
-  problems.throwIfAny()
+  return { connections, memoryLogs, pipelines, admin, service, baseDir, configuration, problems }
+}
 
+/** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
+export function planOf(resolved: ResolvedDraft): Plan {
+  const { admin, service, problems } = resolved
+  problems.throwIfAny()
   // without problems all values are set
-  return {
-    connections,
-    memoryLogs,
-    pipelines,
-    baseDir,
-    warnings: problems.warnings,
-    configuration,
-    admin: admin.values,
-    service: service.values,
-  } as unknown as Plan
+  return { ...resolved, admin: admin.values, service: service.values } as unknown as Plan
+}
+
+/**
+ * Resolves a draft to a plan.
+ *
+ * @throws HooklineError `config` with every problem, a line each
+ */
+export function* makePlan(draft: Draft): Steps<Plan> {
+  return planOf(yield* resolveDraft(draft))
 }

@@ -22,7 +22,7 @@ export interface ResolvedPipeline {
   readonly sink: ResolvedPart<"sink"> | undefined
 }
 
-interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
+export interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
   readonly component: Component<K>
 }
 

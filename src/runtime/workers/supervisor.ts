@@ -10,7 +10,7 @@ import { Metrics } from "../../telemetry/metrics.ts"
 import { acquireAdmin } from "../admin-listener.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
-import { logListening, logReload, type Listening } from "../reload-log.ts"
+import { logListening, logReload, type Explain, type Listening } from "../reload-log.ts"
 import { Resources } from "../resources.ts"
 import type { ReloadableApplication } from "../runtime.ts"
 import type { Reloaded } from "./worker.ts"
@@ -85,8 +85,8 @@ export class Supervisor implements ReloadableApplication {
     return this.#listening
   }
 
-  reload(read: () => Steps<Plan>): Promise<Changes> {
-    const reloading = logReload(this, () => this.#change(read))
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
+    const reloading = logReload(this, () => this.#change(read), explain)
     this.#changing = reloading.catch(() => {})
     return reloading
   }

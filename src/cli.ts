@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import manifest from "../package.json" with { type: "json" }
 import type { ReadFrom } from "./brokers/broker.ts"
+import type { CheckFlags } from "./commands/check.ts"
 import { enterFolder } from "./commands/folder.ts"
 import { send, type SendFlags } from "./commands/send.ts"
 import type { TailOutput } from "./commands/tail.ts"
@@ -52,9 +53,20 @@ program
 
 program
   .command("check")
-  .description("check the configuration file, print all errors, and exit 0 or 78; nothing is started")
+  .description("find what a start would: print all errors, or what would run; nothing is started or changed")
   .addOption(config())
-  .action(async (options: { config?: string }) => (await import("./commands/check.ts")).check(options.config))
+  .option("--listen", "as a start beside nothing else: ports must be free, and logs not in use", false)
+  .option("--connect", "connect to brokers and Redis, and print what each address and topic answers", false)
+  .option("--json", "print problems, warnings, connections and pipelines as JSON", false)
+  .addHelpText(
+    "after",
+    `
+It may run beside a Hookline on the same file. --listen binds ports for a moment: not while one starts.
+
+Exit status: 0 for a valid configuration, else that of a start: 78 for a configuration error, 69 for a port or log in use,
+74 for a folder that can't be written. With --connect 69 if something can't be reached.`,
+  )
+  .action(async (flags: CheckFlags) => (await import("./commands/check.ts")).check(flags))
 
 program
   .command("tail")

@@ -7,6 +7,7 @@ import { readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { canStartKafka, startKafka } from "./support/kafka.ts"
+import { runTests } from "./support/run-tests.ts"
 
 /** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
 const LEFT_TO_FAULTS: readonly string[] = [
@@ -45,11 +46,7 @@ const shared =
 try {
   const flags = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
   const files = ["./src", "./test/e2e", "./test/fuzz", ...faults]
-  const tests = Bun.spawn(
-    [process.execPath, "--no-orphans", "test", ...flags, ...files, ...process.argv.slice(2)],
-    { cwd: root, env: { ...process.env, ...shared }, stdout: "inherit", stderr: "inherit" },
-  )
-  process.exitCode = await tests.exited
+  process.exitCode = await runTests([...flags, ...files, ...process.argv.slice(2)], shared)
 } finally {
   await kafka?.stop()
 }

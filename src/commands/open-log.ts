@@ -13,7 +13,10 @@ export async function openLogOf(file: string | undefined, id: string | undefined
   const app = Application.fromFile(file)
   const ids = app.connectionIds()
   if (ids.length === 0)
-    throw new HooklineError("config", "the file has no connection; add [connection:<id>], or name another file")
+    throw new HooklineError(
+      "config",
+      "the file has no connection; add [connection:<id>], or name another file",
+    )
   const chosen = id ?? (ids.length === 1 ? ids[0] : undefined)
   if (chosen === undefined || !ids.includes(chosen)) {
     const complaint =

@@ -4,9 +4,16 @@ import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished } from "../pipeline/unavailable.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
-import { EXTRACTION_FORM, parseExtraction, type Extract } from "./extraction.ts"
+import {
+  checkExtractions,
+  EXTRACTION_FORM,
+  isExtraction,
+  parseExtraction,
+  type Extract,
+} from "./extraction.ts"
 
 const TOPIC = {
   // org.apache.kafka.common.internals.Topic
@@ -33,17 +40,14 @@ export const brokerSink = defineComponent({
     }),
     key: text({
       form: EXTRACTION_FORM,
-      accepts: (value) => parseExtraction(value) !== undefined,
+      accepts: isExtraction,
       optional: true,
-      doc: "The source of a record's key: `json:/pointer` into the body, `header:Name` or `path`. Records of one key keep their order; an event without it is published without a key.",
+      doc: "The source of a record's key: `json:/pointer` into the body, `header:Name`, `path`, or `event:id`, `event:type`, `event:time`, where the provider's preset knows it (see providers.md). Records of one key keep their order; an event without it is published without a key.",
     }),
-    headers: list(
-      text({ form: HEADER_FORM, accepts: (value) => parseHeader(value) !== undefined, doc: "" }),
-      {
-        optional: true,
-        doc: "Record headers, each as `name=json:/pointer`, `name=header:Name` or `name=path`. Those that an event lacks are omitted.",
-      },
-    ),
+    headers: list(text({ form: HEADER_FORM, accepts: (value) => isHeader(value), doc: "" }), {
+      optional: true,
+      doc: "Record headers, each as `name=json:/pointer`, `name=header:Name`, `name=path` or `name=event:type`. Those that an event lacks are omitted.",
+    }),
     dead_letter_topic: text({
       ...TOPIC,
       optional: true,
@@ -54,11 +58,16 @@ export const brokerSink = defineComponent({
     if (letters !== undefined && letters === topic)
       wrong("dead_letter_topic", "is the topic of accepted events; choose another")
   },
+  checkInPipeline({ values: { key, headers }, sender, wrong }) {
+    if (key !== undefined) checkExtractions([key], sender, (text) => wrong("key", text))
+    const texts = headers?.map((header) => splitHeader(header)![1]) ?? []
+    checkExtractions(texts, sender, (text) => wrong("headers", text))
+  },
   create({ topic, connection, key, headers, dead_letter_topic: letters }, context) {
     const { broker, deliveryTimeoutMs } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
-    const keyOf = key === undefined ? undefined : parseExtraction(key)
-    const headerSpecs = headers?.map((header) => parseHeader(header)!)
+    const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
+    const headerSpecs = headers?.map((header) => parseHeader(header, context.sender))
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
       try {
@@ -93,10 +102,19 @@ interface HeaderSpec {
   readonly extract: Extract
 }
 
-function parseHeader(header: string): HeaderSpec | undefined {
+function splitHeader(header: string): [name: string, extraction: string] | undefined {
   const [, name, rest] = /^([^=\s]+)\s*=\s*(.+)$/.exec(header) ?? []
-  const extract = rest === undefined ? undefined : parseExtraction(rest)
-  return name === undefined || extract === undefined ? undefined : { name, extract }
+  return name === undefined || rest === undefined ? undefined : [name, rest]
+}
+
+function isHeader(header: string): boolean {
+  const split = splitHeader(header)
+  return split !== undefined && isExtraction(split[1])
+}
+
+function parseHeader(header: string, sender: KnownSender | undefined): HeaderSpec {
+  const [name, extraction] = splitHeader(header)!
+  return { name, extract: parseExtraction(extraction, sender)! }
 }
 
 function headersOf(event: Event, specs: readonly HeaderSpec[]): RecordHeader[] {

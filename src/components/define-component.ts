@@ -1,6 +1,6 @@
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { OptionsArgument } from "../config/options/in-code.ts"
-import type { Section } from "../config/options/section.ts"
+import type { Checking, Section } from "../config/options/section.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
@@ -10,11 +10,14 @@ import type { Processor, Publisher } from "../pipeline/event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {
   readonly pipeline: string
+  /** Where the events have their id, type and time, by the pipeline's Verifier; undefined: it has none. */
+  readonly sender: KnownSender | undefined
   readonly log: Logger
   /** @internal */
   readonly metrics: PipelineMetrics
@@ -62,12 +65,21 @@ export interface Component<
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** What its signatures prove, with valid options; undefined: it checks none. */
   readonly proves?: ((values: Values<O>) => Proof) | undefined
+  /** The provider whose events it lets pass, as configured; absent: it does not restrict them. */
+  readonly sender?: ((values: Partial<Values<O>>) => string | undefined) | undefined
+  /** Rules that need the rest of the pipeline, beside `check`; run where all its options are valid. */
+  readonly checkInPipeline?: ((checking: CheckingInPipeline<O>) => void) | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */
   readonly alone?: ((values: Partial<Values<O>>) => { key: string; advice: string } | undefined) | undefined
   /** @internal */
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
+}
+
+/** What `checkInPipeline` sees. */
+export interface CheckingInPipeline<O extends OptionSet> extends Checking<O> {
+  readonly sender: KnownSender | undefined
 }
 
 /** What a component's signatures prove of an event. */

@@ -1,11 +1,18 @@
+import { WrongValue } from "../config/options/option-types.ts"
 import { parsePointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
+import {
+  EVENT_FORM,
+  isEventPart,
+  locateEventPart,
+  type KnownSender,
+} from "../verify/presets/event-locations.ts"
 
 /** Extracts a record's key or a header's value; undefined: the event has none. */
 export type Extract = (event: Event) => Uint8Array | undefined
 
 /** For messages and the reference. */
-export const EXTRACTION_FORM = "json:/pointer (RFC 6901), header:Name or path"
+export const EXTRACTION_FORM = `json:/pointer (RFC 6901), header:Name, path, or ${EVENT_FORM}`
 
 /** The name in `header:Name`: RFC 9110, 5.6.2, token. */
 export const headerNameIn = (text: string): string | undefined =>
@@ -13,8 +20,35 @@ export const headerNameIn = (text: string): string | undefined =>
 
 const encoder = new TextEncoder()
 
-/** Parses `json:/id`, `header:X-Request-Id` or `path`; undefined if malformed. */
-export function parseExtraction(text: string): Extract | undefined {
+/** Whether it is of the form of an extraction, for an option's test: which provider knows `event:id` is another question. */
+export const isExtraction = (text: string): boolean => isEventPart(text) || parseLocation(text) !== undefined
+
+/**
+ * Parses `json:/id`, `header:X-Request-Id`, `path` or `event:id`; undefined if malformed.
+ *
+ * @param sender the pipeline's, `context.sender`
+ * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
+ */
+export const parseExtraction = (text: string, sender: KnownSender | undefined): Extract | undefined =>
+  parseLocation(locateEventPart(text, sender))
+
+/** Reports the parts of the event that the provider is not known to have: a component's `checkInPipeline`. */
+export function checkExtractions(
+  texts: readonly string[],
+  sender: KnownSender | undefined,
+  report: (text: string) => void,
+): void {
+  for (const text of texts) {
+    try {
+      locateEventPart(text, sender)
+    } catch (error) {
+      if (!(error instanceof WrongValue)) throw error
+      report(error.message)
+    }
+  }
+}
+
+function parseLocation(text: string): Extract | undefined {
   if (text === "path") return (event) => encoder.encode(event.request.path)
   const name = headerNameIn(text)
   if (name !== undefined)

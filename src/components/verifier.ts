@@ -17,6 +17,7 @@ export const verifier = defineComponent({
     "Lets only requests pass that the provider signed, or that have its token, and answers the provider's handshakes. What each provider needs is in providers.md.",
   options: VERIFIER_OPTIONS,
   check,
+  sender: ({ provider }) => provider,
   verifies: ({ mode }) => mode !== "observe",
   proves: ({ provider, ...settings }) => {
     const family = findFamily(provider)!

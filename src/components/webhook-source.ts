@@ -165,9 +165,7 @@ function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
 
 function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values
-  return certificate === undefined || key === undefined
-    ? undefined
-    : readTls({ certificate, key, clientCa })
+  return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key, clientCa })
 }
 
 function rateLimitOf(

@@ -196,7 +196,10 @@ export class Application {
    * @internal
    */
   connectionIds(key?: string): readonly string[] {
-    return connectionIds(this.#draftOf(this.#configuration, () => {}), key)
+    return connectionIds(
+      this.#draftOf(this.#configuration, () => {}),
+      key,
+    )
   }
 
   /**
@@ -206,7 +209,10 @@ export class Application {
    * @throws HooklineError `config`, `usage`
    */
   connection(id: string): Connection {
-    const connection = planConnection(this.#draftOf(this.#configuration, () => {}), id)
+    const connection = planConnection(
+      this.#draftOf(this.#configuration, () => {}),
+      id,
+    )
     if (connection !== undefined) return connection
     throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
   }

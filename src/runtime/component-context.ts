@@ -7,6 +7,7 @@ import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { OpenConnection } from "./connections.ts"
 import type { PlannedPipeline } from "./plan/plan.ts"
+import { senderOf } from "./plan/sender.ts"
 
 /** A pipeline's parts, as far as they are known. */
 export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> & Partial<Pick<PlannedPipeline, "sink">>
@@ -40,6 +41,7 @@ export function contextsOf(
     const text = store === "embedded" && destination?.kind === "memory" ? "memory" : store
     return openKeys(locate(text, { pipeline: id, logDirectory: destination?.logDirectory, baseDir }, ca))
   }
+  const sender = senderOf(pipeline.processors)
   const seen = new Map<string, number>()
   return (title) => {
     const nth = (seen.get(title) ?? 0) + 1
@@ -47,6 +49,7 @@ export function contextsOf(
     const own = `pipeline ${id}/${title} ${nth}`
     return {
       pipeline: id,
+      sender,
       log,
       metrics,
       connection,

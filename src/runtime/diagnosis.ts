@@ -9,6 +9,7 @@ import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
+import type { RedisServer } from "../dedupe/redis-client.ts"
 import { openMemoryKeys } from "../dedupe/memory-keys.ts"
 import { HooklineError, opening, OptionError, type FaultCode } from "../errors.ts"
 import { checkFree } from "../http/listener.ts"
@@ -32,6 +33,9 @@ export interface Diagnosis {
   /** undefined: the configuration can't be run. */
   readonly plan: Plan | undefined
   readonly problems: Problems
+  /** What would be published to, by connection. */
+  readonly topics: ReadonlyMap<string, readonly string[]>
+  readonly stores: readonly RedisServer[]
   /** With every problem, a line each; undefined: there is none. */
   readonly error: HooklineError | undefined
 }
@@ -51,10 +55,11 @@ export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promi
   const codes = new Set<FaultCode>(problems.all.length > 0 ? ["config"] : [])
   const trial = new Trial(resolved, { alone, kafka, failed: (code) => codes.add(code) })
   await inSlices(trial.steps())
-  if (problems.all.length === 0) return { plan: planOf(resolved), problems, error: undefined }
+  const found = { problems, topics: trial.topics, stores: [...trial.stores.values()] }
+  if (problems.all.length === 0) return { ...found, plan: planOf(resolved), error: undefined }
   const [code = "config", ...others] = codes
   const error = new HooklineError(others.length === 0 ? code : "config", problems.lines.join("\n"))
-  return { plan: undefined, problems, error }
+  return { ...found, plan: undefined, error }
 }
 
 interface TrialOptions extends DiagnosisOptions {
@@ -66,6 +71,9 @@ type Part = Pick<ResolvedPart, "home" | "where"> & { readonly options: object }
 
 /** Creates what a start would, as far as its options are right, and reports what fails. */
 class Trial {
+  readonly topics = new Map<string, string[]>()
+  /** Of servers, by URL and CA. */
+  readonly stores = new Map<string, RedisServer>()
   readonly #resolved: ResolvedDraft
   readonly #options: TrialOptions
   readonly #connections = new Map<string, OpenConnection>()
@@ -91,13 +99,18 @@ class Trial {
 
   #connect(id: string, connection: ResolvedConnection): void {
     const { kind, values, isSound } = connection
-    const { directory, delivery_timeout: timeoutMs } = values as { directory?: string; delivery_timeout?: number }
+    const { directory, delivery_timeout: timeoutMs } = values as {
+      directory?: string
+      delivery_timeout?: number
+    }
+    const topics: string[] = []
+    this.topics.set(id, topics)
     this.#connections.set(id, {
-      ...inMemory(timeoutMs),
+      ...inMemory(timeoutMs, (names) => void topics.push(...names)),
       kind: kind ?? "memory",
       ...(directory !== undefined && { logDirectory: directory }),
     })
-    if (!isSound) return
+    if (!isSound()) return
     const part = { ...connection, options: values }
     this.#try([part], () => this.#open({ kind, values } as Connection))
   }
@@ -111,8 +124,8 @@ class Trial {
   }
 
   #create({ id, source, processors, sink }: ResolvedPipeline): void {
-    const components = processors.filter((it) => typeof it !== "function" && it.isSound)
-    const isSound = (it: ResolvedPipeline["source" | "sink"]): boolean => it?.isSound === true
+    const components = processors.filter((it) => typeof it !== "function" && it.isSound())
+    const isSound = (it: ResolvedPipeline["source" | "sink"]): boolean => it?.isSound() === true
     const sound = [...[source].filter(isSound), ...components, ...[sink].filter(isSound)] as ResolvedPart[]
     const parts = sound.map((it) => ({ ...it, options: it.component.options }))
     const opened: (() => unknown)[] = []
@@ -147,6 +160,7 @@ class Trial {
   }
 
   #keysAt(location: StoreLocation): DedupeKeys {
+    if (location.kind === "redis") this.stores.set(`${location.url} ${location.ca}`, location)
     if (location.kind === "embedded") this.#checkDatabase(dedupeFileIn(location.directory))
     return new DedupeKeys(openMemoryKeys({ log: SILENT }))
   }
@@ -162,13 +176,13 @@ class Trial {
     const seen = new Set<string>()
     for (const { source } of pipelines) {
       const { host, port } = (source?.values ?? {}) as { host?: string; port?: number }
-      if (source?.isSound !== true || host === undefined || port === undefined || port === 0) continue
+      if (source?.isSound() !== true || host === undefined || port === undefined || port === 0) continue
       if (seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)
       this.#try([{ ...source, options: source.component.options }], () => checkFree({ host, port }))
     }
     const { listen } = admin.values
-    if (!admin.isSound || listen === undefined || listen === "off" || listen.port === 0) return
+    if (!admin.isSound() || listen === undefined || listen === "off" || listen.port === 0) return
     this.#try([{ ...admin, options: admin.values } as unknown as Part], () => {
       try {
         checkFree(listen)
@@ -195,8 +209,11 @@ class Trial {
 }
 
 /** A connection of which nothing is open. */
-function inMemory(deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS): OpenConnection {
-  const broker: Broker = new MemoryLog()
+function inMemory(
+  deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS,
+  prepare: Broker["prepare"] = ignore,
+): OpenConnection {
+  const broker: Broker = Object.assign(new MemoryLog(), { prepare })
   return { broker, instance: broker, kind: "memory", deliveryTimeoutMs }
 }
 

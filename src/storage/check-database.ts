@@ -36,8 +36,11 @@ export function checkFolder(folder: string, { title }: Pick<DatabaseLocation, "t
   let above = folder
   while (look(above) === undefined && dirname(above) !== above) above = dirname(above)
   const isMade = above === folder
-  const problem = isMade ? `${title}: its directory can't be written` : `${title}: its directory can't be made`
-  if (look(above)?.isDirectory() !== true) throw new HooklineError("log_io", `${problem}: ${above} is not a folder`)
+  const problem = isMade
+    ? `${title}: its directory can't be written`
+    : `${title}: its directory can't be made`
+  if (look(above)?.isDirectory() !== true)
+    throw new HooklineError("log_io", `${problem}: ${above} is not a folder`)
   checkAccess(above, constants.W_OK | constants.X_OK, isMade ? problem : `${problem} in ${above}`)
 }
 

@@ -10,6 +10,7 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
   }
   return {
     pipeline: "test",
+    sender: undefined,
     log: pino({ level: "silent" }),
     metrics: new Metrics().pipeline("test"),
     acquire: ({ open }) => open(),

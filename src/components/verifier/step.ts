@@ -32,7 +32,8 @@ export function verifierStep(
   const { provider, mode } = values
   const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
   const { secret_file: file } = values
-  const learning = file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, log, make))
+  const learning =
+    file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, log, make))
   const fixed = learning?.current() ?? make()
   const handshake = handshakeOf(provider, {
     secrets: values.secret ?? [],

@@ -71,7 +71,10 @@ describe("names of sections", () => {
       "[passwords]",
       "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [defaults:<Component>], [admin] or [service]",
     ],
-    ["[]", "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [defaults:<Component>], [admin] or [service]"],
+    [
+      "[]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [defaults:<Component>], [admin] or [service]",
+    ],
     ["[connection]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:a:b]", "invalid section name; write [connection:<id>], without : in the id"],
@@ -90,9 +93,7 @@ describe("names of sections", () => {
 })
 
 test("problems of every kind are reported by line", () => {
-  expect(
-    problemsOf("x = 1\n[conection:k]\n[service]\nc\n"),
-  ).toEqual([
+  expect(problemsOf("x = 1\n[conection:k]\n[service]\nc\n")).toEqual([
     "p.conf:1: key outside a section; only include may stand there; begin with a section such as [connection:kafka]",
     "p.conf:2: [conection:k]: unknown section; did you mean [connection:<id>]?",
     "p.conf:4: [service]: no = or : in the line; write key = value, or indent the line to continue a value",

@@ -49,7 +49,10 @@ export function filesOf(
     if (item === "") continue
     if (!WILDCARD.test(item)) add(item)
     else if (WILDCARD.test(dirname(item)))
-      problems.add(place, `${JSON.stringify(item)} has a wildcard in a folder's name; the file's name may have one`)
+      problems.add(
+        place,
+        `${JSON.stringify(item)} has a wildcard in a folder's name; the file's name may have one`,
+      )
     else {
       const names = namesIn(resolve(baseDir, dirname(item)), basename(item), reads)
       if (typeof names === "string") problems.add(place, `the folder ${dirname(item)} ${names}`)

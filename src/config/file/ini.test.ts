@@ -74,7 +74,9 @@ describe("broken lines are reported and the rest is read", () => {
     [
       "keys before the first section",
       "x = 1\ny = 2\n[a]\nz = 3",
-      ["f.conf:1: key outside a section; only include may stand there; begin with a section such as [connection:kafka]"],
+      [
+        "f.conf:1: key outside a section; only include may stand there; begin with a section such as [connection:kafka]",
+      ],
       { "a:3": { "z@4": "3" } },
     ],
     [

@@ -96,7 +96,8 @@ export function* readIni(bytes: Uint8Array, report: Report): Steps<Ini> {
       continue
     }
     open = { indent, lines: [] }
-    if (section !== undefined) readEntry(section.entries, content, { line, section: section.name }, open.lines, report)
+    if (section !== undefined)
+      readEntry(section.entries, content, { line, section: section.name }, open.lines, report)
     else if (INCLUDE.test(content)) readEntry(head, content, { line }, open.lines, report)
     else {
       if (!strayReported)

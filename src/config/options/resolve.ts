@@ -28,13 +28,17 @@ export interface Found {
 
 export interface Resolved<O extends OptionSet> {
   /** Whether no problem was reported. */
-  readonly isSound: boolean
+  readonly isSound: () => boolean
   /** Where the section is, or would be. */
   readonly home: Location
   /** All of them, unless a problem was reported. */
   readonly values: Partial<Values<O>>
   /** Whether it was given, in code or the file, even if it is wrong. */
   readonly isGiven: (key: keyof O & string) => boolean
+  /** Whether its value is that of `[defaults:…]`. */
+  readonly isDefault: (key: keyof O & string) => boolean
+  /** Reports a problem of a key. */
+  readonly wrong: (key: keyof O & string, text: string) => void
   /** Where the value was given, or could be. */
   readonly where: (key: keyof O & string) => Location
   /** A value as messages quote it; undefined: it must not be printed. */
@@ -121,13 +125,14 @@ export function resolveSection<O extends OptionSet>(
     !given.has(key) && configuration?.texts.has(key) !== true && textOf(key) !== undefined
   section.check?.({ values: resolved, isGiven, isDefault, wrong, warn })
   const isQuotable = (key: string): boolean =>
-    section.options[key]?.secret !== true &&
-    (given.has(key) || textOf(key)?.value.quotable !== false)
+    section.options[key]?.secret !== true && (given.has(key) || textOf(key)?.value.quotable !== false)
   return {
-    isSound,
+    isSound: () => isSound,
     home,
     values: resolved,
     isGiven,
+    isDefault,
+    wrong,
     where,
     show: (key) => (isQuotable(key) ? quote(values[key]) : undefined),
   }

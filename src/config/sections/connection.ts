@@ -53,7 +53,7 @@ export function resolveConnection(
       "has neither bootstrap_servers nor directory; add bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log",
     )
   }
-  return { ...resolveSection(EITHER, found, problems), isSound: false, kind: undefined }
+  return { ...resolveSection(EITHER, found, problems), isSound: () => false, kind: undefined }
 }
 
 /** The options of all kinds that a file can have, for `[defaults:connection]`. */

@@ -9,7 +9,13 @@ import {
 } from "../../config/sections/connection.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import { Problems } from "../../config/file/problems.ts"
-import { checkDefaults, resolveSection, type Found, type Given, type Resolved } from "../../config/options/resolve.ts"
+import {
+  checkDefaults,
+  resolveSection,
+  type Found,
+  type Given,
+  type Resolved,
+} from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Processor } from "../../pipeline/event.ts"
@@ -26,6 +32,7 @@ import {
   warnOfOpen,
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
 export interface Draft {
@@ -127,7 +134,9 @@ function resolveDefaults(
   named.delete(CONNECTION)
   if (ofConnections !== undefined) checkDefaults(ofConnections, CONNECTION_OPTIONS, problems)
   const used = pipelines.flatMap(({ source, processors, sink }) =>
-    [source, ...processors, sink].flatMap((it) => (typeof it === "function" ? [] : (it.component as Component))),
+    [source, ...processors, sink].flatMap((it) =>
+      typeof it === "function" ? [] : (it.component as Component),
+    ),
   )
   const all = [...new Set([...registry, ...used])]
   const { sections } = sectionsByComponent(named, all, problems)
@@ -183,6 +192,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
 
   yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
   checkDirectories(connections, problems)
+  yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)

@@ -78,7 +78,11 @@ function fromCode(
   const { registry, problems } = reading
   const configured = [source, ...processors.filter((processor) => typeof processor !== "function"), sink]
   const used = configured.map(({ component }) => component as Component)
-  const { sections } = sectionsByComponent(declared?.components, [...new Set([...registry, ...used])], problems)
+  const { sections } = sectionsByComponent(
+    declared?.components,
+    [...new Set([...registry, ...used])],
+    problems,
+  )
   for (const [component, section] of sections) {
     if (used.includes(component)) continue
     problems.add(

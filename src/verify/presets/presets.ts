@@ -2,6 +2,7 @@ import { adyen } from "../schemes/adyen.ts"
 import { anyOf } from "../schemes/any-of.ts"
 import { ecdsaSignature, ed25519Signature } from "../schemes/asymmetric.ts"
 import { awsSns } from "../schemes/aws-sns.ts"
+import type { EventLocations } from "./event-locations.ts"
 import { contentful } from "../schemes/contentful.ts"
 import { MOST_SIGNATURES, type Family } from "../schemes/family.ts"
 import { mandrill, twilio } from "../schemes/form-signature.ts"
@@ -21,6 +22,8 @@ export interface Preset {
   readonly scheme: Family
   /** The provider's documentation or library that the row follows. */
   readonly docs: string
+  /** As documented. Where the signed body has an id, an unsigned header is none. */
+  readonly event?: EventLocations
   /** Pitfalls, in a sentence. */
   readonly note?: string
   /** Whether the tolerance is Hookline's choice, as the provider documents none. */
@@ -102,6 +105,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Stripe",
     scheme: likeStripe("Stripe-Signature", 5 * MINUTES),
     docs: "https://docs.stripe.com/webhooks/signature",
+    event: { id: "json:/id", type: "json:/type", time: "json:/created" },
     note: "The secret includes whsec_; the CLI and the dashboard have different ones.",
   },
   mux: {
@@ -242,6 +246,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "GitHub",
     scheme: hmac({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
     docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+    event: { id: "header:X-GitHub-Delivery", type: "header:X-GitHub-Event" },
     note: "A redelivery has the id of the first delivery; ids are not signed.",
   },
   bitbucket: {

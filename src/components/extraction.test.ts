@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test"
+import { eventOf } from "../../test/support/event.ts"
+import { checkExtractions, isExtraction, parseExtraction } from "./extraction.ts"
+
+const ACME = { name: "acme", event: { id: "header:X-Id", type: "json:/type" } }
+const event = eventOf('{"type":"order.paid"}', { headers: { "X-Id": "e1" } })
+const text = (extraction: string): string | undefined => {
+  const found = parseExtraction(extraction, ACME)!(event)
+  return found && Buffer.from(found).toString()
+}
+
+test("a part of the event is found where its provider has it", () => {
+  expect(text("event:id")).toBe("e1")
+  expect(text("event:type")).toBe("order.paid")
+})
+
+test("other texts are what they are without a provider", () => {
+  expect([text("json:/type"), text("header:x-id"), text("path"), text("json:/no")]).toEqual([
+    "order.paid",
+    "e1",
+    "/",
+    undefined,
+  ])
+  expect(parseExtraction("json:/type", undefined)).toBeDefined()
+})
+
+test.each(["event:", "event:name", "event:ID", "event:id ", "json:type", "header:", "body"])(
+  "%p is no extraction",
+  (malformed) => {
+    expect(isExtraction(malformed)).toBe(false)
+  },
+)
+
+test("a part that the provider is not known to have is a problem that names what is known", () => {
+  const reported: string[] = []
+  checkExtractions(["event:time", "event:id", "json:/a"], ACME, (it) => reported.push(it))
+  expect(reported).toEqual([
+    "event:time is not known of acme; write header:Name or json:/pointer; known: event:id, event:type",
+  ])
+})
+
+test("without a Verifier every part of the event is a problem", () => {
+  const reported: string[] = []
+  checkExtractions(["event:id"], undefined, (it) => reported.push(it))
+  expect(reported).toEqual([
+    "event:id is known by the provider of a Verifier, which the pipeline does not have; write header:Name or json:/pointer",
+  ])
+})

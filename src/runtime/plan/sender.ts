@@ -1,0 +1,46 @@
+import type { Component } from "../../components/define-component.ts"
+import type { Problems } from "../../config/file/problems.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { Steps } from "../../clock.ts"
+import type { Processor } from "../../pipeline/event.ts"
+import type { KnownSender } from "../../verify/presets/event-locations.ts"
+import { PRESETS } from "../../verify/presets/presets.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+type Part = { readonly component: Pick<Component, "sender">; readonly values: Partial<Values<OptionSet>> }
+
+/** The provider of the pipeline's last Verifier; undefined: it has none. */
+export function senderOf(processors: readonly (Part | Processor)[]): KnownSender | undefined {
+  for (const it of processors.toReversed()) {
+    const name = typeof it === "function" ? undefined : it.component.sender?.(it.values)
+    if (name !== undefined) return { name, event: PRESETS[name]?.event ?? {} }
+  }
+  return undefined
+}
+
+const isUnread = (it: Part | Processor): boolean =>
+  typeof it !== "function" &&
+  it.component.sender !== undefined &&
+  it.component.sender(it.values) === undefined
+
+/** Runs the components' rules that need the rest of their pipeline. */
+export function* checkInPipelines(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+  for (const { source, processors, sink } of pipelines) {
+    yield
+    // a missing or unknown provider is reported; what depends on it can't be judged
+    if (processors.some(isUnread)) continue
+    const sender = senderOf(processors)
+    for (const part of [source, ...processors, sink]) {
+      if (part === undefined || typeof part === "function") continue
+      const { values, isGiven, isDefault, where, wrong } = part
+      part.component.checkInPipeline?.({
+        values,
+        isGiven,
+        isDefault,
+        wrong,
+        warn: (key, text) => problems.warn(where(key), text),
+        sender,
+      })
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { WrongValue } from "../../config/options/option-types.ts"
+
+/**
+ * Where a provider's events have their id, type and time, each as `header:Name` or `json:/pointer` into the event's body:
+ * of a list that is split, into the element.
+ */
+export interface EventLocations {
+  /** Equal for redeliveries of an event, different for different events. */
+  readonly id?: string | undefined
+  readonly type?: string | undefined
+  /** When it happened; seconds or milliseconds since 1970, or RFC 3339. */
+  readonly time?: string | undefined
+}
+
+/** What a pipeline's components may know of the provider whose events they get. */
+export interface KnownSender {
+  /** The provider as configured. */
+  readonly name: string
+  readonly event: EventLocations
+}
+
+/** For messages and the reference. */
+export const EVENT_FORM = "event:id, event:type or event:time, where the preset knows it"
+
+/** Whether it is `event:id`, `event:type` or `event:time`. */
+export const isEventPart = (text: string): text is `event:${keyof EventLocations}` =>
+  /^event:(?:id|type|time)$/.test(text)
+
+/**
+ * `event:id`, `event:type` and `event:time` as the location where the provider has it: `json:/id`. Another text is returned
+ * as it is.
+ *
+ * @param sender the provider of the pipeline's Verifier; undefined: there is none
+ * @throws WrongValue where it is unknown
+ */
+export function locateEventPart(text: string, sender: KnownSender | undefined): string {
+  if (!isEventPart(text)) return text
+  const part = text.slice("event:".length) as keyof EventLocations
+  if (sender === undefined)
+    throw new WrongValue(
+      `${text} is known by the provider of a Verifier, which the pipeline does not have; write header:Name or json:/pointer`,
+    )
+  const found = sender.event[part]
+  if (found !== undefined) return found
+  const known = Object.keys(sender.event).map((it) => `event:${it}`)
+  const those = known.length === 0 ? "" : `; known: ${known.join(", ")}`
+  throw new WrongValue(`${text} is not known of ${sender.name}; write header:Name or json:/pointer${those}`)
+}

@@ -1,6 +1,5 @@
 import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
-import type { Problem } from "../config/file/problems.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
@@ -30,8 +29,8 @@ export async function check({ config, listen, connect, json }: CheckFlags): Prom
     const found = {
       file: problems.file,
       ok: plan !== undefined && !unreachable,
-      problems: problems.all.map(plainOf),
-      warnings: problems.allWarnings.map(plainOf),
+      problems: problems.all,
+      warnings: problems.allWarnings,
       ...(plan && describe(plan)),
       ...(connect && { reached }),
     }
@@ -51,8 +50,6 @@ const UNAVAILABLE = new HooklineError(
   "unavailable",
   "The configuration is valid, but not all of it can be reached.",
 )
-
-const plainOf = ({ file, line, section, key, text }: Problem): object => ({ file, line, section, key, text })
 
 function printPlan(plan: Plan): void {
   const { connections, pipelines, admin } = describe(plan)

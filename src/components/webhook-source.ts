@@ -118,6 +118,7 @@ export const webHookSource = defineComponent({
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
   create(values, { pipeline, acquire, workers, deliveryTimeoutMs }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
+    const tls = tlsOf(values)
     const perAddress = { perSecond: values.unverified_rate_limit / workers }
     const unverifiedLimit = acquire({
       name: "unverified rate limit",
@@ -134,7 +135,7 @@ export const webHookSource = defineComponent({
       allows: values.allow && addressTest(values.allow),
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
-      tls: tlsOf(values),
+      tls,
       rateLimit: rateLimitOf(values, { acquire, workers }),
       unverifiedLimit,
       deliveryTimeoutMs,

@@ -1,3 +1,5 @@
+import type { Made } from "../components/define-component.ts"
+import type { Handler } from "../pipeline/compose.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { logIn } from "../storage/database-file.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
@@ -52,11 +54,11 @@ export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promi
   const usesKafka = [...resolved.connections.values()].some(({ kind }) => kind === "kafka")
   // on demand: the Kafka client loads slowly
   const kafka = usesKafka ? await import("../brokers/kafka/connection.ts") : undefined
-  const codes = new Set<FaultCode>(problems.all.length > 0 ? ["config"] : [])
+  const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
   const trial = new Trial(resolved, { alone, kafka, failed: (code) => codes.add(code) })
   await inSlices(trial.steps())
   const found = { problems, topics: trial.topics, stores: [...trial.stores.values()] }
-  if (problems.all.length === 0) return { ...found, plan: planOf(resolved), error: undefined }
+  if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
   const [code = "config", ...others] = codes
   const error = new HooklineError(others.length === 0 ? code : "config", problems.lines.join("\n"))
   return { ...found, plan: undefined, error }
@@ -154,7 +156,10 @@ class Trial {
     for (const [index, { component, values, home }] of sound.entries()) {
       making = home
       const own = [parts[index]!, ...parts]
-      this.#try(own, () => void component.create(values as never, contextOf(component.title)))
+      this.#try(own, () => {
+        const made = component.create(values as never, contextOf(component.title))
+        if (component.kind === "source") (made as Made["source"])(NO_HANDLER)
+      })
     }
     for (const close of opened) close()
   }
@@ -215,6 +220,14 @@ function inMemory(
 ): OpenConnection {
   const broker: Broker = Object.assign(new MemoryLog(), { prepare })
   return { broker, instance: broker, kind: "memory", deliveryTimeoutMs }
+}
+
+const NO_HANDLER: Handler = {
+  admit: undefined,
+  methods: [],
+  handle: () => Promise.reject(new HooklineError("internal", "a diagnosis handles no event")),
+  verifiesSenders: false,
+  response: undefined,
 }
 
 const ignore = (): void => {}

@@ -148,12 +148,17 @@ export async function reload(
   return running.log.findLast(ends)!.msg === "reloaded" ? "reloaded" : "not"
 }
 
-/** Runs `hookline` with arguments to its end. */
+/** Becomes a user without rights, from root. */
+const UNPRIVILEGED =
+  process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+
+/** Runs `hookline` with arguments to its end; `unprivileged`: not as root. */
 export async function hookline(
   args: readonly string[],
-  options: { cwd?: string; env?: { [name: string]: string } } = {},
+  options: { cwd?: string; env?: { [name: string]: string }; unprivileged?: true } = {},
 ): Promise<{ status: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn(endingWithThisProcess(process.execPath, join(root, "src/cli.ts"), ...args), {
+  const command = [...(options.unprivileged ? UNPRIVILEGED : []), process.execPath, join(root, "src/cli.ts")]
+  const child = Bun.spawn(endingWithThisProcess(...command, ...args), {
     cwd: options.cwd ?? root,
     env: { ...process.env, ...options.env },
     stdout: "pipe",

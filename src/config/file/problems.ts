@@ -46,12 +46,17 @@ export class Problems {
     this.#add(this.#warnings, { ...location, text })
   }
 
+  /** By file and line. */
   get all(): readonly Problem[] {
-    return [...this.#problems.values()]
+    return this.#sorted(this.#problems)
   }
 
   get allWarnings(): readonly Problem[] {
-    return [...this.#warnings.values()]
+    return this.#sorted(this.#warnings)
+  }
+
+  get hasAny(): boolean {
+    return this.#problems.size > 0
   }
 
   /** `pipelines.conf:12`, or `in code`. */
@@ -73,21 +78,23 @@ export class Problems {
     return this.#spell(this.allWarnings)
   }
 
-  #add(to: Map<string, Problem>, problem: Problem): void {
-    const { file = this.file, line, section, key, text } = problem
-    to.set(JSON.stringify([file, line, section, key, text]), problem)
+  #add(to: Map<string, Problem>, { file = this.file, line, section, key, text }: Problem): void {
+    to.set(JSON.stringify([file, line, section, key, text]), { file, line, section, key, text })
+  }
+
+  #sorted(found: ReadonlyMap<string, Problem>): readonly Problem[] {
+    const rank = ({ line }: Location): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
+    /** The configuration file comes first. */
+    const name = ({ file, line }: Location): string =>
+      line === "code" ? "\uffff" : file === this.file ? "" : (file ?? "")
+    return [...found.values()].toSorted((a, b) => compare(name(a), name(b)) || rank(a) - rank(b))
   }
 
   #spell(problems: readonly Problem[]): readonly string[] {
-    const rank = ({ line }: Location): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
-    /** The configuration file comes first. */
-    const name = ({ file }: Location): string => (file === this.file ? "" : (file ?? ""))
-    return problems
-      .toSorted((a, b) => compare(name(a), name(b)) || rank(a) - rank(b))
-      .map((problem) => {
-        const [subject, text] = problem.line === "code" ? spellInCode(problem) : spellInFile(problem)
-        return [this.locate(problem), subject, text].filter((part) => part !== "").join(": ")
-      })
+    return problems.map((problem) => {
+      const [subject, text] = problem.line === "code" ? spellInCode(problem) : spellInFile(problem)
+      return [this.locate(problem), subject, text].filter((part) => part !== "").join(": ")
+    })
   }
 
   /** @throws HooklineError `config`, with one line per problem, if any */

@@ -38,8 +38,8 @@ export async function check({ config, listen, connect, json }: CheckFlags): Prom
     process.exitCode = error?.exitCode ?? (unreachable ? UNAVAILABLE.exitCode : 0)
     return
   }
-  for (const warning of problems.warnings) console.error(`warning: ${warning}`)
   if (plan === undefined) throw error!
+  for (const warning of problems.warnings) console.error(`warning: ${warning}`)
   printPlan(plan)
   for (const { name, answers } of reached) for (const answer of answers) console.log(`${name}: ${answer}`)
   if (unreachable) throw UNAVAILABLE

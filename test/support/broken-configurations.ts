@@ -85,7 +85,11 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     conf: `${LOG}${PIPELINE}[pipeline:a:Validater]\n`,
     problem: /unknown component/,
   },
-  { name: "a duplicate section", conf: `${LOG}${PIPELINE}[pipeline:a:WebHookSource]\n`, problem: /duplicate section; move/ },
+  {
+    name: "a duplicate section",
+    conf: `${LOG}${PIPELINE}[pipeline:a:WebHookSource]\n`,
+    problem: /duplicate section; move/,
+  },
   { name: "a duplicate key", conf: `${LOG}${PIPELINE}topic = u\n`, problem: /topic: duplicate key/ },
   { name: "a line without =", conf: `${LOG}${PIPELINE}nonsense\n`, problem: /no = or : in the line/ },
   {
@@ -221,7 +225,11 @@ export const BROKEN: readonly BrokenConfiguration[] = [
   },
   // files that options name
   { name: "a missing schema", ...schema(undefined), problem: /schema: can't read the JSON Schema/ },
-  { name: "a schema that is no JSON", ...schema("{"), problem: /schema: the JSON Schema broken.json is not valid JSON/ },
+  {
+    name: "a schema that is no JSON",
+    ...schema("{"),
+    problem: /schema: the JSON Schema broken.json is not valid JSON/,
+  },
   {
     name: "a schema that is none",
     ...schema(`{"type":"objekt"}`),

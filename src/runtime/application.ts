@@ -7,11 +7,11 @@ import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
-import { HooklineError, type FaultCode } from "../errors.ts"
+import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { Changes } from "./configuration-diff.ts"
-import { diagnose, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
-import { stampOf } from "./file-watcher.ts"
+import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
+import { recordIn } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
 import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
@@ -276,11 +276,8 @@ export class Application {
     return yield* makePlan(this.#draft)
   }
 
-  /** The error with every problem of the configuration, where it is one of them. */
   async #explain(error: unknown, options: DiagnosisOptions): Promise<unknown> {
-    if (this.#draft === undefined || !(error instanceof HooklineError) || !OF_CONFIGURATION.has(error.code))
-      return error
-    return (await diagnose(this.#draft, options)).error ?? error
+    return this.#draft === undefined ? error : explain(this.#draft, error, options)
   }
 
   #draftOf(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
@@ -297,13 +294,3 @@ export class Application {
     }
   }
 }
-
-/** Faults that a diagnosis may know more of. */
-const OF_CONFIGURATION: ReadonlySet<FaultCode> = new Set(["config", "listen", "log_locked", "log_io"])
-
-/** Records a stamp of each file read; the first counts. */
-const recordIn =
-  (inputs: Map<string, string>) =>
-  (file: string): void => {
-    if (!inputs.has(file)) inputs.set(file, stampOf(file))
-  }

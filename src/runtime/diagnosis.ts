@@ -1,4 +1,4 @@
-import type { Made } from "../components/define-component.ts"
+import type { Component, Made } from "../components/define-component.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { logIn } from "../storage/database-file.ts"
@@ -55,7 +55,8 @@ export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promi
   // on demand: the Kafka client loads slowly
   const kafka = usesKafka ? await import("../brokers/kafka/connection.ts") : undefined
   const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
-  const trial = new Trial(resolved, { alone, kafka, failed: (code) => codes.add(code) })
+  const { registry } = draft
+  const trial = new Trial(resolved, { alone, registry, kafka, failed: (code) => codes.add(code) })
   await inSlices(trial.steps())
   const found = { problems, topics: trial.topics, stores: [...trial.stores.values()] }
   if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
@@ -64,7 +65,18 @@ export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promi
   return { ...found, plan: undefined, error }
 }
 
+/** Faults that a diagnosis may know more of. */
+const OF_CONFIGURATION: ReadonlySet<FaultCode> = new Set(["config", "listen", "log_locked", "log_io"])
+
+/** What a start or a reload failed with: every problem of the draft, where it is one of them that it failed with. */
+export async function explain(draft: Draft, error: unknown, options: DiagnosisOptions): Promise<unknown> {
+  if (!(error instanceof HooklineError) || !OF_CONFIGURATION.has(error.code)) return error
+  return (await diagnose(draft, options)).error ?? error
+}
+
 interface TrialOptions extends DiagnosisOptions {
+  /** Components known to change nothing when they are created; those of an application's own may. */
+  readonly registry: readonly Component[]
   readonly kafka: Pick<typeof import("../brokers/kafka/connection.ts"), "kafkaClient"> | undefined
   readonly failed: (code: FaultCode) => void
 }
@@ -128,8 +140,10 @@ class Trial {
   #create({ id, source, processors, sink }: ResolvedPipeline): void {
     const components = processors.filter((it) => typeof it !== "function" && it.isSound())
     const isSound = (it: ResolvedPipeline["source" | "sink"]): boolean => it?.isSound() === true
+    const { registry } = this.#options
     const sound = [...[source].filter(isSound), ...components, ...[sink].filter(isSound)] as ResolvedPart[]
-    const parts = sound.map((it) => ({ ...it, options: it.component.options }))
+    const known = sound.filter(({ component }) => registry.includes(component))
+    const parts = known.map((it) => ({ ...it, options: it.component.options }))
     const opened: (() => unknown)[] = []
     let making: Location | undefined
     const contextOf = contextsOf(
@@ -153,7 +167,7 @@ class Trial {
         workers: this.#resolved.service.values.workers ?? 1,
       },
     )
-    for (const [index, { component, values, home }] of sound.entries()) {
+    for (const [index, { component, values, home }] of known.entries()) {
       making = home
       const own = [parts[index]!, ...parts]
       this.#try(own, () => {

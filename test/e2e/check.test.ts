@@ -13,10 +13,12 @@ const files = [
   ...readdirSync(join(root, "examples"))
     .filter((name) => name.endsWith(".conf"))
     .map((name) => `examples/${name}`),
+  "examples/teams/pipelines.conf",
 ]
 
 test.each(files)("%s is right, and check exits 0", async (file) => {
-  cpSync(join(root, file), join(folder.path, file), { recursive: true })
+  cpSync(join(root, "examples"), join(folder.path, "examples"), { recursive: true })
+  cpSync(join(root, file), join(folder.path, file))
   withPemFiles(readFileSync(join(root, file), "utf8"), dirname(join(folder.path, file)))
   const { status, stdout, stderr } = await hookline(["check", "-c", file], { cwd: folder.path })
   const complaints = stderr

@@ -26,7 +26,7 @@ export { Accepted, Answered, Dropped, Rejected, type Admission, type Outcome } f
 export type { Broker, ReadFrom, StoredRecord } from "./brokers/broker.ts"
 export type { Receipt, Record, RecordHeader } from "./pipeline/record.ts"
 export type { Changes } from "./runtime/configuration-diff.ts"
-export type { Listening, RunningApplication } from "./runtime/runtime.ts"
+export type { Listening, RunningApplication } from "./runtime/running-application.ts"
 export type { MountingServer } from "./http/peer.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
 export {

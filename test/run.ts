@@ -13,6 +13,7 @@ import { runTests } from "./support/run-tests.ts"
 const LEFT_TO_FAULTS: readonly string[] = [
   "failing-disk",
   "kafka-broker",
+  "kafka-broker-down",
   "kafka-clock",
   "kafka-cluster",
   "kafka-cut-off",
@@ -25,6 +26,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-small-requests",
   "kafka-spool",
   "kafka-starvation",
+  "kafka-workers-reload",
   "kafka-workers-stall",
   "overload",
   "stalling-disk",

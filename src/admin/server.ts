@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { SpoolState } from "../brokers/broker.ts"
+import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { hostTest } from "./host.ts"
@@ -51,7 +52,7 @@ export interface AdminServer {
  * @throws HooklineError `listen`
  */
 export function openAdmin(
-  listen: { host: string; port: number },
+  listen: EndpointOptions,
   access: Access,
   status: Status,
   failed: (error: unknown) => void,
@@ -68,7 +69,6 @@ export function openAdmin(
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }
-  const address = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${listen.port}`
   try {
     const server = Bun.serve({
       hostname: listen.host,
@@ -98,7 +98,7 @@ export function openAdmin(
   } catch (error) {
     throw new HooklineError(
       "listen",
-      `[admin] listen: can't listen on ${address} (${(error as { code?: string }).code ?? (error as Error).message}); free it, choose another, or set listen = off`,
+      `[admin] listen: can't listen on ${formatEndpoint(listen)} (${(error as { code?: string }).code ?? (error as Error).message}); free it, choose another, or set listen = off`,
       { cause: error },
     )
   }
@@ -110,38 +110,30 @@ function answer(
 ): Response {
   const reasons = {
     connections: problemsOf(connections),
-    ...ifAny(
-      "impaired",
-      [...impaired]
-        .filter(([, problems]) => problems.length > 0)
-        .map(([id, problems]) => [id, some(problems)]),
+    impaired: Object.fromEntries(
+      [...impaired].flatMap(([id, problems]) => (problems.length === 0 ? [] : [[id, some(problems)]])),
     ),
-    ...ifAny(
-      "spools",
-      [...spools].map(([id, spool]) => [id, describe(spool)] as const),
-    ),
-    ...ifAny("deduplicator_stores", Object.entries(problemsOf(stores))),
-    ...ifAny("listeners", Object.entries(problemsOf(listeners ?? []))),
-    ...ifAny("workers", Object.entries(problemsOf(workers ?? []))),
+    spools: Object.fromEntries([...spools].map(([id, spool]) => [id, describe(spool)])),
+    deduplicator_stores: problemsOf(stores),
+    listeners: problemsOf(listeners),
+    workers: problemsOf(workers),
   }
-  return Response.json(withReasons ? { status: state, ...reasons } : { status: state }, {
-    status: state === "ready" || state === "partly ready" ? 200 : 503,
-  })
+  const shown = Object.entries(reasons).filter(([name, of]) => name === "connections" || !isEmpty(of))
+  const status = state === "ready" || state === "partly ready" ? 200 : 503
+  return Response.json({ status: state, ...(withReasons && Object.fromEntries(shown)) }, { status })
 }
 
-const problemsOf = (components: ComponentProblems): { [name: string]: string } =>
+const isEmpty = (object: object): boolean => Object.keys(object).length === 0
+
+const problemsOf = (components: ComponentProblems = []): { [name: string]: string } =>
   Object.fromEntries([...components].map(([name, problem]) => [name, problem ?? "ready"]))
 
-/** Further impaired topics are only counted. */
-const MOST_LISTED = 100
+const MAX_LISTED = 100
 
 function some(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MOST_LISTED
-  return rest <= 0 ? problems : [...problems.slice(0, MOST_LISTED), `and ${rest} more`]
+  const rest = problems.length - MAX_LISTED
+  return rest <= 0 ? problems : [...problems.slice(0, MAX_LISTED), `and ${rest} more`]
 }
-
-const ifAny = (name: string, entries: readonly (readonly [string, unknown])[]): object =>
-  entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) }
 
 /** A spool as `/readyz` shows it; `broker` says whether events are forwarded or kept. */
 function describe({ outage, problem, records, bytes, oldestMs, quarantined }: SpoolState): object {

@@ -3,10 +3,7 @@ import ipaddr from "ipaddr.js"
 
 type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
-/**
- * Reads an address or a network such as `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`. An IPv4-mapped IPv6 one
- * (`::ffff:10.0.0.0/104`) is the IPv4 one. Undefined when it is neither.
- */
+/** Reads an address or a network, such as `2001:db8::/32`; IPv4-mapped IPv6 is read as IPv4. Undefined: neither. */
 export function parseNetwork(text: string): Network | undefined {
   const whole = asMeant(text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`)
   if (!ipaddr.isValidCIDR(whole) || isIP(text.split("/")[0]!) === 0) return undefined
@@ -16,10 +13,7 @@ export function parseNetwork(text: string): Network | undefined {
     : [address, bits]
 }
 
-/**
- * Tests whether an address lies in one of the networks. Texts that are no address lie in none, nor do forms that some
- * programs accept: `010.0.0.1`, `10.1`, `0x7f.1`, `1`.
- */
+/** Tests whether an address lies in a network. `010.0.0.1`, `10.1`, `0x7f.1` and other texts are no addresses. */
 export function addressTest(networks: readonly string[]): (address: string) => boolean {
   const parsed = networks.map((network) => parseNetwork(network)!)
   return (text) => {
@@ -32,7 +26,6 @@ export function addressTest(networks: readonly string[]): (address: string) => b
 /** ipaddr.js reads `::192.0.2.7` as `::ffff:192.0.2.7`, which is another address. */
 const asMeant = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
 
-/** A request's sender. */
 export interface Sender {
   /** `unknown` when a trusted proxy names something other than an address. */
   readonly address: string

@@ -66,19 +66,15 @@ export function problem({ status, detail, headers, bodiless }: Rejected, close: 
   })
 }
 
-/** The answer to a provider's request, such as a handshake. */
 export function reply({ status, body, headers }: Answered): Response {
   return new Response(body === "" ? null : body, { status, headers: { ...headers } })
 }
 
-/** The refusal by a rate limit. */
-export function tooMany(reason: "rate_limited" | "unverified_rate_limited", retryAfterS: number): Rejected {
-  const { status, detail } = REFUSALS[reason]
-  return new Rejected(status, reason, detail, { headers: { "Retry-After": String(retryAfterS) } })
-}
+export const tooMany = (reason: "rate_limited" | "unverified_rate_limited", retryAfterS: number): Rejected =>
+  withHeaders(REFUSALS[reason], { "Retry-After": String(retryAfterS) })
 
-/** The refusal of a method that no endpoint of the path accepts. */
-export function methodNotAllowed(methods: readonly string[]): Rejected {
-  const { status, reason, detail } = REFUSALS.method_not_allowed
-  return new Rejected(status, reason, detail, { headers: { Allow: ["POST", ...methods].join(", ") } })
-}
+export const methodNotAllowed = (methods: readonly string[]): Rejected =>
+  withHeaders(REFUSALS.method_not_allowed, { Allow: ["POST", ...methods].join(", ") })
+
+const withHeaders = ({ status, reason, detail }: Rejected, headers: Rejected["headers"]): Rejected =>
+  new Rejected(status, reason, detail, { headers })

@@ -58,7 +58,6 @@ function readMeasured(
   return within(deadlines, collect(request.body.getReader(), reservation, maxBytes))
 }
 
-/** Reads a body of unknown length. */
 async function readChunked(
   request: Request,
   reservation: Reservation,
@@ -77,22 +76,17 @@ export function decodeBody(
   reservation: Reservation,
   maxBytes: number,
 ): Uint8Array | RefusalReason {
-  const mostBytes = Math.min(maxBytes, reservation.budget.freeBytes)
-  if (mostBytes <= 0) return "in_flight_full"
-  const decoded = decode(encoded, mostBytes)
+  const limitBytes = Math.min(maxBytes, reservation.budget.freeBytes)
+  if (limitBytes <= 0) return "in_flight_full"
+  const decoded = decode(encoded, limitBytes)
   if (decoded === "invalid") return "invalid_encoding"
-  if (decoded === "too_large") return mostBytes < maxBytes ? "in_flight_full" : "body_too_large"
+  if (decoded === "too_large") return limitBytes < maxBytes ? "in_flight_full" : "body_too_large"
   // synchronous since the free bytes were read: can't fail
   reservation.reserve(decoded.length)
   return decoded
 }
 
-/**
- * Waits for a body until its deadline or the end of the connection.
- *
- * Every body is waited for: Bun delivers it just after the handler has returned. Promise.race, or an async function
- * here, would cost 1 us more of CPU.
- */
+/** Waits for a body until its deadline or the end of the connection; Promise.race would cost 1 us of CPU more. */
 function within(
   deadlines: BodyDeadlines,
   reading: Promise<Uint8Array | RefusalReason>,
@@ -112,10 +106,7 @@ function within(
   })
 }
 
-/**
- * Collects a body of unknown length in one doubling buffer, so that the memory held is what is counted, even for tiny
- * chunks.
- */
+/** Collects a body of unknown length in one doubling buffer: the memory held is what is counted. */
 async function collect(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">,
   reservation: Reservation,

@@ -27,7 +27,7 @@ export class ConnectionLimit {
   readonly #timer: Timer | undefined
   #spare: number[] = []
   #max = Number.POSITIVE_INFINITY
-  #isFull = false
+  isFull = false
   #hasFailed = false
 
   /** Create before anything listens. */
@@ -38,10 +38,6 @@ export class ConnectionLimit {
     this.#before = openDescriptors()
     this.#takeSpare()
     this.#timer = setInterval(() => this.#check(), CHECK_MS).unref()
-  }
-
-  get isFull(): boolean {
-    return this.#isFull
   }
 
   /** @param max undefined: as many as descriptors allow, the upper bound in any case */
@@ -59,14 +55,14 @@ export class ConnectionLimit {
   #check(): void {
     const connections = openDescriptors() - this.#before - this.#spare.length
     if (connections >= this.#max) this.#pause(connections)
-    else if (this.#isFull && connections <= this.#max * 0.9) this.#resume(connections)
+    else if (this.isFull && connections <= this.#max * 0.9) this.#resume(connections)
   }
 
   #pause(connections: number): void {
     this.#listeners.pause()
     this.#releaseSpare()
-    if (this.#isFull) return
-    this.#isFull = true
+    if (this.isFull) return
+    this.isFull = true
     this.#write("warn", connections, "connection limit reached; not accepting until some have ended")
   }
 
@@ -79,7 +75,7 @@ export class ConnectionLimit {
       this.#hasFailed = true
       return
     }
-    this.#isFull = false
+    this.isFull = false
     this.#hasFailed = false
     this.#write("info", connections, "accepting connections again")
   }

@@ -12,7 +12,6 @@ import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import type { Endpoint } from "./routes.ts"
 
-/** Shared by all endpoints. */
 export interface EndpointDeps {
   readonly budget: InFlightBudget
   readonly bodyTimeoutMs: number
@@ -33,10 +32,7 @@ export interface EndpointDeps {
  */
 const REFUSED_AFTER_MS = 1000
 
-/**
- * The endpoint of one path: limits, verification by headers, body, pipeline, answer. Every request is counted and
- * logged once, by `outcomes`.
- */
+/** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, handler, deliveryTimeoutMs } = route
   const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining } = deps

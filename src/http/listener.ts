@@ -1,8 +1,9 @@
+import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { OptionError, type HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
 
-export interface Answering {
+export interface RequestHandlers {
   readonly endpoints: PathTable<Endpoint>
   /** For paths without an endpoint. */
   readonly unknownPath: Endpoint
@@ -10,12 +11,6 @@ export interface Answering {
   readonly notNormal: Endpoint
   /** Receives what an endpoint throws. */
   readonly failed: (error: unknown) => void
-}
-
-export interface ListenAddress {
-  readonly host: string
-  /** 0: the system chooses. */
-  readonly port: number
 }
 
 /**
@@ -28,14 +23,14 @@ export interface ListenAddress {
 export const IDLE_TIMEOUT_S = 75
 
 /**
- * A host and port to listen on. Its answering can be replaced, and its certificates: Bun's own reload ignores new ones,
+ * A host and port to listen on. Its handlers can be replaced, and its certificates: Bun's own reload ignores new ones,
  * so another socket is opened on the port and the old one closed.
  */
 export class Listener {
   /** `http://127.0.0.1:8080`, with the bound port. */
   readonly url: string
-  readonly #address: ListenAddress
-  #answering: Answering
+  readonly address: EndpointOptions
+  #handlers: RequestHandlers
   #tls: Bun.TLSOptions | undefined
   /** Accepts connections; undefined: paused or stopped. */
   #current: Bun.Server<undefined> | undefined
@@ -49,42 +44,33 @@ export class Listener {
    * @throws HooklineError `listen`
    */
   constructor(
-    address: ListenAddress,
+    address: EndpointOptions,
     tls: Bun.TLSOptions | undefined,
-    answering: Answering,
+    handlers: RequestHandlers,
     { isShared }: { isShared: boolean },
   ) {
-    this.#answering = answering
+    this.#handlers = handlers
     this.#tls = tls
     if (address.port !== 0 && !isShared) checkFree(address)
     const server = this.#listen(address, tls)
     this.#current = server
-    this.#address = { host: address.host, port: server.port! }
+    this.address = { host: address.host, port: server.port! }
     this.url = server.url.origin
   }
 
-  get port(): number {
-    return this.#address.port
+  /** Replaces the handlers, on open connections too. */
+  setHandlers(handlers: RequestHandlers): void {
+    this.#handlers = handlers
+    this.#current?.reload(this.#serveOptions())
+    for (const server of this.#closing) server.reload(this.#serveOptions())
   }
 
-  /** Replaces the answering, on open connections too. */
-  answer(answering: Answering): void {
-    this.#answering = answering
-    this.#current?.reload(this.#handlers())
-    for (const server of this.#closing) server.reload(this.#handlers())
-  }
-
-  /**
-   * Opens a socket for new certificates, if they differ.
-   *
-   * @returns switches to it, or gives it up
-   * @throws HooklineError `listen`
-   */
-  prepare(tls: Bun.TLSOptions | undefined): { takeOver: () => void; giveUp: () => void } {
-    if (Bun.deepEquals(tls, this.#tls)) return { takeOver() {}, giveUp() {} }
-    const server = this.#listen(this.#address, tls)
+  /** Opens a socket for other certificates. @returns switches to it, or closes it. @throws HooklineError `listen` */
+  prepare(tls: Bun.TLSOptions | undefined): { takeOver: () => void; abort: () => void } {
+    if (Bun.deepEquals(tls, this.#tls)) return { takeOver() {}, abort() {} }
+    const server = this.#listen(this.address, tls)
     return {
-      giveUp: () => void server.stop(true),
+      abort: () => void server.stop(true),
       takeOver: () => {
         this.#close()
         this.#current = server
@@ -104,7 +90,7 @@ export class Listener {
   /** @throws HooklineError `listen` */
   resume(): void {
     if (!this.#isPaused) return
-    this.#current = this.#listen(this.#address, this.#tls)
+    this.#current = this.#listen(this.address, this.#tls)
     this.#isPaused = false
   }
 
@@ -123,8 +109,8 @@ export class Listener {
     void server.stop(false).finally(() => this.#closing.delete(server))
   }
 
-  #handlers() {
-    const { endpoints, unknownPath, notNormal, failed } = this.#answering
+  #serveOptions() {
+    const { endpoints, unknownPath, notNormal, failed } = this.#handlers
     const closing =
       (endpoint: Endpoint): Endpoint =>
       (request, server, target) => {
@@ -148,7 +134,7 @@ export class Listener {
     }
   }
 
-  #listen({ host, port }: ListenAddress, tls: Bun.TLSOptions | undefined): Bun.Server<undefined> {
+  #listen({ host, port }: EndpointOptions, tls: Bun.TLSOptions | undefined): Bun.Server<undefined> {
     try {
       return Bun.serve({
         hostname: host,
@@ -159,7 +145,7 @@ export class Listener {
         // endpoints limit bodies; Bun would answer 413 without problem details
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
-        ...this.#handlers(),
+        ...this.#serveOptions(),
       })
     } catch (error) {
       throw notListening({ host, port }, error)
@@ -167,12 +153,8 @@ export class Listener {
   }
 }
 
-/**
- * Checks that the address is free: sockets with SO_REUSEPORT would silently share the port with other processes.
- *
- * @throws HooklineError `listen`
- */
-export function checkFree(address: ListenAddress): void {
+/** Refuses an address in use, which SO_REUSEPORT would share with its process. @throws HooklineError `listen` */
+export function checkFree(address: EndpointOptions): void {
   try {
     void Bun.serve({ hostname: address.host, port: address.port, fetch: () => new Response() }).stop(true)
   } catch (error) {
@@ -186,19 +168,15 @@ async function withClose(answer: Response | Promise<Response>): Promise<Response
   return response
 }
 
-/** `127.0.0.1:8080`, `[::1]:8080` */
-export const nameOf = ({ host, port }: ListenAddress): string =>
-  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
-
 const LISTEN_FAILURES: { readonly [code: string]: string } = {
   EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
   EACCES: "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",
   EADDRNOTAVAIL: "the host is not an address of this machine",
 }
 
-function notListening(address: ListenAddress, cause: unknown): HooklineError {
+function notListening(address: EndpointOptions, cause: unknown): HooklineError {
   const { code = "", message } = cause as NodeJS.ErrnoException
   const reason = LISTEN_FAILURES[code] ?? message
   const key = code === "EADDRNOTAVAIL" ? "host" : "port"
-  return new OptionError("listen", key, `can't listen on ${nameOf(address)}: ${reason}`, { cause })
+  return new OptionError("listen", key, `can't listen on ${formatEndpoint(address)}: ${reason}`, { cause })
 }

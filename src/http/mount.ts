@@ -1,21 +1,20 @@
 import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
-import { IDLE_TIMEOUT_S, type Answering } from "./listener.ts"
+import { IDLE_TIMEOUT_S, type RequestHandlers } from "./listener.ts"
 import type { MountingServer, Peer } from "./peer.ts"
 import type { Route } from "./route.ts"
 import { targetOf } from "./routes.ts"
 
-/** Serves requests that another server passes on. */
 export class Mount {
-  #answering: Answering | undefined
+  #handlers: RequestHandlers | undefined
 
-  answer(answering: Answering): void {
-    this.#answering = answering
+  setHandlers(handlers: RequestHandlers): void {
+    this.#handlers = handlers
   }
 
   /** @throws HooklineError `usage`, as a rejection, when the body was read before */
   async fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    const { endpoints, unknownPath, failed } = this.#answering!
+    const { endpoints, unknownPath, failed } = this.#handlers!
     if (request.bodyUsed)
       throw new HooklineError("usage", "the request's body was already read; pass the request on unread")
     const peer = peerOf(server)
@@ -35,28 +34,25 @@ const peerOf = (server: MountingServer | undefined): Peer => ({
   timeout: (request, seconds) => server?.timeout?.(request, seconds),
 })
 
-/**
- * The routes that can be mounted. TLS is the other server's, and all routes share one path table.
- *
- * @throws HooklineError `config` for one that can't be, unless it has a port of its own
- */
+/** The routes that share one path table without TLS. @throws HooklineError `config` for others without own ports */
 export function mountable(routes: readonly Route[], haveOwnPorts: boolean): readonly Route[] {
   const byPath = Map.groupBy(routes, ({ path }) => path)
   if (haveOwnPorts)
     return routes.filter((route) => route.tls === undefined && byPath.get(route.path)!.length === 1)
-  for (const { pipeline, tls } of routes) {
-    if (tls === undefined) continue
-    throw new HooklineError(
-      "config",
-      `in code: pipeline ${JSON.stringify(pipeline)}, webHookSource, option tlsCertificate: has no effect in a mounted application; configure TLS in that server, or start the application with its own ports`,
-    )
-  }
-  for (const [path, [first, second]] of byPath) {
-    if (second === undefined) continue
-    throw new HooklineError(
-      "config",
-      `in code: pipeline ${JSON.stringify(second.pipeline)}, webHookSource, option path: ${path} is that of pipeline ${JSON.stringify(first!.pipeline)} too; a mounted application has no ports to distinguish them`,
-    )
+  for (const { pipeline, path, tls } of routes) {
+    const [first] = byPath.get(path)!
+    const refuse = (why: string): never => {
+      const option = `in code: pipeline ${JSON.stringify(pipeline)}, webHookSource, option`
+      throw new HooklineError("config", `${option} ${why}`)
+    }
+    if (tls !== undefined)
+      refuse(
+        "tlsCertificate: has no effect in a mounted application; configure TLS in that server, or start the application with its own ports",
+      )
+    if (first!.pipeline !== pipeline)
+      refuse(
+        `path: ${path} is that of pipeline ${JSON.stringify(first!.pipeline)} too; a mounted application has no ports to distinguish them`,
+      )
   }
   return routes
 }

@@ -2,7 +2,6 @@
 export interface Peer {
   /** null: unknown. */
   requestIP(request: Request): { readonly address: string } | null
-  /** Sets the connection's idle timeout. */
   timeout(request: Request, seconds: number): void
 }
 

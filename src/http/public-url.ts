@@ -9,11 +9,7 @@ export interface PublicUrl {
   readonly query: string | undefined
 }
 
-/**
- * Parses `public_url`: an origin, and optionally a path or query that replaces the request's.
- *
- * @returns undefined unless it is an absolute http or https URL without a fragment
- */
+/** Parses `public_url`: an http(s) origin, and optionally a path or query that replaces the request's. */
 export function parsePublicUrl(text: string): PublicUrl | undefined {
   const match = /^(https?:\/\/[^/?#\s]+)(\/[^?#\s]*)?(?:\?([^#\s]*))?$/i.exec(text)
   if (match === null || !URL.canParse(text)) return undefined

@@ -23,10 +23,7 @@ export function targetOf(url: string): Target {
 
 const SLASH = 47
 
-/**
- * Exact paths and prefixes. A prefix ends in `/*`; `/a/*` does not match `/a`. Lookup time is independent of their
- * number.
- */
+/** Exact paths, and prefixes such as `/a/*`, which does not match `/a`. Lookup time is independent of their number. */
 export class PathTable<T> {
   readonly #exact = new Map<string, T>()
   /** By the text before the `*`. */
@@ -71,9 +68,9 @@ type Routes = {
 }
 
 /** Bun tries routes one by one, at 3.5 ns each; parameters cost a request 0.5 us more. */
-const MOST_EXACT = 32
+const MAX_EXACT_ROUTES = 32
 /** Most segments of a path below a prefix. */
-export const MOST_SEGMENTS = 32
+const MAX_SEGMENTS = 32
 
 /**
  * The routes of a Bun server: `take` handles requests whose path was sent in normal form, `refuse` the others, since a
@@ -94,7 +91,7 @@ export function routesFor(
   const taken: Routes[string] = (request, server) => take(request, server, targetOf(request.url))
   // a segment that begins with a colon would be a parameter
   const canBeExact = (path: string): boolean => !path.includes("/:")
-  const exact = exactPaths.length > MOST_EXACT ? [] : exactPaths.filter(canBeExact)
+  const exact = exactPaths.length > MAX_EXACT_ROUTES ? [] : exactPaths.filter(canBeExact)
   const routes = Object.fromEntries(exact.map((path) => [path, taken] as const))
   if (!hasPrefixes && exact.length === exactPaths.length) return routes
   const compared =
@@ -105,7 +102,7 @@ export function routesFor(
       return (wasSent ? take : refuse)(request, server, target)
     }
   const names: string[] = []
-  for (let n = 0; n < MOST_SEGMENTS; n++) {
+  for (let n = 0; n < MAX_SEGMENTS; n++) {
     names.push(`s${n}`)
     const pattern = names.map((name) => `/:${name}`).join("")
     routes[pattern] = compared([...names], "")
@@ -116,12 +113,7 @@ export function routesFor(
 
 type Segments = { readonly [name: string]: string }
 
-/**
- * Whether a path was sent in its normal form.
- *
- * @param sent the segments sent, unescaped, by these names in order
- * @param end the text sent after them
- */
+/** Whether a path was sent in its normal form: `sent` has the unescaped segments, by `names` in order, then `end`. */
 export function isAsSent(names: readonly string[], sent: Segments, path: string, end: "" | "/"): boolean {
   // starts a fragment, which a target can't have
   if (path.includes("#")) return false

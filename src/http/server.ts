@@ -1,18 +1,17 @@
 import { OutcomeLog } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
+import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { InFlightBudget } from "./admission/budget.ts"
-import { answeringOf } from "./answering.ts"
+import { requestHandlers } from "./request-handlers.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
 import type { EndpointDeps } from "./endpoint.ts"
-import { IDLE_TIMEOUT_S, Listener, nameOf, type Answering, type ListenAddress } from "./listener.ts"
+import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
-import type { MountingServer } from "./peer.ts"
 import type { Route } from "./route.ts"
 
-/** Limits over all routes. */
 export interface Limits {
   /** Bytes of bodies held at once. */
   readonly maxInFlightBytes: number
@@ -29,7 +28,7 @@ export interface ServerOptions extends Limits {
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
   /** Default: own ports. */
-  readonly from?: RequestsFrom
+  readonly from?: RequestsFrom | undefined
 }
 
 /** Own ports, another server (by `fetch`), or both. */
@@ -40,27 +39,24 @@ export interface RequestsFrom {
 
 /** A prepared change of routes and limits, which can't fail. */
 export interface ServersChange {
-  /**
-   * Switches. Requests in progress end on their route; later ones, on open connections too, use the new routes.
-   *
-   * @returns resolves when all earlier requests have ended
-   */
+  /** Switches: later requests use the new routes. @returns resolves when all earlier requests have ended */
   commit(): Promise<void>
   /** Closes what was opened for it. */
-  giveUp(): void
+  abort(): void
 }
 
 /**
  * How long a drain answers 503 before it closes connections: Bun closes those without a request immediately, and a
  * sender whose next request is in transit would get a reset.
  */
-const FAREWELL_MS = 50
+const DRAIN_GRACE_MS = 50
 
 /** The HTTP servers. Routes of one host and port share a listener; those with port 0 have one each. */
 export class Servers {
   readonly #options: ServerOptions
   readonly #budget: InFlightBudget
-  readonly #mount = new Mount()
+  /** Serves requests that another server passes on, where the options have one. */
+  readonly mount = new Mount()
   readonly #from: RequestsFrom
   /** undefined: no own ports. */
   readonly #connectionLimit: ConnectionLimit | undefined
@@ -70,9 +66,7 @@ export class Servers {
   /** Without routes; finish their requests. */
   readonly #ending = new Set<Listener>()
 
-  /**
-   * @throws HooklineError `listen`, `config` for invalid TLS files or conflicting routes; no listener is left open then
-   */
+  /** @throws HooklineError `listen`, `config` (TLS files, conflicting routes); no listener is left open then */
   constructor(routes: readonly Route[], options: ServerOptions) {
     this.#options = options
     this.#budget = new InFlightBudget(options.maxInFlightBytes)
@@ -106,7 +100,7 @@ export class Servers {
   }
 
   /**
-   * Prepares other routes and limits. Each change is committed or given up before the next.
+   * Prepares other routes and limits. Each change is committed or aborted before the next.
    *
    * @returns opens new listeners, which accept connections from then on
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
@@ -126,79 +120,71 @@ export class Servers {
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
       const { tls } = group[0]!
-      prepared.push({ key, address: group[0]!, tls, answering: yield* answeringOf(group, deps) })
+      prepared.push({ key, address: group[0]!, tls, handlers: yield* requestHandlers(group, deps) })
     }
-    const withoutRoutes = yield* answeringOf([], deps)
-    const handedOver = this.#from.mount ? mountable(routes, this.#from.ports) : []
-    const mounted = yield* answeringOf(handedOver, { ...deps, isFramed: false })
+    const withoutRoutes = yield* requestHandlers([], deps)
+    const mountedRoutes = this.#from.mount ? mountable(routes, this.#from.ports) : []
+    const mounted = yield* requestHandlers(mountedRoutes, { ...deps, isFramed: false })
     return () =>
       this.#open(prepared, withoutRoutes, () => {
         this.#budget.maxBytes = maxInFlightBytes
         this.#connectionLimit?.setMax(maxConnections)
-        this.#mount.answer(mounted)
+        this.mount.setHandlers(mounted)
         this.#routes = routes
       })
   }
 
   #open(
     prepared: readonly PreparedListener[],
-    withoutRoutes: Answering,
+    withoutRoutes: RequestHandlers,
     committed: () => void,
   ): ServersChange {
     const { sharesPorts = false } = this.#options
     const listeners = new Map<string, Listener>()
-    const ports = new Set([...this.#listeners.values()].map(({ port }) => port))
+    const ports = new Set([...this.#listeners.values()].map(({ address }) => address.port))
     const takeOver: (() => void)[] = []
     using opening = new DisposableStack()
-    for (const { key, address, tls, answering } of prepared) {
+    for (const { key, address, tls, handlers } of prepared) {
       const kept = this.#listeners.get(key)
       const isShared = sharesPorts || ports.has(address.port)
-      const listener = kept ?? new Listener(address, tls, answering, { isShared })
+      const listener = kept ?? new Listener(address, tls, handlers, { isShared })
       listeners.set(key, listener)
       if (kept === undefined) {
         opening.defer(() => void listener.stop(true))
         continue
       }
       const change = kept.prepare(tls)
-      opening.defer(change.giveUp)
-      takeOver.push(change.takeOver, () => kept.answer(answering))
+      opening.defer(change.abort)
+      takeOver.push(change.takeOver, () => kept.setHandlers(handlers))
     }
     const opened = opening.move()
     const commit = (): Promise<void> => {
       for (const step of takeOver) step()
       for (const [key, listener] of this.#listeners) {
         if (listeners.has(key)) continue
-        listener.answer(withoutRoutes)
+        listener.setHandlers(withoutRoutes)
         void this.#stop(listener, false)
       }
       this.#listeners = listeners
       committed()
       return this.#budget.answered()
     }
-    return { commit, giveUp: () => opened.dispose() }
+    return { commit, abort: () => opened.dispose() }
   }
 
-  /**
-   * Finishes accepted requests, answers new ones on open connections with 503, and closes everything, at the timeout at
-   * latest.
-   */
+  /** Finishes accepted requests, answers new ones 503, and closes everything, by the timeout at the latest. */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining.abort()
     this.#connectionLimit?.end()
     const { promise: late, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, timeoutMs)
-    await Promise.race([Bun.sleep(FAREWELL_MS), late])
+    await Promise.race([Bun.sleep(DRAIN_GRACE_MS), late])
     const closed = this.#stopAll(false)
     await Promise.race([closed, this.#budget.answered(), late])
     clearTimeout(timer)
     // the last answers are written in the next turn; connections without a request are not waited for
     await new Promise(setImmediate)
     await this.#stopAll(true)
-  }
-
-  /** Serves a request passed on by another server, if the options have one. */
-  fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    return this.#mount.fetch(request, server)
   }
 
   /** Resumes all listeners. @throws the first failure, after all were tried */
@@ -228,10 +214,10 @@ export class Servers {
 /** A listener of the next routes, open or not. */
 interface PreparedListener {
   readonly key: string
-  readonly address: ListenAddress
+  readonly address: EndpointOptions
   readonly tls: Bun.TLSOptions | undefined
-  readonly answering: Answering
+  readonly handlers: RequestHandlers
 }
 
-const keyOf = (route: Route): string =>
-  route.port === 0 ? `${route.pipeline} on ${route.host}` : nameOf(route)
+const keyOf = ({ pipeline, host, port }: Route): string =>
+  port === 0 ? `${pipeline} on ${host}` : formatEndpoint({ host: hostKey(host), port })

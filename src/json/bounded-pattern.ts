@@ -20,12 +20,7 @@ export interface Pattern {
 /** A valid pattern whose matching time is not bounded. */
 export class Unbounded extends Error {}
 
-/**
- * Compiles a pattern to match in time linear in the text.
- *
- * @param pattern of ECMA-262, with the flag u
- * @throws SyntaxError, or Unbounded if RE2 can't run it
- */
+/** Compiles an ECMA-262 pattern (flag u) to match in linear time. @throws SyntaxError, or Unbounded */
 export function boundedPattern(pattern: string): Pattern {
   const native = new RegExp(pattern, "u")
   if (isLinear(pattern)) return native
@@ -47,9 +42,7 @@ const unbounded = (pattern: string, why: string): Unbounded =>
 /** Such a pattern is tried at each position of a text, so it must be short. */
 const LONGEST_PATTERN = 64
 
-/**
- * Whether a pattern can't backtrack: no groups or alternatives, and at most one part with a variable count, anchored by `^`.
- */
+/** Whether a pattern can't backtrack: no groups or alternatives, at most one variable count, anchored by `^`. */
 function isLinear(pattern: string): boolean {
   if (/[|(]/.test(pattern.replaceAll(/\\./gu, ""))) return false
   const parts = [
@@ -70,11 +63,26 @@ function isLinear(pattern: string): boolean {
 const SPACE = String.raw`\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 const NOT_SPACE = String.raw`\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`
 
-/** Tokens that RE2 reads differently. */
+/** What RE2 reads differently, in a class in brackets and outside. */
+const IN_CLASS: { readonly [token: string]: string } = {
+  "\\s": SPACE,
+  "\\S": NOT_SPACE,
+  "\\b": "\\x{8}",
+  "\\0": "\\x{0}",
+  ".": "\\.",
+}
+const OUTSIDE: { readonly [token: string]: string } = {
+  "\\s": `[${SPACE}]`,
+  "\\S": `[${NOT_SPACE}]`,
+  "\\0": "\\x{0}",
+  ".": String.raw`[^\n\r\x{2028}\x{2029}]`,
+  "[]": String.raw`[^\x{0}-\x{10ffff}]`,
+  "[^]": String.raw`[\x{0}-\x{10ffff}]`,
+}
+
 const TOKEN =
   /\\u\{([0-9a-f]+)\}|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\u([0-9a-f]{4})|\\c([a-z])|\\[pP]\{(?:Script|sc)=(\w+)\}|\\(?:.)|\(\?(?:<[=!]|<|:|.)?|\[\^?\]?|./gisu
 
-/** Translates a pattern from ECMA-262 to RE2. */
 function forRe2(pattern: string): string {
   let inClass = false
   return pattern.replaceAll(TOKEN, (token, brace, high, low, unit, control, script) => {
@@ -91,24 +99,9 @@ function forRe2(pattern: string): string {
       if (token === "(?:" || token === "(?<") return token
       throw unbounded(pattern, `it has ${token}`)
     }
-    switch (token) {
-      case "\\s":
-        return inClass ? SPACE : `[${SPACE}]`
-      case "\\S":
-        return inClass ? NOT_SPACE : `[${NOT_SPACE}]`
-      case "\\k":
-        throw unbounded(pattern, "it has a backreference")
-      case "\\b":
-        return inClass ? hex(8) : token
-      case "\\0":
-        return hex(0)
-      case ".":
-        return inClass ? "\\." : String.raw`[^\n\r\x{2028}\x{2029}]`
-      case "[]":
-      case "[^]":
-        if (inClass) break
-        return token === "[]" ? String.raw`[^\x{0}-\x{10ffff}]` : String.raw`[\x{0}-\x{10ffff}]`
-    }
+    if (token === "\\k") throw unbounded(pattern, "it has a backreference")
+    const translated = (inClass ? IN_CLASS : OUTSIDE)[token]
+    if (translated !== undefined) return translated
     if (token.startsWith("[")) {
       if (inClass) {
         // within a class, a bracket is a character; the rest of the token may end the class

@@ -17,16 +17,12 @@ import {
 import { endOfNumber, endOfString, endOfWord, isDigit } from "./tokens.ts"
 import { endOfUtf8 } from "./utf8.ts"
 
-/** Which rule a body breaks. */
 export type Rule = "empty_body" | "invalid_utf8" | "invalid_json" | "not_an_object"
 
 /** Why a body is not a JSON object in UTF-8. */
 export interface Flaw {
   readonly rule: Rule
-  /**
-   * The length of the longest prefix, byte-order mark included, of some body that keeps the rule; the body's length if it is
-   * only truncated.
-   */
+  /** Length of the longest prefix that some body keeping the rule has; the body's length if it is only truncated. */
   readonly offset: number
   /** Follows "The body "; quotes nothing of it. */
   readonly problem: string

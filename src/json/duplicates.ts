@@ -56,7 +56,6 @@ function countNames(parsed: unknown): number {
 }
 
 function findFirst(json: Uint8Array): number | undefined {
-  /** The names of the open containers; arrays have none. */
   const open: (Set<string> | undefined)[] = []
   for (let at = 0; at >= 0 && at < json.length;) {
     const start = at

@@ -10,19 +10,13 @@ import { endOfValue, Items } from "./walk.ts"
  */
 export type FindBytes = (json: Uint8Array) => Uint8Array | undefined
 
-/**
- * Parses a JSON pointer (RFC 6901): `/data/object/id`, `/items/0`; the empty one is the whole text.
- *
- * @returns undefined if malformed
- */
+/** Parses a JSON pointer (RFC 6901), such as `/items/0`; the empty one is the whole text. Undefined: malformed. */
 export function parsePointer(pointer: string): FindBytes | undefined {
   const find = parseRawPointer(pointer)
   return find && ((json) => toBytes(find(json)))
 }
 
-/**
- * As `parsePointer`, but gives raw values: strings in quotes, and null.
- */
+/** As `parsePointer`, but gives raw values: strings in quotes, and null. */
 export function parseRawPointer(pointer: string): FindBytes | undefined {
   if (!/^(\/([^~/]|~[01])*)*$/.test(pointer)) return undefined
   const steps = pointer.split("/").slice(1).map(toStep)

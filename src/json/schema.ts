@@ -82,11 +82,7 @@ function compile(path: string, schema: object, warn: (message: string) => void):
 
 /** May quote member names of the body, shortened, never values. */
 function describe({ instancePath, keyword, message }: ErrorObject): string {
-  const location =
-    instancePath === ""
-      ? "the object"
-      : instancePath.length > 200
-        ? `${instancePath.slice(0, 200)}...`
-        : instancePath
+  const path = instancePath.length > 200 ? `${instancePath.slice(0, 200)}...` : instancePath
+  const location = path === "" ? "the object" : path
   return `does not match the schema: ${location} ${message ?? "is invalid"} (${keyword})`
 }

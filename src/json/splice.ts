@@ -1,14 +1,5 @@
 // Hot path: every event passes here.
-import {
-  CLOSE_BRACE,
-  COMMA,
-  OPEN_BRACE,
-  copyBytes,
-  includesBytes,
-  isSpace,
-  skipSpace,
-  startOfText,
-} from "./bytes.ts"
+import { CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
 import { spells, type Name } from "./name.ts"
 import { Items } from "./walk.ts"
 
@@ -34,7 +25,7 @@ export function splice(body: Uint8Array, names: readonly Name[], members: Uint8A
   let from = start
   /** Keeps the bytes between the last cut and this one; the cut of a last member ends after the closing brace. */
   const cut = (at: number, to: number): void => {
-    if (at > from) length += copyBytes(body, result, length, from, at)
+    if (at > from) length += copy.call(body, result, length, from, at)
     from = to
   }
   if (mayHold(body, names)) cutMembers(body, start, names, cut)
@@ -46,14 +37,16 @@ export function splice(body: Uint8Array, names: readonly Name[], members: Uint8A
   return length === result.length ? result : result.subarray(0, length)
 }
 
+/** Called on plain arrays: wrapping one in a Buffer costs 0.4 us, as much as all searches of a kilobyte. */
+const { copy, includes } = Buffer.prototype
+
 const UNICODE_ESCAPE = Buffer.from("\\u")
 
-/** Whether the object may contain one of the names: native searches. */
+/** Whether the object may contain one of the names. */
 function mayHold(body: Uint8Array, names: readonly Name[]): boolean {
-  return includesBytes(body, UNICODE_ESCAPE) || names.some(({ quoted }) => includesBytes(body, quoted))
+  return includes.call(body, UNICODE_ESCAPE) || names.some(({ quoted }) => includes.call(body, quoted))
 }
 
-/** Cuts out the members with one of the names. */
 function cutMembers(
   body: Uint8Array,
   start: number,

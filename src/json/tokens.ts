@@ -1,6 +1,6 @@
 // Scanners of JSON tokens. Each takes the start of one and returns the position after it or, negative, `~position` of the
 // first invalid byte.
-import { BACKSLASH, MINUS, QUOTE, SOLIDUS, ZERO, byteAt } from "./bytes.ts"
+import { BACKSLASH, MINUS, QUOTE, ZERO, byteAt } from "./bytes.ts"
 
 /** A string, from after its opening quote to after its closing one. */
 export function endOfString(bytes: Uint8Array, at: number): number {
@@ -19,25 +19,19 @@ const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
 )
 
+/** 1 for the letters that end an escape; `u` has digits after it. */
+const ESCAPED = Uint8Array.from({ length: 256 }, (_, byte) =>
+  '"\\/bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
+)
+
 function endOfEscape(bytes: Uint8Array, at: number): number {
-  switch (byteAt(bytes, at)) {
-    case QUOTE:
-    case BACKSLASH:
-    case SOLIDUS:
-    case 0x62: // b
-    case 0x66: // f
-    case 0x6e: // n
-    case 0x72: // r
-    case 0x74: // t
-      return at + 1
-    case 0x75: // u
-      for (let digit = at + 1; digit <= at + 4; digit++) {
-        if (!isHexDigit(byteAt(bytes, digit))) return ~digit
-      }
-      return at + 5
-    default:
-      return ~at
+  const letter = byteAt(bytes, at)
+  if (ESCAPED[letter] === 1) return at + 1
+  if (letter !== 0x75) return ~at
+  for (let digit = at + 1; digit <= at + 4; digit++) {
+    if (!isHexDigit(byteAt(bytes, digit))) return ~digit
   }
+  return at + 5
 }
 
 export function endOfNumber(bytes: Uint8Array, at: number): number {

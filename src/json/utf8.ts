@@ -1,7 +1,4 @@
-/**
- * The length of the longest prefix of some valid UTF-8 text (RFC 3629): in invalid bytes the position of the first invalid
- * one, or the length if the last character is truncated.
- */
+/** Length of the longest prefix of some valid UTF-8 text (RFC 3629), into the first invalid or truncated character. */
 export function endOfUtf8(bytes: Uint8Array): number {
   let at = 0
   while (at < bytes.length) {

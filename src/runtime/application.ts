@@ -15,7 +15,8 @@ import { recordIn } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
 import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
-import { Runtime, type ReloadableApplication, type RunningApplication } from "./runtime.ts"
+import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
+import { Runtime } from "./runtime.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`, in camel case. */
@@ -60,11 +61,7 @@ export class Application {
     return app
   }
 
-  /**
-   * Registers a connection under the id that sinks name. Opened by `start`, or by the next `reload`.
-   *
-   * @throws HooklineError `config` when the id is taken
-   */
+  /** Registers a connection, opened by `start` or the next `reload`. @throws HooklineError `config`: the id is taken */
   registerConnection(id: string, connection: ConnectionSpec): this {
     if (this.#connections.has(id))
       throw new HooklineError("config", `connection ${JSON.stringify(id)} is registered already`)
@@ -78,12 +75,7 @@ export class Application {
     return this
   }
 
-  /**
-   * Resolves the configuration without starting anything.
-   *
-   * @internal
-   * @throws HooklineError `config` with every problem, a line each
-   */
+  /** @internal Resolves the configuration. @throws HooklineError `config` with every problem, a line each */
   plan(): Plan {
     return atOnce(makePlan(this.#draftOf(this.#configuration, recordIn(this.#inputs))))
   }
@@ -97,12 +89,7 @@ export class Application {
     return diagnose(this.#draftOf(this.#configuration, recordIn(this.#inputs)), options)
   }
 
-  /**
-   * Absolute paths of the configuration's files, included and referenced ones too, each with its stamp at reading, see
-   * file-watcher.ts.
-   *
-   * @internal
-   */
+  /** @internal The configuration's files, by absolute path, with their stamps at reading: see file-watcher.ts. */
   get inputs(): ReadonlyMap<string, string> {
     return this.#inputs
   }
@@ -126,11 +113,7 @@ export class Application {
     }, listen)
   }
 
-  /**
-   * As `start`, with a start of the caller's own (the command line's workers).
-   *
-   * @internal
-   */
+  /** @internal As `start`, with a start of the caller's own (the command line's workers). */
   async startBy(
     start: (plan: Plan) => Promise<ReloadableApplication>,
     listens = true,
@@ -180,12 +163,7 @@ export class Application {
     }
   }
 
-  /**
-   * Opens a connection's log for reading.
-   *
-   * @internal
-   * @throws HooklineError `config`, `usage`
-   */
+  /** @internal Opens a connection's log for reading. @throws HooklineError `config`, `usage` */
   async openReader(id: string): Promise<LogReader> {
     return openReader(this.connection(id), this.#connections.get(id)?.log)
   }

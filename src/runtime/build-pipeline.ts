@@ -16,7 +16,6 @@ import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import type { Membership } from "./workers/membership.ts"
 
 export interface PipelineDependencies {
   readonly plan: Plan
@@ -26,8 +25,8 @@ export interface PipelineDependencies {
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
-  /** undefined: a single process. */
-  readonly membership: Membership | undefined
+  /** Processes that share the load. */
+  readonly workers: number
 }
 
 export interface BuiltPipeline {
@@ -41,11 +40,7 @@ export interface BuiltPipeline {
 
 export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 
-/**
- * Builds the pipelines of a plan; keeps those whose options, files and connections are equal.
- *
- * @throws HooklineError from a component's `create`
- */
+/** Builds a plan's pipelines; keeps those with equal options, files and connections. @throws what a `create` throws */
 export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
   const built = new Map<string, BuiltPipeline>()
   for (const pipeline of deps.plan.pipelines) {
@@ -77,7 +72,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, membership } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, workers } = deps
   const { id, sink } = pipeline
   const uses = new Map<string | undefined, OpenConnection>()
   const topics = new Map<Broker, readonly string[]>()
@@ -105,7 +100,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       stores.set(nameOf(location), keys)
       return keys
     },
-    workers: membership?.workers ?? 1,
+    workers: workers,
   })
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
     component.create(values, contextOf(component.title))

@@ -37,13 +37,11 @@ export function changesOf(before: Snapshot, now: Snapshot): Changes {
 
 /** The changes as fields of a log line; empty when there are none. */
 export function describeChanges({ connections, pipelines, service, admin }: Changes): object {
-  const fields: [string, readonly string[]][] = [
-    ...Object.entries(connections).map(([what, ids]): [string, string[]] => [`connections_${what}`, ids]),
-    ...Object.entries(pipelines).map(([what, ids]): [string, string[]] => [`pipelines_${what}`, ids]),
-    ["service_changed", service],
-    ["admin_changed", admin],
-  ]
-  return Object.fromEntries(fields.filter(([, names]) => names.length > 0))
+  const kinds = { connections, pipelines, service: { changed: service }, admin: { changed: admin } }
+  const fields = Object.entries(kinds).flatMap(([kind, names]) =>
+    Object.entries(names).flatMap(([what, ids]) => (ids.length === 0 ? [] : [[`${kind}_${what}`, ids]])),
+  )
+  return Object.fromEntries(fields)
 }
 
 type ById = ReadonlyMap<string, unknown>

@@ -1,6 +1,5 @@
 import type { Broker, YieldingBroker } from "../brokers/broker.ts"
 import { openEmbedded } from "../brokers/embedded/broker.ts"
-import type { MemoryLog } from "../brokers/memory/log.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import type { Connection } from "../config/sections/connection.ts"
@@ -49,7 +48,8 @@ export async function acquireConnections(
   const acquireOne = ([id, connection]: readonly [string, Connection]): readonly [string, OpenConnection] => {
     const acquired =
       connection.kind === "memory"
-        ? inMemory(memoryLogs.get(id)!)
+        ? // the caller's: stays open when the application stops
+          { broker: memoryLogs.get(id)!, instance: memoryLogs.get(id)! }
         : connection.kind === "embedded"
           ? acquireEmbedded(id, connection, transaction, deps)
           : acquireKafka(id, connection, transaction, { ...deps, ...kafka! })
@@ -66,9 +66,6 @@ export async function acquireConnections(
 }
 
 type Acquired = Omit<OpenConnection, "kind" | "deliveryTimeoutMs">
-
-/** Owned by the caller: stays open when the application stops. */
-const inMemory = (log: MemoryLog): Acquired => ({ broker: log, instance: log })
 
 /** An embedded log has one writer, whatever the id under which it is registered. */
 function acquireEmbedded(
@@ -133,11 +130,7 @@ function acquireKafka(
   return { broker: spool, instance: behind, spool: { file, broker: spool } }
 }
 
-/**
- * Refuses to close, or to move to another connection, a spool that holds events.
- *
- * @throws HooklineError `config`
- */
+/** Refuses to close, or to move to another connection, a spool that holds events. @throws HooklineError `config` */
 export function checkSpools(before: OpenConnections, { connections }: Pick<Plan, "connections">): void {
   const fileOf = (id: string): string | undefined => {
     const connection = connections.get(id)

@@ -4,15 +4,14 @@ import { stat } from "node:fs/promises"
 const EVERY_MS = 500
 
 /**
- /**
-  * Watches files by polling. This covers what file-system notifications miss: a rename over a file, a symbolic link
-  * replaced anywhere in its path (Kubernetes' `..data`), a file that comes or goes, a network mount. A change is reported
-  * once nothing has changed since the previous poll, so that files are not read half written.
-  *
-  * @param files absolute paths, each with its stamp at reading; called for each poll
-  * @param changed called once for a change, and awaited; never rejects
-  * @returns ends the watch
-  */
+ * Watches files by polling. This covers what file-system notifications miss: a rename over a file, a symbolic link
+ * replaced anywhere in its path (Kubernetes' `..data`), a file that comes or goes, a network mount. A change is reported
+ * once nothing has changed since the previous poll, so that files are not read half written.
+ *
+ * @param files absolute paths, each with its stamp at reading; called for each poll
+ * @param changed called once for a change, and awaited; never rejects
+ * @returns ends the watch
+ */
 export function watchFiles(
   files: () => ReadonlyMap<string, string>,
   changed: () => Promise<void>,
@@ -57,13 +56,7 @@ export const recordIn =
   }
 
 /** As `stampOf`, without blocking the event loop. */
-async function lookAt(file: string): Promise<string> {
-  try {
-    return describe(await stat(file, { bigint: true }))
-  } catch (error) {
-    return failure(error)
-  }
-}
+const lookAt = (file: string): Promise<string> => stat(file, { bigint: true }).then(describe, failure)
 
 const describe = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(" ")

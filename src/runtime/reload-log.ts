@@ -3,31 +3,13 @@ import { keysBy } from "../config/options/reloading.ts"
 import { SERVICE } from "../config/sections/service.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import type { Metrics } from "../telemetry/metrics.ts"
 import { describeChanges, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
-
-/** A pipeline's address. */
-export interface Listening {
-  readonly pipeline: string
-  /** With the port that is bound and the path: `http://127.0.0.1:8080/webhook`. */
-  readonly url: string
-}
-
-/** @internal */
-export interface Reloadable {
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly plan: Plan
-  readonly listening: readonly Listening[]
-}
-
-/** Adds to the error of a reload what else is wrong. */
-export type Explain = (error: unknown) => Promise<unknown>
+import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 
 /** @internal Reloads, logs and counts the result. Throws what the reload throws. */
 export async function logReload(
-  application: Reloadable,
+  application: ReloadableApplication,
   reload: () => Promise<Changes>,
   explain: Explain,
 ): Promise<Changes> {

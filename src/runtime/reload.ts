@@ -11,7 +11,6 @@ import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Resources } from "./resources.ts"
-import type { Membership } from "./workers/membership.ts"
 
 /** A plan and what it has open. */
 export interface ActivePlan {
@@ -22,6 +21,13 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off, or another process's. */
   readonly admin: AdminServer | undefined
+}
+
+/** One of several processes that share the load. */
+export interface Membership {
+  /** From 1. */
+  readonly worker: number
+  readonly workers: number
 }
 
 export interface ReloadDependencies extends OpenLog {
@@ -60,7 +66,8 @@ export async function changePlan(
     const plan = await read()
     checkSpools(connectionsBefore, plan)
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
-    const pipelines = await inSlices(acquirePipelines({ ...deps, plan, connections, transaction }), signal)
+    const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
+    const pipelines = await inSlices(acquirePipelines(building), signal)
     const openListeners = await inSlices(prepareListeners(plan, pipelines, before?.servers, deps), signal)
     signal.throwIfAborted()
     // again: events may have come meanwhile
@@ -75,7 +82,7 @@ export async function changePlan(
     prepareTopics(connections, pipelines)
     committed({ plan, connections, pipelines, servers: servers.servers, admin })
   } catch (error) {
-    change?.giveUp()
+    change?.abort()
     await transaction.abort()
     throw error
   }
@@ -99,17 +106,8 @@ function* prepareListeners(
     const open = yield* servers.prepare(routes, limits)
     return () => ({ servers, change: open() })
   }
-  const metricsOf = (id: string): ReturnType<Metrics["pipeline"]> => metrics.pipeline(id)
-  const sharesPorts = membership !== undefined
-  return () => ({
-    servers: new Servers(routes, {
-      ...limits,
-      log: requestLog,
-      metrics: metricsOf,
-      sharesPorts,
-      ...(from && { from }),
-    }),
-  })
+  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  return () => ({ servers: new Servers(routes, options) })
 }
 
 /** Passes each broker the topics that its pipelines publish to. */

@@ -5,7 +5,9 @@ import { steadyMs } from "../clock.ts"
 /** Resources that record when they are opened and closed. */
 function start() {
   const calls: string[] = []
-  const resources = new Resources((name) => void calls.push(`failed ${name}`))
+  const resources = new Resources({
+    error: (_fields: unknown, message?: string) => void calls.push(message!),
+  })
   const acquire = (transaction: Transaction, name: string, config: unknown, below?: () => void): object =>
     transaction.acquire({
       name,
@@ -111,7 +113,7 @@ test("what its last event leaves while a transaction is under way is closed afte
 
 test("a transaction begins when what is closing is closed", async () => {
   const calls: string[] = []
-  const resources = new Resources(() => {})
+  const resources = new Resources({ error() {} })
   const { promise: closed, resolve } = Promise.withResolvers<void>()
   const first = await resources.begin()
   first.acquire({ name: "file", config: 1, open: () => ({}), close: () => closed })
@@ -243,7 +245,7 @@ test("a failure to close what is retired is reported, and what waits for it goes
   transaction.commit(Promise.resolve(), 0)
   await change([])
   await (await resources.begin()).abort()
-  expect(calls).toEqual(["failed broken"])
+  expect(calls).toEqual(["broken could not be closed"])
 })
 
 test("what is to be done at the commit is done by it, in order, and not by an abort", async () => {
@@ -270,7 +272,7 @@ test("an abort that can't close what was opened is logged, and ends the transact
     close: () => Promise.reject(new Error("no")),
   })
   await transaction.abort()
-  expect(calls).toEqual(["failed stuck"])
+  expect(calls).toEqual(["stuck could not be closed"])
   await change([["one", 1]])
-  expect(calls).toEqual(["failed stuck", "open one"])
+  expect(calls).toEqual(["stuck could not be closed", "open one"])
 })

@@ -1,6 +1,7 @@
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../clock.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
+import type { Logger } from "../telemetry/log.ts"
 
 /*
  * A resource is something open that outlives reloads: a connection, a spool, a store, a pipeline, the admin listener, a
@@ -40,11 +41,10 @@ export class Resources {
   readonly #closing = new Set<Promise<void>>()
   /** Resolves at the end of the current transaction; undefined: none. */
   #transaction: Promise<void> | undefined
-  readonly #closeFailed: (name: string, error: unknown) => void
+  readonly #log: Pick<Logger, "error">
 
-  /** @param closeFailed called when retired or aborted resources could not be closed */
-  constructor(closeFailed: (name: string, error: unknown) => void) {
-    this.#closeFailed = closeFailed
+  constructor(log: Pick<Logger, "error">) {
+    this.#log = log
   }
 
   /** Begins a transaction, one at a time. */
@@ -61,11 +61,7 @@ export class Resources {
     return new Transaction(open, end, (opened) => this.#close(opened, steadyMs()))
   }
 
-  /**
-   * Closes all; no transaction may be running. Rejects with the first failure, after all were tried.
-   *
-   * @param untilMs as for `ResourceSpec.close`
-   */
+  /** Closes all, until `untilMs`; no transaction may be running. Rejects with the first failure once all were tried. */
   async close(untilMs: number): Promise<void> {
     const all = [...this.#active.values(), ...this.#retired]
     this.#active = new Map()
@@ -89,8 +85,9 @@ export class Resources {
   }
 
   #close(all: readonly Resource[], untilMs: number): Promise<void> {
-    const failed = (error: unknown): void => this.#closeFailed(all.map(({ name }) => name).join(", "), error)
-    return closeAll(all, untilMs).catch(failed)
+    return closeAll(all, untilMs).catch((err: unknown) =>
+      this.#log.error({ err }, `${all.map(({ name }) => name).join(", ")} could not be closed`),
+    )
   }
 }
 

@@ -7,33 +7,15 @@ import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
-import { changePlan, type ActivePlan, type ReloadDependencies } from "./reload.ts"
-import { logListening, logReload, type Explain, type Listening, type Reloadable } from "./reload-log.ts"
+import { changePlan, type ActivePlan, type Membership, type ReloadDependencies } from "./reload.ts"
+import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
+import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
-import type { Membership } from "./workers/membership.ts"
-
-export type { Listening }
-
-export interface RunningApplication {
-  readonly log: Logger
-  readonly listening: readonly Listening[]
-  /** Drains, flushes, closes. Further calls wait for the same end. */
-  stop(): Promise<void>
-}
-
-/** @internal A plan that runs and can be changed. */
-export interface ReloadableApplication extends RunningApplication, Reloadable {
-  /**
-   * Changes to another plan; logs and counts the result.
-   *
-   * @throws HooklineError when the plan is invalid or can't be opened; nothing is changed then
-   */
-  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes>
-}
 
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication {
+  readonly log: Logger
   readonly metrics = new Metrics()
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
@@ -48,13 +30,12 @@ export class Runtime implements ReloadableApplication {
       format: service.log_format,
       worker: membership?.worker,
     })
-    this.#resources = new Resources((name, error) =>
-      opened.log.error({ err: error }, `${name} could not be closed`),
-    )
+    this.log = opened.log
+    this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
       resources: this.#resources,
-      requestLog: new RequestLog(opened.log),
+      requestLog: new RequestLog(this.log),
       metrics: this.metrics,
       status: {
         readiness: () => readinessOf(this.active, this.#stopped !== undefined),
@@ -92,10 +73,6 @@ export class Runtime implements ReloadableApplication {
     return runtime
   }
 
-  get log(): Logger {
-    return this.#deps.log
-  }
-
   get active(): ActivePlan {
     return this.#active!
   }
@@ -116,7 +93,7 @@ export class Runtime implements ReloadableApplication {
   }
 
   fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    return this.active.servers.fetch(request, server)
+    return this.active.servers.mount.fetch(request, server)
   }
 
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {

@@ -10,10 +10,7 @@ interface Series {
   lines?: readonly string[]
 }
 
-/**
- * A histogram that holds each set of labels as a plain array of counts; tally.ts says why. Without observations it has no
- * lines: most of thousands of pipelines may be idle.
- */
+/** A histogram with a plain array of counts for each set of labels, see tally.ts. Idle pipelines have no lines. */
 export class Distribution implements ReadMetric {
   readonly #name: string
   readonly #help: string

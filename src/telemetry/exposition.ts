@@ -2,7 +2,6 @@ import { Registry } from "prom-client"
 import { inSlices } from "../clock.ts"
 import { labelText, writeMetrics, type MetricLines } from "./metric-lines.ts"
 
-/** Metrics as Prometheus scrapes them. */
 export interface Exposition {
   readonly text: string
   readonly contentType: string

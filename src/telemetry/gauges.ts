@@ -16,13 +16,9 @@ export interface Observed {
   spools(): Iterable<readonly [id: string, state: SpoolGauges]>
 }
 
-interface SpoolGauges {
-  readonly records: number
-  readonly bytes: number
+type SpoolGauges = Readonly<Record<"records" | "bytes" | "quarantined" | "stuckTopics", number>> & {
   /** When the oldest record was spooled, in milliseconds since 1970; undefined: the spool is empty. */
   readonly oldestMs: number | undefined
-  readonly quarantined: number
-  readonly stuckTopics: number
 }
 
 /** One gauge: its label (undefined: none), its series at a scrape, and how those of several processes are combined. */
@@ -85,11 +81,7 @@ const GAUGES: readonly GaugeRow[] = [
   spoolGauge("oldest_age_seconds", "Age of the oldest spooled record.", ({ oldestMs }) =>
     oldestMs === undefined ? 0 : Math.max(0, Date.now() - oldestMs) / 1000,
   ),
-  spoolGauge(
-    "quarantined_records",
-    "Records that the broker refused for good.",
-    ({ quarantined }) => quarantined,
-  ),
+  spoolGauge("quarantined_records", "Records that the broker refused for good.", (it) => it.quarantined),
   spoolGauge(
     "stuck_topics",
     "Topics with spooled records of which none is forwarded although the broker is available.",

@@ -18,7 +18,6 @@ export interface Logger {
   readonly warn: Write
   readonly error: Write
   readonly fatal: Write
-  /** A log whose lines all have these fields. */
   child(fields: object): Logger
 }
 

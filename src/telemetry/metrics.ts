@@ -18,10 +18,7 @@ export interface PipelineMetrics {
   unverified(reason: string, mode: "enforce" | "observe"): void
   /** A dead letter was acknowledged; `reason` is the refusal's. */
   deadLetter(reason: string): void
-  /**
-   * An event was published without deduplication: it has no key, its key could not be stored (`unmarked`), or it was not
-   * verified.
-   */
+  /** An event was published without deduplication; `unmarked`: its key could not be stored. */
   undeduplicated(reason: "no_key" | "unmarked" | "unverified"): void
   /** Milliseconds from the end of the body to the acknowledgement. */
   acknowledged(ms: number): void
@@ -35,7 +32,7 @@ export interface ConnectionMetrics {
 }
 
 /**
- * - `batch_refused`: every attempt of a batch timed out or failed without a definite error
+ * - `batch_refused`: every attempt of a batch timed out or failed without a definite error, or an internal error occurred
  * - `idle_connection_lost`: an idle connection turned out dead and was reopened
  * - `metadata_behind`: stale metadata (older leader epochs, fewer partitions, a missing topic) was ignored
  * - `offset_behind`: a batch was acknowledged at an offset already assigned

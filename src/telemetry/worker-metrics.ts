@@ -35,9 +35,7 @@ export function workerMetrics(registry: Registry) {
     "Answers given by the worker since its start.",
   )
   return {
-    /** One has ended unexpectedly. */
     ended: (worker: number): void => ends.inc({ worker }),
-    /** One stalls, or was killed for it. */
     stalled: (worker: number, what: "noticed" | "killed"): void =>
       (what === "noticed" ? stalls : stallKills).inc({ worker }),
     update(workers: readonly CountedWorker[]): void {

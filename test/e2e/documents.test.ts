@@ -2,6 +2,7 @@ import { Glob } from "bun"
 import { expect, test } from "bun:test"
 import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { runToEnd } from "../support/child.ts"
 import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
 import { withPemFiles } from "../support/certificate.ts"
 import { temporaryFolder } from "../support/hookline.ts"
@@ -232,23 +233,9 @@ async function openSession(): Promise<Session> {
         // the packages are there: this test runs on them
         else if (/^(npm install && )?npm start$/.test(line)) await start()
         else {
-          const child = Bun.spawn(["sh", "-c", here(line)], {
-            cwd: folder.path,
-            env,
-            stdout: "pipe",
-            stderr: "pipe",
-          })
-          const [printed, errors, status] = await Promise.all([
-            new Response(child.stdout).text(),
-            new Response(child.stderr).text(),
-            child.exited,
-          ])
-          expect({ line, status, errors: status === 0 ? "" : errors }).toEqual({
-            line,
-            status: 0,
-            errors: "",
-          })
-          output += printed
+          const ended = await runToEnd(["sh", "-c", here(line)], { cwd: folder.path, env })
+          expect(ended.status, `${line}\n${ended.stderr}`).toBe(0)
+          output += ended.stdout
         }
       }
       return output.replaceAll("\r", "")

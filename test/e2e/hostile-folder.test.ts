@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
+import { runToEnd } from "../support/child.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -91,21 +92,6 @@ topic = webhooks
 [admin]
 listen = off`
 
-async function start(folder: string, args: readonly string[]) {
-  const child = Bun.spawn([program, ...args], {
-    cwd: folder,
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: 15_000,
-  })
-  const [stdout, stderr, status] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { status, stdout, stderr }
-}
-
 const COMMANDS = [
   ["--version", 0, manifest.version],
   ["--help", 0, "Usage: hookline"],
@@ -191,7 +177,7 @@ describe.each([
 
   test.each(commands)("hookline %s does what it does elsewhere", async (line, status, says) => {
     const args = line.replace("RECEIVER", receiver.url.href).split(" ")
-    const ended = await start(folder.path, args)
+    const ended = await runToEnd([program, ...args], { cwd: folder.path, timeout: 15_000 })
     expect({ ...ended, sprung: sprung() }).toMatchObject({
       status,
       stdout: expect.stringContaining(says),

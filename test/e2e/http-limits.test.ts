@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { gzipSync } from "node:zlib"
 import { Accepted } from "../../src/pipeline/outcome.ts"
-import { inChunks, serve } from "../support/http-server.ts"
+import { inChunks, serve, type GivenRoute } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { Starvation } from "../support/starvation.ts"
 
@@ -25,29 +25,32 @@ function gate(): { handle: () => Promise<Accepted>; entered: Promise<void>; open
 const send = (url: string, body: string | ReadableStream): Promise<Response> =>
   fetch(`${url}/webhook`, { method: "POST", body })
 
-test("a full in-flight budget is answered 503 with Retry-After until an answer frees it", async () => {
+/** A server of whose in-flight budget an event holds bytes until it is let go. */
+async function serveHolding(bytes: number, maxInFlightBytes: number, route: GivenRoute = {}) {
   const { handle, entered, open } = gate()
-  await using it = serve({ handle }, { maxInFlightBytes: 1000 })
-  const first = send(it.url, "x".repeat(600))
+  const it = serve({ handle, ...route }, { maxInFlightBytes })
+  const first = send(it.url, "x".repeat(bytes))
   await entered
+  return { ...it, first, open }
+}
+
+test("a full in-flight budget is answered 503 with Retry-After until an answer frees it", async () => {
+  await using it = await serveHolding(600, 1000)
   expect(it.servers.inFlight()).toEqual({ requests: 1, bytes: 600 })
   for (const body of ["x".repeat(401), inChunks(["x".repeat(401)])]) {
     const answer = await send(it.url, body)
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"])
   }
   const fits = send(it.url, "x".repeat(400))
-  open()
-  expect([(await first).status, (await fits).status]).toEqual([200, 200])
+  it.open()
+  expect([(await it.first).status, (await fits).status]).toEqual([200, 200])
   expect((await send(it.url, "x".repeat(401))).status).toBe(200)
   expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
   expect(it.log.map(({ reason }) => reason)).toEqual(["in_flight_full", "in_flight_full"])
 })
 
 test("who is refused for want of room is answered late, and not later than half the delivery timeout", async () => {
-  const { handle, entered, open } = gate()
-  await using it = serve({ handle, deliveryTimeoutMs: 600 }, { maxInFlightBytes: 1000 })
-  const first = send(it.url, "x".repeat(600))
-  await entered
+  await using it = await serveHolding(600, 1000, { deliveryTimeoutMs: 600 })
   const startedMs = performance.now()
   using starvation = new Starvation()
   expect((await send(it.url, "x".repeat(500))).status).toBe(503)
@@ -55,15 +58,12 @@ test("who is refused for want of room is answered late, and not later than half 
   expect(tookMs).toBeGreaterThan(290)
   expect(tookMs - starvation.longestMs).toBeLessThan(600)
   expect(it.servers.inFlight()).toEqual({ requests: 1, bytes: 600 })
-  open()
-  expect((await first).status).toBe(200)
+  it.open()
+  expect((await it.first).status).toBe(200)
 })
 
 test("who left while the refusal was kept back holds nothing, and the others are served", async () => {
-  const { handle, entered, open } = gate()
-  await using it = serve({ handle }, { maxInFlightBytes: 1000 })
-  const first = send(it.url, "x".repeat(600))
-  await entered
+  await using it = await serveHolding(600, 1000)
   {
     using socket = await openSocket(it.port)
     socket.send(`${post("Content-Length: 100000")}x`)
@@ -71,15 +71,12 @@ test("who left while the refusal was kept back holds nothing, and the others are
   }
   while (it.servers.inFlight().requests > 1) await Bun.sleep(1)
   expect(it.servers.inFlight().bytes).toBe(600)
-  open()
-  expect((await first).status).toBe(200)
+  it.open()
+  expect((await it.first).status).toBe(200)
 })
 
 test("large bodies leave half of the budget to small ones while they are worked on, but one alone may have all", async () => {
-  const { handle, entered, open } = gate()
-  await using it = serve({ handle }, { maxInFlightBytes: 100_000 })
-  const large = send(it.url, "x".repeat(60_000))
-  await entered
+  await using it = await serveHolding(60_000, 100_000)
   const refused = await Promise.all([
     send(it.url, "x".repeat(30_000)),
     send(it.url, inChunks(["x".repeat(30_000)])),
@@ -87,8 +84,8 @@ test("large bodies leave half of the budget to small ones while they are worked 
   expect(refused.map(({ status }) => status)).toEqual([503, 503])
   const small = [send(it.url, "x".repeat(10_000)), send(it.url, "x".repeat(10_000))]
   while (it.servers.inFlight().bytes < 80_000) await Bun.sleep(1)
-  open()
-  const taken = await Promise.all([large, ...small])
+  it.open()
+  const taken = await Promise.all([it.first, ...small])
   expect(taken.map(({ status }) => status)).toEqual([200, 200, 200])
   expect((await send(it.url, "x".repeat(100_000))).status).toBe(200)
 })
@@ -209,21 +206,18 @@ test("draining finishes what was accepted and lets nobody in", async () => {
 })
 
 test("draining lets go of refusals that are kept back", async () => {
-  const { handle, entered, open } = gate()
-  await using it = serve({ handle, deliveryTimeoutMs: 60_000 }, { maxInFlightBytes: 1000 })
-  const first = send(it.url, "x".repeat(600))
-  await entered
+  await using it = await serveHolding(600, 1000, { deliveryTimeoutMs: 60_000 })
   using socket = await openSocket(it.port)
   socket.send(`${post("Content-Length: 500")}${"x".repeat(500)}`)
   while (it.servers.inFlight().requests < 2) await Bun.sleep(1)
   // at the end of its time it would cut the connection off without an answer
   const drained = it.servers.drain(300)
-  open()
+  it.open()
   const refused = await socket.ended
   expect(refused).toStartWith("HTTP/1.1 503 ")
   expect(refused).toContain("\r\nConnection: close\r\n")
   expect(refused).toContain("\r\nRetry-After: 1\r\n")
-  expect((await first).status).toBe(200)
+  expect((await it.first).status).toBe(200)
   await drained
 })
 

@@ -168,6 +168,14 @@ test("pipelines share a port by path: the exact one before the longest prefix", 
   ])
 })
 
+test("localhost and 127.0.0.1 are one address: their routes share its listener", async () => {
+  const port = await freePort()
+  const named = { host: "Localhost", pipeline: "others", path: "/other" }
+  await using it = serve([{ port }, { ...named, port }])
+  expect((await send(`${it.url}/other`)).status).toBe(200)
+  expect((await send(`${it.url}/webhook`)).status).toBe(200)
+})
+
 test("routes of several ports each listen on their own", async () => {
   await using it = serve([{}, { pipeline: "others", path: "/other" }])
   const [first, second] = it.servers.urls

@@ -112,5 +112,5 @@ drain_timeout = 1s`,
       const { status, stderr } = await spool(command, "log")
       expect([status, stderr]).toEqual([64, "no connection log of the file has a spool; these have: kafka\n"])
     }
-  })
+  }, 30_000)
 })

@@ -160,4 +160,4 @@ test("every command has help, and the version is the package's", async () => {
     expect([status, stdout]).toEqual([0, expect.stringContaining(`Usage: hookline ${commands[at]}`)])
   const { version } = (await Bun.file(`${import.meta.dir}/../../package.json`).json()) as { version: string }
   expect((await hookline(["--version"])).stdout.trim()).toBe(version)
-})
+}, 30_000)

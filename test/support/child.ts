@@ -8,3 +8,24 @@ const SETPRIV = Bun.which("setpriv")
 export function endingWithThisProcess(...command: readonly string[]): string[] {
   return SETPRIV === null ? [...command] : [SETPRIV, "--pdeathsig", "KILL", ...command]
 }
+
+/** What a process has written, and its exit status, once it has ended. */
+export interface Ended {
+  readonly status: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command to its end. */
+export async function runToEnd(
+  command: readonly string[],
+  options: { cwd?: string; env?: { [name: string]: string | undefined }; timeout?: number } = {},
+): Promise<Ended> {
+  const child = Bun.spawn([...command], { ...options, stdout: "pipe", stderr: "pipe" })
+  const [stdout, stderr, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { status, stdout, stderr }
+}

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { endingWithThisProcess } from "./child.ts"
+import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
 
 /** What a Hookline that a test leaves running is given to stop. */
 const DISPOSED_WITHIN_MS = 5000
@@ -153,23 +153,19 @@ const UNPRIVILEGED =
   process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
 
 /** Runs `hookline` with arguments to its end; `unprivileged`: not as root. */
-export async function hookline(
+export const hookline = (
   args: readonly string[],
-  options: { cwd?: string; env?: { [name: string]: string }; unprivileged?: true } = {},
-): Promise<{ status: number; stdout: string; stderr: string }> {
-  const command = [...(options.unprivileged ? UNPRIVILEGED : []), process.execPath, join(root, "src/cli.ts")]
-  const child = Bun.spawn(endingWithThisProcess(...command, ...args), {
-    cwd: options.cwd ?? root,
-    env: { ...process.env, ...options.env },
-    stdout: "pipe",
-    stderr: "pipe",
+  {
+    cwd = root,
+    env,
+    unprivileged = false,
+  }: { cwd?: string; env?: { [name: string]: string }; unprivileged?: boolean } = {},
+): Promise<Ended> => {
+  const command = [...(unprivileged ? UNPRIVILEGED : []), process.execPath, join(root, "src/cli.ts")]
+  return runToEnd(endingWithThisProcess(...command, ...args), {
+    cwd,
+    env: { ...process.env, ...env },
   })
-  const [stdout, stderr, status] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { status, stdout, stderr }
 }
 
 /** A folder that tests write into. */

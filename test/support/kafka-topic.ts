@@ -124,7 +124,9 @@ export class TopicFixture {
 }
 
 /** Its place among the producer's batches, as the broker reads it. */
-export const placeOf = ({ bytes }: Batch): { producer: bigint; epoch: number; sequence: number } => ({
+export const placeOf = ({
+  bytes,
+}: Pick<Batch, "bytes">): { producer: bigint; epoch: number; sequence: number } => ({
   producer: bytes.readBigInt64BE(43),
   epoch: bytes.readInt16BE(51),
   sequence: bytes.readInt32BE(53),

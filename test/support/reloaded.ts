@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { hookline } from "./hookline.ts"
+import { Application } from "../../src/index.ts"
 
 /** What a test sets of a configuration with one pipeline. */
 export interface ReloadParts {
@@ -39,6 +39,6 @@ export const statusOf = async (url: string | undefined, body = "{}"): Promise<nu
 
 /** How many records a topic has. */
 export async function published(folder: string, topic: string): Promise<number> {
-  const { stdout } = await hookline(["tail", topic, "-c", join(folder, "pipelines.conf")])
-  return stdout.split("\n").filter((line) => line !== "").length
+  const records = Application.fromFile(join(folder, "pipelines.conf")).read("log", topic)
+  return (await Array.fromAsync(records)).length
 }

@@ -26,6 +26,15 @@ export class ScriptedBroker implements YieldingBroker {
     this.#state = state
   }
 
+  /** As it was at first. */
+  reset(): void {
+    this.log.length = 0
+    this.prepared.clear()
+    this.refuses = () => undefined
+    this.#take(() => true)
+    this.#state = "up"
+  }
+
   set state(state: "up" | "down" | "stalled") {
     this.#state = state
     this.#schedule()

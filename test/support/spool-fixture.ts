@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect } from "bun:test"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { steadyMs } from "../../src/clock.ts"
-import { SpooledBroker, type SpoolOptions } from "../../src/brokers/spool/spool.ts"
+import { SpooledBroker } from "../../src/brokers/spool/spool.ts"
+import type { SpoolOptions } from "../../src/brokers/spool/store.ts"
 import type { Receipt, Record } from "../../src/pipeline/record.ts"
 import { until } from "./kafka-options.ts"
 import { ScriptedBroker } from "./scripted-broker.ts"
@@ -14,8 +15,8 @@ export const SPOOLED = { partition: -1, offset: -1 }
 /** In place of the seconds that production waits. */
 const [SETTLE_MS, STUCK_MS] = [200, 300]
 
-/** Spools of one file before a broker that a test scripts, with what they log and count. */
-export class SpoolFixture {
+/** Spools of one file before a broker that a test scripts, with what they log and count. Each test finds it as new. */
+class SpoolFixture {
   readonly directory = mkdtempSync(join(tmpdir(), "hookline-spool-"))
   readonly file = join(this.directory, "made", "spool.sqlite")
   readonly broker = new ScriptedBroker()
@@ -45,17 +46,24 @@ export class SpoolFixture {
   readonly texts = (records: readonly Record[] = this.broker.log): string[] =>
     records.map(({ value }) => Buffer.from(value).toString())
 
-  async close(): Promise<void> {
-    await Promise.all(this.opened.map((spool) => spool.close()))
+  begin(): void {
+    mkdirSync(this.directory, { recursive: true })
+    this.broker.reset()
+    Object.assign(this.counts, { spooled: 0, forwarded: 0, quarantined: 0 })
+    this.lines.length = 0
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.opened.splice(0).map((spool) => spool.close()))
     rmSync(this.directory, { recursive: true })
   }
 }
 
-/** Gives each test of a file a fixture of its own. */
-export function eachWithSpool(begin: (fixture: SpoolFixture) => void): void {
-  let fixture: SpoolFixture
-  beforeEach(() => begin((fixture = new SpoolFixture())))
-  afterEach(() => fixture.close())
+export function eachWithSpool(): SpoolFixture {
+  const fixture = new SpoolFixture()
+  beforeEach(() => fixture.begin())
+  afterEach(() => fixture.end())
+  return fixture
 }
 
 export const publish = (

@@ -8,7 +8,6 @@ import type { ProducerId } from "./sequence.ts"
 import type { System } from "./system.ts"
 import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
 
-/** What the topics of a producer share. */
 export interface ProducerContext {
   readonly log: Logger
   readonly metrics: ConnectionMetrics
@@ -36,12 +35,7 @@ export class Accumulator {
     this.unkeyed = new PendingQueue(onPending)
   }
 
-  /**
-   * Takes the records of a batch from a partition's queue and, with `takesUnkeyed`, from those without a key.
-   * A hot path: once a batch.
-   *
-   * @param maxRecords under MAX_RECORDS while a record to blame is looked for: what was requeued goes first
-   */
+  /** Takes the records of a batch. @param maxRecords under MAX_RECORDS while a record to blame is looked for, then requeued ones go first */
   take(queue: PendingQueue, takesUnkeyed: boolean, maxRecords: number, maxBytes: number): PendingRecord[] {
     const records: PendingRecord[] = []
     const batchBytes = Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
@@ -61,7 +55,6 @@ export const MAX_RECORDS = 8192
 /** Kafka's default limit, message.max.bytes: where the topic's is unknown, that is assumed. */
 const MAX_BATCH_BYTES = 1_048_576
 
-/** Called once: with the error, or with the receipt. */
 type Settle = (error: PublishError | undefined, receipt?: Receipt) => void
 
 /** A record between `publish` and its answer, which it gets once: what comes later is ignored. */
@@ -79,22 +72,16 @@ export class PendingRecord {
     this.#settle = settle
   }
 
-  acknowledge(receipt: Receipt): void {
+  settle(error: PublishError | undefined, receipt?: Receipt): void {
     const settle = this.#settle
     this.#settle = undefined
-    settle?.(undefined, receipt)
-  }
-
-  reject(error: PublishError): void {
-    const settle = this.#settle
-    this.#settle = undefined
-    settle?.(error)
+    settle?.(error, receipt)
   }
 
   /** Rejects it when its deadline has passed. @returns whether it has */
   expire(nowMs: number): boolean {
     if (nowMs < this.deadlineMs) return false
-    this.reject(deadlinePassed())
+    this.settle(deadlinePassed())
     return true
   }
 }
@@ -110,7 +97,6 @@ interface Capacity {
   untilMs: number
 }
 
-/** Pending records in the order in which they came. */
 export class PendingQueue {
   readonly #onPending: () => void
   #records: PendingRecord[] = []
@@ -126,7 +112,6 @@ export class PendingQueue {
     return this.#records.length
   }
 
-  /** Bytes of the first record; undefined: there is none. */
   get firstBytes(): number | undefined {
     return this.#records[0]?.bytes
   }
@@ -165,7 +150,6 @@ export class PendingQueue {
     return this.#records.splice(0)
   }
 
-  /** Rejects and removes what is past its deadline. */
   expire(nowMs: number): void {
     if (nowMs < this.#earliestMs) return
     this.#records = this.#records.filter((record) => !record.expire(nowMs))
@@ -174,6 +158,6 @@ export class PendingQueue {
   }
 
   reject(error: PublishError): void {
-    for (const record of this.takeAll()) record.reject(error)
+    for (const record of this.takeAll()) record.settle(error)
   }
 }

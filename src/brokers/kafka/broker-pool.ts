@@ -3,7 +3,6 @@ import { HooklineError } from "../../errors.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { METADATA_HEDGE_MS, METADATA_TIMEOUT_MS } from "./timeouts.ts"
 
-/** What a broker answered, and the connection that it answered on. */
 export interface Answered<T> {
   readonly answer: T
   readonly connection: KafkaConnection
@@ -33,14 +32,10 @@ export class BrokerPool {
     for (const [name, endpoint] of known) this.#endpoints.set(name, endpoint)
   }
 
-  /**
-   * Asks the next broker, and one more whenever that fails or does not answer within METADATA_HEDGE_MS.
-   *
-   * @throws what the last of them failed with, when all did
-   */
+  /** Asks one broker, and another whenever that fails or takes METADATA_HEDGE_MS. @throws the last failure, when all failed */
   ask<T>(question: (connection: KafkaConnection) => Promise<T>): Promise<Answered<T>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answered<T>>()
-    const left = this.#inOrder()
+    const left = this.#closed ? [] : this.#inOrder()
     let asked = 0
     const { system } = this.#client
     let hedge: Timer | undefined

@@ -30,12 +30,8 @@ export interface KafkaClient {
   readonly system: System
 }
 
-/**
- * Reads what connections need: certificates and credentials.
- *
- * @throws OptionError `config` of a file that can't be read, or is unusable
- */
-export function kafkaClient(options: KafkaOptions, system: System = SYSTEM): KafkaClient {
+/** Reads certificates and credentials. @throws OptionError `config` of a file that can't be read, or is unusable */
+export function kafkaClient(options: KafkaOptions): KafkaClient {
   tolerateUnknownCodes()
   const protocol = options.security_protocol
   const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
@@ -44,13 +40,9 @@ export function kafkaClient(options: KafkaOptions, system: System = SYSTEM): Kaf
     const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
     security.sasl = { mechanism, username, password }
   }
-  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server))
-  return {
-    clientId: options.client_id,
-    bootstrap: bootstrap.filter((endpoint) => endpoint !== undefined),
-    security,
-    system,
-  }
+  // the option's form has been checked
+  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
+  return { clientId: options.client_id, bootstrap, security, system: SYSTEM }
 }
 
 /**
@@ -101,9 +93,7 @@ export class KafkaConnection {
     this.#versions = versions
   }
 
-  /**
-   * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
-   */
+  /** @param requestTimeoutMs after which a request without an answer fails, and the connection with it */
   static async open(
     client: KafkaClient,
     endpoint: EndpointOptions,

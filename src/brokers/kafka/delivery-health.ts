@@ -1,14 +1,6 @@
 import { INVALID_TIMESTAMP, nameOf, type ErrorAction } from "./error-actions.ts"
 import { FAILING_MS, FAILURE_REMEMBERED_MS } from "./timeouts.ts"
 
-const LATE = "no answer within delivery_timeout"
-const LOST = "no answer"
-
-export interface DeliveryFailure {
-  readonly sinceMs: number
-  readonly reason: string
-}
-
 /**
  * Whether a partition accepts batches. It fails while it acknowledges nothing and
  *
@@ -32,7 +24,6 @@ export class DeliveryHealth {
     this.#failedMs = Number.NEGATIVE_INFINITY
   }
 
-  /** The broker answered a batch with an error. */
   rejected(action: ErrorAction, errorCode: number, nowMs: number): void {
     // an error of a record says nothing about the partition
     const isRecord =
@@ -45,17 +36,17 @@ export class DeliveryHealth {
   /** The request that held a batch failed. */
   lost(nowMs: number): void {
     this.#failed(nowMs, false)
-    this.#reason ||= LOST
+    this.#reason ||= "no answer"
   }
 
   /** A batch was not answered by the deadline of its records. */
   late(nowMs: number): void {
     this.#failed(nowMs, true)
-    this.#reason ||= LATE
+    this.#reason ||= "no answer within delivery_timeout"
   }
 
   /** Undefined: it accepts batches, as far as is known. */
-  failure(nowMs: number): DeliveryFailure | undefined {
+  failure(nowMs: number): { readonly sinceMs: number; readonly reason: string } | undefined {
     if (nowMs - this.#failedMs > FAILURE_REMEMBERED_MS) return undefined
     if (!this.#isFinal && this.#failedMs - this.#sinceMs < FAILING_MS) return undefined
     return { sinceMs: this.#sinceMs, reason: this.#reason }

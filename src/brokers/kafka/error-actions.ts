@@ -85,12 +85,9 @@ const NAMES: ReadonlyMap<number, string> = new Map(
 export const UNKNOWN_TOPIC = 3
 export const MESSAGE_TOO_LARGE = 10
 export const INVALID_TOPIC = 17
-const RECORD_LIST_TOO_LARGE = 18
+export const RECORD_LIST_TOO_LARGE = 18
 export const TOPIC_NOT_ALLOWED = 29
 export const CLUSTER_NOT_ALLOWED = 31
 export const INVALID_TIMESTAMP = 32
 export const TOPIC_EXISTS = 36
 export const DUPLICATE_SEQUENCE = 46
-
-export const isTooLarge = (errorCode: number): boolean =>
-  errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE

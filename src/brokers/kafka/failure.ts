@@ -1,5 +1,3 @@
-import { HooklineError } from "../../errors.ts"
-
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
 
 interface Nested {
@@ -16,11 +14,7 @@ export function errorCodeOf(error: unknown): number | undefined {
   return search(error, ({ apiCode }) => (typeof apiCode === "number" ? apiCode : undefined))
 }
 
-/**
- * The response of a request whether or not parts of it carry errors: for those the library throws, with the response.
- *
- * @throws what the request failed with when there was no response
- */
+/** The response of a request, also where the library throws it since parts of it carry errors. */
 export async function partial<Response>(request: Promise<Response>): Promise<Response> {
   try {
     return await request
@@ -31,11 +25,6 @@ export async function partial<Response>(request: Promise<Response>): Promise<Res
   }
 }
 
-/** An error of the client library as one of `unavailable`, with the reason. */
-export const unavailable = (error: unknown): HooklineError =>
-  new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
-
-/** The response that an error was made of. */
 export function responseOf<Response>(error: unknown): Response | undefined {
   return search(error, ({ response }) => response as Response | undefined)
 }
@@ -44,13 +33,9 @@ export const AUTHENTICATION_FAILED = "authentication failed"
 
 /** Why a connection or request failed, in a few words without secrets. */
 export function reasonOf(error: unknown): string {
-  const refused = search(error, ({ code }) =>
-    code === "PLT_KFK_AUTHENTICATION" ? AUTHENTICATION_FAILED : undefined,
-  )
-  if (refused !== undefined) return refused
-  const system = search(error, ({ code }) => (typeof code === "string" ? SYSTEM[code] : undefined))
-  if (system !== undefined) return system
-  return innermost(error)
+  const isRefused = search(error, ({ code }) => code === "PLT_KFK_AUTHENTICATION" || undefined)
+  if (isRefused === true) return AUTHENTICATION_FAILED
+  return search(error, ({ code }) => SYSTEM[String(code)]) ?? innermost(error)
 }
 
 const CONNECTION_RESET = "connection reset"

@@ -14,8 +14,7 @@ interface Found extends Impairment {
 
 /** What of a topic can't be published to now; undefined: all of it can, as far as is known. */
 export function impairmentOf(topic: Topic, unreachable: Unreachable, nowMs: number): Found | undefined {
-  const { name } = topic
-  const partitions = topic.partitions
+  const { name, partitions } = topic
   const rejection = topic.problem()
   if (rejection !== undefined || topic.state === "unknown") {
     const problem = rejection?.message ?? `topic ${name}: no metadata yet`
@@ -67,18 +66,13 @@ export class Impairments {
     this.#log = log
   }
 
-  /** Those that have lasted for IMPAIRED_MS. */
   lasting(nowMs: number): readonly Impairment[] {
     return [...this.#known.values()].flatMap(({ found, sinceMs }) =>
       nowMs - sinceMs < IMPAIRED_MS ? [] : [found],
     )
   }
 
-  /**
-   * Takes the state of topics that metadata has just updated, and of those that were impaired.
-   *
-   * @param isUsed whether a topic is still of interest
-   */
+  /** Looks at topics that metadata has just updated, and at those that were impaired. */
   update(
     at: Iterable<Topic>,
     unreachable: Unreachable,
@@ -100,15 +94,13 @@ export class Impairments {
       if (nowMs - now.sinceMs < IMPAIRED_MS || found.isLogged || now.logged?.isWhole === found.isWhole)
         continue
       now.logged = found
-      if (lines++ < MOST_LINES) this.#report(found)
+      if (lines++ >= MOST_LINES) continue
+      const line = { topic: topic.name, reason: found.problem }
+      if (found.isWhole) this.#log.error(line, "topic unavailable")
+      else this.#log.warn(line, "topic partly unavailable")
     }
     if (lines > MOST_LINES)
       this.#log.warn({ topics: lines - MOST_LINES }, "more topics changed state; /readyz lists them")
-  }
-
-  #report({ topic, problem, isWhole }: Found): void {
-    if (isWhole) this.#log.error({ topic, reason: problem }, "topic unavailable")
-    else this.#log.warn({ topic, reason: problem }, "topic partly unavailable")
   }
 }
 

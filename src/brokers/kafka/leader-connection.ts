@@ -13,14 +13,12 @@ export interface LeaderConnectionContext {
   readonly client: KafkaClient
   readonly log: Logger
   readonly metrics: ConnectionMetrics
-  /** A connection that was not used for so long is replaced. */
+  /** Idle time after which a connection is replaced. */
   readonly maxIdleMs: number
 }
 
-/** Why a produce request was not answered. */
 export interface ProduceFailure {
   readonly reason: string
-  /** The broker closed the connection. */
   readonly isClosedByBroker: boolean
 }
 
@@ -29,7 +27,6 @@ export interface ProduceFailure {
  * before the network forgets it, and one that gives no answer after it was idle.
  */
 export class LeaderConnection {
-  /** Whether the broker leads partitions. */
   isNeeded = false
   readonly #context: LeaderConnectionContext
   readonly #onAttempt: (isConnected: boolean) => void
@@ -47,7 +44,6 @@ export class LeaderConnection {
   #idle: Timer | undefined
   #closed = false
 
-  /** @param onAttempt called after each attempt to connect */
   constructor(
     endpoint: EndpointOptions,
     context: LeaderConnectionContext,
@@ -122,7 +118,6 @@ export class LeaderConnection {
     this.#onAttempt(this.#failure === undefined)
   }
 
-  /** Does not connect before so long. */
   delay(ms: number): void {
     this.#notBeforeMs = this.#context.client.system.steadyMs() + ms
   }

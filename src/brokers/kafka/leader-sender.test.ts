@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Reader, Writer, type Connection } from "@platformatic/kafka"
 import { pino } from "pino"
 import { readProduce } from "../../../test/support/kafka-frames.ts"
+import { placeOf } from "../../../test/support/kafka-topic.ts"
 import type { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { LeaderSender } from "./leader-sender.ts"
@@ -24,17 +25,29 @@ class Simulation implements System {
   nowMs = STARTED_MS
   #offset = 0
   behaviour: Behaviour = "stores"
+  /** Called with each batch that is acknowledged, and each incident. */
+  measure = (): void => {}
   connections = 0
   /** The partitions in each produce request. */
   readonly requests: number[][] = []
   readonly logged: string[] = []
+  readonly errors: object[] = []
+  /** Of each batch sent. */
+  readonly places: ReturnType<typeof placeOf>[] = []
+  readonly unkeyed = new Set<Topic>()
   readonly topic: Topic
   readonly sender: LeaderSender
   readonly #timers = new Map<object, { readonly atMs: number; readonly run: () => void }>()
 
   constructor({ partitions = 1, maxRequestBytes = 1_000_000 } = {}) {
-    const log = pino({}, { write: (line) => void this.logged.push(JSON.parse(line).msg) })
-    const metrics = { batch() {}, incident() {} }
+    const write = (text: string): void => {
+      const line = JSON.parse(text)
+      this.logged.push(line.msg)
+      if (line.level >= 50) this.errors.push(line)
+    }
+    const log = pino({}, { write })
+    const { unkeyed } = this
+    const metrics = { batch: () => this.measure(), incident: () => this.measure() }
     const producerId = new ProducerId(log, metrics, () => {})
     producerId.value = 7n
     this.topic = new Topic(
@@ -45,7 +58,6 @@ class Simulation implements System {
         else this.sender.enqueue(partition)
       },
     )
-    const unkeyed = new Set<Topic>()
     const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, system: this }
     const limits = { maxRequestBytes, maxIdleMs: 60_000 }
     const onFailure = (): void => void this.sender.schedule()
@@ -105,7 +117,9 @@ class Simulation implements System {
         return
       }
       const { topics } = readProduce((encode() as Writer).buffer)
-      this.requests.push(topics.flatMap(({ partitions }) => partitions.map(({ index }) => index)))
+      const batches = topics.flatMap(({ partitions }) => partitions)
+      this.requests.push(batches.map(({ index }) => index))
+      this.places.push(...batches.map(({ records }) => placeOf({ bytes: records })))
       waiting.push(() => void callback(new Error("Connection closed"), undefined as never))
       if (this.behaviour === "closes") this.setTimeout(destroy, 1)
       if (this.behaviour !== "stores") return
@@ -125,9 +139,10 @@ class Simulation implements System {
     partition: number,
     bytes = 10,
     deadlineMs = Number.POSITIVE_INFINITY,
+    timestampMs = STARTED_MS,
   ): Promise<Receipt | PublishError> {
     return new Promise((resolve) => {
-      const record = { topic: "t", key: Buffer.from("k"), value: Buffer.alloc(bytes) }
+      const record = { topic: "t", key: Buffer.from("k"), value: Buffer.alloc(bytes), timestampMs }
       const settle = (error: PublishError | undefined, receipt?: Receipt): void => resolve(error ?? receipt!)
       this.topic.partitions[partition]!.queue.push(new PendingRecord(record, deadlineMs, settle))
     })
@@ -232,5 +247,65 @@ describe("a request on which the broker keeps closing the connection", () => {
     await simulation.until(() => simulation.requests.length === 8)
     expect(simulation.requests.map(({ length }) => length)).toEqual([3, 3, 3, 3, 3, 1, 1, 1])
     expect(new Set(simulation.requests.slice(5).flat()).size).toBe(3)
+  })
+})
+
+describe("an error of this program", () => {
+  const FAULT = { code: "refused", message: expect.stringContaining("internal error") }
+
+  test("while an answer is handled refuses the batch's events; other batches are settled, and later ones sent", async () => {
+    const simulation = new Simulation({ partitions: 3 })
+    const first = simulation.publish(0)
+    await simulation.until(() => simulation.requests.length === 1)
+    await simulation.answer(first)
+    let batches = 0
+    simulation.measure = () => {
+      if (++batches === 1) throw new TypeError("measured wrongly")
+    }
+    const together = [0, 1, 2].map((index) => simulation.publish(index))
+    const answers = await Promise.all(together.map((answer) => simulation.answer(answer)))
+    expect(answers).toMatchObject([FAULT, { partition: 1 }, { partition: 2 }])
+    expect(simulation.errors).toMatchObject([{ err: { stack: expect.stringContaining("measured wrongly") } }])
+    expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
+    // the batch that was given up may be in the log: its place in the sequence is not used again
+    expect(simulation.places[1]).toMatchObject({ epoch: 0, sequence: 1 })
+    expect(simulation.places.at(-1)).toMatchObject({ epoch: 1, sequence: 0 })
+  })
+
+  test("while a batch is given up refuses its events; later ones are sent", async () => {
+    const simulation = new Simulation()
+    simulation.behaviour = "closes"
+    simulation.measure = () => {
+      simulation.measure = () => {}
+      throw new TypeError("measured wrongly")
+    }
+    expect(await simulation.answer(simulation.publish(0, 500_000))).toMatchObject(FAULT)
+    expect(simulation.errors).toContainEqual(
+      expect.objectContaining({ err: expect.objectContaining({ message: "measured wrongly" }) }),
+    )
+    simulation.behaviour = "stores"
+    expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
+  })
+
+  test("while a batch is encoded refuses its events; later ones are sent", async () => {
+    const simulation = new Simulation()
+    const poison = simulation.publish(0, 10, Number.POSITIVE_INFINITY, Number.NaN)
+    expect(await simulation.answer(poison)).toMatchObject(FAULT)
+    expect(simulation.errors).toMatchObject([{ err: { stack: expect.stringContaining("encodeBatch") } }])
+    expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
+  })
+
+  test("while batches are gathered is logged, and they are sent after a pause", async () => {
+    const simulation = new Simulation()
+    await simulation.until(() => simulation.connections === 1)
+    const [{ accumulator }] = [simulation.topic]
+    const expire = accumulator.unkeyed.expire.bind(accumulator.unkeyed)
+    accumulator.unkeyed.expire = () => {
+      accumulator.unkeyed.expire = expire
+      throw new TypeError("gathered wrongly")
+    }
+    simulation.unkeyed.add(simulation.topic)
+    expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
+    expect(simulation.errors).toMatchObject([{ err: { stack: expect.stringContaining("gathered wrongly") } }])
   })
 })

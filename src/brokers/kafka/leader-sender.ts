@@ -1,5 +1,5 @@
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
-import { LeaderConnection, type LeaderConnectionContext } from "./leader-connection.ts"
+import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { Answer } from "./produce-request.ts"
 import type { ProducerId } from "./sequence.ts"
@@ -17,7 +17,6 @@ export interface SenderContext extends LeaderConnectionContext {
   readonly onFailure: () => void
 }
 
-/** A request in flight. */
 interface Request {
   readonly batches: readonly Batch[]
   readonly bytes: number
@@ -38,7 +37,7 @@ export class LeaderSender {
   readonly #context: SenderContext
   readonly #connection: LeaderConnection
   readonly #limit: RequestLimit
-  /** Partitions to send next, in turn, with some that have nothing to send any more. */
+  /** Partitions in turn, with some that have nothing to send any more. */
   readonly #queue = new Set<Partition>()
   readonly #inFlight = new Set<Request>()
   /** The last request took no more, and more is queued. */
@@ -66,7 +65,6 @@ export class LeaderSender {
     return this.#connection.problem
   }
 
-  /** Takes the broker's address from metadata, undefined if it is gone, and whether it leads partitions. */
   update(endpoint: EndpointOptions | undefined, leads: boolean, availableSinceMs: number): void {
     const nowMs = this.#context.client.system.steadyMs()
     const isDeposed = this.#inFlight.values().some(({ batches, sentMs }) => {
@@ -78,7 +76,6 @@ export class LeaderSender {
     this.schedule()
   }
 
-  /** Queues a partition that has something to send. */
   enqueue(partition: Partition): void {
     this.#queue.add(partition)
     this.schedule()
@@ -93,10 +90,7 @@ export class LeaderSender {
     if (!this.#maySend) return false
     if (!this.#isScheduled) {
       this.#isScheduled = true
-      this.#context.client.system.setImmediate(() => {
-        this.#isScheduled = false
-        this.#send()
-      })
+      this.#context.client.system.setImmediate(() => this.#send())
     }
     return this.#connection.isOpen
   }
@@ -112,35 +106,56 @@ export class LeaderSender {
   }
 
   #send(): void {
+    this.#isScheduled = false
+    try {
+      this.#sendNext()
+    } catch (error) {
+      const { broker } = this.#connection
+      this.#context.log.error({ broker, err: error }, "unhandled error while gathering batches; retrying")
+      // the next attempt may end in the same way
+      this.#isScheduled = true
+      const nowMs = this.#context.client.system.steadyMs()
+      this.#retryAt(nowMs + FAULT_PAUSE_MS, nowMs)
+    }
+  }
+
+  #sendNext(): void {
     if (this.#closed || !this.#maySend || !this.leads) return
     if (!this.#connection.isOpen) return void this.#connection.open()
     const producerId = this.#context.producerId.value
     if (producerId === undefined) return
-    const sentMs = this.#context.client.system.steadyMs()
-    const { batches, bytes } = this.#gather(producerId, sentMs)
-    if (batches.length === 0) return
-    const request = { batches, bytes, sentMs }
+    const request = this.#gather(producerId, this.#context.client.system.steadyMs())
+    if (request.batches.length === 0) return
     this.#inFlight.add(request)
-    for (const batch of batches) batch.inFlight = true
+    for (const batch of request.batches) batch.inFlight = true
     void this.#request(request)
     if (this.#isFull) this.schedule()
   }
 
   async #request(request: Request): Promise<void> {
-    const result = await this.#connection.produce(request.batches, request.bytes)
+    const { batches, bytes } = request
+    const result = await this.#connection.produce(batches, bytes)
     this.#inFlight.delete(request)
-    const nowMs = this.#context.client.system.steadyMs()
-    if (!("reason" in result)) return this.#answered(request, result, nowMs)
-    for (const batch of request.batches) batch.partition.lost(batch, nowMs)
+    try {
+      const nowMs = this.#context.client.system.steadyMs()
+      if ("reason" in result) this.#unanswered(request, result, nowMs)
+      else this.#answered(request, result, nowMs)
+    } catch (error) {
+      const open = batches.filter(({ inFlight }) => inFlight)
+      this.#failed(error, open)
+    }
+    this.schedule()
+  }
+
+  #unanswered(request: Request, { reason, isClosedByBroker }: ProduceFailure, nowMs: number): void {
+    const { batches, bytes } = request
+    for (const batch of batches) batch.partition.lost(batch, nowMs)
     // of several in flight, the first is the one that the broker was reading
-    if (result.isClosedByBroker) {
+    if (isClosedByBroker) {
       this.#closedOn = request
       this.#connection.delay(RECONNECT_MS.first * Math.min(this.#limit.closes, MAX_PAUSES))
     }
-    this.#context.log.debug(
-      { broker: this.#connection.broker, bytes: request.bytes, reason: result.reason },
-      "produce request failed",
-    )
+    this.#context.log.debug({ broker: this.#connection.broker, bytes, reason }, "produce request failed")
     this.#context.onFailure()
   }
 
@@ -149,40 +164,51 @@ export class LeaderSender {
     let isFailure = false
     for (const { batch, errorCode, baseOffset } of answers) {
       if (!batch.inFlight) continue
-      if (errorCode === 0) this.#context.metrics.batch(batch.records.length, nowMs - sentMs)
       if (errorCode !== 0 || batch.partition.leader !== this.#id) isFailure = true
-      batch.partition.settle(batch, errorCode, baseOffset, nowMs)
+      try {
+        if (errorCode === 0) this.#context.metrics.batch(batch.records.length, nowMs - sentMs)
+        batch.partition.settle(batch, errorCode, baseOffset, nowMs)
+      } catch (error) {
+        this.#failed(error, [batch])
+      }
     }
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
     const closedOnBytes = this.#limit.answered(bytes)
     if (closedOnBytes !== undefined) {
-      const line = {
-        broker: this.#connection.broker,
-        closed_on_bytes: closedOnBytes,
-        max_request_bytes: this.#limit.bytes,
-      }
       this.#context.metrics.incident("request_limit_lowered")
-      this.#context.log.warn(line, "the broker closes connections on large requests; sending smaller ones")
+      this.#context.log.warn(
+        {
+          broker: this.#connection.broker,
+          closed_on_bytes: closedOnBytes,
+          max_request_bytes: this.#limit.bytes,
+        },
+        "the broker closes connections on large requests; sending smaller ones",
+      )
     }
     if (isFailure) this.#context.onFailure()
-    this.schedule()
+  }
+
+  /** An error of this program: batches that it concerns are not sent again, since that could end in the same way. */
+  #failed(error: unknown, batches: readonly Batch[]): void {
+    const line = { broker: this.#connection.broker, batches: batches.length, err: error }
+    this.#context.log.error(line, "unhandled error in the Kafka producer; events of the batches get 503")
+    for (const batch of batches) batch.partition.abandon(batch, error)
   }
 
   /** Gathers one batch of each partition queued, as far as a request takes them. */
-  #gather(producerId: bigint, nowMs: number): { batches: Batch[]; bytes: number } {
-    const { takers, retryAtMs } = this.#unkeyedTakers(nowMs)
+  #gather(producerId: bigint, nowMs: number): Request {
+    const takers = this.#unkeyedTakers(nowMs)
     const maxBytes = this.#limit.bytes
     const isOneByOne = this.#limit.closes >= ONE_BY_ONE
     this.#isFull = false
     const batches: Batch[] = []
     let bytes = 0
-    let nextMs = retryAtMs
     for (const partition of this.#queue) {
       const topic = takers.get(partition)
       if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) {
         this.#queue.delete(partition)
       } else if (partition.notBeforeMs > nowMs) {
-        nextMs = Math.min(nextMs, partition.notBeforeMs)
+        this.#retryAt(partition.notBeforeMs, nowMs)
       } else if (partition.batch?.inFlight !== true) {
         if (batches.length > 0 && (isOneByOne || bytes + partition.nextBytes > maxBytes)) {
           this.#isFull = !isOneByOne
@@ -201,58 +227,59 @@ export class LeaderSender {
       this.#queue.delete(partition)
       this.#queue.add(partition)
     }
-    if (nextMs < Number.POSITIVE_INFINITY) this.#retryAt(nextMs, nowMs)
-    return { batches, bytes }
+    return { batches, bytes, sentMs: nowMs }
   }
 
   /** Queues the partitions whose turn it is to take records without a key. */
-  #unkeyedTakers(nowMs: number): { takers: Map<Partition, Topic>; retryAtMs: number } {
+  #unkeyedTakers(nowMs: number): ReadonlyMap<Partition, Topic> {
     const { unkeyed } = this.#context
     const takers = new Map<Partition, Topic>()
-    let earliestMs = Number.POSITIVE_INFINITY
     for (const topic of unkeyed) {
       const pending = topic.accumulator.unkeyed
       pending.expire(nowMs)
-      if (pending.length === 0) {
-        unkeyed.delete(topic)
-        continue
+      const next = pending.length === 0 ? undefined : topic.nextOf(this.#id, nowMs)
+      if (next === undefined) unkeyed.delete(topic)
+      else if (typeof next === "number") this.#retryAt(next, nowMs)
+      else {
+        takers.set(next, topic)
+        this.#queue.add(next)
       }
-      const { partition, retryAtMs } = topic.nextOf(this.#id, nowMs)
-      if (partition === undefined) {
-        earliestMs = Math.min(earliestMs, retryAtMs)
-        continue
-      }
-      takers.set(partition, topic)
-      this.#queue.add(partition)
     }
-    return { takers, retryAtMs: earliestMs }
+    return takers
   }
 
   #attempted(isConnected: boolean): void {
     const request = this.#closedOn
     this.#closedOn = undefined
-    if (!isConnected) return this.#context.onFailure()
-    if (request !== undefined) this.#blame(request)
+    try {
+      if (!isConnected) return this.#context.onFailure()
+      if (request !== undefined) this.#blame(request)
+    } catch (error) {
+      this.#failed(error, request?.batches ?? [])
+    }
     this.schedule()
   }
 
   /** The broker closed the connection on a request, and accepts another: the request may be to blame. */
   #blame({ batches, bytes }: Request): void {
     this.#limit.closed(bytes, this.#context.client.system.steadyMs())
-    const [batch] = batches
-    if (batch === undefined || batches.length > 1) return
+    if (batches.length > 1) return
+    const batch = batches[0]!
     batch.closes++
-    const isOver = batch.bytes.length > this.#limit.bytes
-    const most = isOver ? (batch.records.length === 1 ? LONE_CLOSES : LARGE_CLOSES) : SMALL_CLOSES
-    if (batch.closes < most) return
+    if (this.#limit.allows(batch)) return
     batch.partition.cannotBeSent(batch, this.#limit.bytes)
     this.#context.onFailure()
   }
 
-  /** Sends at this time, or before. */
+  /** Sends at this time, or before. Infinity: something else has it send. */
   #retryAt(ms: number, nowMs: number): void {
     const { system } = this.#context.client
-    if (this.#closed || (this.#retry !== undefined && this.#retryAtMs <= ms)) return
+    if (
+      this.#closed ||
+      ms === Number.POSITIVE_INFINITY ||
+      (this.#retry !== undefined && this.#retryAtMs <= ms)
+    )
+      return
     system.clearTimeout(this.#retry)
     this.#retryAtMs = ms
     this.#retry = system.setTimeout(() => {
@@ -262,16 +289,11 @@ export class LeaderSender {
   }
 }
 
+/** After an error of this program while batches were gathered, before the next attempt. */
+const FAULT_PAUSE_MS = 1000
 /** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */
 const MAX_IN_FLIGHT = 5
-/** With each request in a row that the connection was closed on, the next connection waits longer, up to so many times. */
+/** The pause before connecting grows with each request in a row that the connection was closed on, up to this factor. */
 const MAX_PAUSES = 10
-/** After so many requests in a row that the connection was closed on, each batch goes alone. */
+/** Requests in a row that the connection was closed on, after which each batch goes alone. */
 const ONE_BY_ONE = 5
-/**
- * So many connections may be closed on a batch that goes alone: one over the limit, one of a single record over it, and one
- * within it, which lasts 10 s at least.
- */
-const LARGE_CLOSES = 3
-const LONE_CLOSES = 6
-const SMALL_CLOSES = 100

@@ -1,5 +1,4 @@
 import {
-  ConfigResourceTypes,
   initProducerIdV0,
   initProducerIdV2,
   initProducerIdV4,
@@ -17,7 +16,7 @@ import { CLUSTER_NOT_ALLOWED } from "./error-actions.ts"
 import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./failure.ts"
 import { ProducerId } from "./sequence.ts"
 import * as timeouts from "./timeouts.ts"
-import { createTopics, DESCRIBE_CONFIGS, type Creation } from "./topic-creation.ts"
+import { configOf, createTopics, type Creation } from "./topic-creation.ts"
 
 export const METADATA = [metadataV12, metadataV9, metadataV7, metadataV5]
 const INIT_PRODUCER_ID = [initProducerIdV4, initProducerIdV2, initProducerIdV0]
@@ -79,39 +78,24 @@ export class ClusterMetadata {
     return this.#problem ?? this.#fault ?? true
   }
 
-  /** Asks again, as soon as it may. */
   refresh(): void {
     this.#isRequested = true
     if (!this.#isRefreshing) this.#refreshIn(0)
   }
 
-  /**
-   * Looks up max.message.bytes.
-   *
-   * @returns bytes, by topic; without those that this client is not authorized to describe
-   */
+  /** max.message.bytes by topic, without those that this client is not authorized to describe. */
   async maxMessageBytes(topics: readonly string[]): Promise<Map<string, number>> {
-    const resources = topics.map((resourceName) => ({
-      resourceType: ConfigResourceTypes.TOPIC,
-      resourceName,
-      configurationKeys: ["max.message.bytes"],
-    }))
-    const limits = new Map<string, number>()
+    if (this.#connection === undefined) return new Map()
     try {
-      const request = this.#connection?.request(DESCRIBE_CONFIGS, resources, false, false)
-      // a topic that this client may not describe costs the others nothing
-      const described = request && (await partial(request))
-      for (const { resourceName, configs } of described?.results ?? []) {
-        const bytes = Number(configs[0]?.value)
-        if (bytes > 0) limits.set(resourceName, bytes)
-      }
+      const values = await configOf(this.#connection, "TOPIC", topics, "max.message.bytes")
+      const limits = [...values].map(([topic, value]) => [topic, Number(value)] as const)
+      return new Map(limits.filter(([, bytes]) => bytes > 0))
     } catch (error) {
       this.#log.debug({ topics, reason: reasonOf(error) }, "max.message.bytes lookup failed")
+      return new Map()
     }
-    return limits
   }
 
-  /** Creates topics where the cluster allows it. */
   async createTopics(topics: readonly string[]): Promise<ReadonlyMap<string, Creation>> {
     let connection: KafkaConnection | undefined
     try {

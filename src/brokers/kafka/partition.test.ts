@@ -212,7 +212,7 @@ test("no place in the sequence of a batch that may be in the log is used for ano
   const step = fc.oneof(
     fc.record({ kind: fc.constant("answer" as const), code: fc.constantFrom(...codes) }),
     fc.record({
-      kind: fc.constantFrom("lost" as const, "late" as const, "cancel" as const, "recreate" as const),
+      kind: fc.constantFrom(...(["lost", "late", "cancel", "recreate", "abandon"] as const)),
     }),
   )
   fc.assert(
@@ -239,6 +239,7 @@ test("no place in the sequence of a batch that may be in the log is used for ano
         if (one.kind === "lost" || one.kind === "late") partition.lost(batch, fixture.nowMs)
         if (one.kind === "late") partition.expire((fixture.nowMs += 2000))
         if (one.kind === "cancel") fixture.topic.cancel()
+        if (one.kind === "abandon") partition.abandon(batch, new TypeError("handled wrongly"))
         if (one.kind === "recreate")
           fixture.metadata(`cccccccc-0000-0000-0000-${String(ids++).padStart(12, "0")}`, 1)
         // what was in flight when it was cancelled comes back

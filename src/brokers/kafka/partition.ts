@@ -77,7 +77,6 @@ export class Partition {
     this.queue = new PendingQueue(() => onPending(this))
   }
 
-  /** Whether it has a batch, or records with a key. */
   get isBusy(): boolean {
     return this.batch !== undefined || this.queue.length > 0
   }
@@ -87,11 +86,7 @@ export class Partition {
     return this.batch?.bytes.length ?? this.queue.firstBytes ?? this.topic.unkeyed.firstBytes ?? 0
   }
 
-  /**
-   * Takes its leader from metadata.
-   *
-   * @returns false: the metadata is stale, its leader's epoch older than what is known
-   */
+  /** @returns false: the metadata is stale, its leader's epoch older than what is known */
   updateLeader(leader: number, epoch: number, nowMs: number): boolean {
     if (this.#staleMetadata.isStale(epoch >= 0 && epoch < this.#leaderEpoch, nowMs)) return false
     this.#leaderEpoch = epoch
@@ -106,19 +101,21 @@ export class Partition {
     this.#sequence.expectNewLog()
   }
 
-  /**
-   * Forms the next batch, of records with a key and, when it is this partition's turn, of those without.
-   *
-   * @param maxBytes of the request that it is for
-   */
+  /** Forms the next batch, of records with a key and, when it is this partition's turn, of those without. */
   formBatch(producerId: bigint, takesUnkeyed: boolean, maxBytes: number): Batch | undefined {
     const { system, compression } = this.topic.context
     for (;;) {
       const records = this.topic.take(this.queue, takesUnkeyed, this.#maxRecords, maxBytes)
       if (records.length === 0) return undefined
-      const bytes = encodeBatch(records, this.#sequence.next(producerId), system.timeOfDayMs(), compression)
-      if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
-      this.#isolate(records, MESSAGE_TOO_LARGE)
+      try {
+        const bytes = encodeBatch(records, this.#sequence.next(producerId), system.timeOfDayMs(), compression)
+        if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
+        this.#isolate(records, MESSAGE_TOO_LARGE)
+      } catch (error) {
+        const line = { topic: this.topic.name, records: records.length, err: error }
+        this.topic.context.log.error(line, "batch can't be encoded; its events get 503")
+        this.#rejectFor(error, records)
+      }
     }
   }
 
@@ -152,7 +149,7 @@ export class Partition {
     if (batch.isUncertain) return this.giveUp()
     this.batch = undefined
     if (action !== "refuse") return this.#isolate(batch.records, errorCode)
-    for (const record of batch.records) record.reject(errors.topicRefused(this.topic.name, errorCode))
+    for (const record of batch.records) record.settle(errors.topicRefused(this.topic.name, errorCode))
   }
 
   /** The request that held the batch failed: its outcome is unknown. */
@@ -162,11 +159,7 @@ export class Partition {
     this.#retry(batch, nowMs)
   }
 
-  /**
-   * The broker keeps closing the connection on a request of this batch alone, and accepts connections all the same.
-   *
-   * @param maxBytes what the broker may take
-   */
+  /** The broker keeps closing the connection on a request of this batch alone, and accepts connections all the same. */
   cannotBeSent(batch: Batch, maxBytes: number): void {
     if (this.batch !== batch || batch.inFlight) return
     const isOver = batch.bytes.length > maxBytes
@@ -192,9 +185,21 @@ export class Partition {
     this.queue.reject(error)
     const { batch } = this
     if (batch === undefined) return
-    for (const record of batch.records) record.reject(error)
+    for (const record of batch.records) record.settle(error)
     batch.isCancelled = true
     if (!batch.inFlight) this.giveUp()
+  }
+
+  /** An error of this program left the batch half handled: it may be in the log, and the sequence may have counted it or not. */
+  abandon(batch: Batch, error: unknown): void {
+    batch.inFlight = false
+    this.#rejectFor(error, batch.records)
+    if (this.batch === batch) this.giveUp()
+  }
+
+  #rejectFor(error: unknown, records: readonly PendingRecord[]): void {
+    for (const record of records) record.settle(errors.internal(this.topic.name, error))
+    this.topic.context.metrics.incident("batch_refused")
   }
 
   /** Rejects the batch's records, which may be in the log all the same, and raises the epoch. */
@@ -202,7 +207,7 @@ export class Partition {
     const records = this.batch?.records ?? []
     this.batch = undefined
     this.#sequence.raiseEpoch()
-    for (const record of records) record.reject(error)
+    for (const record of records) record.settle(error)
   }
 
   #stored(batch: Batch, errorCode: number, baseOffset: number, nowMs: number): void {
@@ -215,7 +220,7 @@ export class Partition {
     this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
     this.batch = undefined
     for (let at = 0; at < records.length; at++)
-      records[at]!.acknowledge({ partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
+      records[at]!.settle(undefined, { partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
   }
 
   /** The broker took the batch for one that it has, or its log has lost records: the batch's own outcome is unknown. */
@@ -263,7 +268,7 @@ export class Partition {
       this.queue.requeue(records)
       return
     }
-    records[0]!.reject(errors.recordRefused(this.topic.name, errorCode))
+    records[0]!.settle(errors.recordRefused(this.topic.name, errorCode))
   }
 
   /** Requeues the records of a batch that is not in the log; those without a key may go to other partitions. */

@@ -6,11 +6,7 @@ import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
 /** Kafka 4 and 3, 2.4, 2.1. */
 const VERSIONS = [produceV11, produceV9, produceV8, produceV7]
 
-/**
- * Sends batches, one a partition, with acks=all. The answer may carry an error for each.
- *
- * The frame and the connection are the client library's.
- */
+/** Sends batches, one a partition, with acks=all, in a frame of the client library. */
 export function produce(connection: KafkaConnection, batches: readonly Batch[]): Promise<readonly Answer[]> {
   const { key, version } = connection.choose(VERSIONS).api
   const compact = isCompact(version)
@@ -68,9 +64,7 @@ export function byTopic(batches: readonly Batch[]): BatchesByTopic {
   const topics = new Map<string, Map<number, Batch>>()
   for (const batch of batches) {
     const { topic, index } = batch.partition
-    const ofTopic = topics.get(topic.name)
-    if (ofTopic === undefined) topics.set(topic.name, new Map([[index, batch]]))
-    else ofTopic.set(index, batch)
+    topics.getOrInsertComputed(topic.name, () => new Map()).set(index, batch)
   }
   return topics
 }
@@ -126,11 +120,7 @@ const MOST_AROUND_TOPIC = 11
 const MOST_AROUND_TOPICS = 14
 const NO_TAGS = 0
 
-/**
- * The answers to batches of a request. Answers to other batches are left out.
- *
- * @throws RangeError when the body is too short
- */
+/** The answers to batches of a request. @throws RangeError when the body is too short */
 export function decodeResponse(body: Buffer, version: number, sent: BatchesByTopic): Answer[] {
   const compact = isCompact(version)
   let at = 0

@@ -10,15 +10,8 @@ import type { Partition } from "./partition.ts"
 import { PendingRecord } from "./accumulator.ts"
 import { closing, recordTooLarge } from "./publish-errors.ts"
 import { recordBytes } from "./record-batch.ts"
-import { SYSTEM, type System } from "./system.ts"
 import { EXPIRE_MS, MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
 import { Topic } from "./topic.ts"
-
-export interface KafkaDependencies {
-  readonly log: Logger
-  readonly metrics: ConnectionMetrics
-  readonly system?: System
-}
 
 /**
  * Opens a connection to Apache Kafka that publishes with acks=all as an idempotent producer. Does not wait for the
@@ -31,16 +24,17 @@ export interface KafkaDependencies {
  */
 export function openKafka(
   options: KafkaOptions,
-  { log, metrics, system = SYSTEM }: KafkaDependencies,
+  { log, metrics }: { readonly log: Logger; readonly metrics: ConnectionMetrics },
 ): YieldingBroker {
-  const client = kafkaClient(options, system)
+  const client = kafkaClient(options)
+  const { system } = client
   const cluster = new ClusterMetadata(client, log, metrics, toLookUp, update)
   const { producerId } = cluster
   const context = { log, metrics, system, producerId, compression: options.compression_type }
   /** All that were ever published to: one that is not looked up any more is kept for its partitions' sequences. */
   const topics = new Map<string, Topic>()
-  /** Topics that are looked up, the least recently looked up first. */
-  const active = new Set<Topic>()
+  /** Topics that are looked up, by name, the least recently looked up first. */
+  const active = new Map<string, Topic>()
   /** Topics with pending records or batches, and some that had; the others cost nothing. */
   const busy = new Set<Topic>()
   /** Names of the configuration: others are looked up only while records are pending. Undefined: all are looked up. */
@@ -73,35 +67,27 @@ export function openKafka(
     else senders.get(partition.leader)?.enqueue(partition)
   }
 
-  function activeTopic(name: string): Topic | undefined {
-    const topic = topics.get(name)
-    return topic !== undefined && active.has(topic) ? topic : undefined
-  }
-
-  /** Has a topic looked up from now on, if it is not. */
+  /** Has a topic looked up from now on. */
   function activate(name: string): Topic {
-    let topic = topics.get(name)
-    if (topic !== undefined && active.has(topic)) return topic
-    if (topic === undefined) {
-      topic = new Topic(name, context, onPending)
-      topics.set(name, topic)
-    } else topic.forgetState()
-    active.add(topic)
+    const known = active.get(name)
+    if (known !== undefined) return known
+    const topic = topics.getOrInsertComputed(name, () => new Topic(name, context, onPending))
+    topic.forgetState()
+    active.set(name, topic)
     cluster.refresh()
     return topic
   }
 
   /** Names for the next metadata request: of topics with pending records, those that are unknown yet, and some of the others, in turn. */
   function toLookUp(): string[] {
-    for (const topic of active) if (named?.has(topic.name) === false && topic.isIdle) active.delete(topic)
-    const chosen = new Set<Topic>(busy)
-    for (const topic of active)
+    for (const [name, topic] of active) if (named?.has(name) === false && topic.isIdle) active.delete(name)
+    const chosen = new Set(busy)
+    for (const topic of active.values())
       if (topic.state === "unknown" || chosen.size < LOOK_UP_TOPICS) chosen.add(topic)
-    for (const topic of chosen) if (active.delete(topic)) active.add(topic)
+    for (const topic of chosen) if (active.delete(topic.name)) active.set(topic.name, topic)
     return Array.from(chosen, ({ name }) => name)
   }
 
-  /** @returns in how many milliseconds to ask again */
   function update({ brokers, topics: described }: Metadata): number {
     const nowMs = system.steadyMs()
     for (const { nodeId, host, port } of brokers)
@@ -110,7 +96,7 @@ export function openKafka(
     const updated: Topic[] = []
     const toCreate: Topic[] = []
     for (const one of described) {
-      const topic = activeTopic(one.name ?? "")
+      const topic = active.get(one.name ?? "")
       if (topic === undefined) continue
       if (topic.update(one, nowMs)) toCreate.push(topic)
       updated.push(topic)
@@ -121,14 +107,14 @@ export function openKafka(
     const available = updated.filter(({ state }) => state === "available")
     void lookUpLimits(available, MAX_MESSAGE_BYTES_MS.age)
     const leading = new Set<number>()
-    for (const topic of active) for (const leader of topic.leaders()) leading.add(leader)
+    for (const topic of active.values()) for (const leader of topic.leaders()) leading.add(leader)
     for (const [id, sender] of senders) {
       const endpoint = brokers.find(({ nodeId }) => nodeId === id)
       sender.update(endpoint, leading.has(id), cluster.availableSinceMs)
     }
     for (const topic of busy) topic.enqueueAll()
     const unreachable = (leader: number): string | undefined => senders.get(leader)?.problem
-    impairments.update(updated, unreachable, (topic) => active.has(topic), nowMs)
+    impairments.update(updated, unreachable, ({ name }) => active.has(name), nowMs)
     return nextMs
   }
 
@@ -199,7 +185,6 @@ export function openKafka(
         return Promise.reject(recordTooLarge(topic.name))
       }
       return new Promise((resolve, reject) => {
-        pending++
         const added = new PendingRecord(record, deadlineMs, (error, receipt) => {
           pending--
           // the limit may have been raised
@@ -208,10 +193,10 @@ export function openKafka(
           else resolve(receipt!)
           if (pending === 0 && closed !== undefined) drained.resolve()
         })
+        pending++
         busy.add(topic)
-        const isUnkeyed = topic.add(added)
         expiry ??= system.setTimeout(expire, EXPIRE_MS)
-        if (isUnkeyed) dispatch(topic)
+        if (topic.add(added)) dispatch(topic)
       })
     },
     prepare(names: readonly string[]): void {
@@ -219,7 +204,7 @@ export function openKafka(
       for (const name of names) activate(name)
     },
     cancel(topic: string): void {
-      activeTopic(topic)?.cancel()
+      active.get(topic)?.cancel()
     },
     impaired: () => (closed === undefined ? impairments.lasting(system.steadyMs()) : []),
     ready: () => (closed === undefined ? ready() : closing().message),

@@ -3,8 +3,9 @@ import {
   CLUSTER_NOT_ALLOWED,
   INVALID_TIMESTAMP,
   INVALID_TOPIC,
-  isTooLarge,
+  MESSAGE_TOO_LARGE,
   nameOf,
+  RECORD_LIST_TOO_LARGE,
   TOPIC_NOT_ALLOWED,
 } from "./error-actions.ts"
 
@@ -49,7 +50,7 @@ export const recordTooLarge = (topic: string): PublishError =>
 
 /** A batch of this record alone was rejected. */
 export function recordRefused(topic: string, errorCode: number): PublishError {
-  if (isTooLarge(errorCode)) return recordTooLarge(topic)
+  if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE) return recordTooLarge(topic)
   const clock = errorCode === INVALID_TIMESTAMP ? "; check this machine's clock" : ""
   return new PublishError(
     "refused",
@@ -66,6 +67,10 @@ export function connectionClosed(topic: string, bytes: number, isTooLarge: boole
   const reason = `Kafka keeps closing the connection on a request of ${bytes} bytes`
   return new PublishError(isTooLarge ? "record_too_large" : "refused", `topic ${topic}: ${reason}`)
 }
+
+/** Final, since another attempt could meet the same error of this program. The record may be in the log. */
+export const internal = (topic: string, cause: unknown): PublishError =>
+  new PublishError("refused", `topic ${topic}: internal error in the Kafka producer`, { cause })
 
 /** The batch was acknowledged at the offset of an earlier one. */
 export const offsetBehind = (topic: string): PublishError =>

@@ -9,10 +9,10 @@ import {
 } from "@platformatic/kafka"
 import { HooklineError } from "../../errors.ts"
 import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
-import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient, type KafkaOptions } from "./connection.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
-import { partial, unavailable } from "./failure.ts"
+import { partial, reasonOf } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { FETCH_WAIT_MS, READ_RETRY_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
 
@@ -38,18 +38,16 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
   const leaders = new Leaders(kafkaClient(options))
   return {
     async topics(): Promise<TopicInfo[]> {
-      const names = await leaders.topics()
+      const names = (await leaders.topics()).toSorted()
       const infos = names.map(async (topic): Promise<TopicInfo> => {
-        const all = await range(leaders, topic)
-        const records = all.reduce((total, { first, end }) => total + end - first, 0)
+        const all = await positionsOf(topic, leaders)
+        const records = all.reduce((total, { next, end }) => total + end - next, 0)
         return { topic, partitions: all.length, records, bytes: undefined }
       })
-      return (await Promise.all(infos)).toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
+      return Promise.all(infos)
     },
     read: (topic, how) => read(leaders, topic, how),
-    async close(): Promise<void> {
-      leaders.close()
-    },
+    close: async () => leaders.close(),
   }
 }
 
@@ -58,8 +56,9 @@ async function* read(
   topic: string,
   { from, follow, signal }: { from: ReadFrom; follow: boolean; signal: AbortSignal },
 ): AsyncGenerator<StoredRecord> {
-  const positions = (await range(leaders, topic)).map(({ partition, first, end }): Position => {
-    return { partition, next: start(from, first, end), end: follow ? Number.POSITIVE_INFINITY : end }
+  const positions = (await positionsOf(topic, leaders)).map(({ partition, next: first, end }): Position => {
+    const next = from === "beginning" ? first : from === "end" ? end : Math.min(Math.max(from, first), end)
+    return { partition, next, end: follow ? Number.POSITIVE_INFINITY : end }
   })
   const abort = (): void => leaders.reset()
   signal.addEventListener("abort", abort, { once: true })
@@ -77,11 +76,6 @@ async function* read(
   } finally {
     signal.removeEventListener("abort", abort)
   }
-}
-
-function start(from: ReadFrom, first: number, end: number): number {
-  if (from === "beginning") return first
-  return from === "end" ? end : Math.min(Math.max(from, first), end)
 }
 
 /** Fetches once from one leader what its partitions still have. */
@@ -109,9 +103,8 @@ async function* fetch(
     "",
   )
   const { responses } = await orUnavailable(partial(asked))
-  for (const { partitionIndex, errorCode, logStartOffset, records } of responses.flatMap(
-    (one) => one.partitions,
-  )) {
+  const answers = responses.flatMap((one) => one.partitions)
+  for (const { partitionIndex, errorCode, logStartOffset, records } of answers) {
     const position = open.find(({ partition }) => partition === partitionIndex)
     if (position === undefined) continue
     if (errorCode === OFFSET_OUT_OF_RANGE) position.next = Math.max(position.next, Number(logStartOffset))
@@ -145,14 +138,8 @@ function* unpack(topic: string, batch: Batch, position: Position): Generator<Sto
   position.next = Math.max(position.next, base + batch.lastOffsetDelta + 1)
 }
 
-interface Range {
-  readonly partition: number
-  readonly first: number
-  /** The offset after the last. */
-  readonly end: number
-}
-
-async function range(leaders: Leaders, topic: string): Promise<Range[]> {
+/** From the first record of each partition to its end. */
+async function positionsOf(topic: string, leaders: Leaders): Promise<Position[]> {
   const found = (await leaders.of(topic)).map(async ({ connection, partitions }) => {
     const ask = async (timestamp: bigint): Promise<Map<number, number>> => {
       const asked = partitions.map((partitionIndex) => {
@@ -165,14 +152,13 @@ async function range(leaders: Leaders, topic: string): Promise<Range[]> {
     }
     const first = await ask(ListOffsetTimestamps.EARLIEST)
     const end = await ask(ListOffsetTimestamps.LATEST)
-    return partitions.map((partition): Range => {
-      return { partition, first: first.get(partition)!, end: end.get(partition)! }
+    return partitions.map((partition): Position => {
+      return { partition, next: first.get(partition)!, end: end.get(partition)! }
     })
   })
   return (await Promise.all(found)).flat()
 }
 
-/** A leader and what it leads of a topic. */
 interface Led {
   readonly connection: KafkaConnection
   readonly partitions: readonly number[]
@@ -181,13 +167,14 @@ interface Led {
 /** Connections to the leaders of topics. Nothing is created on the cluster. */
 class Leaders {
   readonly #client: KafkaClient
-  /** By node id; ANY: to a broker that is asked for metadata. */
+  #brokers: BrokerPool
+  /** By node id. */
   readonly #connections = new Map<number, Promise<KafkaConnection>>()
   readonly #led = new Map<string, Promise<Led[]>>()
-  #closed = false
 
   constructor(client: KafkaClient) {
     this.#client = client
+    this.#brokers = new BrokerPool(client)
   }
 
   /** Names of all topics but Kafka's own. */
@@ -196,25 +183,22 @@ class Leaders {
     return topics.filter(({ isInternal }) => !isInternal).map(({ name }) => name ?? "")
   }
 
-  /**
-   * The leaders of a topic's partitions.
-   *
-   * @throws HooklineError `no_topic`, `refused`, `unavailable`
-   */
+  /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */
   of(topic: string): Promise<Led[]> {
     return this.#led.getOrInsertComputed(topic, () => this.#find(topic))
   }
 
   /** Forgets leaders and connections, which have proved wrong. */
   reset(): void {
-    for (const connection of this.#connections.values()) void drop(connection)
+    this.close()
     this.#connections.clear()
     this.#led.clear()
+    this.#brokers = new BrokerPool(this.#client)
   }
 
   close(): void {
-    this.#closed = true
-    this.reset()
+    this.#brokers.close()
+    for (const connection of this.#connections.values()) void drop(connection)
   }
 
   async #find(topic: string): Promise<Led[]> {
@@ -232,33 +216,17 @@ class Leaders {
       if (endpoint === undefined || found.errorCode !== 0) {
         throw new HooklineError("unavailable", `partitions of topic ${topic} have no leader now`)
       }
-      const connection = await this.#connect(id, [endpoint])
+      const open = (): Promise<KafkaConnection> =>
+        orUnavailable(KafkaConnection.open(this.#client, endpoint, READ_TIMEOUT_MS))
+      const connection = await this.#connections.getOrInsertComputed(id, open)
       return { connection, partitions: partitions.map(({ partitionIndex }) => partitionIndex) }
     })
     return Promise.all(led)
   }
 
   async #metadata(topics: string[] | null): Promise<Metadata> {
-    const connection = await this.#connect(ANY, this.#client.bootstrap)
-    return orUnavailable(partial(connection.request(METADATA, topics, false, false)))
-  }
-
-  #connect(id: number, endpoints: readonly EndpointOptions[]): Promise<KafkaConnection> {
-    return this.#connections.getOrInsertComputed(id, () => this.#open(endpoints))
-  }
-
-  /** Opens a connection to the first of some brokers that can be connected to. */
-  async #open([endpoint, ...others]: readonly EndpointOptions[]): Promise<KafkaConnection> {
-    if (endpoint === undefined) throw new HooklineError("unavailable", "no broker to connect to")
-    try {
-      const connection = await KafkaConnection.open(this.#client, endpoint, READ_TIMEOUT_MS)
-      if (!this.#closed) return connection
-      connection.close()
-    } catch (error) {
-      if (others.length > 0) return this.#open(others)
-      throw unavailable(error)
-    }
-    throw new HooklineError("closing", "the connection is closing")
+    const asked = this.#brokers.ask((broker) => partial(broker.request(METADATA, topics, false, false)))
+    return (await orUnavailable(asked)).answer
   }
 }
 
@@ -269,15 +237,14 @@ async function drop(opening: Promise<KafkaConnection>): Promise<void> {
 }
 
 /** @throws HooklineError `unavailable` when it fails with an error of the client library */
-async function orUnavailable<T>(doing: Promise<T>): Promise<T> {
+async function orUnavailable<T>(request: Promise<T>): Promise<T> {
   try {
-    return await doing
+    return await request
   } catch (error) {
-    throw unavailable(error)
+    throw new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
   }
 }
 
-const ANY = -1
 const ANY_EPOCH = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 }
 const NO_SESSION = 0
 const NO_SESSION_EPOCH = -1

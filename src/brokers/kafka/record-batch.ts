@@ -26,48 +26,31 @@ export interface Sequence {
   readonly baseSequence: number
 }
 
-/** Bytes of a batch before its records. */
 export const BATCH_HEADER_BYTES = 61
 
-/**
- * How many bytes a record takes in a batch, at most: its place in the batch costs one to five of them and is counted
- * as for a batch of up to 8192.
- */
+/** How many bytes a record takes in a batch of up to 8192, at most. */
 export function recordBytes(record: Record): number {
-  const body = bodyBytes(record) + 2
+  const body = bodyBytes(record, 0, 8191)
   return varintBytes(body) + body
 }
 
-/**
- * Encodes a batch.
- *
- * @param timestampMs milliseconds since 1970, for the records that have no time of their own
- */
+/** @param timestampMs milliseconds since 1970, for the records that have no time of their own */
 export function encodeBatch(
   records: readonly { readonly record: Record }[],
   sequence: Sequence,
   timestampMs: number,
   compression: Compression,
 ): Buffer {
-  let firstMs = Number.POSITIVE_INFINITY
-  let lastMs = 0
-  for (let index = 0; index < records.length; index++) {
-    const ms = records[index]!.record.timestampMs ?? timestampMs
-    if (ms < firstMs) firstMs = ms
-    if (ms > lastMs) lastMs = ms
-  }
+  const times = records.map(({ record }) => record.timestampMs ?? timestampMs)
+  const firstMs = Math.min(...times)
+  const bodies = records.map(({ record }, index) => bodyBytes(record, times[index]! - firstMs, index))
   let size = BATCH_HEADER_BYTES
-  for (let index = 0; index < records.length; index++) {
-    const { record } = records[index]!
-    const afterFirstMs = (record.timestampMs ?? timestampMs) - firstMs
-    const body = bodyBytes(record) - 1 + varintBytes(afterFirstMs) + varintBytes(index)
-    size += varintBytes(body) + body
-  }
+  for (const body of bodies) size += varintBytes(body) + body
   let bytes = Buffer.allocUnsafe(size)
   let at = BATCH_HEADER_BYTES
   for (let index = 0; index < records.length; index++) {
-    const { record } = records[index]!
-    at = writeRecord(bytes, at, record, index, (record.timestampMs ?? timestampMs) - firstMs)
+    at = writeVarint(bytes, at, bodies[index]!)
+    at = writeBody(bytes, at, records[index]!.record, times[index]! - firstMs, index)
   }
   let attributes = 0
   if (compression !== "none") {
@@ -83,7 +66,7 @@ export function encodeBatch(
   bytes.writeInt16BE(attributes, 21)
   bytes.writeInt32BE(records.length - 1, 23)
   bytes.writeBigInt64BE(BigInt(firstMs), 27)
-  bytes.writeBigInt64BE(BigInt(lastMs), 35)
+  bytes.writeBigInt64BE(BigInt(Math.max(...times)), 35)
   bytes.writeBigInt64BE(sequence.producerId, 43)
   bytes.writeInt16BE(sequence.producerEpoch, 51)
   bytes.writeInt32BE(sequence.baseSequence, 53)
@@ -97,10 +80,10 @@ function checksum(bytes: Buffer): number {
   return crc32c(Writer.create().append(bytes).dynamicBuffer)
 }
 
-/** Bytes of a record after its length, without those of offsetDelta; timestampDelta is counted as one. */
-function bodyBytes({ key, value, headers }: Record): number {
-  const keyBytes = key === undefined ? 1 : varintBytes(key.length) + key.length
-  let size = 2 + keyBytes + varintBytes(value.length) + value.length
+function bodyBytes({ key, value, headers }: Record, timestampDelta: number, offsetDelta: number): number {
+  let size = 1 + varintBytes(timestampDelta) + varintBytes(offsetDelta)
+  size += key === undefined ? 1 : varintBytes(key.length) + key.length
+  size += varintBytes(value.length) + value.length
   if (headers === undefined) return size + 1
   size += varintBytes(headers.length)
   for (const [name, content] of headers) {
@@ -110,19 +93,17 @@ function bodyBytes({ key, value, headers }: Record): number {
   return size
 }
 
-function writeRecord(
+function writeBody(
   bytes: Buffer,
   start: number,
-  record: Record,
-  index: number,
-  afterFirstMs: number,
+  { key, value, headers }: Record,
+  timestampDelta: number,
+  offsetDelta: number,
 ): number {
-  const { key, value, headers } = record
-  const body = bodyBytes(record) - 1 + varintBytes(afterFirstMs) + varintBytes(index)
-  let at = writeVarint(bytes, start, body)
+  let at = start
   bytes[at++] = 0
-  at = writeVarint(bytes, at, afterFirstMs)
-  at = writeVarint(bytes, at, index)
+  at = writeVarint(bytes, at, timestampDelta)
+  at = writeVarint(bytes, at, offsetDelta)
   if (key === undefined) bytes[at++] = NONE
   else at = writeBytes(bytes, at, key)
   at = writeBytes(bytes, at, value)

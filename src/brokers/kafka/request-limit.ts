@@ -1,3 +1,4 @@
+import type { Batch } from "./partition.ts"
 import { CLOSES_REMEMBERED_MS } from "./timeouts.ts"
 
 /**
@@ -23,26 +24,21 @@ export class RequestLimit {
     this.bytes = maxBytes
   }
 
-  /**
-   * The broker closed the connection on a request of this size, and accepts connections all the same.
-   *
-   * @returns whether the limit was lowered
-   */
-  closed(bytes: number, nowMs: number): boolean {
+  /** The broker closed the connection on a request of this size, and accepts connections all the same. */
+  closed(bytes: number, nowMs: number): void {
     this.closes++
     // a smaller one is not closed for its size
-    if (bytes < LEAST_SUSPECT_BYTES) return false
+    if (bytes < LEAST_SUSPECT_BYTES) return
     if (nowMs - this.#closedMs > CLOSES_REMEMBERED_MS) this.#forget()
     this.#closedMs = nowMs
     this.#suspectCloses++
     this.#suspectBytes = Math.min(this.#suspectBytes, bytes)
-    if (this.#suspectCloses < CLOSES) return false
+    if (this.#suspectCloses < CLOSES) return
     const lowered = Math.floor(this.#suspectBytes / 2)
     this.#forget()
-    if (lowered >= this.bytes) return false
+    if (lowered >= this.bytes) return
     this.bytes = lowered
     this.#loweredBelow ??= bytes
-    return true
   }
 
   /** @returns the size of the request that had the limit lowered, once, when one of about the new limit is answered */
@@ -54,6 +50,12 @@ export class RequestLimit {
     return loweredBelow
   }
 
+  /** Whether a batch that goes alone may be sent again. */
+  allows({ bytes, records, closes }: Batch): boolean {
+    if (bytes.length <= this.bytes) return closes < SMALL_CLOSES
+    return closes < (records.length === 1 ? LONE_CLOSES : LARGE_CLOSES)
+  }
+
   #forget(): void {
     this.#suspectCloses = 0
     this.#suspectBytes = Number.POSITIVE_INFINITY
@@ -62,3 +64,7 @@ export class RequestLimit {
 
 const CLOSES = 2
 const LEAST_SUSPECT_BYTES = 64 * 1024
+/** How many connections may be closed on a batch over the limit, one of a single record, and one within it: for 10 s at least. */
+const LARGE_CLOSES = 3
+const LONE_CLOSES = 6
+const SMALL_CLOSES = 100

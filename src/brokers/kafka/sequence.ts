@@ -45,14 +45,10 @@ export class PartitionSequence {
   /** The next batch gets a new epoch. */
   #raiseDue = false
   /** Of the last acknowledged record under this producer id; -1: unknown. */
-  #lastOffset = -1
+  lastOffset = -1
 
   constructor(producer: ProducerId) {
     this.#producer = producer
-  }
-
-  get lastOffset(): number {
-    return this.#lastOffset
   }
 
   /** That of a new batch, under the producer's id. */
@@ -62,7 +58,7 @@ export class PartitionSequence {
       this.#epoch = 0
       this.#next = 0
       this.#raiseDue = false
-      this.#lastOffset = -1
+      this.lastOffset = -1
     }
     if (this.#raiseDue) this.raiseEpoch()
     return { producerId, producerEpoch: this.#epoch, baseSequence: this.#next & 0x7fffffff }
@@ -77,19 +73,19 @@ export class PartitionSequence {
 
   /** The log may be a new one: offsets may begin at 0 again, and the next batch gets a new epoch. */
   expectNewLog(): void {
-    this.#lastOffset = -1
+    this.lastOffset = -1
     this.#raiseDue = true
   }
 
   /** Whether an offset is that of a record that was acknowledged before. */
   isBehind(baseOffset: number): boolean {
-    return baseOffset >= 0 && baseOffset <= this.#lastOffset
+    return baseOffset >= 0 && baseOffset <= this.lastOffset
   }
 
   /** A batch is in the log, at an offset where the broker says so, else -1. */
   acknowledged(records: number, baseOffset: number): void {
     this.#next += records
-    if (baseOffset >= 0) this.#lastOffset = baseOffset + records - 1
+    if (baseOffset >= 0) this.lastOffset = baseOffset + records - 1
   }
 }
 

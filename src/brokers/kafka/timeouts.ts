@@ -5,48 +5,48 @@
 
 /** To connect, for the TLS handshake and for the authentication, each. */
 export const CONNECT_TIMEOUT_MS = 3000
-/** Idle for so long, TCP probes a connection: below the idle limits of NATs and load balancers. */
+/** Idle time before TCP probes a connection: below the idle limits of NATs and load balancers. */
 export const KEEP_ALIVE_MS = 30_000
 /** After wrong credentials: accounts may be locked when those come too often. */
 export const UNAUTHORIZED_RETRY_MS = 5000
 export const READ_TIMEOUT_MS = 10_000
 export const READ_RETRY_MS = 250
-/** A leader waits so long for new records before it answers that there are none. */
+/** How long a leader waits for new records before an empty answer. */
 export const FETCH_WAIT_MS = 250
 
 export const METADATA_TIMEOUT_MS = 2000
-/** After so long without an answer the next broker is asked as well. */
+/** Time without an answer after which the next broker is asked as well. */
 export const METADATA_HEDGE_MS = 500
 export const METADATA_RETRY_MS = { first: 50, longest: 500 }
 /** Between two metadata requests: usually, while a topic can't be published to, while a partition has no leader, at least. */
 export const REFRESH_MS = { usual: 1000, unavailable: 500, leaderless: 100, least: 50 }
-/** Metadata older than what is known is ignored for so long: a broker that lags behind catches up or is gone by then. */
+/** How long metadata older than what is known is ignored: a broker that lags behind has caught up or is gone by then. */
 export const STALE_METADATA_MS = 5000
 /** How often that is logged. */
 export const STALE_METADATA_LOG_MS = 60_000
 /** How old max.message.bytes may get, and how soon it is looked up again when it has proved wrong. */
 export const MAX_MESSAGE_BYTES_MS = { age: 60_000, retry: 1000 }
-/** For so long brokers may not know a topic that exists: it was just created, or the broker has just started. */
+/** How long brokers may not know an existing topic: it was just created, or the broker has just started. */
 export const UNKNOWN_TOPIC_MS = 700
 /** For the controller to create topics, and for the request and connecting for it. */
 export const CREATE_TIMEOUT_MS = { controller: 5000, request: 6000 }
 export const CREATE_RETRY_MS = { first: 1000, longest: 30_000 }
 
-/** The leader waits so long for its followers, then answers REQUEST_TIMED_OUT. */
+/** How long the leader waits for its followers before it answers REQUEST_TIMED_OUT. */
 export const ACKNOWLEDGE_TIMEOUT_MS = 2000
 /** Leaders answer within ACKNOWLEDGE_TIMEOUT_MS unless they or the network are gone. */
 export const PRODUCE_TIMEOUT_MS = 10_000
-/** A request to a broker that no longer leads gets so long before its batches go to the new leader. */
+/** How long a request to a former leader may take before its batches go to the new one. */
 export const DEPOSED_MS = 500
-/** Not used for so long, a connection may be dead: without an answer within IDLE_ANSWER_MS it is replaced. */
+/** Idle time after which a connection may be dead: without an answer within IDLE_ANSWER_MS it is replaced. */
 export const IDLE_MS = 1000
 export const IDLE_ANSWER_MS = 1000
-/** How slow a line may be: a request may take longer by its bytes. */
+/** The slowest line: a request may take longer by its bytes. */
 export const SLOW_BYTES_PER_MS = 500
 /** While a request is in flight, the next look at whether the connection is idle. */
 export const IDLE_CHECK_MS = 50
 export const RECONNECT_MS = { first: 50, longest: 500 }
-/** A leader unreachable for so long, while the cluster answers, is logged. */
+/** How long a leader may be unreachable, while the cluster answers, before that is logged. */
 export const UNREACHABLE_MS = 2000
 /** A connection that was closed on a large request longer ago than this was closed by a restart. */
 export const CLOSES_REMEMBERED_MS = 10_000
@@ -60,7 +60,7 @@ export const DEADLINE_SPREAD_MS = 500
 
 /** An impairment is shown once it has lasted longer than a leader takes to move. */
 export const IMPAIRED_MS = 1000
-/** A partition fails when its batches were rejected or lost for so long. */
+/** How long batches are rejected or lost before their partition fails. */
 export const FAILING_MS = 2000
-/** A failing partition may get no events: after so long only new ones can show whether it still fails. */
+/** How long a failure counts: a failing partition may get no events, and only new ones show whether it still fails. */
 export const FAILURE_REMEMBERED_MS = 10_000

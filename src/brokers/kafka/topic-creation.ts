@@ -11,7 +11,7 @@ import { partial } from "./failure.ts"
 import { nameOf, TOPIC_EXISTS } from "./error-actions.ts"
 import { CREATE_RETRY_MS, CREATE_TIMEOUT_MS } from "./timeouts.ts"
 
-export const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
+const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
 /** The first that take the broker's own defaults is 4. */
 const CREATE_TOPICS = [createTopicsV7, createTopicsV5, createTopicsV4]
 const BROKER_DEFAULTS = { numPartitions: -1, replicationFactor: -1 }
@@ -21,21 +21,14 @@ const BROKER_DEFAULTS = { numPartitions: -1, replicationFactor: -1 }
  * metadata request could do so as well, but would create one again that somebody has just deleted.
  *
  * @param broker that the connection goes to: each is asked for its own configuration
- * @returns what became of each topic
- * @throws what a request failed with
  */
 export async function createTopics(
   connection: KafkaConnection,
   broker: number,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Creation>> {
-  const resource = {
-    resourceType: ConfigResourceTypes.BROKER,
-    resourceName: `${broker}`,
-    configurationKeys: [AUTO_CREATE],
-  }
-  const described = await partial(connection.request(DESCRIBE_CONFIGS, [resource], false, false))
-  const allowed = described.results[0]?.configs.find(({ name }) => name === AUTO_CREATE)?.value
+  const values = await configOf(connection, "BROKER", [`${broker}`], AUTO_CREATE)
+  const allowed = values.get(`${broker}`)
   if (allowed !== "true") {
     const problem = `${AUTO_CREATE} is ${allowed === "false" ? allowed : "unknown"}`
     return new Map(topics.map((topic) => [topic, { problem, isFinal: true }]))
@@ -48,7 +41,24 @@ export async function createTopics(
   return new Map(topics.map((topic) => [topic, outcomeOf(answers.get(topic))]))
 }
 
-/** What became of a topic that was to be created. */
+/** The value of one configuration key, by the name of its resource. Undefined: this client may not describe it. */
+export async function configOf(
+  connection: KafkaConnection,
+  kind: "TOPIC" | "BROKER",
+  names: readonly string[],
+  key: string,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const resourceType = ConfigResourceTypes[kind]
+  const resources = names.map((resourceName) => ({ resourceType, resourceName, configurationKeys: [key] }))
+  const { results } = await partial(connection.request(DESCRIBE_CONFIGS, resources, false, false))
+  return new Map(
+    results.map(({ resourceName, configs }) => [
+      resourceName,
+      configs.find(({ name }) => name === key)?.value ?? undefined,
+    ]),
+  )
+}
+
 export interface Creation {
   /** Why it was not; undefined: it was, or exists. */
   readonly problem: string | undefined

@@ -23,7 +23,6 @@ type TopicMetadata = Metadata["topics"][number]
 export class Topic {
   readonly accumulator: Accumulator
   state: "unknown" | "available" | "missing" | "refused" = "unknown"
-  /** Those that the topic has. */
   partitions: readonly Partition[] = []
   readonly #onPending: (partition: Partition | undefined) => void
   readonly #creation = new CreationSchedule()
@@ -62,8 +61,10 @@ export class Topic {
   /** Queues a record. @returns whether any partition may take it */
   add(pending: PendingRecord): boolean {
     const { key } = pending.record
+    const { partitions } = this
     if (key === undefined) this.accumulator.unkeyed.push(pending)
-    else (this.#partitionOf(key)?.queue ?? this.#unplaced).push(pending)
+    else if (partitions.length === 0) this.#unplaced.push(pending)
+    else partitions[partitionOf(key, partitions.length)]!.queue.push(pending)
     return key === undefined
   }
 
@@ -80,31 +81,19 @@ export class Topic {
     for (const leader of this.#byLeader.keys()) if (leader !== first) yield leader
   }
 
-  /**
-   * The partition of a leader that takes records without a key next.
-   *
-   * @returns undefined and when to try again, when none can now
-   */
-  nextOf(
-    leader: number,
-    nowMs: number,
-  ): { readonly partition: Partition | undefined; readonly retryAtMs: number } {
+  /** The partition of a leader that takes records without a key next; if none can, when to try again. */
+  nextOf(leader: number, nowMs: number): Partition | number {
     const led = this.#byLeader.get(leader) ?? []
-    const from = Math.max(
-      0,
-      led.findIndex(({ index }) => index >= this.#next),
-    )
+    const from = led.findIndex(({ index }) => index >= this.#next)
     let retryAtMs = Number.POSITIVE_INFINITY
     for (let step = 0; step < led.length; step++) {
-      const partition = led[(from + step) % led.length]!
-      const { notBeforeMs } = partition
-      if (notBeforeMs > nowMs) retryAtMs = Math.min(retryAtMs, notBeforeMs)
-      else if (partition.batch === undefined) return { partition, retryAtMs }
+      const partition = led[(Math.max(0, from) + step) % led.length]!
+      if (partition.notBeforeMs > nowMs) retryAtMs = Math.min(retryAtMs, partition.notBeforeMs)
+      else if (partition.batch === undefined) return partition
     }
-    return { partition: undefined, retryAtMs }
+    return retryAtMs
   }
 
-  /** A partition took records without a key. */
   tookUnkeyed(partition: Partition): void {
     this.#next = (partition.index + 1) % this.partitions.length
     this.#busy.add(partition)
@@ -135,7 +124,6 @@ export class Topic {
     return false
   }
 
-  /** The cluster created it, or did not. */
   created(creation: Creation, nowMs: number): void {
     this.#creation.end(creation, nowMs)
     // brokers learn of it a moment later
@@ -154,7 +142,6 @@ export class Topic {
     this.#unknownSinceMs = undefined
   }
 
-  /** Rejects what is past its deadline. */
   expire(nowMs: number): void {
     this.accumulator.unkeyed.expire(nowMs)
     this.#unplaced.expire(nowMs)
@@ -177,13 +164,6 @@ export class Topic {
   #enqueue(partition: Partition): void {
     this.#busy.add(partition)
     this.#onPending(partition)
-  }
-
-  /** The partition of a key; undefined while the partitions are unknown. */
-  #partitionOf(key: Uint8Array): Partition | undefined {
-    return this.partitions.length === 0
-      ? undefined
-      : this.partitions[partitionOf(key, this.partitions.length)]
   }
 
   #updatePartitions({ topicId, partitions: named }: TopicMetadata, nowMs: number): void {

@@ -4,18 +4,18 @@ import type { Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { sizeOf } from "../embedded/pending-records.ts"
 
-/** A spool that was full takes events again when it is filled to this part. */
+/** A spool that was full accepts events again below this part of its limit. */
 const AGAIN_AT = 0.95
 
 /**
- * Whether a spool has space. Two things fill it: `maxBytes`, and the disk. A disk counts as full from the moment on that the
- * reserve had to make way until it is there again (reserve.ts); forwarding goes on and frees what it has forwarded.
+ * Whether a spool has space: within `maxBytes`, and on the disk. A disk counts as full while the reserve is deleted
+ * (reserve.ts); forwarding goes on and frees space.
  */
 export class SpoolCapacity {
   readonly #file: string
   readonly #log: Logger
   #maxBytes: number
-  #isDiskFull = false
+  isDiskFull = false
   #isFull = false
   #usedBytes = 0
   /** Of records that are about to be committed. */
@@ -29,12 +29,8 @@ export class SpoolCapacity {
 
   /** Why nothing can be taken now; undefined: something can. */
   get problem(): string | undefined {
-    if (this.#isDiskFull) return `the disk of ${dirname(this.#file)} is full`
+    if (this.isDiskFull) return `the disk of ${dirname(this.#file)} is full`
     return this.#isFull ? `the spool is full: it holds ${this.#usedBytes} bytes` : undefined
-  }
-
-  get isDiskFull(): boolean {
-    return this.#isDiskFull
   }
 
   /** Takes space for a record that is about to be committed. @returns undefined: it has it, else why not */
@@ -55,7 +51,6 @@ export class SpoolCapacity {
     return undefined
   }
 
-  /** What `take` took space for was committed, or was not. */
   taken(record: Record): void {
     this.#pendingBytes -= sizeOf(record)
     this.#endFull()
@@ -67,16 +62,14 @@ export class SpoolCapacity {
     this.used(this.#usedBytes)
   }
 
-  /** Takes note of what the file holds. */
   used(bytes: number): void {
     this.#usedBytes = bytes
     this.#endFull()
   }
 
-  /** Takes note of whether the disk is full. */
   diskFull(isFull: boolean): void {
-    if (isFull === this.#isDiskFull) return
-    this.#isDiskFull = isFull
+    if (isFull === this.isDiskFull) return
+    this.isDiskFull = isFull
     const line = { file: this.#file }
     if (isFull) this.#log.error(line, "disk of the spool is full: events are refused until it has space")
     else this.#log.info(line, "disk of the spool has space again")

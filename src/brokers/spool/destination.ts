@@ -2,14 +2,13 @@ import { PublishError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 
-/** For so long it is believed that the broker is ready. */
-const TAKING_MS = 20
-/** For so long a broker that is replaced may settle what it was given; the rest goes to the other. */
+/** How long an answer of `ready` is reused. */
+const READY_MS = 20
+/** How long a replaced broker may settle what it was given; the rest goes to the other. */
 const SETTLE_MS = 1000
 const NOT_YET = "the broker is not connected yet"
 
-/** Takes nothing. */
-const NOWHERE: YieldingBroker = {
+const NO_BROKER: YieldingBroker = {
   publish: () => Promise.reject(new PublishError("unavailable", NOT_YET)),
   prepare() {},
   cancel() {},
@@ -19,9 +18,9 @@ const NOWHERE: YieldingBroker = {
 
 /** Where a spool's events go: to one broker, until another replaces it; at first nowhere. */
 export class SpoolDestination {
-  #broker = NOWHERE
-  #takingUntilMs = 0
-  /** When brokers that have left are no longer waited for. */
+  broker = NO_BROKER
+  #readyUntilMs = 0
+  /** Until the pending records of replaced brokers are cancelled. */
   readonly #leaving = new Map<YieldingBroker, Timer>()
   readonly #closed = Promise.withResolvers<void>()
   readonly #settleMs: number
@@ -30,41 +29,28 @@ export class SpoolDestination {
     this.#settleMs = settleMs
   }
 
-  get broker(): YieldingBroker {
-    return this.#broker
-  }
-
-  /** Whether the broker takes events, as far as is known; if not, why. It is not asked for each event. */
-  readonly taking = (): true | string => {
+  /** As Broker. Not asked of the broker for each event. */
+  readonly ready = (): true | string => {
     const nowMs = steadyMs()
-    if (nowMs < this.#takingUntilMs) return true
-    const ready = this.#broker.ready()
-    if (ready === true) this.#takingUntilMs = nowMs + TAKING_MS
+    if (nowMs < this.#readyUntilMs) return true
+    const ready = this.broker.ready()
+    if (ready === true) this.#readyUntilMs = nowMs + READY_MS
     return ready
   }
 
-  /**
-   * Replaces the broker.
-   *
-   * @param cancel cancels what the one before has not settled: at once when it takes nothing anyway, else after
-   *   SETTLE_MS
-   */
+  /** @param cancel cancels what the one before has not settled: at once when it takes nothing anyway, else after SETTLE_MS */
   change(broker: YieldingBroker, cancel: (before: YieldingBroker) => void): void {
-    const before = this.#broker
-    this.#broker = broker
-    this.#takingUntilMs = 0
+    const before = this.broker
+    this.broker = broker
+    this.#readyUntilMs = 0
     clearTimeout(this.#leaving.get(broker))
-    if (before.ready() === true)
-      this.#leaving.set(
-        before,
-        setTimeout(() => cancel(before), this.#settleMs),
-      )
-    else cancel(before)
+    if (before.ready() !== true) return cancel(before)
+    this.#leaving.set(before, setTimeout(cancel, this.#settleMs, before))
   }
 
-  /** Resolves when a broker gets nothing any more: another has replaced it, or there is an end to it all. */
+  /** Resolves when a broker gets nothing any more: another has replaced it, or the spool is closed. */
   left(broker: YieldingBroker): Promise<void> {
-    return broker === this.#broker ? this.#closed.promise : Promise.resolve()
+    return broker === this.broker ? this.#closed.promise : Promise.resolve()
   }
 
   close(): void {

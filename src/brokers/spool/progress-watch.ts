@@ -18,12 +18,12 @@ export interface SpoolWatchDependencies {
   readonly stuckMs?: number | undefined
 }
 
-interface Still {
-  progress: number
+interface Stall {
+  readonly progress: number
   /** For how long nothing has moved. */
-  ms: number
-  reason: string
-  isLogged: boolean
+  readonly ms: number
+  readonly reason: string
+  readonly isLogged: boolean
 }
 
 const TICK_MS = 500
@@ -38,10 +38,9 @@ export class SpoolWatch {
   readonly #deps: SpoolWatchDependencies
   readonly #stuckMs: number
   readonly #timer: Timer
-  readonly #still = new Map<string, Still>()
+  readonly #stalls = new Map<string, Stall>()
   #tickedMs: number
 
-  /** @param nowMs by the steady clock */
   constructor(deps: SpoolWatchDependencies, now: () => number) {
     this.#deps = deps
     this.#stuckMs = deps.stuckMs ?? STUCK_MS
@@ -49,9 +48,8 @@ export class SpoolWatch {
     this.#timer = setInterval(() => this.tick(now()), TICK_MS)
   }
 
-  /** What is stuck. */
   impaired(): readonly Impairment[] {
-    return [...this.#still].flatMap(([topic, { ms, reason }]) => {
+    return [...this.#stalls].flatMap(([topic, { ms, reason }]) => {
       if (ms < this.#stuckMs) return []
       const problem = `topic ${topic}: the spool is stuck, none of its events was forwarded for ${this.#stuckMs / 1000} s or longer: ${reason}`
       return [{ topic, problem, isWhole: true, leaderless: 0, isOutage: false }]
@@ -67,36 +65,28 @@ export class SpoolWatch {
     const passedMs = Math.min(nowMs - this.#tickedMs, 2 * TICK_MS)
     this.#tickedMs = nowMs
     const { topics, broker, log } = this.#deps
-    const holding = topics()
-    if (holding === undefined) return
+    const spooled = topics()
+    if (spooled === undefined) return
     const isReady = broker().ready() === true
     const impairments = new Map((broker().impaired?.() ?? []).map((it) => [it.topic, it]))
-    for (const [topic, still] of this.#still) {
-      const now = holding.get(topic)
-      if (now?.progress === still.progress) continue
-      this.#still.delete(topic)
-      if (still.isLogged) log.info({ topic }, "spool is forwarding the topic's events again")
+    for (const [topic, stall] of this.#stalls) {
+      if (spooled.get(topic)?.progress === stall.progress) continue
+      this.#stalls.delete(topic)
+      if (stall.isLogged) log.info({ topic }, "spool is forwarding the topic's events again")
     }
-    for (const [topic, { progress, trouble }] of holding) {
-      const still = this.#still.get(topic)
-      if (!isReady || impairments.get(topic)?.isOutage === true) {
-        if (still !== undefined) still.ms = 0
-        continue
-      }
-      const reason = impairments.get(topic)?.problem ?? trouble ?? "the broker acknowledges nothing"
-      if (still === undefined) this.#still.set(topic, { progress, ms: 0, reason, isLogged: false })
-      else this.#grow(topic, still, passedMs, reason)
+    for (const [topic, { progress, trouble }] of spooled) {
+      const known = this.#stalls.get(topic)
+      const impairment = impairments.get(topic)
+      const waits = !isReady || impairment?.isOutage === true
+      const ms = known === undefined || waits ? 0 : known.ms + passedMs
+      const reason = impairment?.problem ?? trouble ?? "the broker acknowledges nothing"
+      const isLogged = known?.isLogged === true || ms >= this.#stuckMs
+      this.#stalls.set(topic, { progress, ms, reason, isLogged })
+      if (isLogged && known?.isLogged !== true)
+        log.error(
+          { topic, reason },
+          `spool is stuck: none of the topic's events was forwarded for ${this.#stuckMs / 1000} s, though the broker is available`,
+        )
     }
-  }
-
-  #grow(topic: string, still: Still, passedMs: number, reason: string): void {
-    still.ms += passedMs
-    still.reason = reason
-    if (still.isLogged || still.ms < this.#stuckMs) return
-    still.isLogged = true
-    this.#deps.log.error(
-      { topic, reason },
-      `spool is stuck: none of the topic's events was forwarded for ${this.#stuckMs / 1000} s, though the broker is available`,
-    )
   }
 }

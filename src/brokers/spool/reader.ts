@@ -10,25 +10,16 @@ export interface SpooledTopicInfo {
   readonly topic: string
   readonly records: number
   readonly bytes: number
-  /** When its oldest record came, in milliseconds since 1970; undefined: it has none. */
+  /** When its oldest record came, in milliseconds since 1970; undefined: it has just been forwarded. */
   readonly oldestMs: number | undefined
 }
 
-/** Records that were refused alike. */
-export interface QuarantineInfo {
-  readonly topic: string
+/** Records that were refused for one reason. */
+export interface QuarantineInfo extends SpooledTopicInfo {
   readonly reason: string
-  readonly records: number
-  readonly bytes: number
-  /** When the oldest of them came, in milliseconds since 1970. */
-  readonly oldestMs: number
 }
 
-/**
- * Looks into a spool's file, which may be written to meanwhile. Nothing was ever spooled where there is none.
- *
- * @throws HooklineError `no_input` when it is no spool, or can't be read
- */
+/** What a spool holds; it may be written to meanwhile. @throws HooklineError `no_input` when it can't be read */
 export async function inspectSpool(
   file: string,
 ): Promise<{ topics: SpooledTopicInfo[]; quarantined: QuarantineInfo[] }> {

@@ -13,7 +13,6 @@ const RESERVE_BYTES = 8 * 1024 * 1024
 export class Reserve {
   readonly #path: string
 
-  /** @param file the spool's */
   constructor(file: string) {
     this.#path = `${file}.reserve`
   }

@@ -1,25 +1,11 @@
 import { beforeEach, describe, expect, test } from "bun:test"
 import { until } from "../../../test/support/kafka-options.ts"
 import { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
-import {
-  direct,
-  eachWithSpool,
-  isEmpty,
-  publish,
-  SPOOLED,
-  type SpoolFixture,
-} from "../../../test/support/spool-fixture.ts"
+import { direct, eachWithSpool, isEmpty, publish, SPOOLED } from "../../../test/support/spool-fixture.ts"
 import type { PublishError } from "../../errors.ts"
 import { inspectSpool } from "./reader.ts"
 
-let broker: ScriptedBroker
-let counts: SpoolFixture["counts"]
-let file: string
-let open: SpoolFixture["open"]
-let texts: SpoolFixture["texts"]
-eachWithSpool((fixture) => {
-  ;({ broker, counts, file, open, texts } = fixture)
-})
+const { broker, counts, file, open, texts } = eachWithSpool()
 
 describe("another broker in the place of the one before", () => {
   let other: ScriptedBroker

@@ -4,30 +4,13 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { until } from "../../../test/support/kafka-options.ts"
 import { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
-import {
-  direct,
-  eachWithSpool,
-  isEmpty,
-  publish,
-  SPOOLED,
-  type SpoolFixture,
-} from "../../../test/support/spool-fixture.ts"
+import { direct, eachWithSpool, isEmpty, publish, SPOOLED } from "../../../test/support/spool-fixture.ts"
 import { PublishError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
 import { openEmbedded } from "../embedded/broker.ts"
 import { inspectSpool, readQuarantine } from "./reader.ts"
 
-let broker: ScriptedBroker
-let counts: SpoolFixture["counts"]
-let lines: SpoolFixture["lines"]
-let opened: SpoolFixture["opened"]
-let file: string
-let directory: string
-let open: SpoolFixture["open"]
-let texts: SpoolFixture["texts"]
-eachWithSpool((fixture) => {
-  ;({ broker, counts, lines, opened, file, directory, open, texts } = fixture)
-})
+const { broker, counts, lines, opened, file, directory, open, texts } = eachWithSpool()
 
 const TOO_LARGE = new PublishError("record_too_large", "it is too large")
 

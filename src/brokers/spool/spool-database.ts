@@ -1,7 +1,6 @@
 import { isDiskFull, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
 import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
-import { unpackHeaders } from "../embedded/record-headers.ts"
 import { LogWriter, type Committed, type Topic } from "../embedded/writer.ts"
 import { Reserve } from "./reserve.ts"
 
@@ -34,7 +33,7 @@ const WINDOW_RECORDS = 1000
 const WINDOW_BYTES = 2 * 1024 * 1024
 /** Quarantined records that are requeued in one transaction. */
 const SLICE_RECORDS = 500
-/** So many free pages are worth the rewriting of a file. */
+/** Free pages that are worth rewriting the file. */
 const FREE_PAGES = 1024
 const LITTLE_BYTES = 1024 * 1024
 
@@ -61,11 +60,7 @@ export interface Contents {
   readonly hasReserve: boolean
 }
 
-/**
- * Opens a spool's file, on a full disk with the help of the reserve.
- *
- * @throws as DurableDatabase
- */
+/** Opens a spool's file, on a full disk with the help of the reserve. @throws as DurableDatabase */
 export function openSpoolDatabase(location: DatabaseLocation): SpoolDatabase {
   try {
     return new SpoolDatabase(location)
@@ -84,7 +79,6 @@ export class SpoolDatabase extends LogWriter {
   readonly #oldestMs = new Map<Topic, number>()
   #quarantined = { records: 0, bytes: 0 }
 
-  /** For openSpoolDatabase. */
   constructor(location: DatabaseLocation) {
     super(location, {
       ...LOG_LAYOUT,
@@ -106,10 +100,7 @@ export class SpoolDatabase extends LogWriter {
     })
     this.#reserve = new Reserve(location.file)
     this.#hasReserve = this.#reserve.exists
-    this.load(() => {
-      this.#countQuarantined()
-      for (const topic of this.topics.values()) this.#noteOldest(topic)
-    })
+    this.load(() => this.#load())
   }
 
   override state(): Contents {
@@ -151,11 +142,7 @@ export class SpoolDatabase extends LogWriter {
     return { firstOffset, batch, isAll, transfer: [batch.bytes] }
   }
 
-  /**
-   * Deletes records from the front of a topic, and quarantines those of them that were refused.
-   *
-   * @param refused why, by offset
-   */
+  /** Deletes records from the front of a topic, and quarantines those that were refused. @param refused why, by offset */
   settle(name: string, lastOffset: number, refused: ReadonlyMap<number, string>): Contents {
     const topic = this.topics.get(name)
     // an answer that was lost is asked for again
@@ -184,8 +171,16 @@ export class SpoolDatabase extends LogWriter {
 
   /** Puts the quarantined records behind the others of their topics, to be tried again. */
   requeue(): Contents {
-    while (this.#quarantined.records > 0) this.#requeueSome()
-    for (const topic of this.topics.values()) this.#noteOldest(topic)
+    const next = this.db.query<RecordRow & { id: number; topic: string }, [number]>(
+      `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,
+    )
+    for (let rows = next.all(SLICE_RECORDS); rows.length > 0; rows = next.all(SLICE_RECORDS)) {
+      this.transact(() => {
+        for (const { topic, ...row } of rows) this.add(toStored(topic, row), row.timestamp)
+        this.db.query("DELETE FROM set_aside WHERE id <= ?").run(rows.at(-1)!.id)
+      })
+    }
+    this.#load()
     return this.state()
   }
 
@@ -208,20 +203,9 @@ export class SpoolDatabase extends LogWriter {
     super.closeFailed()
   }
 
-  #requeueSome(): void {
-    const rows = this.db
-      .query<RecordRow & { id: number; topic: string }, [number]>(
-        `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,
-      )
-      .all(SLICE_RECORDS)
-    this.transact(() => {
-      for (const { topic, timestamp, key, headers, value } of rows) {
-        const more = headers === null ? {} : { headers: unpackHeaders(headers) }
-        this.add({ topic, key: key ?? undefined, value, ...more }, timestamp)
-      }
-      this.db.query("DELETE FROM set_aside WHERE id <= ?").run(rows.at(-1)!.id)
-    })
+  #load(): void {
     this.#countQuarantined()
+    for (const topic of this.topics.values()) this.#noteOldest(topic)
   }
 
   #noteOldest(topic: Topic): void {

@@ -10,20 +10,11 @@ import {
   isEmpty,
   publish,
   SPOOLED,
-  type SpoolFixture,
 } from "../../../test/support/spool-fixture.ts"
 import { steadyMs } from "../../clock.ts"
 import { inspectSpool } from "./reader.ts"
 
-let broker: ScriptedBroker
-let counts: SpoolFixture["counts"]
-let file: string
-let directory: string
-let open: SpoolFixture["open"]
-let texts: SpoolFixture["texts"]
-eachWithSpool((fixture) => {
-  ;({ broker, counts, file, directory, open, texts } = fixture)
-})
+const { broker, counts, file, directory, open, texts } = eachWithSpool()
 
 describe("a restart", () => {
   test("forwards first what was left, and new events queue behind it", async () => {

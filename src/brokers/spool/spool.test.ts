@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test"
 import { until } from "../../../test/support/kafka-options.ts"
-import type { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
 import {
   direct,
   eachWithSpool,
@@ -8,22 +7,13 @@ import {
   isEmpty,
   publish,
   SPOOLED,
-  type SpoolFixture,
 } from "../../../test/support/spool-fixture.ts"
 import { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock.ts"
 import { inspectSpool } from "./reader.ts"
 
-let broker: ScriptedBroker
-let counts: SpoolFixture["counts"]
-let lines: SpoolFixture["lines"]
-let file: string
-let open: SpoolFixture["open"]
-let texts: SpoolFixture["texts"]
-eachWithSpool((fixture) => {
-  ;({ broker, counts, lines, file, open, texts } = fixture)
-})
+const { broker, counts, lines, file, open, texts } = eachWithSpool()
 
 const TOO_LARGE = new PublishError("record_too_large", "it is too large")
 const MISSING = new PublishError("unavailable", "there is no such topic")
@@ -201,5 +191,42 @@ describe("order", () => {
     broker.refuses = () => undefined
     await until("it is forwarded", isEmpty(spool))
     expect(texts()).toEqual(["other", "held"])
+  })
+})
+
+describe("an error of this program", () => {
+  test("while a window is forwarded is logged, and forwarding goes on", async () => {
+    broker.state = "down"
+    const spool = open()
+    await publish(spool, "a")
+    broker.refuses = () => MISSING
+    broker.cancel = () => {
+      Reflect.deleteProperty(broker, "cancel")
+      broker.refuses = () => undefined
+      throw new TypeError("cancelled wrongly")
+    }
+    broker.state = "up"
+    await direct(spool)
+    expect(texts()[0]).toBe("a")
+    expect(lines.filter((line) => "err" in line)).toMatchObject([
+      { level: 50, topic: "t", err: { stack: expect.stringContaining("cancelled wrongly") } },
+    ])
+  })
+
+  test("while a record is forwarded is logged, and the record quarantined", async () => {
+    broker.state = "down"
+    const spool = open()
+    for (const text of ["a", "b"]) await publish(spool, text)
+    broker.refuses = ({ value }) => {
+      if (Buffer.from(value).toString() === "a") throw new TypeError("encoded wrongly")
+      return undefined
+    }
+    broker.state = "up"
+    await until("all are forwarded", isEmpty(spool))
+    expect(texts()).toEqual(["b"])
+    expect(spool.spool().quarantined).toBe(1)
+    expect(lines.filter((line) => "err" in line)).toMatchObject([
+      { level: 50, topic: "t", err: { stack: expect.stringContaining("encoded wrongly") } },
+    ])
   })
 })

@@ -1,11 +1,10 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock.ts"
-import type { Logger } from "../../telemetry/log.ts"
 import type { Broker, Impairment, SpoolState, YieldingBroker } from "../broker.ts"
 import { SpoolDestination } from "./destination.ts"
 import type { SpoolParts } from "./forwarder.ts"
-import { SpoolStore } from "./store.ts"
+import { SpoolStore, type SpoolOptions } from "./store.ts"
 import { SpooledTopic } from "./topic.ts"
 import { SpoolWatch } from "./progress-watch.ts"
 
@@ -23,53 +22,36 @@ import { SpoolWatch } from "./progress-watch.ts"
  * event is taken until they let go of it.
  */
 
-export interface SpoolOptions {
-  readonly file: string
-  /** How many bytes of keys, values and headers it takes. */
-  readonly maxBytes: number
-  /** Whether quarantined records are tried again. */
-  readonly requeues?: boolean
-}
-
 export interface SpoolDependencies extends Pick<SpoolParts, "log" | "metrics"> {
-  /** As in destination.ts. */
   readonly settleMs?: number
-  /** As in progress-watch.ts. */
   readonly stuckMs?: number
 }
 
 const CLOSING_POLL_MS = 20
-/** Forwarding that has got nowhere for so long is not waited for at the end. */
+/** How long a close waits for forwarding that makes no progress. */
 const STUCK_MS = 1000
 
 /** A spool and the broker behind it. Until it is given one it keeps what it gets. */
 export class SpooledBroker implements Broker {
   readonly #destination: SpoolDestination
-  readonly #log: Logger
   readonly #store: SpoolStore
   readonly #parts: SpoolParts
   readonly #watch: SpoolWatch
   readonly #topics = new Map<string, SpooledTopic>()
-  /** Topics that will be published to. */
   #prepared: readonly string[] = []
   readonly #stop = new AbortController()
   #isRetired = false
   #closing: Promise<void> | undefined
 
   /** @throws HooklineError `log_locked`, `log_io` */
-  constructor(
-    { file, maxBytes, requeues = false }: SpoolOptions,
-    { log, metrics, settleMs, stuckMs }: SpoolDependencies,
-  ) {
+  constructor(options: SpoolOptions, { log, metrics, settleMs, stuckMs }: SpoolDependencies) {
     this.#destination = new SpoolDestination(settleMs)
-    this.#log = log
-    this.#store = new SpoolStore({ file, maxBytes, requeues }, log, () => this.#resume())
+    this.#store = new SpoolStore(options, log, () => this.#resume())
     this.#parts = {
-      broker: () => this.#destination.broker,
+      destination: this.#destination,
       store: this.#store,
       log,
       metrics,
-      taking: this.#destination.taking,
       isRetired: () => this.#isRetired,
       signal: this.#stop.signal,
     }
@@ -106,14 +88,13 @@ export class SpooledBroker implements Broker {
     })
   }
 
-  /** Resolves when a broker gets nothing any more and can be closed: another has replaced it, or the spool is closed. */
+  /** As SpoolDestination. */
   left(broker: YieldingBroker): Promise<void> {
     return this.#destination.left(broker)
   }
 
-  /** Takes another `maxBytes`. */
   limit(maxBytes: number): void {
-    this.#store.limit(maxBytes)
+    this.#store.capacity.limit(maxBytes)
   }
 
   /** Whether all of it is forwarded, and no event is on its way into the file. */
@@ -172,21 +153,17 @@ export class SpooledBroker implements Broker {
   }
 
   #topic(name: string): SpooledTopic {
-    let topic = this.#topics.get(name)
-    if (topic === undefined) {
-      topic = new SpooledTopic(name, this.#parts)
-      this.#topics.set(name, topic)
-    }
-    return topic
+    return this.#topics.getOrInsertComputed(name, () => new SpooledTopic(name, this.#parts))
   }
 
   /** Begins with what an earlier run left. Until the file is open no event is taken: it would overtake. */
   #resume(): void {
+    const { log } = this.#parts
     const { records, bytes, oldestMs, quarantined, topics } = this.#store.contents
-    if (quarantined > 0) this.#log.warn({ records: quarantined }, "spool holds quarantined events")
+    if (quarantined > 0) log.warn({ records: quarantined }, "spool holds quarantined events")
     if (topics.length === 0) return
     const oldest = oldestMs === undefined ? undefined : new Date(oldestMs).toISOString()
-    this.#log.info({ records, bytes, oldest, topics }, "spool has events to forward")
+    log.info({ records, bytes, oldest, topics }, "spool has events to forward")
     for (const name of topics) this.#topic(name).resume()
   }
 
@@ -194,14 +171,14 @@ export class SpooledBroker implements Broker {
     await this.#forwardUntil(untilMs)
     this.#watch.close()
     this.#stop.abort()
-    await Promise.all([...this.#topics.values()].map((topic) => topic.ended()))
+    await Promise.all([...this.#topics.values()].map((topic) => topic.end()))
     const { records } = this.#store.contents
-    if (records > 0) this.#log.info({ records }, "spool keeps these events for the next start")
+    if (records > 0) this.#parts.log.info({ records }, "spool keeps these events for the next start")
     else this.#store.shrink()
     await this.#store.close()
   }
 
-  /** Lets forwarding go on as long as it gets on. */
+  /** Lets forwarding go on as long as it makes progress. */
   async #forwardUntil(untilMs: number): Promise<void> {
     let { records } = this.#store.contents
     let movedMs = steadyMs()

@@ -13,13 +13,6 @@ const BATCH_BYTES = 1024 * 1024
 /** How often it is tried whether a full disk has space again. */
 const DISK_MS = 500
 
-/** The oldest records of a topic. */
-export interface Window {
-  readonly records: readonly StoredRecord[]
-  /** Whether the topic has no other. */
-  readonly isAll: boolean
-}
-
 const EMPTY: Contents = {
   records: 0,
   bytes: 0,
@@ -29,31 +22,32 @@ const EMPTY: Contents = {
   hasReserve: true,
 }
 
+export interface SpoolOptions {
+  readonly file: string
+  /** How many bytes of keys, values and headers it takes. */
+  readonly maxBytes: number
+  /** Whether quarantined records are tried again. */
+  readonly requeues?: boolean
+}
+
 /** A spool's file as the event loop has it: what it held when the thread answered last, and whether more fits in. */
 export class SpoolStore {
+  readonly capacity: SpoolCapacity
+  contents = EMPTY
   readonly #writer: DurableWriter<SpoolDatabase>
   readonly #publisher: Publisher
-  readonly #capacity: SpoolCapacity
-  #contents = EMPTY
   #makingReserve: Timer | undefined
   #isClosing = false
 
-  /**
-   * @param opened called when the file was opened at last, if readers keep it from being recovered now
-   * @throws HooklineError `log_locked`, `log_io`
-   */
-  constructor(
-    options: { readonly file: string; readonly maxBytes: number; readonly requeues: boolean },
-    log: Logger,
-    opened: () => void,
-  ) {
-    const location = spoolAt(options.file)
+  /** @param opened called when readers no longer keep the file from being recovered @throws HooklineError `log_locked`, `log_io` */
+  constructor({ file, maxBytes, requeues = false }: SpoolOptions, log: Logger, opened: () => void) {
+    const location = spoolAt(file)
     let contents: Contents | undefined
     const probe = (it: typeof location): void => {
       const database = openSpoolDatabase(it)
       try {
         database.makeReserve(true)
-        contents = options.requeues ? database.requeue() : database.state()
+        contents = requeues ? database.requeue() : database.state()
       } finally {
         database.close()
       }
@@ -68,11 +62,11 @@ export class SpoolStore {
           this.#note(known)
           opened()
         }
-        if (options.requeues) void this.#do("requeue", []).then((it) => begin(it ?? (state as Contents)))
+        if (requeues) void this.#do("requeue", []).then((it) => begin(it ?? (state as Contents)))
         else begin(contents)
       },
     })
-    this.#capacity = new SpoolCapacity(options.file, options.maxBytes, log)
+    this.capacity = new SpoolCapacity(file, maxBytes, log)
     this.#publisher = new Publisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
@@ -91,13 +85,9 @@ export class SpoolStore {
     if (contents !== undefined) this.#note(contents)
   }
 
-  get contents(): Contents {
-    return this.#contents
-  }
-
   /** Why no event is taken; undefined: they are. */
   get problem(): string | undefined {
-    return this.#capacity.problem ?? this.#writer.problem
+    return this.capacity.problem ?? this.#writer.problem
   }
 
   /** Why the file can't be used now, whatever space it has; undefined: it can. */
@@ -105,24 +95,23 @@ export class SpoolStore {
     return this.#writer.problem
   }
 
-  /** Whether the file was not opened yet. */
   get isUnopened(): boolean {
-    return this.#contents === EMPTY
+    return this.contents === EMPTY
   }
 
   /** Resolves when the record is durable. @throws PublishError, as a rejection */
   async publish(record: Record, deadlineMs: number): Promise<Receipt> {
-    const refusal = this.#capacity.take(record)
+    const refusal = this.capacity.take(record)
     if (refusal !== undefined) throw refusal
     try {
       return await this.#publisher.publish(record, deadlineMs)
     } finally {
-      this.#capacity.taken(record)
+      this.capacity.taken(record)
     }
   }
 
-  /** The records of a topic that are to be forwarded next; undefined: the file can't be read now. */
-  async window(topic: string): Promise<Window | undefined> {
+  /** The oldest records of a topic, and whether it has no other; undefined: the file can't be read now. */
+  async window(topic: string): Promise<{ records: StoredRecord[]; isAll: boolean } | undefined> {
     const packed = await this.#do("window", [topic])
     if (packed === undefined) return undefined
     const { batch, firstOffset, isAll } = packed
@@ -133,12 +122,7 @@ export class SpoolStore {
     return { records, isAll }
   }
 
-  /**
-   * Deletes records from the front of a topic up to an offset, and quarantines those that were refused.
-   *
-   * @param refused why, by offset
-   * @returns whether it did
-   */
+  /** As SpoolDatabase. @returns whether it did */
   async settle(topic: string, lastOffset: number, refused: ReadonlyMap<number, string>): Promise<boolean> {
     const contents = await this.#do("settle", [topic, lastOffset, refused])
     if (contents !== undefined) this.#note(contents)
@@ -147,10 +131,6 @@ export class SpoolStore {
 
   shrink(): void {
     void this.#do("shrink", [])
-  }
-
-  limit(maxBytes: number): void {
-    this.#capacity.limit(maxBytes)
   }
 
   async close(): Promise<void> {
@@ -172,9 +152,9 @@ export class SpoolStore {
   }
 
   #note(contents: Contents): void {
-    this.#contents = contents
-    this.#capacity.used(contents.bytes)
-    if (contents.hasReserve) this.#capacity.diskFull(false)
+    this.contents = contents
+    this.capacity.used(contents.bytes)
+    if (contents.hasReserve) this.capacity.diskFull(false)
     else this.#diskFull()
   }
 
@@ -184,14 +164,14 @@ export class SpoolStore {
   }
 
   #diskFull(): void {
-    this.#capacity.diskFull(true)
+    this.capacity.diskFull(true)
     if (!this.#isClosing) this.#makingReserve ??= setTimeout(() => this.#makeReserve(), DISK_MS)
   }
 
   async #makeReserve(): Promise<void> {
     const hasReserve = await this.#do("makeReserve", [])
     this.#makingReserve = undefined
-    if (hasReserve === true) this.#note({ ...this.#contents, hasReserve })
-    else if (this.#capacity.isDiskFull) this.#diskFull()
+    if (hasReserve === true) this.#note({ ...this.contents, hasReserve })
+    else if (this.capacity.isDiskFull) this.#diskFull()
   }
 }

@@ -1,6 +1,6 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock.ts"
+import { pause, steadyMs } from "../../clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { forwardTopic, type SpoolParts } from "./forwarder.ts"
 import type { WatchedTopic } from "./progress-watch.ts"
@@ -26,7 +26,6 @@ import type { WatchedTopic } from "./progress-watch.ts"
  */
 type State = "direct" | "switching" | "cancelling" | "spooling" | "returning"
 
-/** An event's record between `publish` and its answer. */
 interface PendingRecord {
   readonly record: Record
   readonly deadlineMs: number
@@ -39,6 +38,10 @@ interface PendingRecord {
 }
 
 const SPOOLED: Receipt = { partition: -1, offset: -1 }
+/** After an error of this program, before its repeat. */
+const FAULT_PAUSE_MS = 1000
+/** How long the end waits for forwarding: a disk may not answer. */
+const LEAVE_MS = 1000
 
 export class SpooledTopic implements WatchedTopic {
   progress = 0
@@ -48,7 +51,7 @@ export class SpooledTopic implements WatchedTopic {
   #state: State = "direct"
   #sequence = 0
   /** The broker that has what was sent. */
-  #at: YieldingBroker | undefined
+  #sentTo: YieldingBroker | undefined
   /** How many are at the broker, and how many on their way into the file. */
   #sent = 0
   #storing = 0
@@ -59,7 +62,6 @@ export class SpooledTopic implements WatchedTopic {
   /** Ends `returning` when the first that is held has waited for half of its time. */
   #holding: Timer | undefined
   #forwarding: Promise<void> | undefined
-  #forwarded = 0
   #whenSettled: (() => void)[] = []
 
   constructor(name: string, parts: SpoolParts) {
@@ -73,11 +75,11 @@ export class SpooledTopic implements WatchedTopic {
       const one: PendingRecord = { record, deadlineMs, cameAtMs: Date.now(), resolve, reject, sequence: 0 }
       if (this.#state === "spooling") return void this.#store(one)
       if (this.#state !== "direct") return this.#hold(one)
-      const taking = this.#parts.taking()
-      if (taking === true) return void this.#send(one)
-      if (this.#parts.isRetired()) return reject(new PublishError("unavailable", taking))
+      const ready = this.#parts.destination.ready()
+      if (ready === true) return void this.#send(one)
+      if (this.#parts.isRetired()) return reject(new PublishError("unavailable", ready))
       this.#hold(one)
-      this.#cancel(taking)
+      this.#cancel(ready)
     })
   }
 
@@ -86,9 +88,13 @@ export class SpooledTopic implements WatchedTopic {
     this.#setState("spooling")
   }
 
-  /** Resolves when nothing of it is under way any more, after the signal to end was given. */
-  async ended(): Promise<void> {
-    await this.#forwarding
+  /** Ends forwarding, after the signal for it. Resolves when nothing of it is under way any more. */
+  async end(): Promise<void> {
+    if (this.#forwarding !== undefined) this.#parts.destination.broker.cancel(this.#name)
+    const { promise: left, resolve } = Promise.withResolvers<void>()
+    const leaving = setTimeout(resolve, LEAVE_MS)
+    await Promise.race([this.#forwarding, left])
+    clearTimeout(leaving)
     if (this.#state === "returning") this.#setState("spooling")
     while (this.#sent + this.#storing > 0) await this.#settled()
   }
@@ -121,24 +127,23 @@ export class SpooledTopic implements WatchedTopic {
       { topic: this.#name, reason },
       "broker does not take the topic's events; spooling them",
     )
-    this.#at?.cancel(this.#name)
+    this.#sentTo?.cancel(this.#name)
     if (this.#sent === 0) this.#setState("spooling")
   }
 
   /** switching -> direct, or on to the file when the other broker takes nothing yet */
   #switched(): void {
-    const taking = this.#parts.taking()
-    if (taking === true) this.#setState("direct")
-    else this.#cancel(taking)
+    const ready = this.#parts.destination.ready()
+    if (ready === true) this.#setState("direct")
+    else this.#cancel(ready)
   }
 
   /** returning -> direct */
-  #returned(): void {
+  #returned(forwarded: number): void {
     this.#parts.log.info(
-      { topic: this.#name, forwarded: this.#forwarded },
+      { topic: this.#name, forwarded },
       "spooled events are forwarded; publishing to the broker again",
     )
-    this.#forwarded = 0
     this.#parts.store.shrink()
     this.#setState("direct")
   }
@@ -147,10 +152,10 @@ export class SpooledTopic implements WatchedTopic {
   async #send(one: PendingRecord): Promise<void> {
     one.sequence = this.#sequence++
     this.#sent++
-    this.#at = this.#parts.broker()
+    this.#sentTo = this.#parts.destination.broker
     const nowMs = steadyMs()
     try {
-      one.resolve(await this.#at.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
+      one.resolve(await this.#sentTo.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
     } catch (error) {
       if (error instanceof PublishError && error.retryHelps && !this.#parts.isRetired()) {
         this.#failed.push(one)
@@ -184,31 +189,44 @@ export class SpooledTopic implements WatchedTopic {
     this.#holding ??= setTimeout(() => this.#setState("spooling"), (one.deadlineMs - steadyMs()) / 2)
   }
 
+  /** An error of this program does not end it: the window is forwarded again, and may be doubled. */
   async #forward(): Promise<void> {
-    const isEmpty = await forwardTopic(this.#name, this.#parts, {
+    const { log, signal } = this.#parts
+    for (;;) {
+      try {
+        const forwarded = await this.#forwardAll()
+        if (forwarded !== undefined) this.#returned(forwarded)
+        this.#forwarding = undefined
+        return
+      } catch (error) {
+        log.error(
+          { topic: this.#name, err: error },
+          "unhandled error while forwarding spooled events; retrying",
+        )
+        this.trouble = String(error)
+        if (this.#state === "returning") this.#setState("spooling")
+        await pause(FAULT_PAUSE_MS, signal)
+      }
+    }
+  }
+
+  #forwardAll(): Promise<number | undefined> {
+    return forwardTopic(this.#name, this.#parts, {
       last: () => {
         if (this.#state === "spooling") this.#setState("returning")
       },
-      delayed: () => {
+      delayed: (reason) => {
+        this.trouble = reason ?? this.trouble
         if (this.#state === "returning") this.#setState("spooling")
       },
       stored: () => (this.#storing > 0 ? this.#settled() : undefined),
-      forwarded: (records) => {
-        this.#forwarded += records
-      },
-      moved: () => {
+      progressed: () => {
         this.progress++
         this.trouble = undefined
       },
-      failed: (reason) => {
-        this.trouble = reason
-      },
     })
-    this.#forwarding = undefined
-    if (isEmpty) this.#returned()
   }
 
-  /** Resolves when something that is under way has come to its end. */
   #settled(): Promise<void> {
     return new Promise((resolve) => this.#whenSettled.push(resolve))
   }

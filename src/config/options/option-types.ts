@@ -18,7 +18,6 @@ export function text<
 
 type Bounded = Declared & { min: number; max: number }
 
-/** A whole number within bounds. */
 export function integer<D extends Bounded>(declared: D): Parsed<number, D> {
   const { min, max } = declared
   const read = (value: string): number => (/^[+-]?\d+$/.test(value) ? Number(value) : Number.NaN)
@@ -77,43 +76,44 @@ export function oneOf<const W extends string, D extends Declared>(
 
 type WordInCode<W extends string> = W | (W extends "true" | "false" ? boolean : never)
 
-const DURATION_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const DURATION = {
+  form: "a duration such as 500ms, 5s, 2m, 24h or 7d",
+  unit: "milliseconds",
+  factors: { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 },
+  range: (min: number, max: number) => `${showDuration(min)} to ${showDuration(max)}`,
+} as const
 
 /** A length of time as text: `500ms`, `5s`, `24h`. */
-export type DurationText = `${number}${keyof typeof DURATION_MS}`
+export type DurationText = `${number}${keyof (typeof DURATION)["factors"]}`
 
 /** A length of time, in milliseconds; code gives milliseconds, or a text as the file does. */
 export function duration<D extends Declared & { minMs?: number; maxMs?: number }>(
   declared: D,
 ): Parsed<number, D, number | DurationText> {
-  return quantity(declared, {
-    form: "a duration such as 500ms, 5s, 2m, 24h or 7d",
-    unit: "milliseconds",
-    units: DURATION_MS,
-    min: declared.minMs,
-    max: declared.maxMs,
-    range: (min, max) => `${showDuration(min)} to ${showDuration(max)}`,
-  })
+  return quantity(DURATION, declared, declared.minMs, declared.maxMs)
 }
 
 function showDuration(ms: number): string {
-  for (const unit of ["d", "h", "m", "s"] as const) {
-    if (ms >= DURATION_MS[unit] && ms % DURATION_MS[unit] === 0) return `${ms / DURATION_MS[unit]}${unit}`
-  }
-  return `${ms}ms`
+  const unit = (["d", "h", "m", "s"] as const).find((it) => ms > 0 && ms % DURATION.factors[it] === 0)
+  return unit === undefined ? `${ms}ms` : `${ms / DURATION.factors[unit]}${unit}`
 }
 
-const SIZE_BYTES = {
-  "": 1,
-  b: 1,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3,
-  tib: 1024 ** 4,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  tb: 1e12,
+const SIZE = {
+  form: "a size such as 512KiB, 1MiB or 2GiB",
+  unit: "bytes",
+  factors: {
+    "": 1,
+    b: 1,
+    kib: 1024,
+    mib: 1024 ** 2,
+    gib: 1024 ** 3,
+    tib: 1024 ** 4,
+    kb: 1e3,
+    mb: 1e6,
+    gb: 1e9,
+    tb: 1e12,
+  },
+  range: (min: number, max: number) => `${min} to ${max} bytes`,
 } as const
 
 /** A number of bytes as text: `512KiB`, `1MiB`, `2GB`. */
@@ -123,26 +123,23 @@ export type SizeText = `${number}${"" | "B" | `${"K" | "M" | "G" | "T"}${"iB" | 
 export function size<D extends Declared & { min?: number; max?: number }>(
   declared: D,
 ): Parsed<number, D, number | SizeText> {
-  return quantity(declared, {
-    form: "a size such as 512KiB, 1MiB or 2GiB",
-    unit: "bytes",
-    units: SIZE_BYTES,
-    min: declared.min,
-    max: declared.max,
-    range: (min, max) => `${min} to ${max} bytes`,
-  })
+  return quantity(SIZE, declared, declared.min, declared.max)
 }
 
 /** An amount with a unit: in the file a text, in code that or the number. */
 function quantity<D extends Declared, Text extends string>(
+  { form, unit, factors, range }: typeof DURATION | typeof SIZE,
   declared: D,
-  { form, unit, units, min = 0, max = Number.MAX_SAFE_INTEGER, range }: Quantity,
+  min = 0,
+  max = Number.MAX_SAFE_INTEGER,
 ): Parsed<number, D, number | Text> {
   const bounds = `must be from ${range(min, max)}`
   const fits = (value: number): boolean => value >= min && value <= max
+  const byLetters = new Map<string, number>(Object.entries(factors))
   const parse = (text: string): number => {
-    const value = inUnits(text, units)
-    if (value === undefined) throw notA(form, text)
+    const [, amount, letters = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text) ?? []
+    const value = Math.round(Number(amount) * (byLetters.get(letters.toLowerCase()) ?? Number.NaN))
+    if (Number.isNaN(value)) throw notA(form, text)
     if (!fits(value)) throw new WrongValue(`${quote(text)} ${bounds}`, bounds)
     return value
   }
@@ -153,24 +150,6 @@ function quantity<D extends Declared, Text extends string>(
     if (!fits(given)) throw new WrongValue(`${given} ${unit} ${bounds}`)
     return given
   })
-}
-
-interface Quantity {
-  readonly form: string
-  /** Of the numbers that code gives. */
-  readonly unit: "milliseconds" | "bytes"
-  /** By the letters of the file's texts, in lower case. */
-  readonly units: { readonly [letters: string]: number }
-  readonly min: number | undefined
-  readonly max: number | undefined
-  readonly range: (min: number, max: number) => string
-}
-
-/** The amount of a text such as `5s` or `1MiB`; undefined: it is of another form, or its unit is unknown. */
-function inUnits(text: string, units: Quantity["units"]): number | undefined {
-  const [, amount, letters = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text) ?? []
-  const factor = Object.hasOwn(units, letters.toLowerCase()) ? units[letters.toLowerCase()] : undefined
-  return amount === undefined || factor === undefined ? undefined : Math.round(Number(amount) * factor)
 }
 
 /** Several values of one form: in the file by comma or line, in code an array. */
@@ -195,7 +174,6 @@ export function list<T, C, D extends Declared>(
   )
 }
 
-/** The trimmed, non-empty items of a list. */
 function splitList(value: string): string[] {
   return value
     .split(/[,\n]/)

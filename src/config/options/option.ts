@@ -1,7 +1,4 @@
-/**
- * An option, declared once: its declaration is its parser, its type, its line in docs/reference.md and the message of
- * `hookline check` for a wrong value.
- */
+/** An option. Its declaration is its parser, its type, its line in docs/reference.md and the message of `check`. */
 export interface Option<T, C = T, P extends Presence = Presence> {
   /** Reads the file's text. Throws WrongValue. */
   readonly parse: (text: string, context: ParseContext) => Exclude<T, undefined>
@@ -28,7 +25,6 @@ export interface Option<T, C = T, P extends Presence = Presence> {
  */
 export type Reload = "reopen" | "live" | "restart"
 
-/** Whether an option is required, optional or has a default. */
 export type Presence = "required" | "optional" | "default"
 
 export interface ParseContext {
@@ -62,20 +58,13 @@ interface Described {
   isInput?: boolean
   reload?: Reload
 }
-interface WithDefault extends Described {
-  /** As the file would spell it. */
-  default: string
-}
-interface Optional extends Described {
-  optional: true
-}
-/** Required when there is neither a default nor `optional`. */
-export type Declared = Described | WithDefault | Optional
+/** Required when there is neither a default, as the file would spell it, nor `optional`. */
+export type Declared = Described | (Described & { default: string }) | (Described & { optional: true })
 
 /** What a declaration makes: an option of values T, which code gives as C. */
-export type Parsed<T, D extends Declared, C = T> = D extends Optional
+export type Parsed<T, D extends Declared, C = T> = D extends { optional: true }
   ? Option<T | undefined, C, "optional">
-  : D extends WithDefault
+  : D extends { default: string }
     ? Option<T, C, "default">
     : Option<T, C, "required">
 
@@ -92,7 +81,7 @@ export function custom<T, D extends Declared, C = T>(
   fromCode: (given: C) => T,
 ): Parsed<T, D, C> {
   const defaultText = "default" in declared ? declared.default : undefined
-  const made = {
+  return {
     parse: read,
     fromCode,
     presence: "optional" in declared ? "optional" : defaultText === undefined ? "required" : "default",
@@ -102,8 +91,7 @@ export function custom<T, D extends Declared, C = T>(
     secret: declared.secret ?? false,
     isInput: declared.isInput ?? false,
     reload: declared.reload ?? "reopen",
-  }
-  return made as unknown as Parsed<T, D, C>
+  } as unknown as Parsed<T, D, C>
 }
 
 /** A value as messages quote it: on one line, shortened. */

@@ -7,16 +7,12 @@ import type { Section } from "./section.ts"
 export const keysBy = (reload: Reload, { options }: { readonly options: OptionSet }): string[] =>
   Object.keys(options).filter((key) => options[key]!.reload === reload)
 
-/**
- * The config that decides whether an open instance is kept: the values of the `reopen` options, and the contents of the
- * files that they name.
- */
+/** What decides whether an open instance is kept: the `reopen` options and the contents of the files that they name. */
 export function reopenConfig(section: Section, values: { readonly [key: string]: unknown }): unknown {
   const own = Object.fromEntries(keysBy("reopen", section).map((key) => [key, values[key]]))
   return [own, inputsOf(section, own).map((file) => [file, fingerprint(file)])]
 }
 
-/** A hash of a file's content, or `unreadable`. */
 function fingerprint(file: string): string {
   try {
     return String(Bun.hash(readFileSync(file)))

@@ -11,7 +11,6 @@ export interface Given {
   readonly [key: string]: unknown
 }
 
-/** A section before its options are read. */
 export interface Found {
   /** The section's name, for messages on options that are not in the file: `pipeline:webhooks:BrokerSink`. */
   readonly address: string
@@ -60,18 +59,15 @@ export function resolveSection<O extends OptionSet>(
 ): Resolved<O> {
   const { address, section: configuration, baseDir } = found
   const names = Object.keys(section.options)
-  const nameOf = new Map(names.map((name) => [camelCase(name), name]))
-  const inCode = Object.entries(found.given ?? {}).filter(([, value]) => value !== undefined)
-  const given = new Map(
-    inCode.flatMap(([key, value]) => (nameOf.has(key) ? [[nameOf.get(key)!, value]] : [])),
-  )
+  const namesInCode = names.map(camelCase)
+  const given = (key: string): unknown => found.given?.[camelCase(key)]
   const home: Location = configuration
     ? placeOf(configuration)
     : { line: found.given && "code", section: address }
   const textOf = (key: string): FileText | undefined =>
     configuration?.texts.get(key) ?? (names.includes(key) ? found.defaults?.texts.get(key) : undefined)
   const where = (key: string): Location => {
-    if (given.has(key)) return { line: "code", section: address, key }
+    if (given(key) !== undefined) return { line: "code", section: address, key }
     const text = textOf(key)
     return text === undefined ? { ...home, key } : placeOfText(text)
   }
@@ -94,16 +90,17 @@ export function resolveSection<O extends OptionSet>(
     reportInterpolation(text, report)
     unknown(placeOfText(text), key, names)
   }
-  for (const [key] of inCode) {
-    if (!nameOf.has(key)) unknown({ line: "code", section: address, key }, key, [...nameOf.keys()])
+  for (const [key, value] of Object.entries(found.given ?? {})) {
+    if (value !== undefined && !namesInCode.includes(key))
+      unknown({ line: "code", section: address, key }, key, namesInCode)
   }
 
   const values: { [key: string]: unknown } = {}
   for (const [key, option] of Object.entries(section.options)) {
     const text = textOf(key)
     if (text !== undefined) reportInterpolation(text, report)
-    if (given.has(key)) {
-      const value = fromCode(option, given.get(key))
+    if (given(key) !== undefined) {
+      const value = fromCode(option, given(key))
       if (value instanceof WrongValue) wrong(key, value.message)
       else values[key] = value
     } else if (text !== undefined) {
@@ -120,12 +117,13 @@ export function resolveSection<O extends OptionSet>(
   for (const file of inputsOf(section, values)) found.reads?.(file)
 
   const resolved = values as Partial<Values<O>>
-  const isGiven = (key: string): boolean => given.has(key) || textOf(key) !== undefined
+  const isGiven = (key: string): boolean => given(key) !== undefined || textOf(key) !== undefined
   const isDefault = (key: string): boolean =>
-    !given.has(key) && configuration?.texts.has(key) !== true && textOf(key) !== undefined
+    given(key) === undefined && configuration?.texts.has(key) !== true && textOf(key) !== undefined
   section.check?.({ values: resolved, isGiven, isDefault, wrong, warn })
   const isQuotable = (key: string): boolean =>
-    section.options[key]?.secret !== true && (given.has(key) || textOf(key)?.value.quotable !== false)
+    section.options[key]?.secret !== true &&
+    (given(key) !== undefined || textOf(key)?.value.quotable !== false)
   return {
     isSound: () => isSound,
     home,

@@ -12,9 +12,7 @@ export interface Section<O extends OptionSet = OptionSet> {
   check?(checking: Checking<O>): void
 }
 
-/** What rules across keys see of a section. */
 export interface Checking<O extends OptionSet> {
-  /** Values that could be read. */
   readonly values: Partial<Values<O>>
   /** Whether the key was given, in code or the file, even if its value is wrong. */
   readonly isGiven: (key: keyof O & string) => boolean

@@ -20,6 +20,10 @@ export function formatEndpoint({ host, port }: EndpointOptions): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
+/** A host as the system binds it: equal keys are one address. */
+export const hostKey = (host: string): string =>
+  host.toLowerCase() === "localhost" ? "127.0.0.1" : host.toLowerCase()
+
 /** Whether a host to listen on is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === "localhost") return true

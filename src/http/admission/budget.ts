@@ -9,16 +9,17 @@ export const SMALL_BYTES = 16 * 1024
  * gone. Small bodies count only while more than this share of the budget is reserved. 2,000 senders of 100 KB then take
  * 255 MiB of resident memory instead of 540.
  */
-const MUCH = 1 / 8
-const LEAST_COLLECTED_BYTES = 16 * 1024 * 1024
-const MUCH_RESIDENT_BYTES = 192 * 1024 * 1024
+const BUSY_SHARE = 1 / 8
+const MIN_COLLECTED_BYTES = 16 * 1024 * 1024
+const HIGH_RESIDENT_BYTES = 192 * 1024 * 1024
 
 /** The requests in flight over all routes, and the budget of bytes for their bodies. */
 export class InFlightBudget {
   /** Can change; lowered below what is reserved, it blocks reservations until enough is released. */
   maxBytes: number
-  #requests = 0
-  #bytes = 0
+  /** Unanswered requests, and the bytes reserved for them; changed by their reservations only. */
+  requests = 0
+  bytes = 0
   #arrivedBytes = 0
   readonly #collect: (maxBytes: number) => void
   #garbageBytes = 0
@@ -31,17 +32,8 @@ export class InFlightBudget {
     this.#collect = collect
   }
 
-  get requests(): number {
-    return this.#requests
-  }
-
-  /** Bytes reserved. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
   get freeBytes(): number {
-    return this.maxBytes - this.#bytes
+    return this.maxBytes - this.bytes
   }
 
   /** Bytes that can be reserved before less than half of the budget is free; negative beyond that. */
@@ -60,7 +52,7 @@ export class InFlightBudget {
 
   /** Counts a request until its reservation is released. */
   enter(): Reservation {
-    this.#requests++
+    this.requests++
     this.#generation.requests++
     return new Reservation(this, this.#generation)
   }
@@ -78,7 +70,7 @@ export class InFlightBudget {
 
   /** For Reservation. */
   add(bytes: number): void {
-    this.#bytes += bytes
+    this.bytes += bytes
     this.#leaveGarbage(bytes)
   }
 
@@ -90,16 +82,16 @@ export class InFlightBudget {
   /** For Reservation. */
   leave(bytes: number, arrivedBytes: number): void {
     this.#leaveGarbage(bytes)
-    this.#bytes -= bytes
+    this.bytes -= bytes
     this.#arrivedBytes -= arrivedBytes
-    this.#requests--
+    this.requests--
   }
 
   #leaveGarbage(bytes: number): void {
-    if (bytes <= SMALL_BYTES && this.#bytes <= this.maxBytes * MUCH) return
+    if (bytes <= SMALL_BYTES && this.bytes <= this.maxBytes * BUSY_SHARE) return
     this.#garbageBytes += Math.abs(bytes)
-    const mostBytes = Math.max(this.maxBytes / 2, this.freeBytes, LEAST_COLLECTED_BYTES)
-    if (this.#garbageBytes < mostBytes) return
+    const collectAtBytes = Math.max(this.maxBytes / 2, this.freeBytes, MIN_COLLECTED_BYTES)
+    if (this.#garbageBytes < collectAtBytes) return
     this.#garbageBytes = 0
     setImmediate(this.#collect, this.maxBytes)
   }
@@ -154,6 +146,6 @@ interface Generation {
  * budget, where the garbage of small bodies would crowd out large ones.
  */
 function collectGarbage(maxBytes: number): void {
-  if (process.memoryUsage.rss() > MUCH_RESIDENT_BYTES + maxBytes) Bun.gc(true)
+  if (process.memoryUsage.rss() > HIGH_RESIDENT_BYTES + maxBytes) Bun.gc(true)
   else fullGC()
 }

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test"
 import { UnverifiedLimit } from "./unverified-limit.ts"
 
 /** A limit whose clock stands where it is set. */
-function limitOf(perSecond: number, most?: number): { limit: UnverifiedLimit; at: (ms: number) => void } {
+function limitOf(perSecond: number, max?: number): { limit: UnverifiedLimit; at: (ms: number) => void } {
   let nowMs = 5_000_000
   const now = (): number => nowMs
-  const limit = new UnverifiedLimit({ perSecond, now, ...(most === undefined ? {} : { most }) })
+  const limit = new UnverifiedLimit({ perSecond, now, ...(max === undefined ? {} : { max }) })
   return { limit, at: (ms) => (nowMs = 5_000_000 + ms) }
 }
 

@@ -3,7 +3,7 @@ import { steadyMs } from "../../clock.ts"
 import { senderKey } from "../addresses.ts"
 
 /** Senders remembered, up to 3 MB; beyond them the least recently refused one is forgotten. */
-const MOST_SENDERS = 20_000
+const MAX_SENDERS = 20_000
 /** How long a sender is remembered, and exempt after a verified request. */
 const REMEMBERED_MS = 60_000
 
@@ -24,7 +24,7 @@ interface Sender {
 export class UnverifiedLimit {
   readonly #perSecond: number
   readonly #burst: number
-  readonly #most: number
+  readonly #max: number
   readonly #now: () => number
   /** The refused ones, most recent last. */
   readonly #senders = new Map<string, Sender>()
@@ -32,11 +32,11 @@ export class UnverifiedLimit {
   #watchedUntilMs = -1
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(limit: { perSecond: number; most?: number; now?: () => number }) {
-    const { perSecond, most = MOST_SENDERS, now = steadyMs } = limit
+  constructor(limit: { perSecond: number; max?: number; now?: () => number }) {
+    const { perSecond, max = MAX_SENDERS, now = steadyMs } = limit
     this.#perSecond = perSecond
     this.#burst = Math.max(1, Math.ceil(perSecond))
-    this.#most = most
+    this.#max = max
     this.#now = now
   }
 
@@ -59,7 +59,6 @@ export class UnverifiedLimit {
     return sender.tokens >= 1 ? 0 : Math.ceil((1 - sender.tokens) / this.#perSecond)
   }
 
-  /** Records a verified request. */
   verified(address: string): void {
     const sender = this.#senders.get(senderKey(address))
     if (sender !== undefined) sender.verifiedMs = this.#now()
@@ -93,7 +92,7 @@ export class UnverifiedLimit {
   /** Forgets expired senders, and the oldest one if the table is full. */
   #forget(nowMs: number): void {
     for (const [key, { filledMs }] of this.#senders) {
-      if (this.#senders.size < this.#most && nowMs - filledMs < this.#rememberedMs) break
+      if (this.#senders.size < this.#max && nowMs - filledMs < this.#rememberedMs) break
       this.#senders.delete(key)
     }
   }

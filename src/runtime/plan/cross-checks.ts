@@ -6,7 +6,8 @@ import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-import { hostKey, hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
+import { hostKey } from "../../config/sections/endpoint.ts"
+import { hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 type Connections = ReadonlyMap<string, ResolvedConnection>

@@ -1,5 +1,6 @@
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
+import { hostKey } from "../../config/sections/endpoint.ts"
 
 export type Source = Resolved<OptionSet>
 
@@ -68,9 +69,6 @@ function reasonOf(other: Listener, one: Listener): Omit<Conflict, "other"> {
 }
 
 export const hostOf = ({ values }: Source): string => hostKey(String(values.host))
-
-export const hostKey = (host: string): string =>
-  host.toLowerCase() === "localhost" ? "127.0.0.1" : host.toLowerCase()
 
 export function overlap(a: string, b: string): boolean {
   return a === b || EVERY_HOST.includes(a) || EVERY_HOST.includes(b)

@@ -1,7 +1,7 @@
 /** A worker that ran for this long restarts from the first delay. */
-const SOUND_MS = 60_000
-const FIRST_MS = 500
-const MOST_MS = 30_000
+const STABLE_MS = 60_000
+const INITIAL_DELAY_MS = 500
+const MAX_DELAY_MS = 30_000
 
 /** The delay before a worker restarts: none at first, longer each time it ends soon. */
 export class BackOff {
@@ -9,9 +9,9 @@ export class BackOff {
 
   /** @returns milliseconds, at most 30 s */
   ended(ranMs: number): number {
-    if (ranMs >= SOUND_MS) this.#ends = 0
+    if (ranMs >= STABLE_MS) this.#ends = 0
     this.#ends++
-    return this.#ends === 1 ? 0 : Math.min(MOST_MS, FIRST_MS * 2 ** (this.#ends - 2))
+    return this.#ends === 1 ? 0 : Math.min(MAX_DELAY_MS, INITIAL_DELAY_MS * 2 ** (this.#ends - 2))
   }
 
   /** After a change that may fix the cause. */

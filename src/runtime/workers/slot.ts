@@ -3,7 +3,8 @@ import { HooklineError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
-import type { Listening } from "../reload-log.ts"
+import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
+import type { Listening } from "../running-application.ts"
 import type { State } from "../status.ts"
 import { BackOff } from "./back-off.ts"
 import type { Reloaded } from "./worker.ts"
@@ -29,7 +30,7 @@ export interface SlotOwner {
   readonly stallTimeoutMs: () => number
   /** A process that was up has ended; `counted` are its last known metrics. */
   readonly ended: (worker: number, counted: readonly MetricLines[]) => void
-  readonly stalled: (worker: number, what: "noticed" | "killed") => void
+  readonly metrics: Pick<WorkerMetrics, "stalled">
 }
 
 export interface WorkerStatus {
@@ -49,6 +50,8 @@ const START_MS = 60_000
 /** One worker: its process, and its successors. */
 export class Slot {
   readonly number: number
+  /** The metrics of its process's last answer. */
+  counted: readonly MetricLines[] = []
   readonly #owner: SlotOwner
   readonly #backOff = new BackOff()
   #state: SlotState = "waiting"
@@ -57,7 +60,6 @@ export class Slot {
   #watch: StallWatch | undefined
   #startedMs = 0
   #configuration: ConfigurationFile | undefined
-  #counted: readonly MetricLines[] = []
   /** Ends the wait for the back-off. */
   #wake = (): void => {}
 
@@ -72,11 +74,6 @@ export class Slot {
     return this.#state === "up" && this.#watch?.stalledMs === undefined
   }
 
-  /** The metrics of its process's last answer. */
-  get counted(): readonly MetricLines[] {
-    return this.#counted
-  }
-
   /** Starts the first process. @throws HooklineError why it can't run; it is not retried then */
   async start(): Promise<readonly Listening[]> {
     const listening = await this.#begin()
@@ -89,11 +86,10 @@ export class Slot {
     return { worker: this.number, slot: this.#state, stalledMs: this.#watch?.stalledMs, state }
   }
 
-  /** Fetches its process's metrics. */
   async count(): Promise<void> {
     const process = this.#process
     const metrics = await this.#ask((it) => it.call("metrics"))
-    if (metrics !== undefined && this.#process === process) this.#counted = unpackMetrics(metrics)
+    if (metrics !== undefined && this.#process === process) this.counted = unpackMetrics(metrics)
   }
 
   /** Reloads its process. @throws HooklineError why it can't; it keeps its configuration */
@@ -186,8 +182,8 @@ export class Slot {
       if (this.#state === "up") {
         const ending = await this.#process!.exited
         if (this.#hasEnded()) return
-        ended(this.number, this.#counted)
-        this.#counted = []
+        ended(this.number, this.counted)
+        this.counted = []
         await this.#wait("worker ended: open requests dropped; restarting", { ending })
         if (this.#hasEnded()) return
       }
@@ -214,18 +210,17 @@ export class Slot {
     clearTimeout(timer)
   }
 
-  /** Runs until it has exited. */
   async #watchFor(process: WorkerProcess): Promise<void> {
-    const { stallTimeoutMs, stalled } = this.#owner
+    const { stallTimeoutMs, metrics } = this.#owner
     const isStarting = (): boolean => this.#state === "starting"
     const watch = new StallWatch({
       log: this.#log,
       heartbeat: () => process.call("heartbeat"),
       isStarting,
-      patienceMs: () => (isStarting() ? Math.max(START_MS, stallTimeoutMs()) : stallTimeoutMs()),
-      stalled: () => stalled(this.number, "noticed"),
+      timeoutMs: () => (isStarting() ? Math.max(START_MS, stallTimeoutMs()) : stallTimeoutMs()),
+      stalled: () => metrics.stalled(this.number, "noticed"),
       overdue: () => {
-        stalled(this.number, "killed")
+        metrics.stalled(this.number, "killed")
         process.kill()
       },
     })

@@ -19,7 +19,7 @@ function watched(isStarting = () => false) {
       return answer.promise
     },
     isStarting,
-    patienceMs: () => (isStarting() ? 60_000 : TIMEOUT_MS),
+    timeoutMs: () => (isStarting() ? 60_000 : TIMEOUT_MS),
     stalled: () => void calls.stalled++,
     overdue: () => void calls.overdue++,
   })

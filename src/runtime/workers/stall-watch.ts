@@ -6,7 +6,7 @@ import type { Logger } from "../../telemetry/log.ts"
  *
  *   answering  its event loop answers heartbeats
  *   stalled    it has not for STALLED_MS: logged, and not ready
- *   killed     it has not for `patienceMs`: logged, and killed
+ *   killed     it has not for `timeoutMs`: logged, and killed
  *
  * Silence is counted in ticks of the supervisor's own loop, and a tick counts as two at most. Time in which the supervisor
  * itself did not run (SIGSTOP, a suspended machine) is not the worker's, and what the worker answered meanwhile is read
@@ -21,7 +21,7 @@ export interface Watched {
   /** It reads and opens much before its event loop answers: silence is no stall yet. */
   readonly isStarting: () => boolean
   /** The longest silence. */
-  readonly patienceMs: () => number
+  readonly timeoutMs: () => number
   readonly stalled: () => void
   readonly overdue: () => void
 }
@@ -60,9 +60,9 @@ export class StallWatch {
     this.#tickedMs = nowMs
     if (!this.#asked) return void this.#ask()
     this.#silentMs += passedMs
-    const { isStarting, patienceMs } = this.#watched
+    const { isStarting, timeoutMs } = this.#watched
     if (this.#state === "answering" && this.#silentMs >= STALLED_MS && !isStarting()) this.#stall()
-    if (this.#state !== "killed" && this.#silentMs >= patienceMs()) this.#kill()
+    if (this.#state !== "killed" && this.#silentMs >= timeoutMs()) this.#kill()
   }
 
   async #ask(): Promise<void> {

@@ -26,11 +26,7 @@ export async function exposeSum(all: readonly (readonly MetricLines[])[]): Promi
   return exposeLines(await inSlices(sumOf(all)))
 }
 
-/**
- * Adds the counters of an ended process, without which sums would go backwards when a worker restarts.
- *
- * @param past of earlier processes
- */
+/** Adds the counters of an ended process, without which sums would go backwards when a worker restarts. */
 export const addCounters = (
   past: readonly MetricLines[],
   counted: readonly MetricLines[],

@@ -10,16 +10,13 @@ import { Metrics } from "../../telemetry/metrics.ts"
 import { acquireAdmin } from "../admin-listener.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
-import { logListening, logReload, type Explain, type Listening } from "../reload-log.ts"
+import { logListening, logReload } from "../reload-log.ts"
 import { Resources } from "../resources.ts"
-import type { ReloadableApplication } from "../runtime.ts"
-import type { Reloaded } from "./worker.ts"
+import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
+import { GRACE_MS, type Reloaded } from "./worker.ts"
 import { readinessOf } from "./readiness.ts"
 import { Slot } from "./slot.ts"
 import { addCounters, exposeSum } from "./summed-metrics.ts"
-
-/** Added to drain_timeout before a worker is killed. */
-const GRACE_MS = 5000
 
 /**
  * Runs a configuration in several processes, the workers, which share ports and nothing else. It serves no webhooks
@@ -31,6 +28,8 @@ const GRACE_MS = 5000
 export class Supervisor implements ReloadableApplication {
   readonly log: Logger
   readonly metrics = new Metrics()
+  plan: Plan
+  listening: readonly Listening[] = []
   readonly #setLevel: OpenLog["setLevel"]
   readonly #resources: Resources
   readonly #slots: readonly Slot[]
@@ -38,8 +37,6 @@ export class Supervisor implements ReloadableApplication {
   #past: readonly MetricLines[] = []
   /** For workers started now. */
   #configuration: ConfigurationFile
-  #plan: Plan
-  #listening: readonly Listening[] = []
   #stopped: Promise<void> | undefined
   #changing: Promise<unknown> = Promise.resolve()
 
@@ -48,9 +45,9 @@ export class Supervisor implements ReloadableApplication {
     const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
     this.log = log
     this.#setLevel = setLevel
-    this.#resources = new Resources((name, error) => log.error({ err: error }, `${name} could not be closed`))
+    this.#resources = new Resources(log)
     this.#configuration = plan.configuration!
-    this.#plan = plan
+    this.plan = plan
     const owner = {
       log,
       workers: service.workers,
@@ -60,7 +57,7 @@ export class Supervisor implements ReloadableApplication {
         this.#past = addCounters(this.#past, counted)
         this.metrics.workers.ended(worker)
       },
-      stalled: (worker: number, what: "noticed" | "killed") => this.metrics.workers.stalled(worker, what),
+      metrics: this.metrics.workers,
     }
     this.#slots = Array.from({ length: service.workers }, (_, index) => new Slot(index + 1, owner))
   }
@@ -75,14 +72,6 @@ export class Supervisor implements ReloadableApplication {
     )
     supervisor.metrics.configuration.started()
     return supervisor
-  }
-
-  get plan(): Plan {
-    return this.#plan
-  }
-
-  get listening(): readonly Listening[] {
-    return this.#listening
   }
 
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
@@ -172,8 +161,8 @@ export class Supervisor implements ReloadableApplication {
       const listening = await takeOver(plan)
       this.#setLevel(plan.service.log_level)
       transaction.commit(Promise.resolve(), plan.service.drain_timeout)
-      this.#plan = plan
-      this.#listening = listening
+      this.plan = plan
+      this.listening = listening
     } catch (error) {
       await transaction.abort()
       throw error

@@ -4,13 +4,14 @@ import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError, type FaultCode } from "../../errors.ts"
 import type { Changes } from "../configuration-diff.ts"
 import { makePlan, type Plan } from "../plan/plan.ts"
-import { Runtime, type Listening } from "../runtime.ts"
+import type { Membership } from "../reload.ts"
+import type { Listening } from "../running-application.ts"
+import { Runtime } from "../runtime.ts"
 import type { State } from "../status.ts"
-import type { Membership } from "./membership.ts"
 import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
-/** Added to drain_timeout for a worker whose supervisor has ended. */
-const GRACE_MS = 5000
+/** Added to drain_timeout before a worker is killed, or exits by itself once its supervisor has ended. */
+export const GRACE_MS = 5000
 
 /** Runs a worker, controlled by its supervisor, until that ends. */
 export async function work(): Promise<void> {
@@ -60,7 +61,6 @@ export class Worker {
   #workers = 1
   #runtime: Runtime | undefined
 
-  /** Opens everything and listens. */
   async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
     this.#workers = membership.workers
     this.#runtime = await Runtime.start(atOnce(this.#plan(configuration)), membership)

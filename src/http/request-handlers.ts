@@ -1,24 +1,28 @@
 import type { Steps } from "../clock.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import type { Rejected } from "../pipeline/outcome.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
-import { nameOf, type Answering } from "./listener.ts"
+import type { RequestHandlers } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import { PathTable, type Endpoint } from "./routes.ts"
 
-/** The answering of routes that share a listener. @throws HooklineError `config` when they conflict */
-export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Steps<Answering> {
+/** The handlers of routes that share a listener. @throws HooklineError `config` when they conflict */
+export function* requestHandlers(routes: readonly Route[], deps: EndpointDeps): Steps<RequestHandlers> {
   const endpoints = new PathTable<Endpoint>()
   for (const route of routes) {
     yield
     const first = routes[0]!
-    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${nameOf(route)}`
+    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${formatEndpoint(route)}`
     if (!Bun.deepEquals(route.tls, first.tls))
       throw new HooklineError("config", `${at}, but not their TLS settings`)
     if (!endpoints.add(route.path, makeEndpoint(route, deps)))
-      throw new HooklineError("config", `several pipelines have the path ${route.path} on ${nameOf(route)}`)
+      throw new HooklineError(
+        "config",
+        `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`,
+      )
   }
   return {
     endpoints,
@@ -28,7 +32,6 @@ export function* answeringOf(routes: readonly Route[], deps: EndpointDeps): Step
   }
 }
 
-/** Refuses requests for no pipeline. */
 function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
   const outcomeLog = outcomes(undefined)
   return (request, server, target) => {

@@ -1,0 +1,33 @@
+import type { Steps } from "../clock.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import type { Changes } from "./configuration-diff.ts"
+import type { Plan } from "./plan/plan.ts"
+
+/** A pipeline's address. */
+export interface Listening {
+  readonly pipeline: string
+  /** With the port that is bound and the path: `http://127.0.0.1:8080/webhook`. */
+  readonly url: string
+}
+
+export interface RunningApplication {
+  readonly log: Logger
+  readonly listening: readonly Listening[]
+  /** Drains, flushes, closes. Further calls wait for the same end. */
+  stop(): Promise<void>
+}
+
+export type Explain = (error: unknown) => Promise<unknown>
+
+/** @internal A plan that runs and can be changed. */
+export interface ReloadableApplication extends RunningApplication {
+  readonly metrics: Metrics
+  readonly plan: Plan
+  /**
+   * Changes to another plan, or throws a HooklineError and changes nothing; logs and counts the result.
+   *
+   * @param explain adds to an error what else is wrong
+   */
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes>
+}

@@ -30,7 +30,11 @@ program
   .command("run", { isDefault: true })
   .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
   .addOption(config())
-  .option("-w, --watch", "reload when the configuration file, or one that it references, changes", false)
+  .option(
+    "-w, --watch",
+    "reload when the configuration file, or one that it includes or references, changes",
+    false,
+  )
   .addHelpText(
     "after",
     `

@@ -223,6 +223,11 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     conf: `${LOG}${PIPELINE}[defaults:Deduplicator]\nwindow = soon\n`,
     problem: /\[defaults:Deduplicator\] window: "soon" is not a duration/,
   },
+  {
+    name: "a default that the provider does not use",
+    conf: `${LOG}${PIPELINE}[defaults:Verifier]\ntolerance = 1m\n${verifier("provider = gitlab\nsecret = 0123456789abcdef0123456789")}`,
+    problem: undefined,
+  },
   // files that options name
   { name: "a missing schema", ...schema(undefined), problem: /schema: can't read the JSON Schema/ },
   {

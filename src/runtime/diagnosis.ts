@@ -83,6 +83,9 @@ interface TrialOptions extends DiagnosisOptions {
 
 type Part = Pick<ResolvedPart, "home" | "where"> & { readonly options: object }
 
+/** One for all: each observes the event loop. */
+let uncounted: Metrics | undefined
+
 /** Creates what a start would, as far as its options are right, and reports what fails. */
 class Trial {
   readonly topics = new Map<string, string[]>()
@@ -91,7 +94,7 @@ class Trial {
   readonly #resolved: ResolvedDraft
   readonly #options: TrialOptions
   readonly #connections = new Map<string, OpenConnection>()
-  readonly #metrics = new Metrics()
+  readonly #metrics = (uncounted ??= new Metrics())
 
   constructor(resolved: ResolvedDraft, options: TrialOptions) {
     this.#resolved = resolved

@@ -1,7 +1,9 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs"
-import { basename, dirname } from "node:path"
+import { constants as sqlite, Database } from "bun:sqlite"
+import { accessSync, constants, statSync, type Stats } from "node:fs"
+import { dirname } from "node:path"
+import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
-import { isOfKind, laterLayout, type DatabaseLocation } from "./database-file.ts"
+import { checkIsKind, describeFailure, type DatabaseLocation } from "./database-file.ts"
 
 /**
  * Checks, without changing anything, that a database can be opened for writing, or made: its folder, its file and its lock
@@ -10,7 +12,7 @@ import { isOfKind, laterLayout, type DatabaseLocation } from "./database-file.ts
  * @throws HooklineError `log_io`
  */
 export function checkDatabase(location: DatabaseLocation): void {
-  const { file, lockFile, kind, alternative } = location
+  const { file, lockFile, alternative } = location
   checkFolder(dirname(file), location)
   for (const path of [file, lockFile]) {
     const stat = look(path)
@@ -18,13 +20,7 @@ export function checkDatabase(location: DatabaseLocation): void {
     if (!stat.isFile()) throw new HooklineError("log_io", `${path} is not a file; name ${alternative}`)
     checkAccess(path, constants.R_OK | constants.W_OK, `${path} can't be read and written`)
   }
-  const header = headerOf(file)
-  if (header === undefined) return
-  const { isDatabase, applicationId, layout, isEmpty } = header
-  if (!isDatabase || !isOfKind(location, applicationId, isEmpty))
-    throw new HooklineError("log_io", `${file} is not a Hookline ${kind}; name ${alternative}`)
-  const later = laterLayout(location, layout)
-  if (later !== undefined) throw later
+  if ((look(file)?.size ?? 0) > 0) checkContent(location)
 }
 
 /**
@@ -64,39 +60,19 @@ function checkAccess(path: string, mode: number, problem: string): void {
   }
 }
 
-interface Header {
-  readonly isDatabase: boolean
-  readonly applicationId: number
-  readonly layout: number
-  /** Whether it has no tables. */
-  readonly isEmpty: boolean
-}
-
-const HEADER_BYTES = 108
-const MAGIC = "SQLite format 3\0"
-
-/** The header of an SQLite file (https://sqlite.org/fileformat2.html); undefined: there is none yet. */
-function headerOf(file: string): Header | undefined {
-  const bytes = Buffer.alloc(HEADER_BYTES)
-  let length
+/**
+ * Opened as one that can't change, SQLite takes no lock and makes no file beside it. A descriptor of this program's own
+ * is no way to read the header: closing it would release the locks that this process has on the file (fcntl(2)).
+ */
+function checkContent(location: DatabaseLocation): void {
+  const flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI
+  let db: Database | undefined
   try {
-    const fd = openSync(file, "r")
-    try {
-      length = readSync(fd, bytes, 0, HEADER_BYTES, 0)
-    } finally {
-      closeSync(fd)
-    }
+    db = new Database(`${pathToFileURL(location.file).href}?immutable=1`, flags)
+    checkIsKind(db, location)
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined
-    const message = `${basename(file)} can't be read: ${(cause as Error).message}`
-    throw new HooklineError("log_io", message, { cause })
-  }
-  if (length === 0) return undefined
-  return {
-    isDatabase: length === HEADER_BYTES && bytes.toString("latin1", 0, MAGIC.length) === MAGIC,
-    layout: bytes.readUInt32BE(60),
-    applicationId: bytes.readUInt32BE(68),
-    // cells of the first page, which lists the tables
-    isEmpty: bytes.readUInt16BE(103) === 0,
+    throw new HooklineError("log_io", describeFailure(cause, location), { cause })
+  } finally {
+    db?.close()
   }
 }

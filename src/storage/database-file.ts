@@ -127,30 +127,24 @@ export function warnOfLoose({ file, lockFile, holderFile, title }: DatabaseLocat
   )
 }
 
-/** Whether a file's `application_id` is right. @param isEmpty it has no tables yet */
-export const isOfKind = ({ applicationId }: DatabaseLocation, id: number, isEmpty: boolean): boolean =>
-  id === applicationId || (id === 0 && isEmpty)
-
-/** The error for a file of a later layout, if it is one. */
-export function laterLayout({ file }: DatabaseLocation, version: number): HooklineError | undefined {
-  if (version <= LAYOUT_VERSION) return undefined
-  return new HooklineError(
-    "log_io",
-    `${file} was written by a later version of Hookline (layout ${version}, known up to ${LAYOUT_VERSION})`,
-  )
-}
-
 /** @throws HooklineError `log_io` when the file is something else, or of a later layout */
-export function checkIsKind(db: Database, location: DatabaseLocation): void {
-  const { file, kind, alternative } = location
+export function checkIsKind(
+  db: Database,
+  { file, applicationId, kind, alternative }: DatabaseLocation,
+): void {
   const pragma = (name: string): number =>
     db.query<{ [name: string]: number }, []>(`PRAGMA ${name}`).get()![name]!
   const id = pragma("application_id")
-  const isEmpty = id === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null
-  if (!isOfKind(location, id, isEmpty))
+  const empty = id === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null
+  if (id !== applicationId && !empty)
     throw new HooklineError("log_io", `${file} is not a Hookline ${kind}; name ${alternative}`)
-  const later = laterLayout(location, pragma("user_version"))
-  if (later !== undefined) throw later
+  const version = pragma("user_version")
+  if (version > LAYOUT_VERSION) {
+    throw new HooklineError(
+      "log_io",
+      `${file} was written by a later version of Hookline (layout ${version}, known up to ${LAYOUT_VERSION})`,
+    )
+  }
 }
 
 /** Whether another process holds the file for a moment: nothing was changed and the same call may be tried again. */

@@ -1,12 +1,13 @@
 import { replaceParts } from "./generated-parts.ts"
+import { renderBodies } from "./provider-bodies.ts"
 import type { Family, VerifierSettings } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
-import { PRESETS } from "../src/verify/presets/presets.ts"
+import { PRESETS, type BodyForm } from "../src/verify/presets/presets.ts"
 import { describeRequired, keysOf } from "../src/verify/presets/providers.ts"
 import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
-/** Writes the presets and the generic kinds into docs/providers.md. */
-export function renderProviders(page: string): string {
+/** Writes the presets, the generic kinds and what becomes of forms and lists into docs/providers.md. */
+export async function renderProviders(page: string): Promise<string> {
   const presets = Object.entries(PRESETS).map(([name, { title, scheme, docs, note, toleranceIsOurs }]) => [
     `\`${name}\``,
     `[${title}](${docs})`,
@@ -26,10 +27,21 @@ export function renderProviders(page: string): string {
       .join(", "),
     tolerance(family),
   ])
+  const bodies = Object.entries(PRESETS).flatMap(([name, { body }]) =>
+    body === undefined ? [] : [[`\`${name}\``, ...decoding(body)]],
+  )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
     table(["kind", "needs", "may have", "tolerance"], kinds),
+    table(["preset", "Decoder", "as documented"], bodies),
+    await renderBodies(),
   ])
+}
+
+/** `format = json`, `lists = split`, and the provider's page. */
+function decoding({ docs, ...options }: BodyForm): readonly string[] {
+  const given = Object.entries(options).map(([key, value]) => `\`${key} = ${value}\``)
+  return [given.join(", "), docs]
 }
 
 const keys = (text: string): string =>

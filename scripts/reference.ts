@@ -32,7 +32,8 @@ client_id: \${HOSTNAME:-hookline}
 
 - \`include\`, before the first section, lists further files by name or pattern: \`include = teams.d/*.conf\`.
 - Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[defaults:<Component>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
-  that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there.
+  that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
+  where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
   value. An empty value is an error unless the default is empty: remove the key to get its default.
 - \`\${NAME}\` is the environment's variable, \`\${NAME:-default}\` has a default for when it is unset or empty,
@@ -116,11 +117,11 @@ const PAGES = {
   "providers.md": renderProviders,
 }
 
-function writePages(): void {
+async function writePages(): Promise<void> {
   for (const [name, render] of Object.entries(PAGES)) {
     const path = join(import.meta.dir, "../docs", name)
     const page = readFileSync(path, "utf8")
-    const rendered = render(page)
+    const rendered = await render(page)
     if (!process.argv.includes("--check")) {
       writeFileSync(path, rendered)
     } else if (page !== rendered) {
@@ -130,4 +131,4 @@ function writePages(): void {
   }
 }
 
-if (import.meta.main) writePages()
+if (import.meta.main) await writePages()

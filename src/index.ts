@@ -11,6 +11,7 @@ export {
 export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test-pipeline.ts"
 export { webHookSource } from "./components/webhook-source.ts"
 export { verifier } from "./components/verifier.ts"
+export { decoder } from "./components/decoder.ts"
 export { validator } from "./components/validator.ts"
 export { deduplicator } from "./components/deduplicator.ts"
 export { enricher } from "./components/enricher.ts"

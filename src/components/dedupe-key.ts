@@ -17,7 +17,8 @@ export const DEDUPE_KEY_FORM = "header:Name or json:/pointer (RFC 6901)"
  *
  * Two events have the same key if they have the same pipeline, the same configured text, and the same bytes there: a
  * header's value, or a JSON string or number as spelled. "1" and 1 differ, and 1 and 1.0: a missed duplicate does less
- * harm than a lost event. Empty text, null, booleans, arrays and objects give no key.
+ * harm than a lost event. Empty text, null, booleans, arrays and objects give no key. Of a list's items each has a key of
+ * its own by a header: the value and the item's index.
  *
  * @param pipeline the pipeline's id
  */
@@ -33,7 +34,12 @@ export function parseDedupeKey(text: string, pipeline: string): KeyOf | undefine
 
 function parseFinder(text: string): ((event: Event) => string | Uint8Array | undefined) | undefined {
   const name = headerNameIn(text)
-  if (name !== undefined) return ({ request }) => request.headers.get(name) || undefined
+  if (name !== undefined)
+    return ({ request, list }) => {
+      const value = request.headers.get(name) || undefined
+      // the items of a list share the header; its value holds no line end
+      return value === undefined || list === undefined ? value : `${value}\n${list.index}`
+    }
   const find = text.startsWith("json:") ? parseRawPointer(text.slice("json:".length)) : undefined
   return (
     find &&

@@ -2,7 +2,7 @@
 import { resolve } from "node:path"
 import { readCas } from "../config/sections/pem-files.ts"
 import { duration, file, text, uniform } from "../config/options/option-types.ts"
-import { isFolder, isShared, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
+import { isFolder, isRedisUrl, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
 import type { KeyClaim } from "../dedupe/key-store.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { HooklineError, opening } from "../errors.ts"
@@ -49,7 +49,7 @@ export const deduplicator = defineComponent({
   },
   store: storeOf,
   alone: ({ store }) =>
-    store === undefined || isShared(store) ? undefined : { key: "store", advice: "name a redis:// store" },
+    store === undefined || isRedisUrl(store) ? undefined : { key: "store", advice: "name a redis:// store" },
   check({ values: { store }, isGiven, wrong }) {
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
       wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")
@@ -88,7 +88,9 @@ export function deduplication(
     if (claim === "duplicate") return DUPLICATE
     if (claim === "late") return unavailable("duplicate_pending")
     const withRecord = keys.withRecord(key, now() + windowMs)
+    event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
+      event.list?.keys.delete(key)
       const untilMs = outcome?.kind === "accepted" ? now() + windowMs : undefined
       const kept = keys.end(key, untilMs, deadlineMs, withRecord)
       return kept instanceof Promise ? kept.then(count) : count(kept)
@@ -109,6 +111,9 @@ export function deduplication(
       logWithoutKey()
       return event
     }
+    // an earlier item of the list has the key; the list is answered only once that is published
+    const sibling = event.list?.keys.get(key)
+    if (sibling !== undefined && sibling !== event) return DUPLICATE
     const deadlineMs = event.arrivedMs + deliveryTimeoutMs
     try {
       const claim = keys.begin(key, deadlineMs)

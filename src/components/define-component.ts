@@ -73,9 +73,15 @@ export interface Component<
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */
   readonly alone?: ((values: Partial<Values<O>>) => { key: string; advice: string } | undefined) | undefined
+  /** Defaults that its options give to other components of the pipeline, as a file would spell them, by component. */
+  readonly implies?: ((values: Partial<Values<O>>) => Implied) | undefined
+  /** Whether it is present without a section where another component implies options of its. */
+  readonly isImplied?: boolean | undefined
   /** @internal */
   readonly create: (values: Values<O>, context: ComponentContext) => Made[K]
 }
+
+export type Implied = { readonly [component: string]: { readonly [key: string]: string } | undefined }
 
 /** What `checkInPipeline` sees. */
 export interface CheckingInPipeline<O extends OptionSet> extends Checking<O> {

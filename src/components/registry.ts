@@ -1,4 +1,5 @@
 import { brokerSink } from "./broker-sink.ts"
+import { decoder } from "./decoder.ts"
 import type { Component } from "./define-component.ts"
 import { deduplicator } from "./deduplicator.ts"
 import { enricher } from "./enricher.ts"
@@ -10,6 +11,7 @@ import { webHookSource } from "./webhook-source.ts"
 export const components: readonly Component[] = [
   webHookSource,
   verifier,
+  decoder,
   validator,
   deduplicator,
   enricher,

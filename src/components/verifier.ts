@@ -1,7 +1,7 @@
 import { enumerate } from "../config/file/nearest.ts"
 import type { Checking } from "../config/options/section.ts"
 import { WrongSetting } from "../verify/schemes/family.ts"
-import { findFamily, keysOf, makeVerifier } from "../verify/presets/providers.ts"
+import { decodingOf, findFamily, keysOf, makeVerifier } from "../verify/presets/providers.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"
@@ -27,6 +27,7 @@ export const verifier = defineComponent({
       checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
     }
   },
+  implies: ({ provider = "" }) => ({ Decoder: decodingOf(provider) }),
   create: (values, context) => verifierStep(values, context),
 })
 

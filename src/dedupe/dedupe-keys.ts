@@ -1,28 +1,26 @@
 // Hot path: every event with a key passes here.
 import { steadyMs } from "../clock.ts"
-import type { DedupeKey } from "../pipeline/record.ts"
+import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { KeyedLock } from "./keyed-lock.ts"
 
 /*
- * A key's states:
+ * The states of a key:
  *
  *   free     no event of it is known.
- *   pending  begin() gave "first": that event is on its way. Whoever begins with the same key waits, until its own
- *            deadline at the latest.
- *   known    end() was told that the event was published, and the key is kept for the window: others are duplicates.
- *            Those who waited are answered now, after the first one's acknowledgement and after its key was kept.
+ *   pending  begin() returned "first", and that event is being published. Others of the key wait, up to their deadlines.
+ *   known    end() had the key stored for the window after the event was published: others, also those that waited, are
+ *            duplicates.
  *
- * The key of an event that was not published is passed to the one that waited longest, or free again. That goes for an event
- * whose acknowledgement did not come in time, too: it may be in the log all the same, and its retry is published then. Twice
- * is better than not at all. Where the log keeps the key with its record (`withRecord`), the key stays pending until the log
- * knows.
+ * The key of an event that was not published passes to the next that waits, or is free again. So does that of an event not
+ * acknowledged in time, which may be in the log: its retry is published again, since twice is better than never. If the log
+ * keeps the key with its record (`withRecord`), it stays pending until the log knows.
  *
- * A crash between the acknowledgement and the keeping of the key leaves the event published and its key free. Its sender saw
- * no answer. Where the log keeps the key there is no such moment.
+ * A crash between acknowledgement and storing leaves the event published and the key free; the sender saw no answer. If the
+ * log keeps the key, there is no such moment.
  */
 
-/** The keys of one store, for the pipelines that share it. Deadlines are by the steady clock. */
+/** The keys of a store, shared by pipelines. Deadlines are by the steady clock. */
 export class DedupeKeys {
   readonly #store: KeyStore
   readonly #lock = new KeyedLock()
@@ -32,20 +30,20 @@ export class DedupeKeys {
   }
 
   /**
-   * Begins with an event. When it is the first of its key, `end` has to be called.
+   * Claims the key of an event; after "first", `end` must be called.
    *
-   * @returns "late" when another event of the key was still on its way at the deadline
-   * @throws HooklineError `unavailable` when keys can't be looked up now
+   * @returns "late" if another event of the key was still pending at the deadline
+   * @throws HooklineError `unavailable` if the store can't be read
    */
   begin(key: string, deadlineMs: number): KeyClaim | Promise<KeyClaim> {
     return this.#lock.take(key) ? this.#claim(key, deadlineMs) : this.#wait(key, deadlineMs)
   }
 
   /**
-   * Ends with an event that was the first of its key.
+   * Ends the claim of a first event.
    *
-   * @param untilMs how long its key is to be kept (milliseconds since 1970); undefined: it was not published
-   * @param withRecord what `withRecord` gave
+   * @param untilMs when the key expires, in milliseconds since 1970; undefined: the event was not published
+   * @param withRecord as returned by `withRecord`
    * @returns whether the key is durable
    */
   end(
@@ -65,17 +63,21 @@ export class DedupeKeys {
     return added
   }
 
-  /** What has a log keep the key of the first event with its record, where that is in the store's folder. */
+  /** As `KeyStore.withRecord`. */
   withRecord(key: string, untilMs: number): DedupeKey | undefined {
     return this.#store.withRecord?.(key, untilMs)
   }
 
-  /** How many events wait for what becomes of the one of their key that is on its way. */
+  /** As `KeyStore.useJournal`. */
+  useJournal(journal: KeyJournal): void {
+    this.#store.useJournal?.(journal)
+  }
+
+  /** Events that wait for a pending one of their key. */
   waiting(): number {
     return this.#lock.waiting() + (this.#store.waiting?.() ?? 0)
   }
 
-  /** Whether events can be begun with now; if not, why. */
   ready(): true | string {
     return this.#store.ready()
   }
@@ -84,7 +86,6 @@ export class DedupeKeys {
     return this.#store.close()
   }
 
-  /** It is known at last whether an event that was not acknowledged was published. */
   #known(key: string, isPublished: boolean): void {
     if (isPublished) return this.#lock.end(key)
     this.#store.release(key)

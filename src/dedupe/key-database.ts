@@ -3,7 +3,7 @@ import type { Statement } from "bun:sqlite"
 import { join } from "node:path"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { CHECKPOINT_BYTES, DurableDatabase } from "../storage/durable-database.ts"
-import { readKeyJournal, type KeyUntil } from "../storage/key-journal.ts"
+import type { KeyUntil } from "../storage/key-journal.ts"
 
 /*
  * The file of dedupe keys, `marks.sqlite`, in WAL mode with synchronous=FULL:
@@ -13,32 +13,30 @@ import { readKeyJournal, type KeyUntil } from "../storage/key-journal.ts"
  *   1   Zx0c…  (22 characters)  1795…
  *   2   b81T…                   1795…
  *
- * - `key` is 128 bits of a SHA-256 in base64url, whatever the event's own key is and however long: see
- *   components/dedupe-key.ts. It is unique: one index finds a key.
- * - `until` is in milliseconds since 1970. A key that is over counts as none.
- * - `id` is the rowid, in the order in which keys were added: what is over is deleted from the front. A store of several
- *   windows keeps the short ones up to as long as the longest.
+ * - `key` is 128 bits of a SHA-256 in base64url, see components/dedupe-key.ts.
+ * - `until` is in milliseconds since 1970, when the key expires.
+ * - `id` is the rowid, in order of addition: expired keys are deleted from the front. With several windows, keys of the short
+ *   ones stay up to as long as those of the longest.
  *
- * A key takes about 75 bytes, so that 1000 events a second for 24 h are 6.5 GB. The index is written to all over, a page
- * a key: small pages make the commits small (measured from 512 to 16,384 bytes).
+ * A key takes about 75 bytes: 1000 events a second for 24 h are 6.5 GB. Each writes to another page of the index: small pages
+ * make small commits (measured from 512 to 16,384 bytes).
  *
- * What a crash leaves: a batch is one transaction, there whole or not at all. Keys that were committed with their records
- * may be in the journal of the log beside it alone (storage/key-journal.ts): opening the file adds them.
+ * After a crash: a batch is one transaction, there whole or not at all. Keys committed with their records may be only in the
+ * journal of the log beside the file (storage/key-journal.ts).
  */
 const PAGE_BYTES = 1024
-/** Of pages in memory; with SQLite's 2 MiB finding a key among 300,000 takes a fifth longer. */
+/** With SQLite's 2 MiB, finding a key among 300,000 takes a fifth longer. */
 const CACHE_KIBIBYTES = 16 * 1024
-/** So many keys, at about two pages each, are worth a checkpoint. */
-const CHECKPOINT_KEYS = 2000
-/** Keys that are deleted at once: a commit that waits for it waits for about a millisecond. */
+/** Of the WAL: about two pages. */
+const BYTES_PER_KEY = CHECKPOINT_BYTES / 2000
+/** Deleted at once, in about a millisecond. */
 const SLICE_KEYS = 500
 
-/** The file of dedupe keys in a folder. It may be an embedded log's folder: the files have names and a lock of their own. */
+/** The dedupe file in a folder, which may be an embedded log's: the files have names and a lock of their own. */
 export function dedupeFileIn(directory: string): DatabaseLocation {
   return {
     file: join(directory, "marks.sqlite"),
     lockFile: join(directory, "marks.lock"),
-    holderFile: join(directory, "marks.pid"),
     applicationId: 0x484b4d4b, // HKMK
     kind: "dedupe store",
     title: `The Deduplicator's store in ${directory}`,
@@ -46,12 +44,10 @@ export function dedupeFileIn(directory: string): DatabaseLocation {
   }
 }
 
-/** The file in the thread that has it open. */
 export class KeyDatabase extends DurableDatabase {
   readonly #find: Statement<{ until: number }, [string]>
   readonly #insert: Statement
 
-  /** @throws as DurableDatabase */
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,
@@ -66,32 +62,27 @@ export class KeyDatabase extends DurableDatabase {
     })
     this.db.run(`PRAGMA cache_size = -${CACHE_KIBIBYTES}`)
     this.#find = this.db.prepare("SELECT until FROM marks WHERE key = ?")
-    // one that is over goes to the end with its new time
-    this.#insert = this.db.prepare("INSERT OR REPLACE INTO marks (key, until) VALUES (?, ?)")
-    this.load(() => {
-      for (const keys of readKeyJournal(location)) this.write(keys.filter((it) => this.#isMissing(it)))
-    })
+    // an expired key moves to the end with its new time; a log's journal may have an older one
+    this.#insert = this.db.prepare(
+      `INSERT OR REPLACE INTO marks (key, until)
+       VALUES (?1, max(?2, coalesce((SELECT until FROM marks WHERE key = ?1), 0)))`,
+    )
   }
 
-  /** Until when keys are known, in milliseconds since 1970; undefined: one is not. */
+  /** When keys expire; undefined: unknown. */
   untilOf(keys: readonly string[]): (number | undefined)[] {
     return keys.map((key) => this.#find.get(key)?.until)
   }
 
-  /** Writes keys in one transaction; when it returns they are durable. When it throws, none is there. */
+  /** Commits keys; as `transact`. */
   write(keys: readonly KeyUntil[]): void {
-    if (keys.length === 0) return
     this.transact(() => {
       for (const [key, untilMs] of keys) this.#insert.run(key, untilMs)
     })
-    this.gathered((keys.length * CHECKPOINT_BYTES) / CHECKPOINT_KEYS)
+    this.gathered(keys.length * BYTES_PER_KEY)
   }
 
-  /**
-   * Deletes a slice of the oldest keys, those that were over at a time.
-   *
-   * @returns whether there may be more to delete
-   */
+  /** Deletes a slice of the expired keys at the front. @returns whether there may be more */
   trim(nowMs: number): boolean {
     const [first] = this.#oldest(1)
     if (first === undefined || first.until >= nowMs) return false
@@ -99,14 +90,8 @@ export class KeyDatabase extends DurableDatabase {
     const kept = slice.findIndex(({ until }) => until >= nowMs)
     const over = kept === -1 ? slice.length : kept
     this.transact(() => this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id))
-    this.gathered((over * CHECKPOINT_BYTES) / CHECKPOINT_KEYS)
+    this.gathered(over * BYTES_PER_KEY)
     return over === SLICE_KEYS
-  }
-
-  /** Whether a key of the journal is not in the file, or for a shorter time. */
-  #isMissing([key, untilMs]: KeyUntil): boolean {
-    const found = this.#find.get(key)
-    return found === null || found.until < untilMs
   }
 
   #oldest(limit: number): { id: number; until: number }[] {

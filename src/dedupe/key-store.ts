@@ -1,41 +1,36 @@
-import type { DedupeKey } from "../pipeline/record.ts"
+import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
 
-/** What becomes of a key that an event on its way claims. */
 export type KeyClaim =
-  /** Nobody has it: the event is to be published. */
+  /** The event is to be published. */
   | "first"
-  /** An event of this key was published. */
+  /** An event of the key was published. */
   | "duplicate"
-  /** Another process has an event of this key on its way, and had it until the deadline. */
+  /** Another process's event of the key was still pending at the deadline. */
   | "late"
 
 /**
- * Keeps the keys of events that were published, each for a time. Within a process each key is claimed by one event at a
- * time, see dedupe-keys.ts.
- *
- * Deadlines are by the steady clock, the times until which keys are kept in milliseconds since 1970.
+ * Stores the keys of published events until they expire, in milliseconds since 1970. Deadlines are by the steady clock. Within
+ * a process each key is claimed by one event at a time, see dedupe-keys.ts.
  */
 export interface KeyStore {
-  /**
-   * Claims a key for an event that is to be published.
-   *
-   * @throws HooklineError `unavailable` when keys can't be looked up now; nothing is claimed then
-   */
+  /** Claims a key before its event is published. @throws HooklineError `unavailable`; the key is not claimed then */
   claim(key: string, deadlineMs: number): KeyClaim | Promise<KeyClaim>
   /**
-   * Keeps a claimed key, since its event was published.
+   * Stores a claimed key after its event was published.
    *
-   * @returns whether the key is durable, by the deadline at the latest; if not, the store keeps trying to make it so
+   * @returns whether the key is durable by the deadline; if not, the store goes on trying
    */
   add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean
-  /** Gives up a claimed key, since its event was not published. */
+  /** Gives up a claim: its event was not published. */
   release(key: string): void
-  /** What has a log keep a claimed key together with its record; a store that is in no log's folder has not this member. */
+  /** For a log in the store's folder: it commits a claimed key with its record. */
   withRecord?(key: string, untilMs: number): DedupeKey
-  /** How many claims wait for an event of another process; a store of one process has not this member. */
+  /** Has claims wait for the keys in the journal of a log in the store's folder. */
+  useJournal?(journal: KeyJournal): void
+  /** Claims that wait for another process. */
   waiting?(): number
   /** Whether keys can be claimed now; if not, why. */
   ready(): true | string
-  /** Writes what is still to be written, as far as that goes, then lets go of files and connections. */
+  /** Stores what is left, as far as possible, and closes files and connections. */
   close(): Promise<void>
 }

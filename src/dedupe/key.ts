@@ -1,11 +1,7 @@
-/** 128 bits: nobody finds two texts whose keys come out the same by chance, or a second one for a given one at all. */
+/** 128 bits: no collision by chance, and no second preimage. */
 const KEY_BYTES = 16
 
-/**
- * Makes keys of fixed length for a store that several things share.
- *
- * @param space tells one of these from the others: equal texts of different spaces have different keys
- */
+/** Hashes texts to keys of fixed length. @param space namespace: equal texts of different spaces have different keys */
 export function keysIn(space: readonly string[]): (...parts: readonly (string | Uint8Array)[]) => string {
   const prefix = JSON.stringify(space)
   return (...parts) => {

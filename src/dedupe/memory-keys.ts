@@ -2,15 +2,15 @@ import type { Logger } from "../telemetry/log.ts"
 import type { KeyStore } from "./key-store.ts"
 import { RecentIds } from "./recent-ids.ts"
 
-/** Keys that are kept at most, in about 60 MB. */
+/** In about 60 MB. */
 const MOST_KEYS = 200_000
 const WARN_EVERY_MS = 60_000
 
 /**
- * Keeps keys in the memory of this process: gone with it.
+ * Keeps keys in memory.
  *
- * @param deps `now` is in milliseconds since 1970, `most` bounds the keys: beyond it the oldest are forgotten early, which
- *   is logged unless `forgets` is true, as for keys that do no harm any more
+ * @param deps `now` is in milliseconds since 1970. Beyond `most` keys the oldest are forgotten before they expire, which is
+ *   logged unless `forgets` is true: for keys whose repetition does no harm
  */
 export function openMemoryKeys({
   log,

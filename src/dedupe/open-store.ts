@@ -7,11 +7,7 @@ import { DedupeKeys } from "./dedupe-keys.ts"
 import { openMemoryKeys } from "./memory-keys.ts"
 import { RedisKeys } from "./redis-keys.ts"
 
-/**
- * The dedupe keys at a location, of which there is one instance, for all pipelines that name it.
- *
- * @returns what opens them; that throws HooklineError `log_locked`, `log_io`
- */
+/** The dedupe keys at a location, one instance for all pipelines. `open` throws HooklineError `log_locked`, `log_io`. */
 export function dedupeKeysSpec(location: Location, log: Logger): ResourceSpec<DedupeKeys> {
   const store = nameOf(location)
   // the URL may hold a password, and a name is printed

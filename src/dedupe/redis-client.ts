@@ -4,16 +4,16 @@ import type { Logger } from "../telemetry/log.ts"
 import { isTls } from "./location.ts"
 
 /*
- * The states of a connection to Redis (or Valkey):
+ * The states of a connection to Redis or Valkey:
  *
- *   down    at first, and after a failure: send() rejects at once. Every RETRY_MS a new client connects, writes a key that
- *           is soon over, and has the link's owner do what it could not do meanwhile; when all that went well the link is
- *           up. A server that is loading, read-only or out of memory does not take the write, so it counts as down.
- *   up      send() sends. A closed connection, an error reply and a probe that is not answered in time lead back to down,
- *           and with the client all commands end that wait for a reply.
- *   closed  for good.
+ *   down    at the start and after a failure: send() rejects. Every RETRY_MS a new client connects, writes a key that expires
+ *           soon, and calls `connected`; if all succeed, the link is up. A server that is loading, read-only or out of memory
+ *           refuses the write, and counts as down.
+ *   up      send() sends. A closed connection, an error reply or a late answer to a probe leads back to down, and ends the
+ *           commands without a reply.
+ *   closed
  *
- * Bun's client could reconnect by itself; it gives up after some attempts, and does not notice a server that is silent.
+ * Bun's own reconnection gives up after some attempts, and does not notice a silent server.
  */
 
 const RETRY_MS = 250
@@ -22,7 +22,7 @@ const PROBE_EVERY_MS = 500
 /** A server that does not answer for so long is down. */
 const SILENT_MS = 1500
 const SECOND_LOOK_MS = 50
-/** Bun's client does not tell a refused password, or a certificate that is not trusted, from a closed port. */
+/** Bun's client does not distinguish a refused password or an untrusted certificate from a closed port. */
 const UNREACHABLE = "can't be reached, or refuses the user or password"
 const UNTRUSTED = ", or has a certificate that is not trusted (store_ca)"
 const PROBE = "hookline:probe"
@@ -31,15 +31,15 @@ const WRITE = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)"
 export interface RedisServer {
   /** With user, password and database, if any. */
   readonly url: string
-  /** The server as people may read it: without user and password. It is in the lines of the log already. */
+  /** For messages, without credentials. */
   readonly name: string
-  /** CAs in PEM that its certificate is checked against; undefined: the public ones. */
+  /** In PEM; undefined: the public CAs. */
   readonly ca: string | undefined
 }
 
 export interface LinkDependencies {
   readonly log: Logger
-  /** Called before the link counts as up, with what sends meanwhile. Rejects when it is not to be up yet. */
+  /** Called before the link is up, with a `send` of its own. If it rejects the link stays down. */
   readonly connected: (send: RedisLink["send"]) => Promise<void>
 }
 
@@ -67,7 +67,7 @@ const openClient = ({ url, ca }: RedisServer): RedisClient =>
     ...(ca === undefined ? {} : { tls: { ca } }),
   })
 
-/** A connection to one Redis server that comes back by itself. */
+/** A connection to one server that reconnects by itself. */
 export class RedisLink {
   readonly #server: RedisServer
   readonly #unreachable: string
@@ -77,7 +77,6 @@ export class RedisLink {
   #closed = false
   #timer: Timer | undefined
 
-  /** Begins to connect. */
   constructor(server: RedisServer, deps: LinkDependencies) {
     this.#server = server
     this.#unreachable = unreachable(server.url)
@@ -86,19 +85,13 @@ export class RedisLink {
     void this.#connect()
   }
 
-  /**
-   * Sends a command.
-   *
-   * @returns its reply, as Bun's client gives it
-   * @throws HooklineError `unavailable`, as a rejection; the command may have been done all the same
-   */
+  /** @throws HooklineError `unavailable`, as a rejection; the command may have been executed */
   async send(command: string, args: string[]): Promise<unknown> {
     if (this.#problem !== undefined || this.#client === undefined)
       throw new HooklineError("unavailable", this.#problem ?? `${this.#server.name} is not connected`)
     return this.#sendOn(this.#client, command, args)
   }
 
-  /** Whether commands can be sent; if not, why. */
   ready(): true | string {
     return this.#problem ?? true
   }
@@ -139,7 +132,7 @@ export class RedisLink {
       await send("EVAL", [WRITE, "1", PROBE, "1"])
       await connected(send)
     } catch {
-      // why a command failed was told before this
+      // a command's failure was logged before
       this.#fail(client, `${name} ${this.#unreachable}`)
     } finally {
       answered()
@@ -157,22 +150,22 @@ export class RedisLink {
         await this.#sendOn(client, "PING", [])
         this.#probeLater(client)
       } catch {
-        // the link is down, which was told
+        // the link is down, which was logged
       } finally {
         answered()
       }
     }, PROBE_EVERY_MS)
   }
 
-  /** @returns what is to be called when it has answered */
+  /** @returns to be called when the server has answered */
   #failWhenSilent(client: RedisClient): () => void {
     const fail = (): void => this.#fail(client, `${this.#server.name} does not answer`)
-    // an answer that came while this process did not run is read in between
+    // an answer that arrived while this process did not run is read in between
     let timer = setTimeout(() => (timer = setTimeout(fail, SECOND_LOOK_MS)), SILENT_MS)
     return () => clearTimeout(timer)
   }
 
-  /** Lets go of a client, unless another one is there already. */
+  /** Drops a client, unless another has replaced it. */
   #fail(client: RedisClient, problem: string): void {
     if (this.#client !== client || this.#closed) return
     this.#client = undefined

@@ -7,22 +7,22 @@ import { RedisLink, type RedisServer } from "./redis-client.ts"
 /*
  * A key in Redis is `hookline:dedupe:<key>`, and its value
  *
- *   <owner>    an event of this key is on its way in the process of this name. It is over a while after the event's
- *              deadline, so that a process that died blocks its keys no longer.
- *   published  such an event was published. It is over after the window.
+ *   <owner>    an event of the key is pending in this process. The claim expires some time after the event's deadline, so that
+ *              a crashed process does not block its keys for longer.
+ *   published  an event of the key was published. It expires after the window.
  *
- * Within a process one event of a key is on its way at a time: one that finds its own process's name there has come upon
- * what is left of an earlier one, whose reply was lost, and takes it over.
+ * A process has one pending event of a key at a time: if the owner is the process itself, the reply to an earlier claim was
+ * lost, and the claim is renewed.
  *
- * `published` is written over anything: whoever has the key meanwhile, because this one's lease was over, can only publish
- * a duplicate. A key is given up by its owner alone, which takes a script.
+ * `published` overwrites anything: a process that claimed the key after the lease expired can only publish a duplicate. Only
+ * the owner releases a key, by a script.
  */
 
 const PREFIX = "hookline:dedupe:"
 const PUBLISHED = "published"
-/** How long a claim outlives its event's deadline: the key is being kept then. */
+/** How long a claim outlives its event's deadline, while the key is stored. */
 const LEASE_MS = 5000
-/** How often another process's claim is looked at: seldom enough for a thousand who wait. */
+/** Between two looks at another process's claim: slow enough for a thousand waiting events. */
 const POLL_FIRST_MS = 10
 const POLL_MOST_MS = 250
 
@@ -30,14 +30,14 @@ const RENEW =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
-/** Keeps keys in a Redis or Valkey that several processes share. Does not wait for it to be reachable. */
+/** Keeps keys in a Redis or Valkey, shared by processes. Does not wait for a connection. */
 export class RedisKeys implements KeyStore {
   readonly #owner = crypto.randomUUID()
   readonly #link: RedisLink
   readonly #name: string
   readonly #log: Logger
   readonly #now: () => number
-  /** Keys that Redis has not acknowledged, with their times; when it is back it gets them. */
+  /** Keys that Redis has not acknowledged, with their expiry; sent again after a reconnection. */
   readonly #unsaved = new Map<string, number>()
   #waiting = 0
 
@@ -49,7 +49,7 @@ export class RedisKeys implements KeyStore {
     this.#link = new RedisLink(server, {
       log,
       connected: async (send) => {
-        // more may come meanwhile, of events that were on their way
+        // pending events may add more meanwhile
         while (this.#unsaved.size > 0)
           await Promise.all([...this.#unsaved].map(([key, untilMs]) => this.#save(key, untilMs, send)))
       },
@@ -76,14 +76,14 @@ export class RedisKeys implements KeyStore {
       await this.#before(deadlineMs, this.#save(key, untilMs, send))
       return true
     } catch {
-      // the link tells of its failures, the caller of this event's
+      // the link logs its failures, and the caller this event's
       return false
     }
   }
 
   release(key: string): void {
     this.#link.send("EVAL", [RELEASE, "1", PREFIX + key, this.#owner]).catch(() => {
-      // this process may claim it again, another one when the lease is over
+      // this process may claim it again, others after the lease
     })
   }
 
@@ -102,7 +102,7 @@ export class RedisKeys implements KeyStore {
     return Promise.resolve()
   }
 
-  /** @returns undefined: another process has an event of the key on its way */
+  /** @returns undefined: another process has a pending event of the key */
   async #tryToClaim(key: string, deadlineMs: number): Promise<KeyClaim | undefined> {
     const leaseMs = String(Math.ceil(Math.max(deadlineMs - steadyMs(), 0)) + LEASE_MS)
     const name = PREFIX + key
@@ -131,7 +131,7 @@ export class RedisKeys implements KeyStore {
     this.#unsaved.delete(key)
   }
 
-  /** The same, or a rejection when the time has come; the command goes on. */
+  /** The same, or a rejection at the deadline; the command goes on. */
   async #before<T>(deadlineMs: number, pending: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(
@@ -142,7 +142,7 @@ export class RedisKeys implements KeyStore {
       return await Promise.race([pending, promise])
     } finally {
       clearTimeout(timer)
-      // whichever was slower has nobody left to tell
+      // a failure after the deadline was answered already
       pending.catch(() => {})
     }
   }

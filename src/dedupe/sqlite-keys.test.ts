@@ -127,8 +127,9 @@ test("keys that a log has gather up to a bound while another process holds the f
   other.run("BEGIN IMMEDIATE")
   const most = 50_000
   const forgotten = Promise.withResolvers<void>()
-  const journal = { forget: (id: number) => void (id === most && forgotten.resolve()) }
-  for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, clock.ms + 1000).committed(id, journal)
+  const forget = (id: number): void => void (id === most && forgotten.resolve())
+  store.useJournal!({ read: () => Promise.resolve([]), forget })
+  for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, clock.ms + 1000).committed(id)
   const claim = (key: string): unknown => {
     try {
       return store.claim(key, soon())

@@ -1,6 +1,6 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
 import { resolve } from "node:path"
-import { DeadlineSweep } from "../storage/deadlines.ts"
+import { sweepDeadlines } from "../storage/deadlines.ts"
 import { BUSY_RETRY_MS, DurableWriter } from "../storage/durable-writer.ts"
 import type { Failure } from "../storage/serve-database.ts"
 import { HooklineError } from "../errors.ts"
@@ -11,30 +11,34 @@ import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { dedupeFileIn, KeyDatabase } from "./key-database.ts"
 
 /*
- * What an embedded store does with its file, whose states are those of storage/durable-writer.ts:
+ * Keys in a file, whose modes are those of storage/durable-writer.ts:
  *
- *   looking up  claims gather while the thread looks up those before; a turn of the event loop is one request.
- *   writing     keys gather likewise, and each batch is one transaction. The events of one batch of the broker were
- *               acknowledged at once, so that their keys are one batch, too, and their answers go out together.
- *               Keys that a log has committed with their records are durable already: they are written when they are
- *               many, or after LAZY_MS, and nobody waits for it.
+ *   lookups  are gathered while the thread works on the last ones; those of one turn of the event loop are one request.
+ *   writes   are gathered likewise, each batch in one transaction. Events of one batch of the broker are acknowledged at once,
+ *            so that their keys are one batch, too, and their answers go out together. Keys that a log has committed with
+ *            their records are durable already, and are written after LAZY_MS.
  *
- * While another process holds the file, or the disk stalls, whoever waits is answered at the deadline. After a failure claims
- * are refused, and keys that could not be written stay here until the file is open again: no more can come than were on their
- * way. Where another process holds the write lock keys can still be looked up: claims are refused when MOST_UNWRITTEN wait.
+ * Claims wait while the journal of a log in the folder is read, and are refused while it can't be.
+ *
+ * While another process holds a lock, or the disk stalls, claims and writes are answered at their deadlines. After a failure
+ * claims are refused, and unwritten keys stay in memory until the file is open again: no more come than were on their way.
+ * A write lock held by another process allows lookups: claims are refused from MOST_UNWRITTEN keys on.
  */
 
-/** How long a key may lie there after its window, when not many run out at once. */
+/** How long a key may stay after its window, unless many run out at once. */
 const TRIM_MS = 1000
-/** Between two slices of what ran out, commits have their turn. */
+/** Between two slices of expired keys, for commits. */
 const TRIM_SLICE_MS = 5
-/** How long a key that is in the log's journal may not be in the store's file. */
+/** How long a key of a log's journal may be missing in the file. */
 const LAZY_MS = 50
-/** Keys of one transaction. */
+/** Of one transaction. */
 const SLICE_KEYS = 2000
 const MOST_UNWRITTEN = 50_000
-/** How long a close waits for keys to be written, after everybody who waited for them was answered. */
+const REREAD_JOURNAL_MS = 500
+/** How long a close writes keys that nobody waits for. */
 const DRAIN_MS = 2000
+/** Longer than any delivery_timeout. */
+const LONGEST_WAIT_MS = 3_600_000
 
 interface Lookup {
   readonly key: string
@@ -47,29 +51,31 @@ interface Lookup {
 interface Unwritten {
   readonly untilMs: number
   readonly deadlineMs: number
-  /** Its id in the journal of a log, where it is durable; undefined: in none. */
-  readonly journalId: number | undefined
-  /** Answers whether it is durable; undefined: nobody waits. */
-  answer: ((isDurable: boolean) => void) | undefined
+  /** In the journal of a log, where the key is durable. */
+  readonly journalId?: number
+  /** Answers whether the key is durable; undefined: nobody waits. */
+  answer?: ((isDurable: boolean) => void) | undefined
 }
 
-/** Keeps keys in a file of a folder, which is made when it is not there. One process at a time can. */
+/** Keeps keys in a file of a folder, which is created if missing. One process at a time can. */
 export class SqliteKeys implements KeyStore {
   readonly #directory: string
   readonly #title: string
   readonly #log: Logger
   readonly #now: () => number
   readonly #writer: DurableWriter<KeyDatabase>
-  readonly #sweep = new DeadlineSweep(() => this.#expire())
+  readonly #sweep = sweepDeadlines(() => this.#expire())
   #lookups: Lookup[] = []
-  /** Those that the thread has. */
+  /** In the thread. */
   #lookingUp: Lookup[] = []
   readonly #unwritten = new Map<string, Unwritten>()
   #isWriting = false
   #writingLater: Timer | undefined
   #journal: KeyJournal | undefined
+  #isReadingJournal = false
+  #journalProblem: string | undefined
   #trimming: Timer | undefined
-  /** Resolves when nothing is left to write, or it can't be. */
+  /** Resolves when no key is left to write, or none can be. */
   #drained: PromiseWithResolvers<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -83,7 +89,7 @@ export class SqliteKeys implements KeyStore {
     this.#title = location.title
     this.#log = log
     this.#now = now
-    this.#writer = new DurableWriter<KeyDatabase>(location, (it) => new KeyDatabase(it).close(), {
+    this.#writer = new DurableWriter<KeyDatabase>(location, () => new KeyDatabase(location).close(), {
       log,
       failed: (failure) => this.#failed(failure),
       recovered: () => this.#write(),
@@ -96,32 +102,27 @@ export class SqliteKeys implements KeyStore {
     if (this.#closing !== undefined) throw new HooklineError("unavailable", `${this.#title} is closing`)
     const { failure } = this.#writer
     if (failure !== undefined) throw unavailable(failure)
-    const unwritten = this.#unwritten.get(key)
-    if (unwritten !== undefined) return this.#judge(unwritten.untilMs)
+    if (this.#journalProblem !== undefined) throw new HooklineError("unavailable", this.#journalProblem)
+    if (this.#judge(this.#unwritten.get(key)?.untilMs) === "duplicate") return "duplicate"
     if (this.#unwritten.size >= MOST_UNWRITTEN)
       throw new HooklineError("unavailable", `${this.#title}: ${MOST_UNWRITTEN} keys wait to be written`)
     return new Promise((resolve, reject) => {
-      this.#lookups.push({ key, deadlineMs, resolve, reject })
-      this.#sweep.start()
-      if (this.#lookups.length === 1 && this.#lookingUp.length === 0) setImmediate(this.#lookUp)
+      if (this.#lookups.push({ key, deadlineMs, resolve, reject }) === 1) setImmediate(this.#lookUp)
+      this.#sweep()
     })
   }
 
   add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean {
-    if (this.#unwritten.get(key)?.journalId !== undefined) return true
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const isOpen = this.#writer.failure === undefined
-    this.#unwritten.set(key, {
-      untilMs,
-      deadlineMs,
-      journalId: undefined,
-      answer: isOpen ? resolve : undefined,
-    })
-    if (isOpen) {
-      this.#sweep.start()
-      this.#writeSoon()
-    } else resolve(false)
-    return promise
+    const unwritten = this.#unwritten.get(key)
+    if (unwritten?.journalId !== undefined && this.#judge(unwritten.untilMs) === "duplicate") return true
+    if (this.#writer.failure !== undefined) {
+      this.#unwritten.set(key, { untilMs, deadlineMs })
+      return false
+    }
+    this.#sweep()
+    // not in a later turn of the event loop, which would split the answers' senders into two groups
+    if (!this.#isWriting) process.nextTick(this.#write)
+    return new Promise((answer) => this.#unwritten.set(key, { untilMs, deadlineMs, answer }))
   }
 
   withRecord(key: string, untilMs: number): DedupeKey {
@@ -129,13 +130,15 @@ export class SqliteKeys implements KeyStore {
       directory: this.#directory,
       key,
       untilMs,
-      committed: (journalId, journal) => {
-        this.#journal = journal
-        this.#unwritten.get(key)?.answer?.(true)
-        this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId, answer: undefined })
-        this.#writingLater ??= setTimeout(this.#write, LAZY_MS)
-      },
+      committed: (journalId) => this.#journaled(key, untilMs, journalId),
     }
+  }
+
+  useJournal(journal: KeyJournal): void {
+    if (journal === this.#journal) return
+    this.#journal = journal
+    this.#isReadingJournal = true
+    void this.#readJournal(journal)
   }
 
   release(): void {}
@@ -153,7 +156,7 @@ export class SqliteKeys implements KeyStore {
     this.#drained = Promise.withResolvers()
     const nowMs = steadyMs()
     const latestMs = this.#unwritten.values().reduce((ms, it) => Math.max(ms, it.deadlineMs), nowMs)
-    const givingUp = setTimeout(this.#drained.resolve, Math.min(latestMs - nowMs, MOST_MS) + DRAIN_MS)
+    const givingUp = setTimeout(this.#drained.resolve, Math.min(latestMs - nowMs, LONGEST_WAIT_MS) + DRAIN_MS)
     this.#write()
     await this.#drained.promise
     clearTimeout(givingUp)
@@ -164,13 +167,39 @@ export class SqliteKeys implements KeyStore {
       this.#log.error({ keys: lost.length }, `${this.#title} lacks keys of published events`)
   }
 
-  #judge(untilMs: number | undefined): KeyClaim {
-    return untilMs !== undefined && untilMs >= this.#now() ? "duplicate" : "first"
+  /** Takes the keys that an earlier process left in a log's journal, before the log adds others. */
+  async #readJournal(journal: KeyJournal): Promise<void> {
+    while (journal === this.#journal && this.#closing === undefined) {
+      const keys = await journal.read().catch((error: HooklineError) => error)
+      if (journal !== this.#journal) return
+      if (keys instanceof HooklineError) {
+        this.#journalProblem = keys.message
+        for (const { reject } of this.#lookups.splice(0)) reject(keys)
+        await Bun.sleep(REREAD_JOURNAL_MS)
+        continue
+      }
+      this.#journalProblem = undefined
+      this.#isReadingJournal = false
+      for (const { id, key, untilMs } of keys) this.#journaled(key, untilMs, id)
+      return this.#lookUp()
+    }
+  }
+
+  /** Takes a key of a log's journal, behind the others: its id is the highest. */
+  #journaled(key: string, untilMs: number, journalId: number): void {
+    this.#unwritten.get(key)?.answer?.(true)
+    this.#unwritten.delete(key)
+    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId })
+    this.#writingLater ??= setTimeout(this.#write, LAZY_MS)
+  }
+
+  #judge(untilMs = 0): KeyClaim {
+    return untilMs >= this.#now() ? "duplicate" : "first"
   }
 
   readonly #lookUp = (): void => {
     const lookups = this.#lookups
-    if (lookups.length === 0 || this.#lookingUp.length > 0) return
+    if (lookups.length === 0 || this.#lookingUp.length > 0 || this.#isReadingJournal) return
     this.#lookups = []
     this.#lookingUp = lookups
     this.#writer.do("untilOf", [lookups.map(({ key }) => key)], (answer) => {
@@ -182,15 +211,10 @@ export class SqliteKeys implements KeyStore {
       }
       for (const [at, { key, resolve, reject }] of lookups.entries()) {
         if (answer.kind === "failed") reject(unavailable(answer))
-        else resolve(this.#judge(this.#unwritten.get(key)?.untilMs ?? answer.value[at]))
+        else resolve(this.#judge(Math.max(this.#unwritten.get(key)?.untilMs ?? 0, answer.value[at] ?? 0)))
       }
       if (this.#lookups.length > 0) this.#lookUp()
     })
-  }
-
-  /** When all that is to run now has: a turn of the event loop later the answers' senders would fall into two groups. */
-  #writeSoon(): void {
-    if (!this.#isWriting) process.nextTick(this.#write)
   }
 
   readonly #write = (): void => {
@@ -215,7 +239,6 @@ export class SqliteKeys implements KeyStore {
     })
   }
 
-  /** Whether anybody waits for a key to be written. */
   get #isAwaited(): boolean {
     return this.#unwritten.values().some((it) => it.answer !== undefined)
   }
@@ -230,7 +253,7 @@ export class SqliteKeys implements KeyStore {
     if (journalId > 0) this.#journal?.forget(journalId)
   }
 
-  /** Answers whoever is past the deadline; their keys stay to be written. Returns whether anybody still waits. */
+  /** Answers what is past its deadline; keys are still to be written. @returns whether anything is left */
   #expire(): boolean {
     const nowMs = steadyMs()
     let waits = false
@@ -242,7 +265,7 @@ export class SqliteKeys implements KeyStore {
     for (const one of this.#unwritten.values()) {
       if (one.answer === undefined) continue
       if (one.deadlineMs > nowMs) waits = true
-      else answerFalse(one)
+      else refuse(one)
     }
     return waits
   }
@@ -258,14 +281,11 @@ export class SqliteKeys implements KeyStore {
 
   #failed(failure: Failure): void {
     for (const { reject } of this.#lookups.splice(0)) reject(unavailable(failure))
-    for (const one of this.#unwritten.values()) if (one.answer !== undefined) answerFalse(one)
+    for (const one of this.#unwritten.values()) refuse(one)
   }
 }
 
-/** Longer than any delivery_timeout. */
-const MOST_MS = 3_600_000
-
-function answerFalse(one: Unwritten): void {
+function refuse(one: Unwritten): void {
   one.answer?.(false)
   one.answer = undefined
 }

@@ -118,6 +118,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
 
       const { length } = body
       const event = new Event(info, body, receivedAtMs, steadyMs())
+      event.memory = reservation
       const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
       return answerSender(info, outcome, length)
     } catch (error) {

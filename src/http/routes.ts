@@ -1,4 +1,5 @@
 // Hot path: every request passes here.
+import { pathKey } from "../config/sections/endpoint.ts"
 import type { Peer } from "./peer.ts"
 
 export type Endpoint = (request: Request, server: Peer, target: Target) => Response | Promise<Response>
@@ -32,7 +33,7 @@ export class PathTable<T> {
 
   /** @returns false when the path is taken */
   add(path: string, value: T): boolean {
-    const normal = new URL(`http://host${path}`).pathname
+    const normal = pathKey(path)
     const isPrefix = normal.endsWith("/*")
     const table = isPrefix ? this.#prefixes : this.#exact
     const key = isPrefix ? normal.slice(0, -1) : normal

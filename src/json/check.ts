@@ -41,11 +41,7 @@ export function findFlaw(bytes: Uint8Array): Flaw | undefined {
   if (bytes.length === start) {
     return { rule: "empty_body", offset: start, problem: "is empty; it must be a JSON object" }
   }
-  if (!isUtf8(bytes)) {
-    const offset = endOfUtf8(bytes)
-    return { rule: "invalid_utf8", offset, problem: `is not valid UTF-8 at byte ${offset}` }
-  }
-  const mistake = findMistake(bytes, start)
+  const mistake = findTextFlaw(bytes, start)
   if (mistake !== undefined) return mistake
   const offset = skipSpace(bytes, start)
   if (bytes[offset] === OPEN_BRACE) return undefined
@@ -54,6 +50,13 @@ export function findFlaw(bytes: Uint8Array): Flaw | undefined {
     offset,
     problem: `is not a JSON object: expected { at byte ${offset}`,
   }
+}
+
+/** The same for any JSON text, from `start` to the end of the bytes. */
+export function findTextFlaw(bytes: Uint8Array, start = 0): Flaw | undefined {
+  if (isUtf8(bytes)) return findMistake(bytes, start)
+  const offset = endOfUtf8(bytes)
+  return { rule: "invalid_utf8", offset, problem: `is not valid UTF-8 at byte ${offset}` }
 }
 
 function invalid(offset: number, expected: string): Flaw {

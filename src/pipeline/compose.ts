@@ -3,7 +3,8 @@ import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { deadLettersOf } from "./dead-letters.ts"
-import type { Event, Processor, Publisher, RequestInfo } from "./event.ts"
+import { Event, type Passed, type Processor, type Publisher, type RequestInfo } from "./event.ts"
+import { listHandler } from "./list.ts"
 import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
 
 /** @internal The parts of a pipeline behind its source. */
@@ -13,7 +14,7 @@ export interface Parts {
   readonly publish: Publisher
   /** Index of the first processor that only verified senders' events reach; undefined: senders are not verified. */
   readonly verifiedFrom?: number | undefined
-  readonly metrics: Pick<PipelineMetrics, "acknowledged" | "deadLetter">
+  readonly metrics: Pick<PipelineMetrics, "acknowledged" | "deadLetter" | "listItem">
   readonly log: RequestLog
 }
 
@@ -52,13 +53,23 @@ export function composePipeline(parts: Parts): Handler {
     request.isVerified = true
     return whenVerified?.(request)
   }
-  const end = (event: Event, result: Event | Ended): Ended | Promise<Ended> => {
-    if (!isEnd(result))
-      throw new HooklineError("internal", "a processor returned neither its event nor an outcome")
-    return keepDeadLetter === undefined ? result : keepDeadLetter(event, result)
+  const end = (event: Event, result: Passed): Ended | Promise<Ended> => {
+    const ended = checkEnd(result)
+    return keepDeadLetter === undefined ? ended : keepDeadLetter(event, ended)
   }
   const logFault = (err: unknown): void =>
     log.write("error", { pipeline, reason: "internal", err }, "onSettled() callback failed")
+
+  const settle = (event: Event, outcome: Outcome | undefined) => event.settle(outcome, logFault)
+  const handleList = listHandler({
+    processors,
+    verifiedFrom,
+    publish,
+    checkEnd,
+    keepDeadLetter,
+    settle,
+    metrics,
+  })
 
   // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.
   const handle = async (event: Event, whenVerified?: WhenVerified): Promise<Outcome> => {
@@ -75,12 +86,13 @@ export function composePipeline(parts: Parts): Handler {
         } else {
           let result = processor(event)
           if (result instanceof Promise) result = await result
-          if (result !== event) outcome = await end(event, result)
+          if (result !== event)
+            outcome = await (Array.isArray(result) ? handleList(event, result, i + 1) : end(event, result))
         }
       }
       return outcome
     } finally {
-      const settling = event.settle(outcome, logFault)
+      const settling = settle(event, outcome)
       if (settling !== undefined) await settling
     }
   }
@@ -94,5 +106,8 @@ export function composePipeline(parts: Parts): Handler {
   }
 }
 
-const isEnd = (result: Event | Ended): result is Ended =>
-  result instanceof Rejected || result instanceof Dropped || result instanceof Answered
+/** @throws HooklineError `internal` for what is no outcome */
+function checkEnd(result: Passed): Ended {
+  if (result instanceof Rejected || result instanceof Dropped || result instanceof Answered) return result
+  throw new HooklineError("internal", "a processor returned neither its event nor an outcome")
+}

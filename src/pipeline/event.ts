@@ -24,6 +24,14 @@ export interface RequestInfo {
   failedVerification?: boolean
 }
 
+/** The place of an item in a list. */
+interface ListPlace {
+  /** From 0. */
+  readonly index: number
+  /** The dedupe keys of items that are to be published, shared by all items. */
+  readonly keys: Map<string, Event>
+}
+
 /** Called when an event has ended. @param outcome the sender's answer; undefined: a fault */
 export type Settled = (outcome: Outcome | undefined) => void | Promise<void>
 
@@ -41,8 +49,12 @@ export class Event {
   readonly arrivedMs: number
   /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
+  /** @internal The request's share of the in-flight budget; undefined: it has none. */
+  memory: { grow(bytes: number): boolean } | undefined
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
+  /** Its place in the list that it was split from; undefined: in none. */
+  list: ListPlace | undefined
   #settled: Settled[] | undefined
   #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
 
@@ -63,6 +75,30 @@ export class Event {
     if (this.#parsed?.body !== this.body)
       this.#parsed = { body: this.body, value: JSON.parse(utf8.decode(this.body)) }
     return this.#parsed!.value as T
+  }
+
+  /**
+   * Takes more of the in-flight budget, for what a processor makes of the body: a larger one, or many events.
+   *
+   * @returns false: too little is free
+   */
+  reserve(bytes: number): boolean {
+    return this.memory === undefined || this.memory.grow(bytes)
+  }
+
+  /**
+   * An event for each item of a list, returned by a processor in place of the list's; pipeline/list.ts has what becomes
+   * of them.
+   *
+   * @param bodies bytes of each, which may be parts of this event's
+   */
+  split(bodies: readonly Uint8Array[]): Event[] {
+    const keys = new Map<string, Event>()
+    return bodies.map((body, index) => {
+      const item = new Event(this.request, body, this.receivedAtMs, this.arrivedMs)
+      item.list = { index, keys }
+      return item
+    })
   }
 
   /** For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body. */
@@ -101,14 +137,18 @@ export class Event {
   }
 }
 
+/** What a processor returns. */
+export type Passed = Event | readonly Event[] | Ended
+
 /**
- * A step of a pipeline: returns the event, changed or not, or an outcome that ends it. Errors are faults, answered 500.
+ * A step of a pipeline: returns the event, changed or not, the events that it was split into (`event.split`), or an outcome
+ * that ends it. Errors are faults, answered 500.
  * A synchronous step costs no promise.
  *
  * A plain function is one; `Object.assign` adds the optional members.
  */
 export interface Processor {
-  (event: Event): Event | Ended | Promise<Event | Ended>
+  (event: Event): Passed | Promise<Passed>
   /** Judges a request before a byte of its body is read. */
   readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
   /** Methods beside POST whose requests `admit` may answer. */

@@ -22,17 +22,24 @@ export interface DedupeKey {
   /** Its expiry, in milliseconds since 1970. */
   readonly untilMs: number
   /** Called when key and record are durable, with the key's id in the log's journal. */
-  readonly committed: (id: number, journal: KeyJournal) => void
+  readonly committed: (id: number) => void
   /** Set by the log: it was given the record, and does not know whether it has it. */
   isInDoubt?: boolean
   /** Set by whoever wants to know when the doubt is over; called after `committed`. */
   known?: (isCommitted: boolean) => void
 }
 
-/** A log's keys, until their store has them. */
+/** The dedupe keys that a log keeps until the store in its folder has them in its own file. */
 export interface KeyJournal {
+  /** What it holds, oldest first: all of it is durable. @throws HooklineError `unavailable` while the log is not open */
+  read(): Promise<readonly JournaledKey[]>
   /** Deletes those up to that id, eventually. */
   forget(throughId: number): void
+}
+
+export interface JournaledKey extends Pick<DedupeKey, "key" | "untilMs"> {
+  /** Ascending. */
+  readonly id: number
 }
 
 /** The position of an acknowledged record. */

@@ -97,10 +97,14 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     acquire: (spec) => transaction.acquire(spec),
     openKeys: (location) => {
       const keys = transaction.acquire(dedupeKeysSpec(location, log))
+      const beside =
+        location.kind === "embedded" &&
+        connections.values().find(({ logDirectory }) => logDirectory === location.directory)
+      if (beside && beside.keyJournal !== undefined) keys.useJournal(beside.keyJournal)
       stores.set(nameOf(location), keys)
       return keys
     },
-    workers: workers,
+    workers,
   })
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
     component.create(values, contextOf(component.title))

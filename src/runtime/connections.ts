@@ -1,3 +1,4 @@
+import { resolve } from "node:path"
 import type { Broker, YieldingBroker } from "../brokers/broker.ts"
 import { openEmbedded } from "../brokers/embedded/broker.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
@@ -6,6 +7,7 @@ import type { Connection } from "../config/sections/connection.ts"
 import { EMBEDDED } from "../config/sections/embedded-connection.ts"
 import { KAFKA } from "../config/sections/kafka-connection.ts"
 import { HooklineError } from "../errors.ts"
+import type { KeyJournal } from "../pipeline/record.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
@@ -19,8 +21,10 @@ export interface OpenConnection {
   readonly instance: object
   readonly kind: Connection["kind"]
   readonly deliveryTimeoutMs: number
-  /** The folder of an embedded log. */
+  /** The folder of an embedded log, absolute. */
   readonly logDirectory?: string
+  /** Of that log. */
+  readonly keyJournal?: KeyJournal
   readonly spool?: { readonly file: string; readonly broker: SpooledBroker }
 }
 
@@ -86,7 +90,8 @@ function acquireEmbedded(
     close: (it) => it.close(),
   })
   transaction.onCommit(() => broker.retain(values))
-  return { broker, instance: broker, logDirectory: values.directory }
+  const { keyJournal } = broker
+  return { broker, instance: broker, logDirectory: resolve(values.directory), keyJournal }
 }
 
 type KafkaClient = Pick<typeof import("../brokers/kafka/producer.ts"), "openKafka">

@@ -3,38 +3,30 @@ import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { looseMode, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
-import {
-  checkpointAll,
-  HeldByReaders,
-  recoverAlone,
-  rewriteWal,
-  syncFolder,
-  syncParents,
-} from "./recovery.ts"
+import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
 
 export type DatabaseKind = "log" | "spool" | "dedupe store"
 
-/** Where a database lies, and what it is called where a person reads of it. */
 export interface DatabaseLocation {
   readonly file: string
-  /** The lock of the one writer, and where that one leaves its process id. */
+  /** Of the writer: `<name>.lock`. Its process id is in `<name>.pid`. */
   readonly lockFile: string
-  readonly holderFile: string
-  /** `PRAGMA application_id`: four letters that tell one kind of file from another. */
+  /** `PRAGMA application_id`: four letters for the kind. */
   readonly applicationId: number
   readonly kind: DatabaseKind
   /** `The log in <directory>` */
   readonly title: string
-  /** What to name instead of it: `another directory` */
+  /** For messages: `another directory` */
   readonly alternative: string
 }
+
+export const holderFileOf = (lockFile: string): string => lockFile.replace(/lock$/, "pid")
 
 /** The embedded log of a directory. */
 export function logIn(directory: string): DatabaseLocation {
   return {
     file: join(directory, "log.sqlite"),
     lockFile: join(directory, "writer.lock"),
-    holderFile: join(directory, "writer.pid"),
     applicationId: 0x484b4c4e, // HKLN
     kind: "log",
     title: `The log in ${directory}`,
@@ -42,25 +34,22 @@ export function logIn(directory: string): DatabaseLocation {
   }
 }
 
-/** `PRAGMA user_version`: raised when the tables change. */
+/** `PRAGMA user_version` */
 const LAYOUT_VERSION = 1
 const OPEN_BUSY_MS = 1000
 
 export interface Layout {
-  /** Of a file that is made now. */
+  /** Of a new file. */
   readonly pageBytes: number
-  /** Makes the tables that are not there yet, within a transaction. */
+  /** Creates missing tables, within a transaction. */
   readonly createTables: (db: Database) => void
-  /**
-   * Whether a file that is made now can give free pages back to the disk. The pointer maps for it cost some 5 % of the
-   * commits' throughput, measured on the commits alone.
-   */
+  /** Whether a new file can return free pages to the disk; its pointer maps cost some 5 % of the commits' throughput. */
   readonly canShrink?: boolean
 }
 
 /**
- * Opens a file whose commits are durable when they return, and makes it when it is not there. What it holds is durable
- * then, whatever failed before.
+ * Opens or creates a file whose commits are durable when they return. So is its content then, whatever failed before; `lost`
+ * pages need `recoverAlone` first.
  *
  * @throws HooklineError `log_io` for a file of another kind, HeldByReaders, SQLiteError, or Error of the system
  */
@@ -70,18 +59,17 @@ export function openDurably(
 ): Database {
   makePrivateDatabase(location.file)
   rewriteWal(location.file)
-  recoverAlone(location.file)
   const db = new Database(location.file, { create: true, readwrite: true })
   try {
-    // A reader that recovers or closes the file holds it for a moment.
+    // readers lock the file for a moment when they recover or close it
     db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}`)
     checkIsKind(db, location)
     db.run(`PRAGMA page_size = ${pageBytes}`)
-    // Counts for a file that is made now; one that is there stays as it is.
+    // of a new file
     if (canShrink) db.run("PRAGMA auto_vacuum = INCREMENTAL")
     db.run("PRAGMA journal_mode = WAL")
     db.run("PRAGMA synchronous = FULL")
-    // The writer checkpoints after it has acknowledged, not within a commit that someone waits for.
+    // the writer checkpoints behind its answers, not within a commit
     db.run("PRAGMA wal_autocheckpoint = 0")
     db.run("PRAGMA journal_size_limit = 16777216")
     db.transaction(() => {
@@ -91,7 +79,7 @@ export function openDurably(
     }).immediate()
     syncFolder(dirname(location.file))
     checkpointAll(db, location.file)
-    // From now on whoever calls decides how long to wait, and does not hold the event loop meanwhile.
+    // callers repeat what was busy
     db.run("PRAGMA busy_timeout = 0")
     return db
   } catch (error) {
@@ -100,11 +88,7 @@ export function openDurably(
   }
 }
 
-/**
- * Makes the folder that a log's file lies in.
- *
- * @throws HooklineError `log_io`
- */
+/** Creates the folder of a database. @throws HooklineError `log_io` */
 export function makeFolderOf({ file, title }: DatabaseLocation): void {
   try {
     const first = makePrivateFolder(dirname(file))
@@ -116,9 +100,9 @@ export function makeFolderOf({ file, title }: DatabaseLocation): void {
   }
 }
 
-/** Logs which files of a database, with their folder, others than their owner can get at, if any, and what to do. */
-export function warnOfLoose({ file, lockFile, holderFile, title }: DatabaseLocation, log: Logger): void {
-  const paths = [dirname(file), file, `${file}-wal`, `${file}-shm`, lockFile, holderFile]
+/** Logs which files of a database, and its folder, are open to others than their owner. */
+export function warnOfLoose({ file, lockFile, title }: DatabaseLocation, log: Logger): void {
+  const paths = [dirname(file), file, `${file}-wal`, `${file}-shm`, lockFile, holderFileOf(lockFile)]
   const loose = paths.flatMap((path) => looseMode(path) ?? [])
   if (loose.length === 0) return
   log.warn(
@@ -127,18 +111,13 @@ export function warnOfLoose({ file, lockFile, holderFile, title }: DatabaseLocat
   )
 }
 
-/** @throws HooklineError `log_io` when the file is something else, or of a later layout */
-export function checkIsKind(
-  db: Database,
-  { file, applicationId, kind, alternative }: DatabaseLocation,
-): void {
-  const pragma = (name: string): number =>
-    db.query<{ [name: string]: number }, []>(`PRAGMA ${name}`).get()![name]!
-  const id = pragma("application_id")
+/** @throws HooklineError `log_io` for a file of another kind, or a later layout */
+export function checkIsKind(db: Database, location: DatabaseLocation): void {
+  const { file, applicationId } = location
+  const id = pragma(db, "application_id")
   const empty = id === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null
-  if (id !== applicationId && !empty)
-    throw new HooklineError("log_io", `${file} is not a Hookline ${kind}; name ${alternative}`)
-  const version = pragma("user_version")
+  if (id !== applicationId && !empty) throw new HooklineError("log_io", isNot(location))
+  const version = pragma(db, "user_version")
   if (version > LAYOUT_VERSION) {
     throw new HooklineError(
       "log_io",
@@ -147,25 +126,31 @@ export function checkIsKind(
   }
 }
 
-/** Whether another process holds the file for a moment: nothing was changed and the same call may be tried again. */
+export const pragma = (db: Database, name: string): number =>
+  db.query<{ [name: string]: number }, []>(`PRAGMA ${name}`).get()![name]!
+
+const isNot = ({ file, kind, alternative }: DatabaseLocation): string =>
+  `${file} is not a Hookline ${kind}; name ${alternative}`
+
+/** Whether another process holds a lock: nothing was changed, and the call may be repeated. */
 export function isBusy(error: unknown): boolean {
   return error instanceof SQLiteError && primaryCode(error) === "SQLITE_BUSY"
 }
 
-/** Whether the disk has no space for what was to be written. */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof SQLiteError
     ? primaryCode(error) === "SQLITE_FULL"
     : (error as { code?: string } | undefined)?.code === "ENOSPC"
 }
 
-/** The code without what SQLite adds to it (`SQLITE_IOERR_WRITE`): https://sqlite.org/rescode.html */
+/** Of an extended code like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
 function primaryCode({ code }: SQLiteError): string {
   return /^SQLITE_[A-Z]+/.exec(code ?? "")?.[0] ?? "SQLITE_ERROR"
 }
 
-/** What went wrong with a log's file, in a sentence that a person can act on. */
-export function describeFailure(error: unknown, { file, kind, alternative }: DatabaseLocation): string {
+/** For operators: what went wrong, and what to do. */
+export function describeFailure(error: unknown, location: DatabaseLocation): string {
+  const { file } = location
   if (error instanceof HeldByReaders || error instanceof HooklineError) return error.message
   if (isDiskFull(error)) return `the disk of ${dirname(file)} is full`
   if (!(error instanceof SQLiteError)) {
@@ -174,7 +159,7 @@ export function describeFailure(error: unknown, { file, kind, alternative }: Dat
   }
   switch (primaryCode(error)) {
     case "SQLITE_NOTADB":
-      return `${file} is not a Hookline ${kind}; name ${alternative}`
+      return isNot(location)
     case "SQLITE_CORRUPT":
       return `${file} is damaged (${error.message}); move it away, or restore it`
     case "SQLITE_CANTOPEN":

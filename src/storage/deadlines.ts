@@ -1,26 +1,19 @@
 /** How late a deadline may be noticed. */
 const SWEEP_MS = 10
 
-/** Looks at deadlines every few milliseconds, as long as anything waits for its own. */
-export class DeadlineSweep {
-  readonly #expire: () => boolean
-  #timer: Timer | undefined
-
-  /** @param expire rejects what is past its deadline; returns whether anything still waits */
-  constructor(expire: () => boolean) {
-    this.#expire = expire
-  }
-
-  /** Something waits. */
-  start(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      if (this.#expire()) this.start()
+/**
+ * Checks deadlines every few milliseconds while anything has one.
+ *
+ * @param expire rejects what is past its deadline; returns whether anything is left
+ * @returns to be called when something with a deadline was added
+ */
+export function sweepDeadlines(expire: () => boolean): () => void {
+  let timer: Timer | undefined
+  const start = (): void => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      if (expire()) start()
     }, SWEEP_MS)
   }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-  }
+  return start
 }

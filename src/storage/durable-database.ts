@@ -3,17 +3,16 @@ import { openDurably, type DatabaseLocation, type Layout } from "./database-file
 import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from "./recovery.ts"
 
 /**
- * How many bytes may gather in the WAL before a checkpoint. A commit that meets it waits for it: at 64 connections of the
- * embedded log the 99th percentile was 3.4 ms with 1 MiB, 6 with 4, 21 with 16, 85 with 64, for the same CPU.
+ * Bytes in the WAL at which it is checkpointed. Commits wait for that: at 64 connections of the embedded log the 99th
+ * percentile was 3.4 ms with 1 MiB, 6 with 4, 21 with 16, 85 with 64, for the same CPU.
  */
 export const CHECKPOINT_BYTES = 1024 * 1024
-/** The same by commits, each of which writes whole pages however small its records: this many are some 10 MiB of 16 KiB pages. */
+/** Or commits: each writes whole pages, so that this many are some 10 MiB of 16 KiB pages. */
 const CHECKPOINT_COMMITS = 256
 
 /**
- * A database whose commits are durable when they return: what the embedded log, the spool and the dedupe store have in
- * common in the thread that has the file open (serve-database.ts). Their subclasses add the operations that their owners ask
- * for. Once one of them failed with something else than busy, `closeFailed` is the only call left.
+ * A database whose commits are durable when they return, in its thread (serve-database.ts). The embedded log, the spool and
+ * the dedupe store add their operations. After one failed with anything but busy, only `closeFailed` may be called.
  */
 export abstract class DurableDatabase {
   readonly location: DatabaseLocation
@@ -22,9 +21,9 @@ export abstract class DurableDatabase {
   readonly #commit: Statement
   #uncheckpointedBytes = 0
   #uncheckpointedCommits = 0
-  /** Whether the last checkpoint was a whole one, with an fsync of the database. */
-  #isSynced = true
-  /** Transactions since the file was opened, those that only asked for the lock among them. */
+  /** Whether the last checkpoint was whole, with an fsync of the database. */
+  isSynced = true
+  /** Transactions since the file was opened, also those that only polled the lock. */
   commits = 0
 
   /** @throws HooklineError `log_io`, HeldByReaders, SQLiteError, or Error of the system */
@@ -35,28 +34,24 @@ export abstract class DurableDatabase {
     this.#commit = this.db.prepare("COMMIT")
   }
 
-  /** What its owner has to know whenever the file was opened; plain data. */
+  /** What the event loop has to know once the file is open; plain data. */
   state(): unknown {
     return undefined
   }
 
-  /** Done when the answer to an operation is on its way: nobody waits for it. */
+  /** Called behind the answer to an operation. */
   afterAnswer(): void {
     this.checkpoint()
   }
 
-  /** Asks for the write lock and gives it back; nothing is written. @throws SQLiteError busy: another process has it */
-  askForLock(): void {
+  /** @throws SQLiteError busy: another process has the write lock */
+  pollLock(): void {
     this.#begin.run()
     this.#commit.run()
     this.commits++
   }
 
-  /**
-   * Makes a checkpoint when much has gathered in the WAL. Waits for no reader.
-   *
-   * @returns whether it did
-   */
+  /** Checkpoints a WAL that has grown, without waiting for readers. @returns whether it did */
   checkpoint(): boolean {
     if (this.#uncheckpointedBytes < CHECKPOINT_BYTES && this.#uncheckpointedCommits < CHECKPOINT_COMMITS)
       return false
@@ -66,7 +61,7 @@ export abstract class DurableDatabase {
     return true
   }
 
-  /** Checkpoints all of the WAL, where no reader prevents it, and closes the file. */
+  /** Checkpoints the WAL, unless a reader prevents it, and closes the file. */
   close(): void {
     this.#endTransaction()
     this.db.close(true)
@@ -77,11 +72,11 @@ export abstract class DurableDatabase {
     try {
       this.#endTransaction()
     } finally {
-      closeFailed(this.db, this.location.file, this.#isSynced)
+      closeFailed(this.db, this.isSynced)
     }
   }
 
-  /** Reads what a constructor has to know of the file, which is closed when that fails. */
+  /** Reads the file in a constructor, and closes it if that fails. */
   protected load<T>(read: () => T): T {
     try {
       return read()
@@ -91,7 +86,7 @@ export abstract class DurableDatabase {
     }
   }
 
-  /** Makes changes durable as one. When it throws, none of them is there. */
+  /** Commits changes, which are durable when it returns; none of them is there when it throws. */
   protected transact(change: () => void): void {
     this.#begin.run()
     change()
@@ -100,7 +95,7 @@ export abstract class DurableDatabase {
     this.#uncheckpointedCommits++
   }
 
-  /** Counts what goes to the WAL, towards the next checkpoint. */
+  /** Counts bytes of the WAL towards the next checkpoint. */
   protected gathered(bytes: number): void {
     this.#uncheckpointedBytes += bytes
   }
@@ -109,18 +104,14 @@ export abstract class DurableDatabase {
     return this.checkpointNow("PASSIVE")
   }
 
-  /** All checkpoints go through here, so that it is known whether the database had its fsync. */
+  /** All checkpoints go through here, for `isSynced`. */
   protected checkpointNow(mode: CheckpointMode): Checkpointed {
     const done = checkpoint(this.db, mode)
-    this.#isSynced = done.isWhole
+    this.isSynced = done.isWhole
     return done
   }
 
-  protected pragma(name: string): number {
-    return this.db.query<{ [name: string]: number }, []>(`PRAGMA ${name}`).get()![name]!
-  }
-
-  /** What is left of a failed batch would keep the file open. */
+  /** An open transaction would keep the file open. */
   #endTransaction(): void {
     if (this.db.inTransaction) this.db.run("ROLLBACK")
   }

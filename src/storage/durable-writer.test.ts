@@ -7,7 +7,7 @@ import { pino } from "pino"
 import { LogDatabase } from "../brokers/embedded/log-database.ts"
 import { openSpoolDatabase, spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn, KeyDatabase } from "../dedupe/key-database.ts"
-import { logIn, type DatabaseLocation } from "./database-file.ts"
+import { logIn } from "./database-file.ts"
 import { DurableWriter } from "./durable-writer.ts"
 import type { Answer } from "./serve-database.ts"
 
@@ -28,14 +28,15 @@ afterEach(async () => {
 
 function open(probed = (): void => {}): DurableWriter<KeyDatabase> {
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
-  const probe = (it: DatabaseLocation): void => {
-    new KeyDatabase(it).close()
+  const location = dedupeFileIn(folder)
+  const probe = (): void => {
+    new KeyDatabase(location).close()
     probed()
   }
-  const writer = new DurableWriter<KeyDatabase>(dedupeFileIn(folder), probe, {
+  const writer = new DurableWriter<KeyDatabase>(location, probe, {
     log,
-    failed: () => events.push("failed"),
-    recovered: () => events.push("recovered"),
+    failed: () => void events.push("failed"),
+    recovered: () => void events.push("recovered"),
   })
   opened.push(writer)
   return writer
@@ -135,6 +136,28 @@ test("failed: a start beside a reader that keeps the WAL is one, which is said o
   expect(events).toEqual(["recovered"])
 })
 
+/** Has the thread end with a fault: no message can carry what it answers. */
+const crash = (writer: DurableWriter<KeyDatabase>): Promise<Answer<unknown>> =>
+  new Promise((resolve) =>
+    writer.do("__lookupGetter__" as "untilOf", ["__proto__"] as never, resolve as never),
+  )
+
+test("failed: a thread that ended is started again, and opens the file as after a failed fsync: alone", async () => {
+  const writer = await openWhole()
+  await write(writer, "a")
+  const reader = new Database(file(), { readonly: true })
+  reader.query("SELECT count(*) FROM marks").get()
+  expect(await crash(writer)).toMatchObject({ kind: "failed" })
+  expect(writer.failure?.reason).toContain("its thread failed")
+  while (!levels(40).some((line) => line.includes("is being read"))) await Bun.sleep(20)
+  expect(await write(writer, "b")).toMatchObject({ kind: "failed" })
+  reader.close()
+  while (writer.failure !== undefined) await Bun.sleep(20)
+  expect(await find(writer, "a")).toMatchObject({ value: [1] })
+  expect(await write(writer, "b")).toMatchObject({ kind: "done" })
+  expect(events).toEqual(["failed", "recovered"])
+})
+
 test("closing: what was asked before is answered, and the lock is free when it is closed", async () => {
   const writer = open()
   const answers = Promise.all([write(writer, "a"), write(writer, "b")])
@@ -145,17 +168,17 @@ test("closing: what was asked before is answered, and the lock is free when it i
 })
 
 test("closing: a thread that does not answer is reported, left behind, and keeps the lock until it ends", async () => {
-  const { file: log } = logIn(folder)
-  // the thread opens it to read it, which waits for one that writes
-  const writer = open(() => void Bun.spawnSync(["mkfifo", log]))
+  const journal = `${file()}-journal`
+  // SQLite opens it to read it, which waits for one that writes
+  const writer = open(() => void Bun.spawnSync(["mkfifo", journal]))
   while (levels(40).length === 0) await Bun.sleep(20)
   expect(writer.problem).toContain("has not answered for")
   await writer.close()
   expect(levels(50)).toEqual([expect.stringContaining("its disk does not answer")])
   expect(() => open()).toThrow(expect.objectContaining({ code: "log_locked" }))
 
-  closeSync(openSync(log, "r+"))
-  rmSync(log)
+  closeSync(openSync(journal, "r+"))
+  rmSync(journal)
   const again = async (): Promise<DurableWriter<KeyDatabase>> => {
     for (;;) {
       try {

@@ -6,49 +6,47 @@ import type { Logger } from "../telemetry/log.ts"
 import { checkDatabase } from "./check-database.ts"
 import { describeFailure, makeFolderOf, warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
-import { ASK_MS, LockWatch } from "./lock-watch.ts"
-import { HeldByReaders } from "./recovery.ts"
+import { POLL_MS, LockWatch } from "./lock-watch.ts"
+import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "./thread-url.ts"
 import { lockForWriting } from "./writer-lock.ts"
 import type { Answer, Failure, Request } from "./serve-database.ts"
 
 /*
- * The one writer of a database, as the event loop sees it. The file is open in a thread of the database's own, so that a disk
- * that stalls holds up neither the event loop nor another database:
+ * The event loop's side of a database, whose file is open in a thread of its own (serve-database.ts): a stalled disk holds up
+ * neither the event loop nor another database. Its modes:
  *
- *   open     requests go to the thread, which answers them in their order. While it has nothing to do it is asked now and
- *            then for the write lock, so that it is known that another process holds it before the next event comes.
- *   failed   the file could not be opened, a request failed, or the thread ended: the file is closed, and requests are
- *            answered `failed`. Opening it is tried again and again; the first success leads back to `open`. A start begins
- *            here while readers keep the file from being recovered.
- *   closing  what was asked before is still answered, then the thread closes the file. When its disk does not answer in
- *            time the thread is left behind, with what it has.
- *   closed   nothing is answered any more.
+ *   open     the thread answers requests in order. When idle it polls the write lock, so that one held by another process is
+ *            noticed before the next event.
+ *   failed   opening the file or a request failed, or the thread crashed: the file is closed, requests are answered `failed`,
+ *            and opening is retried until it succeeds. A start begins here while readers keep the file from being recovered.
+ *   closing  earlier requests are answered, then the thread closes the file. If the disk does not answer in time, the
+ *            thread is abandoned.
+ *   closed   nothing is answered.
  *
- * The lock is held from the beginning until the thread has ended, also one that was left behind: a second writer would write
- * the WAL again beside it. A request that is answered `busy` changed nothing, since another process holds the
- * write lock, and may be made again.
+ * The writer lock is held until the thread has ended, even an abandoned one: a second writer would rewrite the WAL beside it.
+ * A request answered `busy` changed nothing, since another process holds SQLite's write lock, and may be repeated.
  */
 type Mode = "open" | "failed" | "closing" | "closed"
 
 export interface WriterDependencies {
   readonly log: Logger
-  /** The file was closed after a failure: what waits is not written until it is `recovered`. */
-  readonly failed?: (failure: Failure) => void
-  /** The file was opened again after a failure. @param state what `DurableDatabase.state` returned */
-  readonly recovered?: (state: unknown) => void
+  /** The file was closed after a failure. */
+  readonly failed: (failure: Failure) => void
+  /** It was opened again. @param state as `DurableDatabase.state` */
+  readonly recovered: (state: unknown) => void
 }
 
-/** The methods of a database that can be called across threads, with plain data. */
+/** A database's methods, called across threads with plain data. */
 export type Methods<D> = { [K in keyof D as D[K] extends (...args: never[]) => unknown ? K : never]: D[K] }
 type Call<D, K extends keyof Methods<D>> = Extract<Methods<D>[K], (...args: never[]) => unknown>
 
-/** How soon a request that found the file held by another process is made again. */
+/** Pause before a `busy` request is repeated. */
 export const BUSY_RETRY_MS = 5
 const REOPEN_MS = 500
-/** A disk that has not answered for so long is reported. */
+/** A disk that does not answer for so long is logged. */
 const STALLED_MS = 1000
-/** How long a close waits for a disk that does not answer. */
+/** How long a close waits for the disk. */
 const GIVE_UP_MS = 2000
 
 interface Pending {
@@ -64,10 +62,11 @@ export class DurableWriter<D extends DurableDatabase> {
   readonly #tick: Timer
   #mode: Mode = "open"
   #failure: Failure | undefined
+  #pages: PageState = "synced"
   #thread: Worker | undefined
-  /** What the thread has not answered, in its order. */
+  /** Unanswered, in order. */
   #pending: Pending[] = []
-  /** Since when the thread has the first of these. */
+  /** Since when the thread works on the first. */
   #pendingSinceMs = 0
   #committedMs = 0
   #isStallLogged = false
@@ -75,16 +74,12 @@ export class DurableWriter<D extends DurableDatabase> {
   readonly #closed = Promise.withResolvers<void>()
 
   /**
-   * Makes the folder and the file where they are not there.
+   * Creates folder and file if they are missing.
    *
-   * @param probe opens the database in this thread and closes it, so that what is wrong with the file is thrown here
+   * @param probe opens the database and closes it again, so that a file that can't be used is thrown here
    * @throws HooklineError `log_locked`, `log_io`
    */
-  constructor(
-    location: DatabaseLocation,
-    probe: (location: DatabaseLocation) => void,
-    deps: WriterDependencies,
-  ) {
+  constructor(location: DatabaseLocation, probe: () => void, deps: WriterDependencies) {
     this.#location = location
     this.#deps = deps
     this.#lockWatch = new LockWatch(location, deps.log)
@@ -92,26 +87,27 @@ export class DurableWriter<D extends DurableDatabase> {
     makeFolderOf(location)
     this.#releaseLock = lockForWriting(location)
     try {
-      probe(location)
+      probe()
     } catch (error) {
       const reason = describeFailure(error, location)
       if (!(error instanceof HeldByReaders)) {
         this.#releaseLock()
         throw error instanceof HooklineError ? error : new HooklineError("log_io", reason, { cause: error })
       }
-      this.#notYet({ kind: "failed", reason, cause: error, isDiskFull: false })
+      this.#pages = pagesAfter(error, this.#pages)
+      this.#notYet({ kind: "failed", reason, cause: error, isDiskFull: false, pages: this.#pages })
     }
     warnOfLoose(location, deps.log)
     if (this.#mode === "open") this.#open()
-    this.#tick = setInterval(() => this.#look(), ASK_MS)
+    this.#tick = setInterval(() => this.#look(), POLL_MS)
   }
 
-  /** Why nothing can be written; undefined: it can, as far as is known. */
+  /** Why nothing can be written, as far as is known. */
   get problem(): string | undefined {
     return this.#failure?.reason ?? this.#stall ?? this.#lockWatch.problem
   }
 
-  /** Why the file is closed; undefined: it is open. */
+  /** Why the file is closed. */
   get failure(): Failure | undefined {
     return this.#failure
   }
@@ -119,8 +115,8 @@ export class DurableWriter<D extends DurableDatabase> {
   /**
    * Calls a method of the database in its thread.
    *
-   * @param then called with the answer, in the order of the calls; never when the disk answers no more, or after close
-   * @param transfer memory among the arguments that changes hands
+   * @param then called in the order of the calls; never if the disk stops answering, or after close
+   * @param transfer buffers among the arguments
    */
   do<K extends keyof Methods<D> & string>(
     method: K,
@@ -131,20 +127,20 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#ask({ kind: "do", method, args }, then as Pending["answered"], transfer)
   }
 
-  /** Lets go of the file and the lock when what was asked is answered. */
+  /** Closes the file and releases the lock once earlier requests are answered. */
   close(): Promise<void> {
     if (this.#mode === "closing" || this.#mode === "closed") return this.#closed.promise
     this.#setMode("closing")
     const givingUp = setTimeout(() => {
       const { file, title } = this.#location
-      this.#deps.log.error({ file }, `${title} is left as it is: its disk does not answer`)
+      this.#deps.log.error({ file }, `${title} was not closed: its disk does not answer`)
       this.#end()
       this.#setMode("closed")
     }, GIVE_UP_MS)
     this.#ask({ kind: "close" }, (answer) => {
       clearTimeout(givingUp)
       if (answer.kind === "failed") {
-        // What was acknowledged is in the WAL, wherever it lies; a file that failed may fail here again.
+        // what was acknowledged is in the WAL
         const { file, title } = this.#location
         this.#deps.log.warn({ file, err: answer.cause }, `${title} can't be closed: ${answer.reason}`)
       }
@@ -153,7 +149,7 @@ export class DurableWriter<D extends DurableDatabase> {
     return this.#closed.promise
   }
 
-  /** Ends the thread, and releases the lock when it has let go of its descriptors. */
+  /** Ends the thread, and releases the lock once its file descriptors are closed. */
   #end(then?: () => void): void {
     const release = (): void => {
       this.#releaseLock()
@@ -176,7 +172,7 @@ export class DurableWriter<D extends DurableDatabase> {
   }
 
   #start(): Worker {
-    // The one thread program of all databases; nothing of it is imported here, since it imports those who use this class.
+    // by URL: it imports all databases, which import this class
     const thread = new Worker(threadUrl("../runtime/storage-thread", import.meta))
     thread.addEventListener("message", ({ data }: MessageEvent<Answer<never>>) => {
       if (thread === this.#thread) this.#answered(data)
@@ -197,12 +193,13 @@ export class DurableWriter<D extends DurableDatabase> {
 
   #answered(answer: Answer<never>): void {
     const first = this.#pending.shift()
-    // it was left behind
+    // the thread was abandoned
     if (first === undefined) return
     const nowMs = steadyMs()
     this.#answersAgain(nowMs - this.#pendingSinceMs)
     this.#pendingSinceMs = nowMs
-    if (first.kind === "do" || first.kind === "ask") {
+    if (answer.kind === "failed") this.#pages = answer.pages
+    if (first.kind === "do" || first.kind === "poll") {
       if (answer.kind === "busy") this.#lockWatch.held()
       if (answer.kind === "failed" && this.#mode === "open") this.#failed(answer)
     }
@@ -215,7 +212,7 @@ export class DurableWriter<D extends DurableDatabase> {
 
   #open(): void {
     this.#thread ??= this.#start()
-    this.#ask({ kind: "open", location: this.#location }, (answer) => {
+    this.#ask({ kind: "open", location: this.#location, pages: this.#pages }, (answer) => {
       if (this.#mode !== "open" && this.#mode !== "failed") return
       if (answer.kind === "busy") this.#openLater()
       else if (answer.kind === "done") this.#opened(answer.value)
@@ -228,14 +225,15 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#reopening = setTimeout(() => this.#open(), REOPEN_MS)
   }
 
-  /** failed -> open; at the start it is open already */
+  /** failed -> open */
   #opened(state: unknown): void {
+    this.#pages = "synced"
     if (this.#mode === "open") return
     this.#failure = undefined
     this.#setMode("open")
     const { file, title } = this.#location
     this.#deps.log.info({ file }, `${title} can be written again`)
-    this.#deps.recovered?.(state)
+    this.#deps.recovered(state)
   }
 
   /** open -> failed */
@@ -244,10 +242,10 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#failure = failure
     this.#deps.log.error({ file, err: failure.cause }, `${title} can't be written: ${failure.reason}`)
     this.#setMode("failed")
-    this.#deps.failed?.(failure)
+    this.#deps.failed(failure)
   }
 
-  /** failed -> failed, or where a start begins: the file can't be opened yet. */
+  /** failed -> failed, also at the start */
   #notYet(failure: Failure): void {
     const { file, title } = this.#location
     if (failure.reason !== this.#failure?.reason)
@@ -256,30 +254,31 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#setMode("failed")
   }
 
-  /** A fault of the thread's own. What it was asked is answered for it. */
+  /** The thread crashed. Whether a checkpoint was cut short is unknown then. */
   #threadFailed(message: string): void {
     const pending = this.#pending
     this.#pending = []
     this.#thread?.terminate()
     this.#thread = undefined
+    this.#pages = "lost"
     const reason = `its thread failed: ${message}`
-    const failure: Failure = { kind: "failed", reason, cause: message, isDiskFull: false }
+    const failure: Failure = { kind: "failed", reason, cause: message, isDiskFull: false, pages: "lost" }
     if (this.#mode === "open") this.#failed(failure)
     for (const { answered } of pending) answered(failure)
   }
 
-  /** Asks for the write lock unless a commit has just had it, and reports a disk that does not answer. */
+  /** Polls the write lock unless a commit has just had it, and logs a stalled disk. */
   #look(): void {
     const stall = this.#stall
     if (stall !== undefined && !this.#isStallLogged) {
       this.#isStallLogged = true
       this.#deps.log.warn({ file: this.#location.file }, stall)
     }
-    if (this.#mode !== "open" || this.#pending.length > 0 || steadyMs() - this.#committedMs < ASK_MS) return
-    this.#ask({ kind: "ask" }, () => {})
+    if (this.#mode !== "open" || this.#pending.length > 0 || steadyMs() - this.#committedMs < POLL_MS) return
+    this.#ask({ kind: "poll" }, () => {})
   }
 
-  /** That the disk does not answer, if it has not for some time. Recovery of a file that failed may take longer. */
+  /** That the disk does not answer. Recovery after a failure may take longer. */
   get #stall(): string | undefined {
     const [first] = this.#pending
     const ms = steadyMs() - this.#pendingSinceMs

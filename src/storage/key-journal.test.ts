@@ -5,11 +5,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded, type EmbeddedBroker } from "../brokers/embedded/broker.ts"
+import { packBatch } from "../brokers/embedded/batch.ts"
 import { LogWriter } from "../brokers/embedded/writer.ts"
 import { steadyMs } from "../clock.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { KeyStore } from "../dedupe/key-store.ts"
 import { SqliteKeys } from "../dedupe/sqlite-keys.ts"
+import type { HooklineError } from "../errors.ts"
 import type { DedupeKey } from "../pipeline/record.ts"
 import { logIn } from "./database-file.ts"
 
@@ -32,8 +34,10 @@ function openLog(): EmbeddedBroker {
   opened.push(broker)
   return broker
 }
-function openKeys(): KeyStore {
-  const store = new SqliteKeys(folder, { log })
+/** @param broker the log beside it, where it is open */
+function openKeys(broker?: EmbeddedBroker): KeyStore {
+  const store: KeyStore = new SqliteKeys(folder, { log })
+  if (broker !== undefined) store.useJournal?.(broker.keyJournal)
   opened.push(store)
   return store
 }
@@ -49,8 +53,8 @@ function inJournal(): string[] {
 }
 
 test("a key is durable with its record, and known to the store at once, which writes nothing for the answer", async () => {
-  const store = openKeys()
   const broker = openLog()
+  const store = openKeys(broker)
   // it has its file open then
   await store.claim("", soon())
   const other = new Database(join(folder, "marks.sqlite"))
@@ -67,7 +71,7 @@ test("what a killed process left in the log alone is known when the store is ope
   const broker = openLog()
   const keys = Array.from({ length: 10_001 }, (_, n) => `left ${n}`)
   await Promise.all(keys.map((key) => publish(broker, unheard(key))))
-  const store = openKeys()
+  const store = openKeys(broker)
   const claims = await Promise.all(keys.map((key) => store.claim(key, soon())))
   expect(new Set(claims)).toEqual(new Set(["duplicate"]))
   expect(await store.claim("other", soon())).toBe("first")
@@ -77,8 +81,9 @@ test("keys leave the log when they are in the store's file, what a killed proces
   const before = openLog()
   await publish(before, unheard("left"))
   await before.close()
-  const store = openKeys()
   const broker = openLog()
+  const store = openKeys(broker)
+  expect(await store.claim("left", soon())).toBe("duplicate")
   await publish(broker, store.withRecord!("a", untilMs))
   while (inJournal().length > 0) {
     await Bun.sleep(20)
@@ -93,23 +98,77 @@ test("keys leave the log when they are in the store's file, what a killed proces
   ])
 })
 
-test("a key that the log still has does not shorten the time of one that was published again", async () => {
+/** What a claim comes to, or the code that it fails with. */
+async function claim(store: KeyStore, key: string): Promise<unknown> {
+  try {
+    return await store.claim(key, soon())
+  } catch (error) {
+    return (error as HooklineError).code
+  }
+}
+
+test("what a crash left in a log counts only when the log was made durable: claims are refused until then", async () => {
+  const before = openLog()
+  await publish(before)
+  const reader = new Database(join(folder, "log.sqlite"), { readonly: true })
+  reader.run("BEGIN")
+  reader.query("SELECT count(*) FROM topics").get()
+  await publish(before, unheard("left"))
+  await before.close()
+
   const broker = openLog()
-  await publish(broker, { ...unheard("a"), untilMs: Date.now() - 1 })
-  const store = openKeys()
-  expect(await store.claim("a", soon())).toBe("first")
-  expect(await store.add("a", untilMs, soon())).toBe(true)
-  await store.close()
-  expect(await openKeys().claim("a", soon())).toBe("duplicate")
+  expect(broker.ready()).toContain("is being read")
+  const store = openKeys(broker)
+  expect(await claim(store, "left")).toBe("unavailable")
+  expect(await claim(store, "other")).toBe("unavailable")
+  reader.run("COMMIT")
+  reader.close()
+  let claimed: unknown
+  while ((claimed = await claim(store, "left")) === "unavailable") await Bun.sleep(20)
+  expect([claimed, await claim(store, "other")]).toEqual(["duplicate", "first"])
 })
 
-test("a log of 0.1.0, which has no journal, gets one, and the store beside it opens before that", async () => {
-  const before = new LogWriter(logIn(folder))
-  before.append([{ record: { topic: "t", value: Buffer.from("old") } }], Date.now())
-  before.close()
-  const store = openKeys()
-  expect(await store.claim("a", soon())).toBe("first")
+test("a store whose log is closed before it was ever open waits for nothing more", async () => {
+  const before = openLog()
+  await publish(before)
+  const reader = new Database(join(folder, "log.sqlite"), { readonly: true })
+  reader.run("BEGIN")
+  reader.query("SELECT count(*) FROM topics").get()
+  await before.close()
   const broker = openLog()
+  const store = openKeys(broker)
+  expect(await claim(store, "a")).toBe("unavailable")
+  await broker.close()
+  reader.close()
+  let claimed: unknown
+  while ((claimed = await claim(store, "a")) === "unavailable") await Bun.sleep(20)
+  expect(claimed).toBe("first")
+})
+
+test("a key that the log still has does not shorten the time of one that was published again", async () => {
+  const broker = openLog()
+  const shorter = Date.now() + 500
+  await publish(broker, { ...unheard("a"), untilMs: shorter })
+  const first = openKeys()
+  expect(await first.add("a", untilMs, soon())).toBe(true)
+  await first.close()
+  const store = openKeys(broker)
+  expect(await store.claim("a", soon())).toBe("duplicate")
+  while (inJournal().length > 0) {
+    await publish(broker)
+    await Bun.sleep(20)
+  }
+  await Bun.sleep(Math.max(0, shorter + 1 - Date.now()))
+  expect(await store.claim("a", soon())).toBe("duplicate")
+})
+
+test("a log of 0.1.0, which has no journal, gets one", async () => {
+  const before = new LogWriter(logIn(folder))
+  before.commit(packBatch([{ record: { topic: "t", value: Buffer.from("old") } }]), Date.now())
+  before.close()
+  const broker = openLog()
+  const store = openKeys(broker)
+  expect(await store.claim("a", soon())).toBe("first")
   expect(await publish(broker, store.withRecord!("a", untilMs))).toEqual({ partition: 0, offset: 1 })
   expect(store.claim("a", soon())).toBe("duplicate")
 })
@@ -127,8 +186,8 @@ async function publishOnce(broker: EmbeddedBroker, keys: DedupeKeys, key: string
 }
 
 test("the retry of an event that was not acknowledged in time waits until the log knows whether it has it", async () => {
-  const keys = new DedupeKeys(openKeys())
   const broker = openLog()
+  const keys = new DedupeKeys(openKeys(broker))
   await publish(broker)
   expect(await keys.begin("a", soon())).toBe("first")
   const first = publishOnce(broker, keys, "a", steadyMs() + 30)
@@ -145,8 +204,8 @@ test.each([
 ] as const)(
   "what a failure left of a batch in the log, its keys: %p, is known to the store",
   async (isLeft, claim) => {
-    const keys = new DedupeKeys(openKeys())
     const broker = openLog()
+    const keys = new DedupeKeys(openKeys(broker))
     await publish(broker)
     const other = new Database(join(folder, "log.sqlite"))
     other.run("ALTER TABLE dedupe_keys RENAME TO gone")

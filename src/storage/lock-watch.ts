@@ -2,12 +2,12 @@ import { steadyMs } from "../clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 
-/** How often the owner of a file asks for its write lock while it commits nothing. */
-export const ASK_MS = 500
-/** A lock that another process holds for so long is no moment of a reader or a backup. */
+/** How often an idle writer polls the write lock. */
+export const POLL_MS = 500
+/** Readers and backups hold the lock for less. */
 const HELD_MS = 1000
 
-/** Notices that another process holds the write lock of a file, so that nothing is committed. */
+/** Notices that another process holds the write lock of a file. */
 export class LockWatch {
   readonly #location: DatabaseLocation
   readonly #log: Logger
@@ -19,7 +19,7 @@ export class LockWatch {
     this.#log = log
   }
 
-  /** The lock was asked for, and another process has it. */
+  /** Another process has the lock. */
   held(): void {
     this.#heldSinceMs ??= steadyMs()
     const { problem } = this
@@ -28,17 +28,17 @@ export class LockWatch {
     this.#log.error({ file: this.#location.file }, `${problem}: nothing can be committed until it lets go`)
   }
 
-  /** The lock was asked for, and was to be had. */
+  /** The lock was acquired. */
   free(): void {
     const sinceMs = this.#heldSinceMs
     this.#heldSinceMs = undefined
     if (sinceMs === undefined || !this.#logged) return
     this.#logged = false
-    const line = { file: this.#location.file, held_ms: Math.round(steadyMs() - sinceMs) }
-    this.#log.info(line, "the write lock is free again")
+    const heldMs = Math.round(steadyMs() - sinceMs)
+    this.#log.info({ file: this.#location.file, held_ms: heldMs }, "the write lock is free again")
   }
 
-  /** Why nothing can be committed; undefined: no other process is in the way. */
+  /** Why nothing can be committed. */
   get problem(): string | undefined {
     const ms = this.#heldSinceMs === undefined ? 0 : steadyMs() - this.#heldSinceMs
     if (ms < HELD_MS) return undefined

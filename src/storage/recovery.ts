@@ -3,28 +3,27 @@ import { closeSync, fsyncSync, openSync, readSync, writevSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 
 /*
- * What a failed fsync leaves, and what makes a file trustworthy again.
+ * Recovery from a failed fsync.
  *
  * Linux marks the pages of a failed fsync clean: they are readable, lie in the page cache alone, and a later fsync that
- * succeeds does not write them (https://wiki.postgresql.org/wiki/Fsync_Errors). SQLite relies on its fsyncs, so three
- * things can be missing after a power cut:
+ * succeeds does not write them (https://wiki.postgresql.org/wiki/Fsync_Errors). SQLite relies on its fsyncs, so a power cut
+ * can lose
  *
- * - Frames of the WAL. Recovery reads them back as if they were durable, commits go behind them, and at the next recovery
- *   the WAL ends at the hole. A checkpoint alone does not mend that: it counts the WAL as durable, and where the power
- *   goes while the database is being written, or before the truncation of the WAL is durable, a WAL that ends early is
- *   laid over newer pages. So before SQLite sees the file, every byte of the WAL is written again, the same in its place,
- *   and has its fsync.
- * - Pages of the database. A checkpoint whose fsync fails does not count (`nBackfill` stays), and the next one writes its
- *   pages again. But one that a reader's snapshot cuts short counts without an fsync. Where one of those came last before
- *   a failure, the WAL is kept through close (SQLite would delete it after a checkpoint of the rest), and the file is
- *   opened alone: the index of the WAL is made anew, and all of its pages are written again.
- * - Names. SQLite ignores a failed fsync of the folder, and a database that is empty loses its WAL.
+ * - Frames of the WAL. SQLite's recovery takes them for durable, commits go behind them, and the next recovery ends at the
+ *   hole. A checkpoint does not mend that: it takes the WAL for durable, and when the power goes before the database is
+ *   written or the WAL's truncation is durable, a WAL that ends early is laid over newer pages. So before SQLite opens the
+ *   file, every byte of the WAL is rewritten in place and fsynced.
+ * - Pages of the database. A checkpoint whose fsync fails does not count (`nBackfill` stays), and the next one repeats it.
+ *   But one that a reader's snapshot cuts short counts without an fsync. If one of those came last before a failure, the WAL
+ *   is kept through close (SQLite would delete it after a checkpoint of the rest), and the file is opened alone: that
+ *   rebuilds the WAL's index, and all of its pages are written again.
+ * - Names. SQLite ignores a failed fsync of the folder, and an empty database loses its WAL.
  *
- * Then `wal_checkpoint(TRUNCATE)` has to succeed, so that all of it is in the database, with an fsync, and the WAL starts
- * over. Until then nothing is taken.
+ * Then `wal_checkpoint(TRUNCATE)` must succeed: all is in the database, with an fsync, and the WAL is reset. Until then no
+ * event is accepted.
  */
 
-/** The same call may succeed when whoever reads the file has let go of it. */
+/** The call may succeed once the readers of the file are gone. */
 export class HeldByReaders extends Error {
   constructor(file: string) {
     super(
@@ -35,18 +34,16 @@ export class HeldByReaders extends Error {
 }
 
 const CHUNK_BYTES = 1024 * 1024
-/** How long a checkpoint waits for readers: slices of `hookline tail` take less, and the event loop may be waiting. */
+/** How long recovery waits for readers: the event loop may be waiting. `hookline tail` reads slices that take less. */
 const READERS_MS = 200
 
-/** Databases with pages from a checkpoint without an fsync, since which something failed. */
-const unsynced = new Set<string>()
-
 /**
- * Makes what the WAL of a file holds durable, all that can be read of it. To be called before SQLite opens the file, by
- * its one writer: readers see the same bytes all the while.
- *
- * @throws Error of the system
+ * Of the pages that checkpoints wrote to a database: `synced`, all had their fsync; `unsynced`, a reader cut the last
+ * checkpoint short; `lost`, something failed after that, so that they may lie in the page cache alone.
  */
+export type PageState = "synced" | "unsynced" | "lost"
+
+/** Makes all that can be read of a WAL durable. For its one writer, before SQLite opens the file; readers see no change. */
 export function rewriteWal(file: string): void {
   let wal: number
   try {
@@ -57,7 +54,7 @@ export function rewriteWal(file: string): void {
   }
   try {
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
-    // Of Bun's ways to write at a position this one goes through libc, where test/support/disk-model.c sees it.
+    // this write goes through libc, where test/support/disk-model.c sees it
     let at = 0
     for (let bytes; (bytes = readSync(wal, chunk, 0, CHUNK_BYTES, at)) > 0; at += bytes) {
       for (let from = 0; from < bytes;) from += writevSync(wal, [chunk.subarray(from, bytes)], at + from)
@@ -68,25 +65,21 @@ export function rewriteWal(file: string): void {
   }
 }
 
-/**
- * Makes the names in a folder durable.
- *
- * @throws Error of the system
- */
+/** Makes the names in a folder durable. */
 export function syncFolder(folder: string): void {
   let descriptor: number | undefined
   try {
     descriptor = openSync(folder, "r")
     fsyncSync(descriptor)
   } catch (error) {
-    // Some network file systems have no fsync of folders, and one that may be written need not be readable.
+    // some network file systems have no fsync of folders, and a writable folder need not be readable
     if (!["EINVAL", "ENOTSUP", "EACCES"].includes((error as { code?: string }).code ?? "")) throw error
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 
-/** Makes the names of folders that were just made durable: those from `first` down to `last`. */
+/** Makes the names of new folders durable, from `first` down to `last`. */
 export function syncParents(first: string, last: string): void {
   const top = dirname(resolve(first))
   for (let folder = dirname(resolve(last)); folder.length >= top.length; folder = dirname(folder)) {
@@ -95,11 +88,7 @@ export function syncParents(first: string, last: string): void {
   }
 }
 
-/**
- * Writes all of the WAL to the database, where it is durable then, and has the WAL start over.
- *
- * @throws HeldByReaders, SQLiteError
- */
+/** Moves all of the WAL to the database, durably. @throws HeldByReaders, SQLiteError */
 export function checkpointAll(db: Database, file: string): void {
   db.run(`PRAGMA busy_timeout = ${READERS_MS}`)
   if (!checkpoint(db, "TRUNCATE").isWhole) throw new HeldByReaders(file)
@@ -109,49 +98,47 @@ export function checkpointAll(db: Database, file: string): void {
 export type CheckpointMode = "PASSIVE" | "RESTART" | "TRUNCATE"
 
 export interface Checkpointed {
-  /** Whether all of the WAL was written to the database; only then has the database had its fsync. */
+  /** Whether all of the WAL was written to the database; only then was that fsynced. */
   readonly isWhole: boolean
   /** Pages in the WAL. */
   readonly frames: number
 }
 
-/** Writes as much of the WAL to the database as readers allow. Waits for none but as `busy_timeout` says. */
+/** Writes as much of the WAL to the database as readers allow. Waits for them as `busy_timeout` says. */
 export function checkpoint(db: Database, mode: CheckpointMode): Checkpointed {
-  const { busy, log, checkpointed } = db.query<Checkpoint, []>(`PRAGMA wal_checkpoint(${mode})`).get()!
+  const { busy, log, checkpointed } = db
+    .query<{ busy: number; log: number; checkpointed: number }, []>(`PRAGMA wal_checkpoint(${mode})`)
+    .get()!
   return { isWhole: busy === 0 && checkpointed === log, frames: log }
 }
 
-/**
- * Closes a file after a failure.
- *
- * @param isSynced whether the last checkpoint was a whole one
- */
-export function closeFailed(db: Database, file: string, isSynced: boolean): void {
+/** What a failure makes of the pages. */
+export function pagesAfter(error: unknown, before: PageState): PageState {
+  if (error instanceof HeldByReaders) return before === "lost" ? "lost" : "unsynced"
+  return before === "synced" ? "synced" : "lost"
+}
+
+/** Closes a file after a failure, and keeps its WAL where pages are lost without it. */
+export function closeFailed(db: Database, isSynced: boolean): void {
   try {
     if (isSynced) return
-    unsynced.add(file)
     db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1)
-    // Or else a WAL that persists is truncated.
+    // or SQLite truncates it
     db.run("PRAGMA journal_size_limit = -1")
   } finally {
     db.close(true)
   }
 }
 
-/**
- * Writes all of the WAL to the database whatever its index says, if that is necessary after a failure.
- *
- * @throws HeldByReaders, SQLiteError
- */
+/** Writes all of the WAL to the database, whatever the WAL's index says. @throws HeldByReaders, SQLiteError */
 export function recoverAlone(file: string): void {
-  if (!unsynced.has(file)) return
+  rewriteWal(file)
   const db = new Database(file, { readwrite: true, create: false })
   try {
-    // Before anything is read: then it needs the file alone, and makes an index of the WAL in memory of its own.
+    // Before the first read it takes the file alone, and builds the WAL's index in its own memory.
     db.run("PRAGMA locking_mode = EXCLUSIVE")
     db.run("PRAGMA synchronous = FULL")
     checkpointAll(db, file)
-    unsynced.delete(file)
   } catch (error) {
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true)
       throw new HeldByReaders(file)
@@ -159,11 +146,4 @@ export function recoverAlone(file: string): void {
   } finally {
     db.close()
   }
-}
-
-interface Checkpoint {
-  readonly busy: number
-  /** Frames in the WAL, and how many of them are in the database. */
-  readonly log: number
-  readonly checkpointed: number
 }

@@ -1,28 +1,28 @@
 import { describeFailure, isBusy, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
+import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
 
 /*
- * The program of a thread that has one database open: a Worker, which takes one request after the other and answers each in
- * turn. Whatever the disk does, it is this thread that waits for it.
+ * The program of a database's thread, a Worker that answers requests in order:
  *
  *   open   opens the file; it must not be open
- *   do     calls a method of the database; checkpoints and the like come behind the answer
- *   ask    asks for the write lock and gives it back
+ *   do     calls a method of the database; checkpoints and the like follow the answer
+ *   poll   tries the write lock
  *   close  closes the file
  *
- * A request that finds the file held by another process changes nothing and is answered `busy`. After any other failure the
- * file is closed; what comes until it is open again is answered `failed`, too.
+ * A request that finds a lock held by another process changes nothing and is answered `busy`. After any other failure the file
+ * is closed, and requests are answered `failed` until it is open again.
  */
 export type Request =
-  | { readonly kind: "open"; readonly location: DatabaseLocation }
+  | { readonly kind: "open"; readonly location: DatabaseLocation; readonly pages: PageState }
   | { readonly kind: "do"; readonly method: string; readonly args: readonly unknown[] }
-  | { readonly kind: "ask" }
+  | { readonly kind: "poll" }
   | { readonly kind: "close" }
 
 export interface Done<T> {
   readonly kind: "done"
   readonly value: T
-  /** Whether a transaction was committed: no other process has the write lock then. */
+  /** Whether a transaction was committed, and the write lock acquired. */
   readonly isCommitted: boolean
 }
 
@@ -31,41 +31,42 @@ export interface Failure {
   readonly reason: string
   readonly cause: unknown
   readonly isDiskFull: boolean
+  /** For the next `open`. */
+  readonly pages: PageState
 }
 
 export type Answer<T> = Done<T> | { readonly kind: "busy" } | Failure
 
-/** What a method may return to have memory change hands instead of being copied. */
-export interface Transferring {
-  readonly transfer: readonly ArrayBuffer[]
-}
-
 declare const self: Worker
 
-/** Takes requests from now on. @param open opens a database by its location's kind */
+/** @param open opens a database by its location's kind */
 export function serveDatabase(open: (location: DatabaseLocation) => DurableDatabase): void {
   let location: DatabaseLocation | undefined
   let database: DurableDatabase | undefined
+  let pages: PageState = "synced"
   /** Why there is no database. */
   let broken: Answer<never> = {
     kind: "failed",
     reason: "the file is not open",
     cause: undefined,
     isDiskFull: false,
+    pages,
   }
 
   const perform = (request: Request): unknown => {
     switch (request.kind) {
       case "open":
-        location = request.location
+        ;({ location, pages } = request)
+        if (pages === "lost") recoverAlone(location.file)
+        pages = "synced"
         database = open(location)
         return database.state()
       case "close":
         database?.close()
         database = undefined
         return undefined
-      case "ask":
-        return database!.askForLock()
+      case "poll":
+        return database!.pollLock()
       case "do":
         return (database as unknown as { [method: string]: (...args: readonly unknown[]) => unknown })[
           request.method
@@ -75,22 +76,23 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
 
   const failed = (error: unknown): Answer<never> => {
     if (isBusy(error)) {
-      // one that could not be opened for it is as busy for what comes next
+      // also for what comes next, if it is not open
       if (database === undefined) broken = { kind: "busy" }
       return { kind: "busy" }
     }
     const reason = describeFailure(error, location!)
+    pages = pagesAfter(error, database === undefined ? pages : database.isSynced ? "synced" : "unsynced")
     try {
       database?.closeFailed(error)
     } catch {
-      // what was acknowledged is in the WAL, wherever it lies; the failure that is answered came first
+      // what was acknowledged is in the WAL; the first failure is answered
     }
     database = undefined
-    return (broken = { kind: "failed", reason, cause: error, isDiskFull: isDiskFull(error) })
+    return (broken = { kind: "failed", reason, cause: error, isDiskFull: isDiskFull(error), pages })
   }
 
   const answer = (request: Request): Answer<unknown> => {
-    if (database === undefined && (request.kind === "do" || request.kind === "ask")) return broken
+    if (database === undefined && (request.kind === "do" || request.kind === "poll")) return broken
     const commits = database?.commits
     try {
       const value = perform(request)
@@ -102,13 +104,14 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
 
   self.addEventListener("message", ({ data: request }: MessageEvent<Request>): void => {
     const answered = answer(request)
-    const transfer = answered.kind === "done" ? (answered.value as Transferring | undefined)?.transfer : []
-    self.postMessage(answered, [...(transfer ?? [])])
+    // a value may have buffers that are transferred instead of copied
+    const value = answered.kind === "done" ? (answered.value as { transfer?: ArrayBuffer[] } | undefined) : {}
+    self.postMessage(answered, value?.transfer ?? [])
     if (request.kind !== "do" || answered.kind !== "done") return
     try {
       database?.afterAnswer()
     } catch (error) {
-      // the next request is answered with it
+      // answers the next request
       failed(error)
     }
   })

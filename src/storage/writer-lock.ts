@@ -2,26 +2,24 @@ import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { HooklineError } from "../errors.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
-import { describeFailure, isBusy, type DatabaseLocation } from "./database-file.ts"
+import { describeFailure, holderFileOf, isBusy, type DatabaseLocation } from "./database-file.ts"
 
 /**
- * Takes the lock of a database's one writer.
- *
- * The lock is an exclusive transaction on the empty database `lockFile`: an advisory lock of the system that ends
- * with the process, however it ends. `holderFile` only names the holder in the error of the next one; whether the database is
- * locked never depends on it.
+ * Takes the writer lock of a database: an exclusive transaction on the empty database `lockFile`, hence an advisory lock of
+ * the system that ends with the process. The holder file only names the holder in errors.
  *
  * @returns what releases it
  * @throws HooklineError `log_locked`, `log_io`
  */
 export function lockForWriting(location: DatabaseLocation): () => void {
+  const holderFile = holderFileOf(location.lockFile)
   let db: Database | undefined
   try {
     makePrivateDatabase(location.lockFile)
     db = new Database(location.lockFile, { create: true, readwrite: true })
     db.run("PRAGMA journal_mode = MEMORY")
     db.run("BEGIN EXCLUSIVE")
-    nameHolder(location.holderFile)
+    nameHolder(holderFile)
   } catch (error) {
     db?.close()
     if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, location), { cause: error })
@@ -29,7 +27,7 @@ export function lockForWriting(location: DatabaseLocation): () => void {
   }
   const open = db
   return () => {
-    rmSync(location.holderFile, { force: true })
+    rmSync(holderFile, { force: true })
     open.close()
   }
 }
@@ -54,18 +52,18 @@ export function checkUnlocked(location: DatabaseLocation): void {
 function locked(location: DatabaseLocation, cause: unknown): HooklineError {
   return new HooklineError(
     "log_locked",
-    `${location.title} is being written to by ${holder(location.holderFile)}; stop that one, or name ${location.alternative}`,
+    `${location.title} is being written to by ${holder(holderFileOf(location.lockFile))}; stop that one, or name ${location.alternative}`,
     { cause },
   )
 }
 
 function nameHolder(holderFile: string): void {
   try {
-    // one that a killed process left
+    // of a killed process
     rmSync(holderFile, { force: true })
     createPrivateFile(holderFile, `${process.pid}\n`)
   } catch (error) {
-    // On a full disk the lock counts all the same; it has no name then.
+    // on a full disk the holder has no name
     if ((error as { code?: string }).code !== "ENOSPC") throw error
   }
 }
@@ -74,7 +72,7 @@ function holder(holderFile: string): string {
   try {
     return `process ${Number(readFileSync(holderFile, "utf8"))}`
   } catch {
-    // The holder has not written it yet, or is just leaving.
+    // not written yet, or removed already
     return "another process"
   }
 }

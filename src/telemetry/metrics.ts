@@ -14,6 +14,8 @@ export interface PipelineMetrics {
   answered(status: number): void
   /** An event reached its outcome. `reason` is a fixed word, empty for accepted events. */
   ended(outcome: "accepted" | "dropped" | "rejected" | "answered", reason: string): void
+  /** An item of a list that was split reached its outcome, as for `ended`. */
+  listItem(outcome: "accepted" | "dropped" | "rejected" | "answered", reason: string): void
   /** A request failed verification; `mode` is the Verifier's. */
   unverified(reason: string, mode: "enforce" | "observe"): void
   /** A dead letter was acknowledged; `reason` is the refusal's. */
@@ -87,6 +89,10 @@ export class Metrics {
     "hookline_events_total",
     "Events by outcome (accepted, dropped, rejected, answered) and reason.",
   )
+  readonly #listItems = this.#tallies<"pipeline" | "outcome" | "reason">(
+    "hookline_list_items_total",
+    "Items of lists that the Decoder split, by outcome and reason; hookline_events_total counts the list as one event.",
+  )
   readonly #verificationFailures = this.#tallies<"pipeline" | "reason" | "mode">(
     "hookline_verification_failures_total",
     "Requests that failed verification, by reason; in mode observe their events were published.",
@@ -159,6 +165,7 @@ export class Metrics {
     return {
       answered: byFirst((status) => this.#requests.bind({ pipeline: id, status: String(status) })),
       ended: byBoth((outcome, reason) => this.#events.bind({ pipeline: id, outcome, reason })),
+      listItem: byBoth((outcome, reason) => this.#listItems.bind({ pipeline: id, outcome, reason })),
       unverified: byBoth((reason, mode) => this.#verificationFailures.bind({ pipeline: id, reason, mode })),
       deadLetter: byFirst((reason) => this.#deadLetters.bind({ pipeline: id, reason })),
       undeduplicated: byFirst((reason) => this.#undeduplicated.bind({ pipeline: id, reason })),

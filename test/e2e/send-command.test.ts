@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
 import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
-import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
 import { SAMPLES } from "../../src/verify/samples/samples.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
@@ -74,19 +73,6 @@ test.each([
   ),
 ])("%s has a sample of its own", (provider) => {
   expect(Object.keys(SAMPLES)).toContain(provider)
-})
-
-test("a sample that the Validator rejects is of a provider whose note says so", async () => {
-  for (const provider of PROVIDER_NAMES) {
-    const settings = signingSettings(provider)
-    if (findFamily(provider)?.signer === undefined) continue
-    const next = eventMaker(new URL("http://127.0.0.1/"), settings, { provider })
-    const { headers, body } = await next(1)
-    const isForm = headers.get("Content-Type") === "application/x-www-form-urlencoded"
-    const isObject = !isForm && !Array.isArray(JSON.parse(Buffer.from(body).toString()))
-    const isNoted = PRESETS[provider]?.note?.includes("the Validator rejects") ?? false
-    if (!isObject) expect([provider, isNoted]).toEqual([provider, true])
-  }
 })
 
 test("samples are of providers that there are, and are sent as what their Content-Type says", async () => {

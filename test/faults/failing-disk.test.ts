@@ -97,7 +97,7 @@ describe.skipIf(library === undefined)("the n-th write or fsync fails, then the 
     "%s: nothing acknowledged is lost, and the file is whole",
     (kind, title) =>
       expectKept(trialsOf(kind), `disk: the n-th write or fsync fails, then the power (${title})`),
-    isFull ? 1_200_000 : 120_000,
+    isFull ? 3_600_000 : 120_000,
   )
 
   test("log: the same where a reader cut the checkpoint before it short", async () => {

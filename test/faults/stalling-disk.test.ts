@@ -116,7 +116,7 @@ describe.skipIf(stalling === undefined).each(subjects)(
       await senders.many(10)
       stalling!.stall()
       await senders.first(({ answer }) => answer === 503)
-      const ended = running.logged(({ msg }) => msg.includes("is left as it is: its disk does not answer"))
+      const ended = running.logged(({ msg }) => msg.includes("was not closed: its disk does not answer"))
       running.signal("SIGTERM")
       await ended
       stalling!.goOn()

@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { pino } from "pino"
 import type { DatabaseLocation } from "../../src/storage/database-file.ts"
 import { logIn } from "../../src/storage/database-file.ts"
+import { packBatch } from "../../src/brokers/embedded/batch.ts"
 import { LogWriter } from "../../src/brokers/embedded/writer.ts"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { openSpoolDatabase, spoolAt } from "../../src/brokers/spool/spool-database.ts"
@@ -111,7 +112,8 @@ function leftIn(writer: LogWriter, place: DatabaseLocation): Map<number, number>
             )
             .all()
     const left = new Map(rows.map(({ offset, value }) => [indexOf(value), offset]))
-    const [next] = writer.append([{ record: { topic: TOPIC, value: valueOf(-1, 300) } }], 0)
+    const batch = packBatch([{ record: { topic: TOPIC, value: valueOf(-1, 300) } }])
+    const [next] = writer.commit(batch, 0).offsets
     if (rows.some(({ offset }) => offset >= next!)) throw new Error(`offset ${next} is used again`)
     return left
   } finally {

@@ -121,6 +121,13 @@ export function optionChanges(
       require_exp: ["true", "false", JWT],
       confirm: ["false", "true", { provider: "aws-sns", topic_arn: "arn:aws:sns:eu-west-1:123456789012:a" }],
     },
+    Decoder: {
+      format: ["auto", "form"],
+      unwrap: [undefined, "payload"],
+      json_fields: ["a", "b"],
+      lists: ["wrap", "split"],
+      max_list_items: ["1", "2"],
+    },
     Validator: {
       on_invalid: ["reject", "drop"],
       schema: [join(folder, "schema.json"), join(folder, "schema.json.copy")],

@@ -3,13 +3,13 @@ import type { Record } from "../../pipeline/record.ts"
 import { packHeaders, unpackHeaders } from "./record-headers.ts"
 
 /**
- * Records on their way from one thread to another, in one piece of memory that changes hands:
+ * Records in one buffer, which is transferred between threads:
  *
  *     layout   for each record, as float64: index of its topic | timestamp in milliseconds since 1970, -1: none of its own
  *              | bytes of its key, -1: none | bytes of its packed headers, 0: none | bytes of its value
  *     bytes    for each record: key | headers | value
  *
- * Copied once here, they need no object of their own while they cross. The memory may be larger than what is in it.
+ * They are copied once, and need no objects to cross. The buffer may be larger than its content.
  */
 export interface PackedBatch {
   readonly topics: readonly string[]
@@ -20,10 +20,10 @@ export interface PackedBatch {
 const COLUMNS = 5
 const LAYOUT_BYTES = COLUMNS * Float64Array.BYTES_PER_ELEMENT
 const NONE = -1
-/** Memory for a batch is at least so large, so that it can be used again. */
+/** The least buffer, so that later batches fit in. */
 const LEAST_BYTES = 256 * 1024
 
-/** @param spare memory of an earlier batch, which is used again if it is large enough */
+/** @param spare buffer of an earlier batch, reused if it is large enough */
 export function packBatch(batch: readonly { readonly record: Record }[], spare?: ArrayBuffer): PackedBatch {
   const indexes = new Map<string, number>()
   const headers: (Uint8Array | undefined)[] = []
@@ -62,7 +62,7 @@ export function packBatch(batch: readonly { readonly record: Record }[], spare?:
   return { topics: [...indexes.keys()], records: batch.length, bytes: bytes.buffer }
 }
 
-/** The records again, as views of the bytes. */
+/** The records, as views of the bytes. */
 export function unpackBatch({ topics, records, bytes }: PackedBatch): { readonly record: Record }[] {
   const layout = new Float64Array(bytes, 0, records * COLUMNS)
   let at = records * LAYOUT_BYTES

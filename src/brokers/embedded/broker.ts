@@ -1,7 +1,8 @@
 import { resolve } from "node:path"
-import type { DedupeKey, KeyJournal, Receipt, Record } from "../../pipeline/record.ts"
+import type { DedupeKey, JournaledKey, KeyJournal, Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
+import { HooklineError } from "../../errors.ts"
 import type { Broker } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
@@ -12,40 +13,39 @@ import { Retention } from "./retention.ts"
 import { RetentionClock } from "./retention-clock.ts"
 
 export interface EmbeddedOptions {
-  /** Folder of the log; made when it is not there. */
+  /** Created if missing. */
   readonly directory: string
-  /** How long records are kept, in milliseconds. Default: for ever. */
+  /** In milliseconds. Default: for ever. */
   readonly retention?: number
-  /** How many bytes of keys, values and headers are kept, over all topics; the oldest records go first. Default: all. */
+  /** Of keys, values and headers, over all topics; the oldest records go first. Default: all. */
   readonly retention_bytes?: number
 }
 
 export interface EmbeddedDeps {
   readonly log: Logger
   readonly metrics: Pick<ConnectionMetrics, "batch">
-  /** What retention counts with; nothing is counted without it. */
   readonly logMetrics?: LogMetrics
-  /** Milliseconds since 1970, for timestamps and retention. */
+  /** Milliseconds since 1970. */
   readonly now?: () => number
-  /** As steadyMs, for retention. */
+  /** As steadyMs. */
   readonly steady?: () => number
   /** As in retention.ts. */
   readonly roundMs?: number
 }
 
 const BATCH_BYTES = 8 * 1024 * 1024
-/** How many topics are made in one transaction. */
+const UNCOUNTED: LogMetrics = { deleted() {}, walHeld() {} }
+/** Topics created in one transaction. */
 const PREPARE_TOPICS = 16
 
 /**
- * Opens the log in a directory for publishing. One process at a time can. Its states are those of its file
+ * Opens the log in a directory for publishing, which one process at a time can. Its states are those of its file
  * (storage/durable-writer.ts) and of its batches (publisher.ts).
  *
  * @throws HooklineError `log_locked`, `log_io`
  */
-export function openEmbedded(options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker {
-  return new EmbeddedBroker(options, deps)
-}
+export const openEmbedded = (options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker =>
+  new EmbeddedBroker(options, deps)
 
 export class EmbeddedBroker implements Broker {
   readonly #writer: DurableWriter<LogDatabase>
@@ -55,31 +55,36 @@ export class EmbeddedBroker implements Broker {
   /** Absolute, as that of dedupe keys. */
   readonly #directory: string
   #topics: readonly string[] = []
-  /** Dedupe keys up to this one are deleted with the next batch. */
+  /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
-  /**
-   * Dedupe keys of the batch that the thread has, or had when the file failed: as the file is opened again it is known
-   * whether their records are in it.
-   */
+  /** Of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
   #inDoubt: DedupeKey[] = []
   #closing: Promise<void> | undefined
+  readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()
 
-  /** For openEmbedded. */
+  /** For the store of dedupe keys in the same folder. A log that is closed has nothing for it. */
+  readonly keyJournal: KeyJournal = {
+    read: () => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly JournaledKey[]>()
+      this.#writer.do("state", [], (answer) => {
+        if (answer.kind === "done") resolve(answer.value)
+        else reject(new HooklineError("unavailable", this.#writer.problem ?? "the log is not open yet"))
+      })
+      return Promise.race([promise, this.#closed.promise])
+    },
+    forget: (throughId) => {
+      this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
+    },
+  }
+
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
-    const {
-      log,
-      metrics,
-      logMetrics = { deleted() {}, walHeld() {} },
-      now = Date.now,
-      steady,
-      roundMs,
-    } = deps
+    const { log, metrics, logMetrics = UNCOUNTED, now = Date.now, steady, roundMs } = deps
     const location = logIn(options.directory)
     this.#directory = resolve(options.directory)
-    // where the file can't be looked at yet, retention is to think nothing of its records
+    // 0 while readers keep the file from being opened: retention deletes nothing by age in its first hour then
     let newestMs: number | undefined = 0
-    const probe = (it: typeof location): void => {
-      const database = new LogDatabase(it)
+    const probe = (): void => {
+      const database = new LogDatabase(location)
       newestMs = database.newestMs
       database.close()
     }
@@ -87,7 +92,7 @@ export class EmbeddedBroker implements Broker {
       log,
       failed: (failure) => this.#publisher.rejectAll(failure),
       recovered: (state) => {
-        const ids = state as ReturnType<LogDatabase["state"]>
+        const ids = new Map((state as readonly JournaledKey[]).map(({ key, id }) => [key, id]))
         this.#settleKeys(({ key }) => ids.get(key))
         this.prepare(this.#topics)
       },
@@ -114,7 +119,7 @@ export class EmbeddedBroker implements Broker {
     this.retain(options)
   }
 
-  /** Keeps records for other times, or other sizes, from now on. */
+  /** Changes retention. */
   retain({ retention, retention_bytes }: Pick<EmbeddedOptions, "retention" | "retention_bytes">): void {
     this.#retention.keep(retention, retention_bytes)
   }
@@ -123,7 +128,7 @@ export class EmbeddedBroker implements Broker {
     return this.#publisher.publish(record, deadlineMs)
   }
 
-  /** Where another process holds the file, publishing to a topic makes it. */
+  /** While another process holds the file, publishing to a topic creates it. */
   prepare(topics: readonly string[]): void {
     this.#topics = topics
     this.#prepareFrom(topics, 0)
@@ -142,10 +147,11 @@ export class EmbeddedBroker implements Broker {
     await this.#publisher.close()
     if (this.#forgetThroughId !== undefined) this.#writer.do("forgetKeys", [this.#forgetThroughId], () => {})
     await this.#writer.close()
+    this.#closed.resolve([])
     this.#settleKeys(() => undefined)
   }
 
-  /** A few topics at a time: commits have their turn in between, and each takes milliseconds where there are thousands. */
+  /** A few topics at a time, with commits in between: creating one takes milliseconds where there are thousands. */
   #prepareFrom(topics: readonly string[], from: number): void {
     const some = topics.slice(from, from + PREPARE_TOPICS)
     if (some.length === 0) return
@@ -170,7 +176,7 @@ export class EmbeddedBroker implements Broker {
         const firstId = answer.value.lastKeyId - keys.length + 1
         this.#settleKeys((_, at) => firstId + at)
       } else {
-        if (forgetThroughId !== undefined) this.#journal.forget(forgetThroughId)
+        if (forgetThroughId !== undefined) this.keyJournal.forget(forgetThroughId)
         if (answer.kind === "busy") this.#settleKeys(() => undefined)
       }
       then(answer)
@@ -180,19 +186,13 @@ export class EmbeddedBroker implements Broker {
     ])
   }
 
-  /** Ends the doubt about keys, of events that were refused meanwhile as well. @param idOf undefined: it is not in the log */
+  /** @param idOf undefined: the key is not in the log */
   #settleKeys(idOf: (key: DedupeKey, at: number) => number | undefined): void {
     for (const [at, one] of this.#inDoubt.splice(0).entries()) {
       const id = idOf(one, at)
-      if (id !== undefined) one.committed(id, this.#journal)
+      if (id !== undefined) one.committed(id)
       one.isInDoubt = false
       one.known?.(id !== undefined)
     }
-  }
-
-  readonly #journal: KeyJournal = {
-    forget: (throughId) => {
-      this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
-    },
   }
 }

@@ -1,10 +1,24 @@
 import type { DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
+import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
 import { LOG_LAYOUT } from "./log-tables.ts"
-import { TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"
-import { Upkeep } from "./upkeep.ts"
+import { noDeletions, SLICE_BYTES, TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"
 import type { Committed } from "./writer.ts"
+
+/*
+ * The embedded log's file in its thread, and when that does what no publisher waits for: checkpoints, retention's deletions,
+ * giving free space back to the disk.
+ *
+ * It does so behind a batch, since the next one takes a moment to come: one of them at a time, and deletions only in slices
+ * that are worth their fsync. Retention's rounds, several times a second, do it while no batches come. While batches come, a
+ * round only notes that something is due, however little, and it is deleted behind the next ones.
+ */
+
+/** Batches keep coming if the last one was no longer ago. */
+const QUIET_MS = 20
+/** Between two slices of space that is given back while batches come. */
+const GIVE_BACK_MS = 10
 
 export interface Trimmed {
   /** Whether there may be more to delete, or to give back. */
@@ -15,14 +29,18 @@ export interface Trimmed {
   readonly heldBytes: number
 }
 
-/** The embedded log's file in the thread that has it open; what its publishers do not wait for comes behind each batch. */
 export class LogDatabase extends TrimmingWriter {
-  readonly #upkeep = new Upkeep()
   readonly #journal: KeyJournalTable
+  #limits: Limits | undefined
+  #deleted = noDeletions()
   /** Bytes of the batch that was just answered; undefined: the answer was to something else. */
   #answeredBytes: number | undefined
+  #batchMs = Number.NEGATIVE_INFINITY
+  /** Something was due at the last round, and may be still. */
+  #isOwed = false
+  #wasCheckpointed = false
+  #gaveBackMs = Number.NEGATIVE_INFINITY
 
-  /** @throws as DurableDatabase */
   constructor(location: DatabaseLocation) {
     super(location, {
       ...LOG_LAYOUT,
@@ -35,15 +53,15 @@ export class LogDatabase extends TrimmingWriter {
     this.load(() => this.recover())
   }
 
-  /** The dedupe keys in the journal, with their ids. */
-  override state(): ReadonlyMap<string, number> {
-    return this.#journal.ids()
+  /** The dedupe keys in the journal. */
+  override state(): readonly JournaledKey[] {
+    return this.#journal.keys()
   }
 
   /**
-   * Writes a batch in one transaction, with the dedupe keys of its records.
+   * Commits a batch together with the dedupe keys of its records.
    *
-   * @param forgetThroughId of the keys that are not needed any more
+   * @param forgetThroughId id of the last key that is no longer needed
    * @returns with the id of the last key
    */
   commitWithKeys(
@@ -52,30 +70,73 @@ export class LogDatabase extends TrimmingWriter {
     timestampMs: number,
     forgetThroughId: number | undefined,
   ): Committed & { readonly lastKeyId: number } {
-    const bytesBefore = this.bytes
+    const bytesBefore = this.bytesKept
     let lastKeyId = 0
-    this.#upkeep.begins(timestampMs)
+    this.#followClock(timestampMs)
     const committed = this.commit(batch, timestampMs, () => {
       if (keys.length > 0) lastKeyId = this.#journal.add(keys)
       if (forgetThroughId !== undefined) this.#journal.deleteThrough(forgetThroughId)
     })
-    this.#answeredBytes = this.bytes - bytesBefore
+    this.#answeredBytes = this.bytesKept - bytesBefore
     return { ...committed, lastKeyId }
-  }
-
-  /** Keeps what these limits say from now on, and does a slice of retention's work. */
-  keep(limits: Limits): Trimmed {
-    const more = this.#upkeep.round(this, limits)
-    return { more, deleted: this.#upkeep.take(), heldBytes: this.heldBytes }
   }
 
   forgetKeys(throughId: number): void {
     this.transact(() => this.#journal.deleteThrough(throughId))
   }
 
+  /** Sets what is kept, and does a slice of retention's work. */
+  keep(limits: Limits): Trimmed {
+    this.#limits = limits
+    if (this.heldBytes > 0) this.recover()
+    let more = false
+    if (performance.now() - this.#batchMs < QUIET_MS) this.#isOwed = this.isDue(limits)
+    else more = this.checkpoint() || this.#trim(limits) > 0 || this.giveBack()
+    const deleted = this.#deleted
+    this.#deleted = noDeletions()
+    return { more, deleted, heldBytes: this.heldBytes }
+  }
+
   override afterAnswer(): void {
     const bytes = this.#answeredBytes
+    if (bytes === undefined) return
     this.#answeredBytes = undefined
-    if (bytes !== undefined) this.#upkeep.afterBatch(this, bytes)
+    this.#batchMs = performance.now()
+    const isCheckpointed = this.checkpoint()
+    // large batches have one each time
+    const hasDone = isCheckpointed && !this.#wasCheckpointed
+    this.#wasCheckpointed = isCheckpointed
+    const limits = this.#limits
+    if (hasDone || limits === undefined) return
+    if (this.#isOwed || this.bytesKept - limits.maxBytes >= SLICE_BYTES) {
+      // as much as came, to keep up with large batches
+      for (let left = Math.max(1, bytes); left > 0;) {
+        const deleted = this.#trim(limits)
+        if (deleted === 0) break
+        left -= deleted
+      }
+      this.#isOwed &&= this.isDue(limits)
+    } else if (this.#batchMs - this.#gaveBackMs >= GIVE_BACK_MS) {
+      this.#gaveBackMs = this.#batchMs
+      this.giveBack()
+    }
+  }
+
+  /** A clock that was set back makes records no older until the next round. */
+  #followClock(timestampMs: number): void {
+    if (this.#limits === undefined || timestampMs >= this.#limits.nowMs) return
+    const { beforeMs, nowMs, maxBytes } = this.#limits
+    this.#limits = { beforeMs: beforeMs - (nowMs - timestampMs), nowMs: timestampMs, maxBytes }
+  }
+
+  /** @returns bytes deleted, at least 1 if any record was */
+  #trim(limits: Limits): number {
+    const slice = this.trim(limits)
+    if (slice === undefined) return 0
+    for (const reason of ["age", "size"] as const) {
+      this.#deleted[reason].records += slice[reason].records
+      this.#deleted[reason].bytes += slice[reason].bytes
+    }
+    return Math.max(1, slice.age.bytes + slice.size.bytes)
   }
 }

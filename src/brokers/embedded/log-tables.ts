@@ -12,19 +12,17 @@ import { unpackHeaders } from "./record-headers.ts"
  *   2   audit     0             0                3       1742          1795…      NULL  NULL     {"id":…
  *
  * - `offset` is the rowid: records are appended at the right edge of a B-tree of their own, whose pages stay full.
- * - `end_position` counts the bytes of keys, values and packed headers of the topic from its first record ever to the end of this one:
- *   the bytes from one record to another are a subtraction.
- * - `first_offset` is the oldest record kept, or the next one to come when none is, and `first_position` where it
- *   begins: offsets go on from where they were even when everything was deleted. Retention moves both; publishing
- *   touches only the records' table, so that a commit writes no page more than it must.
- * - `timestamp` is in milliseconds since 1970. `headers` are packed as in record-headers.ts, NULL when there are none.
+ * - `end_position` counts the bytes of keys, values and packed headers from the topic's first record ever to the end of this
+ *   one: the bytes between two records are a subtraction.
+ * - `first_offset` is that of the oldest record, or of the next if there is none, and `first_position` where it begins:
+ *   offsets go on after everything was deleted. Only retention changes them, so that a commit writes no other page.
+ * - `timestamp` is in milliseconds since 1970. `headers` are packed as in record-headers.ts, NULL without any.
  *
- * What a crash leaves: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the
- * WAL, so what was acknowledged is there; a batch that was committed and not yet acknowledged may be there too. What a
- * failed fsync leaves stands in storage/recovery.ts.
+ * After a crash: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the WAL: what was
+ * acknowledged is there, and a batch committed and not yet acknowledged may be. For a failed fsync see storage/recovery.ts.
  */
 
-/** Large pages cost less a record: fewer frames in the WAL, fewer writes. Measured from 4 to 64 KiB. */
+/** Measured from 4 to 64 KiB: large pages make fewer frames in the WAL, and fewer writes. */
 export const PAGE_BYTES = 16_384
 
 export interface TopicRow {
@@ -50,7 +48,6 @@ export const LOG_LAYOUT: Layout = {
 
 export const recordsTable = (topicId: number): string => `records_${topicId}`
 
-/** Makes a topic's table. */
 export function createRecordsTable(db: Database, topicId: number): void {
   db.run(
     `CREATE TABLE ${recordsTable(topicId)} (
@@ -64,13 +61,25 @@ export function createRecordsTable(db: Database, topicId: number): void {
   )
 }
 
-/** What a `SELECT` of RECORD_COLUMNS gives for a record. */
+/** A row of RECORD_COLUMNS. */
 export interface RecordRow {
   readonly offset: number
   readonly timestamp: number
   readonly key: Uint8Array | null
   readonly headers: Uint8Array | null
   readonly value: Uint8Array
+}
+
+/** Where the next record of a topic comes, and the time of the last one; undefined: the topic is empty. */
+export function endOf(db: Database, row: TopicRow): { offset: number; position: number; lastMs?: number } {
+  const last = db
+    .query<{ offset: number; end_position: number; timestamp: number }, []>(
+      `SELECT offset, end_position, timestamp FROM ${recordsTable(row.id)} ORDER BY offset DESC LIMIT 1`,
+    )
+    .get()
+  return last === null
+    ? { offset: row.first_offset, position: row.first_position }
+    : { offset: last.offset + 1, position: last.end_position, lastMs: last.timestamp }
 }
 
 export const RECORD_COLUMNS = "offset, timestamp, key, headers, value"

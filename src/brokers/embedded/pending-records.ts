@@ -1,7 +1,7 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 
-/** A record that was accepted and is not in the log yet. */
+/** A record that is not durable yet. */
 export interface PendingRecord {
   readonly record: Record
   readonly deadlineMs: number
@@ -9,20 +9,16 @@ export interface PendingRecord {
   readonly reject: (error: PublishError) => void
 }
 
-/** Accepted records, in the order in which they came. */
+/** In order of arrival. */
 export class PublishQueue {
   readonly #title: string
-  /** No deadline in the queue is before it. */
+  /** No deadline is earlier. */
   #earliestMs = Number.POSITIVE_INFINITY
   #waiting: PendingRecord[] = []
 
   /** @param title what the records are to be written to, for errors */
   constructor(title: string) {
     this.#title = title
-  }
-
-  get isEmpty(): boolean {
-    return this.#waiting.length === 0
   }
 
   get length(): number {
@@ -34,40 +30,33 @@ export class PublishQueue {
     if (one.deadlineMs < this.#earliestMs) this.#earliestMs = one.deadlineMs
   }
 
-  /** Takes the next records, a little more than `bytes` of them, when those past their deadlines by `nowMs` are rejected. */
+  /** Takes the next records, of just over `bytes` in all. Those past their deadlines are rejected. */
   take(nowMs: number, bytes: number): PendingRecord[] {
     this.expire(nowMs)
     let taken = 0
     for (let size = 0; taken < this.#waiting.length && size < bytes; taken++)
       size += sizeOf(this.#waiting[taken]!.record)
     const batch = this.#waiting
-    this.#waiting = taken === batch.length ? [] : batch.slice(taken)
-    return taken === batch.length ? batch : batch.slice(0, taken)
+    if (taken < batch.length) return this.#waiting.splice(0, taken)
+    this.#waiting = []
+    return batch
   }
 
-  /** Puts a batch back to where it was taken from. */
+  /** Puts a batch back to the front. */
   putBack(batch: readonly PendingRecord[]): void {
     this.#waiting = [...batch, ...this.#waiting]
     for (const { deadlineMs } of batch) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
   }
 
-  /** Takes out and rejects what is past its deadline. */
+  /** Removes and rejects records past their deadlines. */
   expire(nowMs: number): void {
     if (nowMs < this.#earliestMs) return
-    const [late, inTime] = [[], []] as [PendingRecord[], PendingRecord[]]
-    this.#earliestMs = Number.POSITIVE_INFINITY
-    for (const one of this.#waiting) {
-      if (one.deadlineMs <= nowMs) late.push(one)
-      else {
-        inTime.push(one)
-        this.#earliestMs = Math.min(this.#earliestMs, one.deadlineMs)
-      }
-    }
-    this.#waiting = inTime
+    const late = this.#waiting.filter(({ deadlineMs }) => deadlineMs <= nowMs)
+    this.#waiting = this.#waiting.filter(({ deadlineMs }) => deadlineMs > nowMs)
+    this.#earliestMs = this.#waiting.reduce((ms, it) => Math.min(ms, it.deadlineMs), Number.POSITIVE_INFINITY)
     for (const { reject } of late) reject(this.late())
   }
 
-  /** What a record is rejected with at its deadline. */
   late(): PublishError {
     return new PublishError("deadline", `${this.#title} did not take the record in time`)
   }
@@ -80,10 +69,9 @@ export class PublishQueue {
 /** Bytes of a record's key and value. */
 export const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)
 
-/** How large a record may be: bounded well below what SQLite stores in a row (1e9 bytes). */
+/** Well below SQLite's limit for a row (1e9 bytes). */
 const MAX_RECORD_BYTES = 256 * 1024 * 1024
 
-/** Why a record is never taken; undefined: its size is no reason. */
 export function tooLargeFor(record: Record, title: string): PublishError | undefined {
   if (sizeOf(record) <= MAX_RECORD_BYTES) return undefined
   return new PublishError("record_too_large", `${title} takes records up to ${MAX_RECORD_BYTES} bytes`)

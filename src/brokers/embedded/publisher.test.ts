@@ -7,7 +7,13 @@ import { unpackBatch } from "./batch.ts"
 import { Publisher } from "./publisher.ts"
 import type { Committed } from "./writer.ts"
 
-const FAILED: Failure = { kind: "failed", reason: "the disk is gone", cause: undefined, isDiskFull: false }
+const FAILED: Failure = {
+  kind: "failed",
+  reason: "the disk is gone",
+  cause: undefined,
+  isDiskFull: false,
+  pages: "synced",
+}
 
 /** Batches as the thread gets them, each with what answers it. */
 let batches: { texts: string[]; bytes: ArrayBuffer; answer: (answer: Answer<Committed>) => void }[]

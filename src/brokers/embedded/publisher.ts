@@ -2,7 +2,7 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock.ts"
-import { DeadlineSweep } from "../../storage/deadlines.ts"
+import { sweepDeadlines } from "../../storage/deadlines.ts"
 import { BUSY_RETRY_MS } from "../../storage/durable-writer.ts"
 import type { Answer, Failure } from "../../storage/serve-database.ts"
 import { packBatch, type PackedBatch } from "./batch.ts"
@@ -10,28 +10,25 @@ import { PublishQueue, tooLargeFor, type PendingRecord } from "./pending-records
 import type { Committed } from "./writer.ts"
 
 /*
- * Gathers records into batches, one of which is being committed at a time. Its states:
+ * Commits records in batches, one at a time. Its states:
  *
- *   idle       nothing waits.
- *   gathering  records wait for their batch, which is committed at the end of the event loop's turn. A small batch waits for
- *              a few turns: senders that were answered together send again together, and would else fall into two groups
- *              that take turns, with twice as many commits.
- *   committing the thread has a batch; what comes meanwhile is the next one, so that batches are as large as the disk is
- *              slow.
- *   retrying   another process holds the file: the batch is at the front of the queue again, and is tried every few
- *              milliseconds.
+ *   idle       the queue is empty.
+ *   gathering  the queue is committed at the end of the event loop's turn. A small batch waits for a few turns: senders that
+ *              were answered together send again together, and would otherwise split into two alternating groups, with twice
+ *              as many commits.
+ *   committing the thread has a batch; the next one gathers meanwhile.
+ *   retrying   the file is locked by another process: the batch is back at the front of the queue, for another try.
  *
- * A record whose deadline passes is rejected, in whatever state. One that waits in the queue is never published then; of one
- * that the thread has, nobody knows until the disk answers. When the file has failed, all that waits is rejected.
+ * At its deadline a record is rejected in any state. If it was still queued it is never published; if the thread has it, it may
+ * be. When the file fails all are rejected.
  */
 type State = "idle" | "gathering" | "committing" | "retrying"
 
 export interface PublisherDependencies {
   /** `The log in <directory>`, for errors. */
   readonly title: string
-  /** A commit is held to about this size. */
+  /** About the largest commit. */
   readonly batchBytes: number
-  /** Has a batch committed. */
   readonly commit: (
     batch: PackedBatch,
     records: readonly PendingRecord[],
@@ -39,25 +36,23 @@ export interface PublisherDependencies {
   ) => void
   /** Why the file is closed, if it is. */
   readonly failure: () => Failure | undefined
-  /** Records were committed, in so many milliseconds. */
   readonly committed?: (records: number, ms: number) => void
 }
 
-/** For how many turns of the event loop a batch waits to have so many records; idle turns take microseconds. */
+/** Turns of the event loop, of microseconds each when idle, that a batch waits for to have ENOUGH records. */
 const TURNS = 3
 const ENOUGH = 64
-/** Memory of a batch that is larger is not kept for the next one. */
+/** The memory of larger batches is not kept for the next one. */
 const SPARE_BYTES = 1024 * 1024
 
 export class Publisher {
   readonly #deps: PublisherDependencies
   readonly #queue: PublishQueue
-  readonly #sweep = new DeadlineSweep(() => this.#expire())
+  readonly #sweep = sweepDeadlines(() => this.#expire())
   #state: State = "idle"
-  /** The batch that the thread has. */
+  /** In the thread. */
   #out: readonly PendingRecord[] = []
   #turnsLeft = 0
-  /** Memory to pack the next batch into. */
   #spare: ArrayBuffer | undefined
   #closing: PromiseWithResolvers<void> | undefined
 
@@ -66,7 +61,7 @@ export class Publisher {
     this.#queue = new PublishQueue(deps.title)
   }
 
-  /** Resolves when the record is durable; as `Broker.publish`. */
+  /** As `Broker.publish`. */
   publish(record: Record, deadlineMs: number): Promise<Receipt> {
     const { title, failure } = this.#deps
     if (this.#closing !== undefined) return Promise.reject(new PublishError("closing", `${title} is closing`))
@@ -76,18 +71,17 @@ export class Publisher {
     if (tooLarge !== undefined) return Promise.reject(tooLarge)
     return new Promise((resolve, reject) => {
       this.#queue.push({ record, deadlineMs, resolve, reject })
-      this.#sweep.start()
+      this.#sweep()
       if (this.#state === "idle") this.#setState("gathering")
     })
   }
 
-  /** The file was closed after a failure. */
   rejectAll(failure: Failure): void {
     this.#queue.rejectAll(unavailable(failure))
     this.#endIfDone()
   }
 
-  /** Resolves when all that waits was answered. */
+  /** Resolves when all records were answered. */
   close(): Promise<void> {
     this.#closing ??= Promise.withResolvers()
     this.#endIfDone()
@@ -134,7 +128,7 @@ export class Publisher {
       this.#deps.committed?.(batch.length, ms)
       for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
     } else for (const { reject } of batch) reject(unavailable(answer))
-    this.#setState(this.#queue.isEmpty ? "idle" : "gathering")
+    this.#setState(this.#queue.length === 0 ? "idle" : "gathering")
     this.#endIfDone()
   }
 
@@ -142,7 +136,7 @@ export class Publisher {
   #expire(): boolean {
     const nowMs = steadyMs()
     this.#queue.expire(nowMs)
-    let waits = !this.#queue.isEmpty
+    let waits = this.#queue.length > 0
     for (const one of this.#out) {
       if (one.deadlineMs <= nowMs) one.reject(this.#queue.late())
       else waits = true

@@ -5,20 +5,16 @@ import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
 import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
 import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
-import { recordsTable, type TopicRow, RECORD_COLUMNS, toStored, type RecordRow } from "./log-tables.ts"
+import { endOf, recordsTable, type TopicRow, RECORD_COLUMNS, toStored, type RecordRow } from "./log-tables.ts"
 
-/** How often a reader that follows looks for new records: one lookup in pages that are in memory. */
+/** Between two lookups of a reader that follows: they read pages in memory. */
 const POLL_MS = 50
-/** Records read at once. Between slices no transaction is open, so that the writer's WAL can start over. */
+/** No transaction is open between slices, so that the writer's WAL can be reset. */
 const SLICE_RECORDS = 64
-/** How long a reader waits for a lock that others hold while they recover or close the file. */
+/** For locks held while the file is recovered or closed. */
 const BUSY_MS = 5000
 
-/**
- * Opens the log in a directory for reading. It may be written to meanwhile, by this process or another one.
- *
- * @throws HooklineError `no_input` when there is no log, or it can't be read
- */
+/** The reader of a log that any process may be writing. @throws HooklineError `no_input` if it is missing or unreadable */
 export function openEmbeddedReader(directory: string): LogReader {
   const location = logIn(directory)
   if (!existsSync(location.file))
@@ -26,16 +22,11 @@ export function openEmbeddedReader(directory: string): LogReader {
   return new EmbeddedReader(openForReading(location))
 }
 
-/**
- * Opens a log's file for reading.
- *
- * @throws HooklineError `no_input` when it is none or can't be read
- */
+/** Opens a log's file. @throws HooklineError `no_input` if it is another kind of file, or unreadable */
 export function openForReading(location: DatabaseLocation): Database {
   let db: Database | undefined
   try {
-    // Read-only: it shares the WAL's index, and recovers it when the writer was killed, but never checkpoints as it
-    // closes: that is for the writer to do, once the WAL is known to be durable.
+    // Read-only, it never checkpoints when it closes: only the writer does, once the WAL is known to be durable.
     db = new Database(location.file, { readonly: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
     checkIsKind(db, location)
@@ -47,7 +38,7 @@ export function openForReading(location: DatabaseLocation): Database {
   }
 }
 
-/** The reading side of a log's open file, which it closes. */
+/** Owns the file that it reads. */
 export class EmbeddedReader implements LogReader {
   readonly #db: Database
 
@@ -58,7 +49,7 @@ export class EmbeddedReader implements LogReader {
   async topics(): Promise<TopicInfo[]> {
     return this.#db.transaction(() =>
       this.#topicRows().map((row) => {
-        const end = this.#endOf(row)
+        const end = endOf(this.#db, row)
         return {
           topic: row.name,
           partitions: 1,
@@ -74,9 +65,8 @@ export class EmbeddedReader implements LogReader {
     { from, follow, signal }: { from: ReadFrom; follow: boolean; signal: AbortSignal },
   ): AsyncIterable<StoredRecord> {
     const row = this.#topicRow(topic)
-    const end = this.#endOf(row).offset
+    const end = endOf(this.#db, row).offset
     const until = follow ? Number.MAX_SAFE_INTEGER : end
-    // An offset that retention has deleted stands for the first one that is left.
     const slice = this.#db.prepare<RecordRow, [number, number, number]>(
       `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row.id)}
        WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
@@ -104,7 +94,7 @@ export class EmbeddedReader implements LogReader {
   }
 
   #topicRows(): TopicRow[] {
-    // A log that was just made may not have its tables yet.
+    // the writer may be about to create them
     const made = this.#db.query("SELECT 1 FROM sqlite_schema WHERE name = 'topics'").get() !== null
     return made ? this.#db.query<TopicRow, []>("SELECT * FROM topics ORDER BY name").all() : []
   }
@@ -118,17 +108,5 @@ export class EmbeddedReader implements LogReader {
       "no_topic",
       `The log has no topic ${topic}${suggest(topic, names, (name) => name) || "; it has none at all"}`,
     )
-  }
-
-  /** Offset and position of the record that will come next. */
-  #endOf(row: TopicRow): { offset: number; position: number } {
-    const last = this.#db
-      .query<{ offset: number; end_position: number }, []>(
-        `SELECT offset, end_position FROM ${recordsTable(row.id)} ORDER BY offset DESC LIMIT 1`,
-      )
-      .get()
-    return last === null
-      ? { offset: row.first_offset, position: row.first_position }
-      : { offset: last.offset + 1, position: last.end_position }
   }
 }

@@ -1,39 +1,39 @@
 /*
- * How old the records of each topic are at most, in memory, so that nothing is asked of the file to know that nothing is due.
+ * The age of each topic's oldest record, in memory: knowing that nothing is due takes no read of the file.
  *
- * Records carry times that may be wrong. Deletions go from the front, and one that is dated ahead shall not block what lies
- * behind it: where times go back, a floor says that everything before an offset is at least as old as the record there.
- * Floors come from this process's own commits, whose times are watched (retention-clock.ts), and where the oldest record is
- * dated in the future, from a look behind it. A topic is as old as its first record, or its first floor where that is older.
+ * Timestamps may be wrong. Deletions go from the front, and a record dated ahead must not block those behind it: where
+ * timestamps go back, a floor says that all before an offset is at least as old as the record there. Floors come from this
+ * process's commits, whose clock is known (retention-clock.ts), and from a lookup behind an oldest record dated in the future.
+ * A topic is as old as its first record, or its first floor if that is older.
  */
 
-/** Everything before `offset` is at least as old as `ms` says. */
+/** All before `offset` is from `ms` or earlier. */
 interface Floor {
   readonly offset: number
   readonly ms: number
 }
 
 interface Age {
-  /** Time of its first record; Infinity: it has none. */
+  /** Time of the first record; Infinity: none. */
   headMs: number
-  /** The latest time that a commit of this process had; -Infinity: none yet. */
+  /** Time of this process's latest commit; -Infinity: none yet. */
   givenMs: number
   /** Ascending in both. */
   readonly floors: Floor[]
 }
 
-/** Times that go back by less are not worth a floor. */
+/** The least step back that makes a floor. */
 const STEP_MS = 1000
-/** Floors of a topic; beyond that, records dated ahead go when their own time has come, or the next floor's. */
+/** Floors of a topic; beyond them, records dated ahead are deleted at their own time, or the next floor's. */
 const FLOORS = 16
 
-/** The ages of the topics of a log. Times in milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export class Ages<T> {
   readonly #ages = new Map<T, Age>()
   /** No topic is older. */
   oldestMs = Number.POSITIVE_INFINITY
 
-  /** A record was added. `givenMs` is the time of its commit, `ms` its own where it has one. */
+  /** A record was added. @param ms its timestamp @param givenMs that of its commit */
   added(topic: T, offset: number, ms: number, givenMs: number): void {
     const age = this.#of(topic)
     if (age.headMs === Number.POSITIVE_INFINITY) {
@@ -50,7 +50,7 @@ export class Ages<T> {
     if (isBack || givenMs > age.givenMs) age.givenMs = givenMs
   }
 
-  /** A topic begins with a record of that time now. Infinity: it has none. */
+  /** A topic's first record is another. @param ms Infinity: the topic is empty */
   begins(topic: T, offset: number, ms: number): void {
     const age = this.#of(topic)
     const wasMs = oldestOf(age)
@@ -59,7 +59,7 @@ export class Ages<T> {
     this.#moved(age, wasMs)
   }
 
-  /** Whether a topic's first record is dated later than that, and nothing says that it is older. */
+  /** Whether a topic's first record is dated later, and no floor says that it is older. */
   isDatedAhead(topic: T, nowMs: number): boolean {
     const { headMs, floors } = this.#of(topic)
     return (
@@ -67,7 +67,7 @@ export class Ages<T> {
     )
   }
 
-  /** Behind the first record of a topic there is one of that offset and time. */
+  /** A record of that offset and time was found behind a topic's first. */
   follows(topic: T, offset: number, ms: number): void {
     const age = this.#of(topic)
     const { floors } = age
@@ -77,12 +77,12 @@ export class Ages<T> {
     this.#moved(age, wasMs)
   }
 
-  /** The offset before which a topic's records are from before a time, whatever times they have; 0: none is known to be. */
+  /** The offset before which all records are from before a time, whatever their timestamps; 0: unknown. */
   floor(topic: T, beforeMs: number): number {
     return this.#of(topic).floors.findLast(({ ms }) => ms < beforeMs)?.offset ?? 0
   }
 
-  /** The topic that is the oldest of all; undefined: none has records. */
+  /** undefined: all are empty. */
   oldest(): T | undefined {
     let oldest: T | undefined
     let oldestMs = Number.POSITIVE_INFINITY

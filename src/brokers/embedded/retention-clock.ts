@@ -1,31 +1,29 @@
 import { steadyMs } from "../../clock.ts"
 
 /*
- * The time by which retention tells how old a record is.
+ * The clock by which retention computes ages.
  *
- * Records carry the time of day, and the time of day can be wrong: set two hours ahead for a second, it made everything older
- * than it is. So the difference between the time of day and the machine's steady clock is watched, at each stamp and several
- * times a second, and the time here is the steady clock plus the smallest difference of the last retention period:
+ * Records carry the time of day, which can be wrong: set two hours ahead for a second, it would make everything two hours
+ * older. So the difference between time of day and steady clock is sampled, at each stamp and several times a second, and
+ * this clock is the steady clock plus the smallest difference of the last retention period:
  *
  *   time of day      ───────────┐  ┌───────╱ set ahead, set right again
- *   time here        ────────────────────────────── goes on evenly
+ *   this clock       ────────────────────────────── goes on evenly
  *
- * A record that was stamped within the period was stamped at a difference no smaller than that one, so its age here is never
- * more than the time that has passed since. When the time of day stays ahead, it is followed after one retention period:
- * everything from before is due by then, and what came since goes in its own time. Set back, it is followed at once.
+ * A record of that period was stamped at a difference no smaller, so its age is never more than the time since. A time of day
+ * that stays ahead is followed after one retention period: all from before is due by then. Set back, it is followed at once.
  *
- * Of what an earlier process wrote, only its own times are known. For the first hour, or the retention period where that is
- * shorter, the newest record counts as written at the start, as if no time had passed while nobody wrote: a machine that
- * starts with a wrong clock deletes nothing before somebody could see it and set it right.
+ * Of an earlier process's records only the timestamps are known. For the first hour, or the retention period if that is
+ * shorter, the newest counts as written at the start: a machine that starts with a wrong clock deletes nothing before somebody
+ * could set it right.
  *
- * Steady is CLOCK_MONOTONIC, which stands still while the machine sleeps: waking up is a clock set ahead.
+ * Steady is CLOCK_MONOTONIC, which stops while the machine sleeps: waking up is a clock set ahead.
  */
 
-/** Differences that are closer are one: clocks are read a moment apart, and drift. */
+/** Closer differences count as one: the clocks are read a moment apart, and drift. */
 const SAME_MS = 100
-/** How many differences are remembered; beyond that the youngest are taken together, for the smaller one. */
+/** Beyond so many, the youngest differences are merged into the smaller one. */
 const DIFFERENCES = 512
-/** How long the newest record's time is held against the time of day after a start. */
 const START_MS = 3_600_000
 
 /** How far the time of day was ahead of the steady clock, and until when that was seen. */
@@ -34,15 +32,14 @@ interface Difference {
   seenMs: number
 }
 
-/** What the clock says. */
 export interface ClockReading {
-  /** The time by which a record's age is told, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly timeMs: number
-  /** How far the time of day is ahead of it. */
+  /** Of the time of day. */
   readonly aheadMs: number
-  /** Between the time of day and the steady clock; a change is a clock that was set. */
+  /** Between time of day and steady clock; it changes when the clock is set. */
   readonly differenceMs: number
-  /** The newest record's time is why it is behind. */
+  /** It is behind because of the newest record's time. */
   readonly isStarting: boolean
 }
 
@@ -50,14 +47,14 @@ export class RetentionClock {
   readonly #now: () => number
   readonly #steady: () => number
   readonly #startedMs: number
-  /** Between the newest record and the steady clock, at the start. */
+  /** Between the newest record and the steady clock at the start. */
   readonly #first: number
-  /** Ever later seen and ever larger: each is the smallest since the one before. Never empty. */
+  /** Ascending in both: each is the smallest since the one before. Never empty. */
   readonly #differences: Difference[]
 
   /**
    * @param now time of day, in milliseconds since 1970
-   * @param newestMs the time of the newest record there is; undefined: there is none
+   * @param newestMs the time of the newest record; undefined: none
    * @param steady as steadyMs
    */
   constructor(now: () => number, newestMs: number | undefined, steady: () => number = steadyMs) {
@@ -70,7 +67,7 @@ export class RetentionClock {
     this.#differences = [{ ms, seenMs: this.#startedMs }]
   }
 
-  /** The time of day, to stamp records with. */
+  /** The time of day for a record's timestamp. */
   stamp(): number {
     const nowMs = this.#now()
     this.#see(nowMs, this.#steady())

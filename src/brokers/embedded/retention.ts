@@ -2,66 +2,57 @@ import { steadyMs } from "../../clock.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { LogMetrics } from "../../telemetry/metrics.ts"
 import type { Trimmed } from "./log-database.ts"
-import type { Deletions, Limits, Reason } from "./trimmer.ts"
+import type { Limits, Reason } from "./trimmer.ts"
 import type { ClockReading, RetentionClock } from "./retention-clock.ts"
 
 export interface RetentionDependencies {
   readonly log: Logger
   readonly metrics: LogMetrics
-  /** The log's file, for the lines about it. */
+  /** The log's file, for log lines. */
   readonly file: string
   readonly clock: RetentionClock
-  /** Says what is kept, and deletes a slice of the rest. @param done called with what was deleted; undefined: the file can't be written now */
+  /** Deletes a slice of what is beyond the limits. @param done with undefined: the file can't be written now */
   readonly trim: (limits: Limits, done: (trimmed: Trimmed | undefined) => void) => void
-  /** Between two rounds; 200 ms unless given. */
   readonly roundMs?: number | undefined
 }
 
-/** How far beyond its limits the log may grow: what arrives in this time. */
+/** The log exceeds its limits by what arrives between two rounds. */
 const ROUND_MS = 200
-/** Between two slices, commits have their turn. */
+/** Between two slices, for commits. */
 const SLICE_MS = 5
-/** Between two lines about what is deleted for one reason, or about a reader that holds the WAL. */
+/** Between two log lines about deletions for one reason, or about a reader that holds the WAL. */
 const LINE_MS = 60_000
-/** A clock that is set by less is not worth a line. */
+/** The least change of the clock that is logged, and the pause after it. */
 const STEP_MS = 1000
-/** Between two lines about the clock. */
 const CLOCK_LINE_MS = 5000
-/** A log that nothing was written to for less time is not worth one. */
+/** The least time without records that is logged. */
 const IDLE_MS = 60_000
-const MEBIBYTE = 1024 * 1024
 
-/**
- * Deletes what is not kept: several times a second the thread that has the log open learns what is kept, slice after slice
- * until nothing more is due, and it logs and counts what went.
- */
+/** Has the log's thread delete what is beyond the limits, in rounds of slices; logs and counts what was deleted. */
 export class Retention {
   readonly #deps: RetentionDependencies
-  /** How long records are kept, in milliseconds, and how many bytes of them; Infinity: for ever, all. */
   #limits = { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
   #timer: Timer | undefined
-  /** Counts the changes of limits: each has a round of its own. */
+  /** Counts changes of the limits: the answer to an older round starts no further one. */
   #round = 0
   readonly #deleted: { readonly [reason in Reason]: Summary } = { age: new Summary(), size: new Summary() }
-  /** What the last line about the clock said; 0: that time of day and retention agree. */
+  /** As last logged; 0: time of day and retention agree. */
   #aheadMs = 0
   #differenceMs: number | undefined
   #clockLineMs = Number.NEGATIVE_INFINITY
-  /** When the last line said that a reader holds the WAL; undefined: none does. */
+  /** When it was logged that a reader holds the WAL; undefined: none does. */
   #heldLineMs: number | undefined
 
   constructor(deps: RetentionDependencies) {
     this.#deps = deps
   }
 
-  /** Keeps records for other times, or other sizes, from now on. */
   keep(ms = Number.POSITIVE_INFINITY, bytes = Number.POSITIVE_INFINITY): void {
     this.#limits = { ms, bytes }
     clearTimeout(this.#timer)
     this.#next(0, ++this.#round)
   }
 
-  /** Deletes nothing more. */
   end(): void {
     clearTimeout(this.#timer)
     this.#round++
@@ -84,21 +75,17 @@ export class Retention {
   }
 
   #trimmed({ deleted, more, heldBytes }: Trimmed): void {
-    this.#count(deleted)
-    this.#logDeletions(!more)
-    if (heldBytes > 0 || this.#heldLineMs !== undefined) this.#logHeld(heldBytes)
-  }
-
-  #count(deleted: Deletions): void {
     for (const reason of ["age", "size"] as const) {
       const { records, bytes } = deleted[reason]
       if (records === 0) continue
       this.#deps.metrics.deleted(reason, records, bytes)
       this.#deleted[reason].add(records, bytes)
     }
+    this.#logDeletions(!more)
+    if (heldBytes > 0 || this.#heldLineMs !== undefined) this.#logHeld(heldBytes)
   }
 
-  /** @param isRoundOver so that the first line has the whole of it */
+  /** @param isRoundOver the first line has all of a round */
   #logDeletions(isRoundOver: boolean, nowMs = steadyMs()): void {
     for (const reason of ["age", "size"] as const) {
       const sum = this.#deleted[reason].take(nowMs, isRoundOver)
@@ -152,12 +139,12 @@ export class Retention {
     this.#heldLineMs = nowMs
     log.warn(
       { file, bytes },
-      `a process that reads ${file} has kept one transaction open: the WAL has ${Math.round(bytes / MEBIBYTE)} MiB and grows with every event, and retention waits; end that process, see fuser -v ${file}`,
+      `a process that reads ${file} has kept one transaction open: the WAL has ${Math.round(bytes / 1024 ** 2)} MiB and grows with every event, and retention waits; end that process, see fuser -v ${file}`,
     )
   }
 }
 
-/** What was deleted since the last line, and when that was. */
+/** What was deleted since the last log line. */
 class Summary {
   #records = 0
   #bytes = 0
@@ -170,7 +157,7 @@ class Summary {
     this.#bytes += bytes
   }
 
-  /** The sums, where a line is due; they begin anew then. */
+  /** The sums, which start over; undefined: no line is due. */
   take(nowMs: number, isRoundOver: boolean): { records: number; bytes: number } | undefined {
     const isDue = nowMs - this.#lineMs >= LINE_MS && (isRoundOver || nowMs - this.#sinceMs >= LINE_MS)
     if (this.#records === 0 || !isDue) return undefined

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { logIn } from "../../storage/database-file.ts"
+import { packBatch } from "./batch.ts"
 import { TrimmingWriter, type Limits } from "./trimmer.ts"
 
 const NOW_MS = 1_795_000_000_000
@@ -25,8 +26,8 @@ afterEach(() => {
 })
 
 const append = (topic: string, count: number, ms: number, bytes = 100): unknown =>
-  writer.append(
-    Array.from({ length: count }, () => ({ record: { topic, value: new Uint8Array(bytes) } })),
+  writer.commit(
+    packBatch(Array.from({ length: count }, () => ({ record: { topic, value: new Uint8Array(bytes) } }))),
     ms,
   )
 
@@ -43,10 +44,8 @@ test("with 2,000 topics of which none is due, the file is asked nothing; with on
   const names = Array.from({ length: 2000 }, (_, n) => `topic-${n}`)
   writer.prepare(names)
   append("topic-7", 600, NOW_MS - 1000)
-  writer.append(
-    names.map((topic) => ({ record: { topic, value: new Uint8Array(10) } })),
-    NOW_MS,
-  )
+  const records = names.map((topic) => ({ record: { topic, value: new Uint8Array(10) } }))
+  writer.commit(packBatch(records), NOW_MS)
   writer.close()
   writer = new TrimmingWriter(logIn(directory))
   const asked = [

@@ -3,36 +3,33 @@ import { dirname } from "node:path"
 import { HooklineError } from "../../errors.ts"
 import type { Record } from "../../pipeline/record.ts"
 import { Ages } from "./record-ages.ts"
-import type { DatabaseLocation, Layout } from "../../storage/database-file.ts"
+import { pragma, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
 import type { Checkpointed } from "../../storage/recovery.ts"
 import { LOG_LAYOUT, PAGE_BYTES, recordsTable } from "./log-tables.ts"
 import { LogWriter, type RecordEnd, type Topic } from "./writer.ts"
 
 /*
- * What retention does to the file of the embedded log. Each call is a slice, short enough for a commit to wait for it:
+ * Retention's work on the embedded log's file, in slices that a commit can wait for:
  *
- *   trim      deletes from the front of the topic that has the oldest record
- *   giveBack  hands free pages back to the disk: used pages at the end of the file move forward, and the next checkpoint cuts
- *             the file. Some are kept: what is deleted makes space for what comes. A file that was made without pointer maps
- *             (`PRAGMA auto_vacuum`) keeps its size, and fills its free pages again
+ *   trim      deletes from the front of the topic with the oldest record
+ *   giveBack  returns free pages to the disk, but for some that the next records fill: used pages at the end of the file move
+ *             forward, and the next checkpoint truncates it. A file without pointer maps (`PRAGMA auto_vacuum`) keeps its size
  *
- * Both need space in the WAL for the pages that they change. Where the disk has little, slices become smaller, and each has
- * its checkpoint at once, so that the next one has the same space: a full disk is what retention has to free.
- *
- * Neither runs while a reader keeps the WAL from starting over: it would only grow, and the disk would get nothing.
+ * Both write to the WAL. With little disk space slices are smaller, and each is checkpointed at once, so that the next finds
+ * the same space: retention has to free a full disk. Neither runs while a reader keeps the WAL from being reset: the WAL would
+ * grow, and the disk gain nothing.
  */
 
 /** What retention keeps. Times in milliseconds since 1970. */
 export interface Limits {
-  /** Records from before it go. */
+  /** Older records are deleted. */
   readonly beforeMs: number
-  /** The time that `beforeMs` was reckoned from. */
+  /** The time from which `beforeMs` was computed. */
   readonly nowMs: number
-  /** The keys, values and headers of all topics have to fit into it; the oldest records go first, exact to a slice. */
+  /** For keys, values and headers of all topics; exact to a slice. */
   readonly maxBytes: number
 }
 
-/** Why records are deleted. */
 export type Reason = "age" | "size"
 
 export type Deletions = { readonly [reason in Reason]: { readonly records: number; readonly bytes: number } }
@@ -40,88 +37,69 @@ export type Deletions = { readonly [reason in Reason]: { readonly records: numbe
 /** A slice of deletions takes about a millisecond. */
 const SLICE_RECORDS = 500
 export const SLICE_BYTES = 512 * 1024
-/** With less space for the WAL, slices are made to fit. */
+/** With less space for the WAL, slices are smaller. */
 const LITTLE_SPACE_BYTES = 4 * 1024 * 1024
 /** A page in the WAL: https://sqlite.org/fileformat2.html#walformat */
 const FRAME_BYTES = PAGE_BYTES + 24
-/** What a slice changes besides the pages that it frees or moves. */
+/** For pages that a slice changes besides those that it frees or moves. */
 const SLICE_OVERHEAD_BYTES = 8 * PAGE_BYTES
-/** Free pages are given back when they are so many and a quarter of the file, until so few are left. */
+/** Free pages are given back from so many on that are a quarter of the file, down to KEPT_PAGES. */
 const FREE_PAGES = (16 * 1024 * 1024) / PAGE_BYTES
 const KEPT_PAGES = (4 * 1024 * 1024) / PAGE_BYTES
-/** A slice of them: as many as take about a millisecond. */
 const MOST_PAGES = 64
 const SLICE_MS = 1
-/** The WAL is only so large when a reader holds it; without one it is some 10 MiB. */
+/** A larger WAL is held by a reader; without one it has some 10 MiB. */
 const HELD_BYTES = 64 * 1024 * 1024
 /**
- * From here on the WAL is made to start over, which waits for readers: where several read without a pause, there is never a
- * moment without one (360 MB after 8 s with four of them). A step of theirs takes milliseconds, on a busy machine some ten.
+ * From here on a checkpoint waits for readers, to reset the WAL: between several that read without a pause there is never a
+ * moment without one (360 MB after 8 s with four). Each of their reads takes some milliseconds.
  */
 const RESTART_BYTES = 16 * 1024 * 1024
-/** How long a try waits, and how long it is to the next one; each that a reader outlasts doubles both. */
+/** How long it waits, and for how long it is not repeated; both double with each that a reader outlasts. */
 const RESTART_WAIT_MS = { first: 50, longest: 400 }
 const RESTART_PAUSE_MS = { first: 100, longest: 10_000 }
-/** `PRAGMA auto_vacuum` of a file that can give pages back. */
+/** `PRAGMA auto_vacuum` */
 const INCREMENTAL = 2
 
-/** The writing side of the embedded log's file. As with LogWriter, after a failure it must be closed. */
 export class TrimmingWriter extends LogWriter {
   readonly #ages = new Ages<Topic>()
   readonly #canShrink: boolean
-  /** Bytes that the last checkpoint had to leave in the WAL, since a reader needs what was there before; 0: none. */
+  /** Bytes that the last checkpoint left in the WAL for a reader. */
   #walHeldBytes = 0
   /** Topics whose first record was not compared with the time yet. */
-  #unseen: Topic[]
+  readonly #unseen: Topic[]
   /** Something was deleted since the free pages were counted. */
   #hasDeleted = true
   #isShrinking = false
   #slicePages = MOST_PAGES
   #restartMs = Number.NEGATIVE_INFINITY
-  /** How many tries a reader has outlasted. */
   #outlasted = 0
 
-  /** @throws HooklineError `log_io`, SQLiteError */
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, { ...layout, canShrink: true })
-    this.#canShrink = this.load(() => this.pragma("auto_vacuum")) === INCREMENTAL
+    this.#canShrink = this.load(() => pragma(this.db, "auto_vacuum")) === INCREMENTAL
     this.#unseen = [...this.topics.values()]
     this.load(() => this.#unseen.forEach((topic) => this.#begins(topic)))
   }
 
-  /** How many bytes a reader's snapshot keeps in the WAL, where that is more than commits leave there; 0: none. */
+  /** Bytes in a WAL that a reader's snapshot keeps from being reset; 0: none does. */
   get heldBytes(): number {
     return this.#walHeldBytes > HELD_BYTES ? this.#walHeldBytes : 0
   }
 
-  /** As LogWriter's. @throws HooklineError `log_io` when a reader keeps more in the WAL than the disk has space for besides */
   override checkpoint(): boolean {
     const isDone = super.checkpoint()
     if (isDone) this.#checkSpace()
     return isDone
   }
 
-  /**
-   * Checkpoints what a reader has kept in the WAL, should it be gone.
-   *
-   * @throws HooklineError `log_io` as `checkpoint`
-   */
+  /** Checkpoints what a reader held, should it be gone. @throws HooklineError `log_io` as `#checkSpace` */
   recover(): void {
     this.checkpointPassively()
     this.#checkSpace()
   }
 
-  /** Bytes of keys, values and headers, over all topics. */
-  get bytes(): number {
-    return this.bytesKept
-  }
-
-  /** How many bytes there are more than the log's size may be; not above 0: none. */
-  excess({ maxBytes }: Limits): number {
-    return this.bytesKept - maxBytes
-  }
-
-  /** Whether there is anything to delete; costs nothing where there is not. */
+  /** Whether there is anything to delete; reads nothing if there is not. */
   isDue({ beforeMs, nowMs, maxBytes }: Limits): boolean {
     for (const topic of this.#unseen.splice(0)) this.#lookBehind(topic, nowMs)
     return this.bytesKept > maxBytes || this.#ages.oldestMs < beforeMs
@@ -136,7 +114,7 @@ export class TrimmingWriter extends LogWriter {
     const sliceBytes = Math.min(SLICE_BYTES, space / 2)
     const excess = this.bytesKept - limits.maxBytes
     const floor = this.#ages.floor(topic, limits.beforeMs)
-    const deleted = { age: { records: 0, bytes: 0 }, size: { records: 0, bytes: 0 } }
+    const deleted = noDeletions()
     let last: RecordEnd | undefined
     let bytes = 0
     for (const record of this.oldest(topic, SLICE_RECORDS)) {
@@ -158,11 +136,7 @@ export class TrimmingWriter extends LogWriter {
     return deleted
   }
 
-  /**
-   * Hands a slice of free pages back to the disk, where there are many.
-   *
-   * @returns whether there may be more
-   */
+  /** Gives back a slice of free pages if there are many. @returns whether there may be more */
   giveBack(): boolean {
     if (this.heldBytes > 0 || !(this.#isShrinking || this.#shouldShrink())) return false
     const space = this.#space()
@@ -174,7 +148,7 @@ export class TrimmingWriter extends LogWriter {
     this.gathered(pages * PAGE_BYTES)
     if (ms > SLICE_MS) this.#slicePages = Math.max(1, this.#slicePages >> 1)
     else if (ms < SLICE_MS / 2) this.#slicePages = Math.min(MOST_PAGES, this.#slicePages * 2)
-    this.#isShrinking = this.pragma("freelist_count") > KEPT_PAGES
+    this.#isShrinking = pragma(this.db, "freelist_count") > KEPT_PAGES
     return this.#isShrinking
   }
 
@@ -200,15 +174,14 @@ export class TrimmingWriter extends LogWriter {
     return offset
   }
 
-  /** Free pages are counted again only after something was deleted. */
   #shouldShrink(): boolean {
     if (!this.#canShrink || !this.#hasDeleted) return false
     this.#hasDeleted = false
-    const free = this.pragma("freelist_count")
-    return free >= FREE_PAGES && free * 4 >= this.pragma("page_count")
+    const free = pragma(this.db, "freelist_count")
+    return free >= FREE_PAGES && free * 4 >= pragma(this.db, "page_count")
   }
 
-  /** How many bytes of pages a slice may write: the disk's free space, and the WAL, which is written from its front again. */
+  /** Bytes that a slice may write: the disk's free space, and the WAL, which is overwritten. */
   #space(): number {
     const { file } = this.location
     const { bavail, bsize } = statfsSync(dirname(file))
@@ -221,10 +194,7 @@ export class TrimmingWriter extends LogWriter {
     this.#ages.begins(topic, topic.firstOffset, first?.timestamp ?? Number.POSITIVE_INFINITY)
   }
 
-  /**
-   * Finds a record behind those at the front that are dated in the future, in ever larger steps, since their number is not
-   * known, and then by halves: a few look-ups, however many there are.
-   */
+  /** Finds a record behind those at the front that are dated ahead, in doubling steps and then by halves. */
   #lookBehind(topic: Topic, nowMs: number): void {
     if (!this.#ages.isDatedAhead(topic, nowMs)) return
     const timeAt = (offset: number): number =>
@@ -250,7 +220,7 @@ export class TrimmingWriter extends LogWriter {
   }
 
   /**
-   * What the WAL holds has to fit into the file once the reader is gone; a disk without space for that would not come back.
+   * Once the reader is gone the WAL has to fit into the file: without space for it the disk would stay full.
    *
    * @throws HooklineError `log_io`
    */
@@ -265,6 +235,11 @@ export class TrimmingWriter extends LogWriter {
     )
   }
 }
+
+export const noDeletions = (): { [reason in Reason]: { records: number; bytes: number } } => ({
+  age: { records: 0, bytes: 0 },
+  size: { records: 0, bytes: 0 },
+})
 
 const doubled = ({ first, longest }: { first: number; longest: number }, times: number): number =>
   Math.min(longest, first * 2 ** times)

@@ -1,10 +1,10 @@
-// Hot path: `append`. Measured by `npm run bench`.
+// Hot path: `commit`. Measured by `npm run bench`.
 import type { Statement } from "bun:sqlite"
 import type { Record } from "../../pipeline/record.ts"
 import type { DatabaseLocation, Layout } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
 import { unpackBatch, type PackedBatch } from "./batch.ts"
-import { createRecordsTable, LOG_LAYOUT, recordsTable, type TopicRow } from "./log-tables.ts"
+import { createRecordsTable, endOf, LOG_LAYOUT, recordsTable, type TopicRow } from "./log-tables.ts"
 import { sizeOf } from "./pending-records.ts"
 import { packHeaders } from "./record-headers.ts"
 
@@ -26,25 +26,23 @@ export interface RecordEnd {
   readonly timestamp: number
 }
 
-/** What a batch came to, as the event loop has it from the thread. */
 export interface Committed {
   /** Of each record. */
   readonly offsets: readonly number[]
-  /** How long the transaction took. */
+  /** Duration of the transaction. */
   readonly ms: number
-  /** The memory that the batch came in, to be used again. */
+  /** The batch's memory, for the next one. */
   readonly transfer: readonly ArrayBuffer[]
 }
 
 /** The writing side of a file of topics: the embedded log's, and a spool's. */
 export class LogWriter extends DurableDatabase {
   protected readonly topics = new Map<string, Topic>()
-  /** Time of the newest record when the file was opened, in milliseconds since 1970; undefined: there was none. */
+  /** Time of the newest record when the file was opened, in milliseconds since 1970; undefined: none. */
   newestMs: number | undefined
   /** Bytes of keys, values and headers, over all topics. */
   protected bytesKept = 0
 
-  /** @throws as DurableDatabase */
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, layout)
     this.load(() => {
@@ -52,7 +50,7 @@ export class LogWriter extends DurableDatabase {
     })
   }
 
-  /** Makes the topics that are not there yet. */
+  /** Creates missing topics. */
   prepare(topics: readonly string[]): void {
     const missing = topics.filter((name) => !this.topics.has(name))
     if (missing.length === 0) return
@@ -62,30 +60,22 @@ export class LogWriter extends DurableDatabase {
   }
 
   /**
-   * Writes records in one transaction; when it returns they are durable. When it throws, none is there.
+   * Commits records; as `transact`.
    *
-   * @param timestampMs milliseconds since 1970, for the records that have no time of their own
-   * @param also what else is changed in that transaction
-   * @returns the offset of each, in their order
-   * @throws SQLiteError
+   * @param timestampMs for records without a time of their own, in milliseconds since 1970
+   * @param also what else the transaction changes
    */
-  append(records: readonly { readonly record: Record }[], timestampMs: number, also?: () => void): number[] {
-    const offsets: number[] = []
-    this.transact(() => {
-      for (const { record } of records) offsets.push(this.add(record, timestampMs))
-      also?.()
-    })
-    return offsets
-  }
-
-  /** The same for records that came from another thread. */
   commit(batch: PackedBatch, timestampMs: number, also?: () => void): Committed {
     const startedAtMs = performance.now()
-    const offsets = this.append(unpackBatch(batch), timestampMs, also)
+    const offsets: number[] = []
+    this.transact(() => {
+      for (const { record } of unpackBatch(batch)) offsets.push(this.add(record, timestampMs))
+      also?.()
+    })
     return { offsets, ms: performance.now() - startedAtMs, transfer: [batch.bytes] }
   }
 
-  /** Adds a record, within a transaction; gives its offset. */
+  /** Adds a record within a transaction. @returns its offset */
   protected add(record: Record, timestampMs: number): number {
     const topic = this.topic(record.topic)
     const { key, value, headers } = record
@@ -99,20 +89,19 @@ export class LogWriter extends DurableDatabase {
     return topic.nextOffset++
   }
 
-  /** Deletes a topic's records up to one, within a transaction. */
+  /** Deletes a topic's records up to an offset within a transaction. */
   protected dropThrough(topic: Topic, offset: number, endPosition: number): void {
     this.db.query(`DELETE FROM ${recordsTable(topic.id)} WHERE offset <= ?`).run(offset)
     this.db
       .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
       .run(offset + 1, endPosition, topic.id)
-    // freed pages are written to the WAL once, and many are filled again before the checkpoint
+    // freed pages go to the WAL once, and many are filled again before the checkpoint
     this.gathered((endPosition - topic.firstPosition) / 2)
     this.bytesKept -= endPosition - topic.firstPosition
     topic.firstOffset = offset + 1
     topic.firstPosition = endPosition
   }
 
-  /** The oldest records of a topic. */
   protected oldest(topic: Topic, limit: number): RecordEnd[] {
     return this.db
       .query<RecordEnd, [number, number]>(
@@ -122,7 +111,7 @@ export class LogWriter extends DurableDatabase {
       .all(topic.firstOffset, limit)
   }
 
-  /** Finds a topic or makes it, within a transaction. */
+  /** Finds a topic, or creates it within a transaction. */
   protected topic(name: string): Topic {
     const known = this.topics.get(name)
     if (known !== undefined) return known
@@ -134,21 +123,16 @@ export class LogWriter extends DurableDatabase {
   }
 
   #load(row: TopicRow): Topic {
-    const table = recordsTable(row.id)
-    const last = this.db
-      .query<RecordEnd, []>(
-        `SELECT offset, end_position, timestamp FROM ${table} ORDER BY offset DESC LIMIT 1`,
-      )
-      .get()
-    if (last !== null) this.newestMs = Math.max(last.timestamp, this.newestMs ?? last.timestamp)
+    const { offset, position, lastMs } = endOf(this.db, row)
+    if (lastMs !== undefined) this.newestMs = Math.max(lastMs, this.newestMs ?? lastMs)
     const topic = {
       id: row.id,
       name: row.name,
-      insert: this.db.prepare(`INSERT INTO ${table} VALUES (?, ?, ?, ?, ?, ?)`),
+      insert: this.db.prepare(`INSERT INTO ${recordsTable(row.id)} VALUES (?, ?, ?, ?, ?, ?)`),
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
-      nextOffset: last === null ? row.first_offset : last.offset + 1,
-      endPosition: last === null ? row.first_position : last.end_position,
+      nextOffset: offset,
+      endPosition: position,
     }
     this.bytesKept += topic.endPosition - topic.firstPosition
     this.topics.set(row.name, topic)

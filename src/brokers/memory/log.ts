@@ -2,19 +2,13 @@ import { HooklineError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Broker, LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
 
-/** Where the records of a topic lie: all in one partition. */
-const PARTITION = 0
-
-/**
- * A log in this process's memory: records have an offset and a time and can be read back, and all are gone when the
- * process ends. It outlives the application that publishes to it.
- */
+/** A log in memory. It outlives the application that publishes to it, and ends with the process. */
 export class MemoryLog implements Broker, LogReader {
   readonly #topics = new Map<string, StoredRecord[]>()
   readonly #all: StoredRecord[] = []
   #grown = Promise.withResolvers<void>()
 
-  /** All records, in the order in which they were published; of one topic where it is given. */
+  /** In order of publication. @param topic undefined: all topics */
   records(topic?: string): readonly StoredRecord[] {
     return topic === undefined ? [...this.#all] : [...(this.#topics.get(topic) ?? [])]
   }
@@ -22,13 +16,13 @@ export class MemoryLog implements Broker, LogReader {
   publish({ topic, key, value, headers = [], timestampMs = Date.now() }: Record): Promise<Receipt> {
     const stored = this.#topics.get(topic) ?? []
     const offset = stored.length
-    const record: StoredRecord = { topic, partition: PARTITION, offset, timestampMs, key, value, headers }
+    const record: StoredRecord = { topic, partition: 0, offset, timestampMs, key, value, headers }
     this.#topics.set(topic, stored)
     stored.push(record)
     this.#all.push(record)
     this.#grown.resolve()
     this.#grown = Promise.withResolvers()
-    return Promise.resolve({ partition: PARTITION, offset })
+    return Promise.resolve({ partition: 0, offset })
   }
 
   prepare(topics: readonly string[]): void {
@@ -58,12 +52,11 @@ export class MemoryLog implements Broker, LogReader {
     const aborted = new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true })
     })
-    const grown = (): Promise<void> => Promise.race([this.#grown.promise, aborted])
     let next = from === "beginning" ? 0 : from === "end" ? records.length : from
     for (let end = records.length; !signal.aborted; end = records.length) {
       while (next < end && !signal.aborted) yield records[next++]!
       if (!follow) return
-      if (next >= records.length) await grown()
+      if (next >= records.length) await Promise.race([this.#grown.promise, aborted])
     }
   }
 

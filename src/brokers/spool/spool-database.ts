@@ -1,4 +1,4 @@
-import { isDiskFull, type DatabaseLocation } from "../../storage/database-file.ts"
+import { isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
 import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
 import { LogWriter, type Committed, type Topic } from "../embedded/writer.ts"
@@ -20,7 +20,6 @@ export function spoolAt(file: string): DatabaseLocation {
   return {
     file,
     lockFile: `${file}.lock`,
-    holderFile: `${file}.pid`,
     applicationId: 0x484b5350, // HKSP
     kind: "spool",
     title: `The spool ${file}`,
@@ -186,7 +185,7 @@ export class SpoolDatabase extends LogWriter {
 
   /** Gives the space of what was deleted back to the disk, when that is much and little is left, so that it is quick. */
   shrink(): void {
-    if (this.state().bytes > LITTLE_BYTES || this.pragma("freelist_count") < FREE_PAGES) return
+    if (this.state().bytes > LITTLE_BYTES || pragma(this.db, "freelist_count") < FREE_PAGES) return
     this.db.run("VACUUM")
     this.checkpointNow("TRUNCATE")
   }

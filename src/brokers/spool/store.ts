@@ -43,8 +43,8 @@ export class SpoolStore {
   constructor({ file, maxBytes, requeues = false }: SpoolOptions, log: Logger, opened: () => void) {
     const location = spoolAt(file)
     let contents: Contents | undefined
-    const probe = (it: typeof location): void => {
-      const database = openSpoolDatabase(it)
+    const probe = (): void => {
+      const database = openSpoolDatabase(location)
       try {
         database.makeReserve(true)
         contents = requeues ? database.requeue() : database.state()

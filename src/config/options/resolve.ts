@@ -16,9 +16,11 @@ export interface Found {
   readonly address: string
   readonly section: FileSection | undefined
   /** `[defaults:<Component>]`: keys for sections that lack them. */
-  readonly defaults?: FileSection | undefined
+  readonly fileDefaults?: FileSection | undefined
   /** undefined: code does not name it. */
   readonly given: Given | undefined
+  /** Defaults in place of the options' own, as a file would spell them. */
+  readonly defaults?: { readonly [key: string]: string } | undefined
   /** Absolute base of relative paths that no file gives. */
   readonly baseDir: string
   /** Called with each file that an option names to be read. */
@@ -65,7 +67,7 @@ export function resolveSection<O extends OptionSet>(
     ? placeOf(configuration)
     : { line: found.given && "code", section: address }
   const textOf = (key: string): FileText | undefined =>
-    configuration?.texts.get(key) ?? (names.includes(key) ? found.defaults?.texts.get(key) : undefined)
+    configuration?.texts.get(key) ?? (names.includes(key) ? found.fileDefaults?.texts.get(key) : undefined)
   const where = (key: string): Location => {
     if (given(key) !== undefined) return { line: "code", section: address, key }
     const text = textOf(key)
@@ -99,6 +101,7 @@ export function resolveSection<O extends OptionSet>(
   for (const [key, option] of Object.entries(section.options)) {
     const text = textOf(key)
     if (text !== undefined) reportInterpolation(text, report)
+    const defaultText = found.defaults?.[key] ?? option.defaultText
     if (given(key) !== undefined) {
       const value = fromCode(option, given(key))
       if (value instanceof WrongValue) wrong(key, value.message)
@@ -107,8 +110,8 @@ export function resolveSection<O extends OptionSet>(
       const read = readText(option, text)
       if (read instanceof WrongValue) wrong(key, read.message)
       else if (text.value.text !== undefined) values[key] = read
-    } else if (option.defaultText !== undefined) {
-      values[key] = option.parse(option.defaultText, { baseDir })
+    } else if (defaultText !== undefined) {
+      values[key] = option.parse(defaultText, { baseDir })
     } else if (option.presence === "required") {
       wrong(key, missing(section, key, found))
     }

@@ -24,6 +24,9 @@ export function formatEndpoint({ host, port }: EndpointOptions): string {
 export const hostKey = (host: string): string =>
   host.toLowerCase() === "localhost" ? "127.0.0.1" : host.toLowerCase()
 
+/** A path as requests arrive with it, non-ASCII characters escaped: equal keys are one path. */
+export const pathKey = (path: string): string => new URL(`http://host${path}`).pathname
+
 /** Whether a host to listen on is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === "localhost") return true

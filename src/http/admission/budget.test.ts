@@ -30,6 +30,17 @@ test("a smaller budget lets nothing in until what is held fits into it", () => {
   expect(other.reserve(50)).toBe(true)
 })
 
+test("what is made of a body that has arrived is held until its request is answered", () => {
+  const budget = new InFlightBudget(100)
+  const reservation = budget.enter()
+  reservation.reserve(30)
+  reservation.arrived()
+  expect([reservation.grow(71), budget.bytes, budget.isCrowded]).toEqual([false, 30, false])
+  expect([reservation.grow(30), budget.bytes, budget.isCrowded]).toEqual([true, 60, true])
+  reservation.release()
+  expect([reservation.grow(1), budget.bytes, budget.isCrowded]).toEqual([false, 0, false])
+})
+
 const MIB = 1024 * 1024
 
 /** Lets so many bodies go while others are held, and tells how often garbage was collected. */

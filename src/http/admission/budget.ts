@@ -125,6 +125,16 @@ export class Reservation {
     this.budget.arrived(this.#arrivedBytes)
   }
 
+  /** Reserves more for what is made of a body that has arrived. @returns false, with nothing changed, when fewer are free */
+  grow(bytes: number): boolean {
+    if (bytes > this.budget.freeBytes || this.#released) return false
+    this.#bytes += bytes
+    this.#arrivedBytes += bytes
+    this.budget.add(bytes)
+    this.budget.arrived(bytes)
+    return true
+  }
+
   /** The request is answered. Called once. */
   release(): void {
     this.#released = true

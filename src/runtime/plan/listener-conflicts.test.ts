@@ -6,7 +6,7 @@ const pipeline = fc
   .record({
     port: fc.constantFrom(undefined, 0, 80, 81),
     host: fc.constantFrom("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0", "::"),
-    path: fc.constantFrom(undefined, "/a", "/b", "/c"),
+    path: fc.constantFrom(undefined, "/a", "/ä", "/%C3%A4"),
     tls_certificate: fc.constantFrom(undefined, "x.pem", "y.pem"),
     tls_client_ca: fc.constantFrom(undefined, "x.pem"),
   })
@@ -24,7 +24,11 @@ function keyOf({ source: a }: ListeningPipeline, { source: b }: ListeningPipelin
   const { port, path } = a.values
   if (typeof port !== "number" || port === 0 || port !== b.values.port) return undefined
   if (!overlap(hostOf(a), hostOf(b))) return undefined
-  if (path !== undefined && path === b.values.path) return "path"
+  if (
+    path !== undefined &&
+    encodeURI(decodeURI(String(path))) === encodeURI(decodeURI(String(b.values.path)))
+  )
+    return "path"
   if (hostOf(a) !== hostOf(b)) return "host"
   return ["tls_certificate", "tls_client_ca"].find((key) => a.values[key] !== b.values[key])
 }

@@ -1,6 +1,6 @@
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
-import { hostKey } from "../../config/sections/endpoint.ts"
+import { hostKey, pathKey } from "../../config/sections/endpoint.ts"
 
 export type Source = Resolved<OptionSet>
 
@@ -24,7 +24,7 @@ const EVERY_HOST = ["0.0.0.0", "::"]
 
 interface Listener extends ListeningPipeline {
   readonly host: string
-  readonly path: unknown
+  readonly path: string | undefined
   /** Its TLS settings, serialised. */
   readonly tls: string
 }
@@ -35,9 +35,10 @@ export class ListenerConflicts {
 
   /** @returns undefined when it can listen beside all earlier sources */
   add(listening: ListeningPipeline): Conflict | undefined {
-    const { port, path, ...values } = listening.source.values
+    const { port, path: given, ...values } = listening.source.values
     // port 0 is a different one for each
     if (typeof port !== "number" || port === 0) return undefined
+    const path = typeof given === "string" ? pathKey(given) : undefined
     const tls = JSON.stringify(TLS_KEYS.map((key) => values[key]))
     const one: Listener = { ...listening, host: hostOf(listening.source), path, tls }
     const before = this.#byPort.get(port) ?? []

@@ -112,7 +112,7 @@ function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConne
   const found = {
     address,
     section,
-    defaults: draft.configuration?.defaults.get(CONNECTION),
+    fileDefaults: draft.configuration?.defaults.get(CONNECTION),
     given,
     baseDir: draft.configuration?.baseDir ?? draft.cwd,
     reads: draft.reads,
@@ -184,7 +184,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
     pipelines: draft.pipelines ?? [],
     registry,
     find,
-    defaults: resolveDefaults(draft, problems),
+    fileDefaults: resolveDefaults(draft, problems),
     problems,
   })
   const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)

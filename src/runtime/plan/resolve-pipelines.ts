@@ -33,7 +33,7 @@ interface Reading {
   readonly registry: readonly Component[]
   readonly find: (address: string, section: FileSection | undefined, given: Given | undefined) => Found
   /** `[defaults:…]`, by component. */
-  readonly defaults: ReadonlyMap<Component, FileSection>
+  readonly fileDefaults: ReadonlyMap<Component, FileSection>
   readonly problems: Problems
 }
 
@@ -90,12 +90,20 @@ function fromCode(
       "is not a component of this pipeline, which is composed in code; remove the section",
     )
   }
-  const resolve = <K extends ComponentKind>({ component, given }: Configured<K>): ResolvedPart<K> =>
-    resolvePart(id, component, sections, given, reading)
+  const resolve = <K extends ComponentKind>(
+    { component, given }: Configured<K>,
+    defaults?: Defaults,
+  ): ResolvedPart<K> => resolvePart(id, component, sections, given, reading, defaults)
+  const implied: Implications = new Map()
   return {
     id,
     source: resolve(source),
-    processors: processors.map((it) => (typeof it === "function" ? it : resolve(it))),
+    processors: processors.map((it) => {
+      if (typeof it === "function") return it
+      const part = resolve(it, implied.get(it.component.title))
+      addImplied(part, implied)
+      return part
+    }),
     sink: resolve(sink),
   }
 }
@@ -107,8 +115,8 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
   const home: Location = { file: first?.file, line: first?.line, section: `pipeline:${id}` }
   const ofKind = <K extends ComponentKind>(kind: K): Component<K>[] =>
     registry.filter((component) => component.kind === kind) as unknown as Component<K>[]
-  const resolve = <K extends ComponentKind>(component: Component<K>): ResolvedPart<K> =>
-    resolvePart(id, component, sections, undefined, reading)
+  const resolve = <K extends ComponentKind>(component: Component<K>, defaults?: Defaults): ResolvedPart<K> =>
+    resolvePart(id, component, sections, undefined, reading, defaults)
   const end = <K extends ComponentKind>(kind: K): ResolvedPart<K> | undefined => {
     const candidates = ofKind(kind)
     const component = candidates.find((candidate) => sections.has(candidate as Component))
@@ -120,14 +128,28 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
       )
     return undefined
   }
-  return {
-    id,
-    source: end("source"),
-    processors: ofKind("processor")
-      .filter((component) => ALWAYS.includes(component.title) || sections.has(component as Component))
-      .map(resolve),
-    sink: end("sink"),
+  const implied: Implications = new Map()
+  const isPresent = ({ title, isImplied }: Component): boolean =>
+    ALWAYS.includes(title) || (isImplied === true && implied.has(title))
+  const processors: ResolvedPart<"processor">[] = []
+  const source = end("source")
+  for (const component of ofKind("processor")) {
+    if (!isPresent(component as Component) && !sections.has(component as Component)) continue
+    const part = resolve(component, implied.get(component.title))
+    addImplied(part, implied)
+    processors.push(part)
   }
+  return { id, source, processors, sink: end("sink") }
+}
+
+type Defaults = { readonly [key: string]: string }
+
+/** By component, what those before it imply. */
+type Implications = Map<string, Defaults>
+
+function addImplied({ component, values }: ResolvedPart, implied: Implications): void {
+  for (const [title, defaults] of Object.entries(component.implies?.(values) ?? {}))
+    if (defaults !== undefined) implied.set(title, { ...implied.get(title), ...defaults })
 }
 
 const address = (id: string, component: { title: string }): string => `pipeline:${id}:${component.title}`
@@ -137,11 +159,13 @@ function resolvePart<K extends ComponentKind>(
   component: Component<K>,
   sections: ReadonlyMap<Component, FileSection>,
   given: Given | undefined,
-  { find, defaults, problems }: Reading,
+  { find, fileDefaults, problems }: Reading,
+  defaults: Defaults | undefined,
 ): ResolvedPart<K> {
   const found = {
     ...find(address(id, component), sections.get(component as Component), given),
-    defaults: defaults.get(component as Component),
+    fileDefaults: fileDefaults.get(component as Component),
+    defaults,
   }
   return { component, ...resolveSection(component, found, problems) }
 }

@@ -28,6 +28,17 @@ export interface Preset {
   readonly note?: string
   /** Whether the tolerance is Hookline's choice, as the provider documents none. */
   readonly toleranceIsOurs?: true
+  /** What its bodies are; absent: JSON objects. */
+  readonly body?: BodyForm
+}
+
+/** Options of the Decoder, as a file would spell them. */
+export interface BodyForm {
+  readonly format: "json" | "form" | "auto"
+  readonly unwrap?: string
+  readonly lists?: "split"
+  /** The provider's documentation of its bodies. */
+  readonly docs: string
 }
 
 const MINUTES = 60_000
@@ -157,6 +168,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     }),
     docs: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
     note: "The secret is the app's signing secret, not a token.",
+    body: {
+      format: "auto",
+      unwrap: "payload",
+      docs: "https://docs.slack.dev/interactivity/handling-user-interaction",
+    },
   },
   zoom: {
     title: "Zoom",
@@ -248,6 +264,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
     event: { id: "header:X-GitHub-Delivery", type: "header:X-GitHub-Event" },
     note: "A redelivery has the id of the first delivery; ids are not signed.",
+    body: {
+      format: "auto",
+      unwrap: "payload",
+      docs: "https://docs.github.com/en/webhooks/using-webhooks/creating-webhooks",
+    },
   },
   bitbucket: {
     title: "Bitbucket",
@@ -423,25 +444,44 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Twilio",
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
-    note: "The secret is the account's primary auth token. Most bodies are forms, which the Validator rejects; JSON bodies are verified by bodySHA256, the URL's last parameter.",
+    note: "The secret is the account's primary auth token. JSON bodies (Event Streams) are verified by bodySHA256, the URL's last parameter.",
+    body: {
+      format: "auto",
+      lists: "split",
+      docs: "https://www.twilio.com/docs/usage/webhooks/webhooks-overview",
+    },
   },
   mandrill: {
     title: "Mandrill (Mailchimp Transactional)",
     scheme: mandrill(),
     docs: "https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests",
-    note: "The body is a form, which the Validator rejects.",
+    body: {
+      format: "form",
+      unwrap: "mandrill_events",
+      lists: "split",
+      docs: "https://mandrill.zendesk.com/hc/en-us/articles/360038740594-Webhook-Format",
+    },
   },
   hubspot: {
     title: "HubSpot",
     scheme: hubspot(),
     docs: "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
-    note: "Version 3; min_version = 1 or 2 accepts the older ones, too, which have no time and so can be replayed. Subscriptions send JSON lists, which the Validator rejects; workflows send objects.",
+    note: "Version 3; min_version = 1 or 2 accepts the older ones, too, which have no time and so can be replayed. Subscriptions send lists, workflows objects.",
+    body: {
+      format: "json",
+      lists: "split",
+      docs: "https://developers.hubspot.com/docs/guides/crm/private-apps/webhooks",
+    },
   },
   contentful: {
     title: "Contentful",
     scheme: contentful(),
     docs: "https://www.contentful.com/developers/docs/extensibility/webhooks/request-verification/",
     note: "Proxies that change signed headers break the signature.",
+    body: {
+      format: "auto",
+      docs: "https://contentful.com/developers/docs/webhooks/transformations",
+    },
   },
 
   // ---- Signature in the body
@@ -457,6 +497,10 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
     note: "The event itself is unsigned, so a token is accepted once, with one body. Mailgun retries for 8 h. Events of subaccounts are verified by the primary account's key (parent-signature) or their own.",
     toleranceIsOurs: true,
+    body: {
+      format: "auto",
+      docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/receive-forward-store/receive-http",
+    },
   },
   "ms-graph": {
     title: "Microsoft Graph",
@@ -489,7 +533,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       toleranceMs: 0,
     }),
     docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
-    note: `The body is a JSON list, which the Validator rejects. ${NO_TOLERANCE}`,
+    note: NO_TOLERANCE,
+    body: {
+      format: "json",
+      lists: "split",
+      docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event",
+    },
   },
   "aws-sns": {
     title: "Amazon SNS",
@@ -567,8 +616,13 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       HEADER_OR_QUERY,
     ),
     docs: "https://learn.microsoft.com/en-us/azure/event-grid/security-authentication",
-    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens. Choose the CloudEvents schema: the Event Grid schema sends lists, which the Validator rejects.",
+    note: "A secret in the URL's query or a header of delivery properties, or Microsoft Entra ID's tokens.",
     toleranceIsOurs: true,
+    body: {
+      format: "json",
+      lists: "split",
+      docs: "https://learn.microsoft.com/en-us/azure/event-grid/event-schema",
+    },
   },
 
   // ---- Tokens and passwords, which do not cover the body

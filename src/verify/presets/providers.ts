@@ -3,7 +3,7 @@ import { nearest } from "../../config/file/nearest.ts"
 import { WrongSetting, type Family, type SettingKey, type VerifierSettings } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { GENERIC } from "../schemes/generic.ts"
-import { PRESETS } from "./presets.ts"
+import { PRESETS, type BodyForm } from "./presets.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
 const NETWORK: Fetcher = { fetch: (url, init) => fetch(url, init), rootCertificates }
@@ -15,6 +15,12 @@ export const PROVIDER_NAMES: readonly string[] = [...Object.keys(PRESETS), ...Ob
 export function findFamily(name: string): Family | undefined {
   if (Object.hasOwn(PRESETS, name)) return PRESETS[name]!.scheme
   return Object.hasOwn(GENERIC, name) ? GENERIC[name] : undefined
+}
+
+/** What a preset's bodies are, as options of the Decoder; undefined: JSON objects, or the bodies are not known. */
+export function decodingOf(name: string): Omit<BodyForm, "docs"> | undefined {
+  const { docs: _, ...decoding } = (Object.hasOwn(PRESETS, name) ? PRESETS[name]!.body : undefined) ?? {}
+  return "format" in decoding ? decoding : undefined
 }
 
 /**

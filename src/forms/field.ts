@@ -1,0 +1,31 @@
+/** A field of a form, in the order sent. */
+export interface Field {
+  readonly name: string
+  readonly value: string | UploadedFile
+}
+
+/** A file of a multipart form. */
+export interface UploadedFile {
+  /** As the sender wrote it; may be empty, and may contain a path. */
+  readonly filename: string
+  /** undefined: none was declared. */
+  readonly contentType: string | undefined
+  readonly bytes: Uint8Array
+}
+
+/** The most fields of a form: they cost more memory than their bytes. */
+export const MOST_FIELDS = 1000
+
+/** Why a body can't be read as a form. */
+export class FormFlaw {
+  readonly rule: "invalid_utf8" | "invalid_form" | "too_many_fields"
+  /** Follows "The body "; quotes nothing of it. */
+  readonly problem: string
+
+  constructor(rule: FormFlaw["rule"], problem: string) {
+    this.rule = rule
+    this.problem = problem
+  }
+}
+
+export const TOO_MANY_FIELDS = new FormFlaw("too_many_fields", `has more than ${MOST_FIELDS} fields`)

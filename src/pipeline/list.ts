@@ -1,0 +1,122 @@
+import { steadyMs } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { Event, Passed, Processor, Publisher } from "./event.ts"
+import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./outcome.ts"
+
+/*
+ * The items of a list, published as one unit:
+ *
+ *   judge    Each item passes the processors behind the one that split the list, in the list's order, one at a time. The
+ *            first that is refused refuses the list: nothing is published. One that is dropped ends alone.
+ *   publish  All others, in the list's order; then all acknowledgements are awaited. If one is missing, the answer is its
+ *            refusal, a 503 before any other, though other items may be in the log.
+ *
+ * An item's onSettled functions get its own outcome, or the list's where that ended first. A dead letter is the list as
+ * received, once.
+ */
+
+interface ListSteps {
+  readonly processors: readonly Processor[]
+  /** As in `Parts`: a list is split behind what verifies senders. */
+  readonly verifiedFrom: number | undefined
+  readonly publish: Publisher
+  /** @throws HooklineError `internal` for what is no outcome */
+  readonly checkEnd: (result: Passed) => Ended
+  /** Returns the outcome, or a refusal where its dead letter can't be published. */
+  readonly keepDeadLetter: ((event: Event, outcome: Ended) => Ended | Promise<Ended>) | undefined
+  readonly settle: (event: Event, outcome: Outcome | undefined) => Promise<unknown> | undefined
+  readonly metrics: Pick<PipelineMetrics, "acknowledged" | "listItem">
+}
+
+/** @internal Makes what takes the items of a list from a processor on. Rejects with a part's error: a fault. */
+export function listHandler(steps: ListSteps) {
+  const { processors, verifiedFrom = 0, publish, checkEnd, keepDeadLetter, settle, metrics } = steps
+
+  /** The item itself: it is to be published. */
+  const judge = async (item: Event, from: number): Promise<Passed> => {
+    for (let i = from; i < processors.length; i++) {
+      let result = processors[i]!(item)
+      if (result instanceof Promise) result = await result
+      if (Array.isArray(result)) throw new HooklineError("internal", "a list's item was split again")
+      if (result !== item) return result
+    }
+    return item
+  }
+  const publishItem = async ([index, item]: Numbered): Promise<Accepted | Rejected> => {
+    item.release()
+    const outcome = await publish(item)
+    if (outcome.kind !== "accepted") return isForAll(outcome) ? outcome : (locate(outcome, index) as Rejected)
+    metrics.acknowledged(steadyMs() - item.arrivedMs)
+    return outcome
+  }
+
+  return async (list: Event, items: readonly Event[], from: number): Promise<Outcome> => {
+    if (from <= verifiedFrom)
+      throw new HooklineError("internal", "a list was split by a processor that stands before the Verifier")
+    const open = new Set(items)
+    const settling: (Promise<unknown> | undefined)[] = []
+    const end = (item: Event, outcome: Outcome | undefined): void => {
+      open.delete(item)
+      settling.push(settle(item, outcome))
+      const { kind = "rejected" } = outcome ?? {}
+      metrics.listItem(
+        kind,
+        outcome === undefined ? "internal" : outcome.kind === "accepted" ? "" : outcome.reason,
+      )
+    }
+    let outcome: Outcome | undefined
+    try {
+      const passed: Numbered[] = []
+      let dropped: Dropped | undefined
+      let hasDeadLetter = keepDeadLetter === undefined
+      for (const [index, item] of items.entries()) {
+        const result = await judge(item, from)
+        if (result === item) {
+          passed.push([index, item])
+          continue
+        }
+        const ended = locate(checkEnd(result), index)
+        const answer = hasDeadLetter ? ended : await keepDeadLetter!(list, ended)
+        if (!(answer instanceof Dropped)) return (outcome = answer)
+        hasDeadLetter ||= answer.isInvalid
+        dropped ??= answer
+        // now, and not with the others: a dedupe key that it held is free for a later item
+        end(item, answer)
+      }
+      list.body = NOTHING
+      list.release()
+      const results = await Promise.allSettled(passed.map(publishItem))
+      for (const [i, result] of results.entries())
+        end(passed[i]![1], result.status === "fulfilled" ? result.value : undefined)
+      const fault = results.find((result) => result.status === "rejected")
+      if (fault !== undefined) throw fault.reason
+      const outcomes = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []))
+      const refusals = outcomes.filter((it) => it.kind === "rejected")
+      return (outcome = refusals.find(isForAll) ?? refusals[0] ?? outcomes[0] ?? dropped ?? EMPTY)
+    } finally {
+      for (const item of open) end(item, outcome)
+      await Promise.all(settling)
+    }
+  }
+}
+
+type Numbered = readonly [index: number, item: Event]
+
+const NOTHING = new Uint8Array()
+const EMPTY = new Dropped("empty_list", "a list without items")
+
+/** Whether it says nothing of the one item, and the sender sends the list again. */
+const isForAll = ({ status }: Rejected): boolean => status >= 500
+
+/** The outcome with the item's position in the list, from 0. */
+function locate(outcome: Ended, index: number): Ended {
+  const at = `Item ${index} of the list: `
+  if (outcome instanceof Rejected) {
+    const { status, reason, detail, logDetail } = outcome
+    return new Rejected(status, reason, at + detail, { ...outcome, logDetail: logDetail && at + logDetail })
+  }
+  if (outcome instanceof Dropped)
+    return new Dropped(outcome.reason, at + (outcome.detail ?? "dropped"), outcome)
+  return outcome
+}

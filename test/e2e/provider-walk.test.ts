@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { eventMaker } from "../../src/commands/send.ts"
+import { sendEvents } from "../../src/commands/send-events.ts"
+import { PRESETS } from "../../src/verify/presets/presets.ts"
+import { findFamily } from "../../src/verify/presets/providers.ts"
+import { SAMPLES } from "../../src/verify/samples/samples.ts"
+import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
+import { textOf } from "../support/documents.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
+import { JWKS, PRIVATE_KEYS, sendersWith } from "../support/senders.ts"
+
+const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
+const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+/** Every preset that has a sample and can be signed for. */
+const WALKED = Object.keys(SAMPLES).filter(
+  (name) => name in PRESETS && findFamily(name)!.signer !== undefined,
+)
+
+/** A pipeline of nothing but the provider and what its scheme needs. */
+const pipeline = (provider: string): string =>
+  [
+    `[pipeline:${provider}:WebHookSource]\nhost = 127.0.0.1\nport = 0`,
+    `[pipeline:${provider}:Verifier]\nprovider = ${provider}`,
+    ...Object.entries(SENDERS[provider]!.settings).map(([key, value]) => `${key} = ${inFile(value)}`),
+    `[pipeline:${provider}:BrokerSink]\ntopic = ${provider}\n`,
+  ].join("\n")
+const inFile = (value: unknown): string =>
+  Array.isArray(value)
+    ? value.map((it) => `\n  ${String(it).replaceAll("\n", "\n  ")}`).join("")
+    : String(value)
+
+/** The settings that the provider signs with. */
+function signing(provider: string): VerifierSettings {
+  const { settings } = SENDERS[provider]!
+  const key = PRIVATE_KEYS[provider]
+  return key === undefined ? settings : { ...settings, secret: [key] }
+}
+
+/** The records that docs/providers.md shows, by preset. */
+const shown: { readonly [provider: string]: readonly string[] } = Object.fromEntries(
+  [
+    ...textOf("docs/providers.md").matchAll(/^`([a-z-]+)` sends a [^]*?\n```text\n[^\n]*\n\n([^]*?)\n```$/gm),
+  ].map(([, provider, records]) => [provider!, records!.split("\n")]),
+)
+
+const folder = temporaryFolder()
+let running: RunningHookline
+beforeAll(async () => {
+  running = await startHookline(
+    `[connection:log]\ndirectory = data\n[admin]\nlisten = off\n${WALKED.map(pipeline).join("")}`,
+    { folder: folder.path },
+  )
+})
+afterAll(async () => {
+  await running[Symbol.asyncDispose]()
+  await keys.stop(true)
+  folder[Symbol.dispose]()
+})
+
+describe.each(WALKED)("%s", (provider) => {
+  test("the sample gets 200, and becomes the records of docs/providers.md", async () => {
+    const { text, records } = await sendSample(provider)
+    const bodies = records.map(withoutAdded)
+    const expected = shown[provider]
+    if (expected === undefined) expect(bodies).toEqual([text])
+    else {
+      expect(records.map(shape)).toEqual(expected.map(shape))
+      expect(bodies.map((it) => JSON.parse(it) as unknown)).toEqual(eventsIn(text))
+    }
+  })
+})
+
+test("the page shows the records of every sample that is a form or a list", () => {
+  expect(Object.keys(shown).toSorted()).toEqual([
+    "azure-eventgrid",
+    "hubspot",
+    "mandrill",
+    "sendgrid",
+    "twilio",
+  ])
+})
+
+test.each(["azure-eventgrid", "hubspot", "mandrill", "sendgrid", "slack", "twilio"])(
+  "hookline send -p %s exits 0",
+  async (provider) => {
+    const { secret = [], public_key: _, ...others } = signing(provider)
+    await Bun.write(join(folder.path, "secret"), secret[0]!)
+    const set = Object.entries(others).flatMap(([key, value]) => ["--set", `${key}=${String(value)}`])
+    const url = running.urls[provider]!
+    const args = ["send", "-p", provider, "--secret-file", "secret", ...set, "-n", "2", url]
+    const { status, stdout } = await hookline(args, { cwd: folder.path })
+    expect([status, stdout]).toEqual([0, expect.stringContaining("answers: 2 x 200\n")])
+  },
+)
+
+/** Posts the sample as `hookline send` does; the body as it was sent, and what it added to the topic. */
+async function sendSample(provider: string): Promise<{ text: string; records: string[] }> {
+  const next = eventMaker(new URL(running.urls[provider]!), signing(provider), { provider })
+  const request = await next(1)
+  const { outcomes, firstError } = await sendEvents(
+    () => Promise.resolve(request),
+    { count: 1, concurrency: 1, timeoutMs: 5000 },
+    { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+  )
+  expect([firstError, [...outcomes]]).toEqual([undefined, [[200, 1]]])
+  const records = await valuesInLog(join(folder.path, "data"), provider)
+  return { text: Buffer.from(request.body).toString(), records }
+}
+
+/** A record's value without the two members that the Enricher adds. */
+function withoutAdded(record: string): string {
+  const added = /,"received_at":"[\d-]+T[\d:.]+[+-]\d\d:\d\d","source":"webhook"\}$/
+  expect(record).toMatch(added)
+  return record.replace(added, "}")
+}
+
+/** The events of a list or form, found without anything of the Decoder. */
+function eventsIn(text: string): unknown[] {
+  if (text.startsWith("[")) return JSON.parse(text) as unknown[]
+  const form = Object.fromEntries(new URLSearchParams(text))
+  return form["mandrill_events"] === undefined ? [form] : (JSON.parse(form["mandrill_events"]) as unknown[])
+}
+
+/** The record with the type of each value in its place. */
+const shape = (record: string): unknown =>
+  JSON.parse(record, (_, value: unknown) => (typeof value === "object" ? value : typeof value))

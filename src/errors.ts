@@ -54,15 +54,18 @@ export class HooklineError extends Error {
   }
 }
 
-/** What an option names can't be used: a file, a folder, an address. `message` follows the option's name. */
+/** What an option names can't be used: a file, a folder, an address. `message` begins with the option's name. */
 export class OptionError extends HooklineError {
   /** As the file spells it. */
   readonly key: string
+  /** The message without the option's name. */
+  readonly text: string
 
-  constructor(code: FaultCode, key: string, message: string, options?: { cause?: unknown }) {
-    super(code, message, options)
+  constructor(code: FaultCode, key: string, text: string, options?: { cause?: unknown }) {
+    super(code, `${key}: ${text}`, options)
     this.name = "OptionError"
     this.key = key
+    this.text = text
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Handler } from "../pipeline/compose.ts"
 import type { PublicUrl } from "./public-url.ts"
 import type { RateLimit } from "./admission/rate-limit.ts"
+import type { ListenerTls } from "./tls.ts"
 import type { UnverifiedLimit } from "./admission/unverified-limit.ts"
 
 /** A pipeline's address and limits. Lengths are in bytes. */
@@ -20,7 +21,7 @@ export interface Route {
   /** undefined: derived from the request and trusted proxies. */
   readonly publicUrl?: PublicUrl | undefined
   /** undefined: plain HTTP. */
-  readonly tls: Bun.TLSOptions | undefined
+  readonly tls: ListenerTls | undefined
   /** Of events; where the pipeline verifies senders, of verified ones. */
   readonly rateLimit?: RateLimit | undefined
   /** Of each sender's unverified requests; no effect where the pipeline does not verify senders. */

@@ -7,12 +7,22 @@ interface TlsFiles {
   readonly clientCa: string | undefined
 }
 
+/** TLS options of a listener, as Bun takes them; texts in PEM. */
+export interface ListenerTls {
+  readonly cert: string
+  readonly key: string
+  /** Of client certificates, which every connection must have then. */
+  readonly ca?: string
+  readonly requestCert?: true
+  readonly rejectUnauthorized?: true
+}
+
 /**
  * Reads TLS options of a listener. With a client CA, connections without a certificate issued by it are refused.
  *
  * @throws OptionError `config` of tls_certificate, tls_key or tls_client_ca
  */
-export function readTls({ certificate: file, key: keyFile, clientCa }: TlsFiles): Bun.TLSOptions {
+export function readTls({ certificate: file, key: keyFile, clientCa }: TlsFiles): ListenerTls {
   const [cert, certificate] = readCertificate("tls_certificate", file)
   const key = readPrivateKey("tls_key", keyFile, { certificate, of: "tls_certificate" })
   if (clientCa === undefined) return { cert, key }

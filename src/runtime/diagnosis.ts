@@ -209,8 +209,8 @@ class Trial {
       try {
         checkFree(listen)
       } catch (error) {
-        const { message } = error as Error
-        throw new OptionError("listen", "listen", `${message}, or set listen = off`, { cause: error })
+        if (!(error instanceof OptionError)) throw error
+        throw new OptionError("listen", "listen", `${error.text}, or set listen = off`, { cause: error })
       }
     })
   }
@@ -222,10 +222,12 @@ class Trial {
     } catch (error) {
       if (!(error instanceof HooklineError)) throw error
       this.#options.failed(error.code)
-      const key = error instanceof OptionError ? error.key : undefined
-      const owner = key === undefined ? undefined : parts.find(({ options }) => key in options)
-      const place = owner === undefined ? parts[0]!.home : owner.where(key!)
-      this.#resolved.problems.add(place, error.message)
+      const { problems } = this.#resolved
+      if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message)
+      const { key, text, message } = error
+      const owner = parts.find(({ options }) => key in options)
+      if (owner === undefined) problems.add(parts[0]!.home, message)
+      else problems.add(owner.where(key), text)
     }
   }
 }

@@ -11,7 +11,9 @@ import { ADMIN } from "../src/config/sections/admin.ts"
 import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
+import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
 import { replaceParts } from "./generated-parts.ts"
+import { renderManPage } from "./man-page.ts"
 import { renderProviders } from "./providers-page.ts"
 
 const INTRODUCTION = `# Reference of the configuration file
@@ -35,7 +37,7 @@ client_id: \${HOSTNAME:-hookline}
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
   where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
-  value. An empty value is an error unless the default is empty: remove the key to get its default.
+  value. In a Router's section a line that is none of its keys is \`pattern = topic\`. An empty value is an error unless the default is empty: remove the key to get its default.
 - \`\${NAME}\` is the environment's variable, \`\${NAME:-default}\` has a default for when it is unset or empty,
   \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Substituted values
   are never printed.
@@ -111,7 +113,15 @@ function renderEffects(section: Section): string {
   return `- **${section.title}**: ${listed.join("; ")}`
 }
 
+/** Writes into docs/command-line.md what each exit status means. */
+function renderCommandLine(page: string): string {
+  const rows = Object.entries(EXIT_STATUSES).map(([status, meaning]) => `| ${status} | ${meaning} |`)
+  return replaceParts(page, [["| status | meaning |", "|---|---|", ...rows].join("\n")])
+}
+
 const PAGES = {
+  "hookline.1": renderManPage,
+  "command-line.md": renderCommandLine,
   "reference.md": () => renderReference(components),
   "reload.md": renderReloadPage,
   "providers.md": renderProviders,

@@ -2,13 +2,15 @@
  * The codes of HooklineError. Expected outcomes (an invalid body, a dropped event) are values, see event.ts; faults are
  * thrown. `exit` is the exit status of the command line (sysexits.h), `retry` whether the same call may succeed later.
  */
-const FAULTS = {
+export const FAULTS = {
   /** invalid configuration file or options given in code */
   config: { exit: 78, retry: false },
   /** invalid command line */
   usage: { exit: 64, retry: false },
   /** a named file does not exist or can't be read */
   no_input: { exit: 66, retry: false },
+  /** the folder has no embedded log yet */
+  no_log: { exit: 66, retry: true },
   /** can't listen on a port or address */
   listen: { exit: 69, retry: false },
   /** another process writes to the same embedded log */

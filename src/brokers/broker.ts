@@ -91,21 +91,42 @@ export interface TopicInfo {
   readonly bytes: number | undefined
 }
 
-/** Where reading begins: the oldest record kept, the end, or an offset (of every partition). */
-export type ReadFrom = "beginning" | "end" | number
+/** Records of one partition: from offset `first` on, before offset `end`; infinite: reading goes on until it is aborted. */
+export interface OffsetRange {
+  readonly partition: number
+  readonly first: number
+  readonly end: number
+}
+
+/** Times of records, in milliseconds since 1970. */
+export interface TimeRange {
+  /** At or after. */
+  readonly sinceMs?: number | undefined
+  /** Before. */
+  readonly untilMs?: number | undefined
+}
 
 /** The reading side of a log, for `tail` and `topics`. It needs no writer, and no writer waits for it. */
 export interface LogReader {
   topics(): Promise<TopicInfo[]>
   /**
-   * Yields the records of a topic, by offset within each partition. Ends at the end of the log as it was when reading
-   * began, or, with `follow`, when the signal aborts.
+   * The offsets that a topic holds now, for each partition. With times: from the first record at or after `sinceMs`,
+   * before the first one at or after `untilMs`.
    *
+   * @throws HooklineError `no_topic`, `unavailable`, `no_input`
+   */
+  ranges(topic: string, times?: TimeRange): Promise<OffsetRange[]>
+  /**
+   * Yields the records of these ranges, by offset within each partition and, as far as all ranges end, by time across
+   * them. Ends early when the signal aborts.
+   *
+   * @param options `retries`: a broker that is unavailable is tried again, not an error
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
   read(
     topic: string,
-    options: { from: ReadFrom; follow: boolean; signal: AbortSignal },
+    ranges: readonly OffsetRange[],
+    options: { readonly retries: boolean; readonly signal: AbortSignal },
   ): AsyncIterable<StoredRecord>
   close(): Promise<void>
 }

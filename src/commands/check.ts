@@ -9,10 +9,10 @@ import { findFamily } from "../verify/presets/providers.ts"
 export interface CheckFlags {
   readonly config?: string
   /** Whether ports and logs must be free, too. */
-  readonly listen: boolean
+  readonly listen?: true
   /** Whether brokers and stores are connected to. */
-  readonly connect: boolean
-  readonly json: boolean
+  readonly connect?: true
+  readonly json?: true
 }
 
 /**
@@ -21,9 +21,9 @@ export interface CheckFlags {
  * @throws HooklineError with every problem, as a start would; `unavailable` for what can't be reached
  */
 export async function check({ config, listen, connect, json }: CheckFlags): Promise<void> {
-  const diagnosis = await Application.fromFile(config).diagnose({ alone: listen })
+  const diagnosis = await Application.fromFile(config).diagnose({ alone: listen === true })
   const { plan, problems, error } = diagnosis
-  const reached = connect && plan !== undefined ? await reach(plan, diagnosis) : []
+  const reached = connect === true && plan !== undefined ? await reach(plan, diagnosis) : []
   const unreachable = reached.some(({ isUsable }) => !isUsable)
   if (json) {
     const found = {

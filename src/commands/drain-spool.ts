@@ -9,7 +9,7 @@ import { leaveFolder } from "./folder.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { spoolsOf, type Spooling } from "./spool.ts"
 
-const LOOK_MS = 100
+const POLL_MS = 100
 
 /**
  * Forwards the events of a spool, also quarantined ones; the exit status is 0 if none is left, else 1.
@@ -19,14 +19,19 @@ const LOOK_MS = 100
  */
 export async function drainSpool(
   id: string | undefined,
-  options: { config?: string; timeout: number },
+  options: { readonly config?: string; readonly timeout: number; readonly json?: true },
 ): Promise<void> {
   const [spooling, ...others] = spoolsOf(options.config, id)
   if (spooling === undefined || others.length > 0)
     throw new HooklineError("usage", "several connections have a spool; name one of them")
   leaveFolder()
   const { values } = spooling
-  if (!existsSync(values.spool)) return console.log(`spool empty: ${values.spool} does not exist`)
+  if (!existsSync(values.spool)) {
+    const result = { forwarded: 0, left: 0, quarantined: 0 }
+    return console.log(
+      options.json === true ? JSON.stringify(result) : `spool empty: ${values.spool} does not exist`,
+    )
+  }
 
   const { spool, kafka } = openBoth(values)
   const before = spool.spool().records
@@ -40,9 +45,14 @@ export async function drainSpool(
   process.off("SIGINT", abort)
   process.off("SIGTERM", abort)
   const { records, quarantined } = spool.spool()
-  console.log(`${before - records - quarantined} forwarded, ${records} left, ${quarantined} quarantined`)
-  if (records > 0 && outage !== undefined) console.log(outage)
-  if (quarantined > 0) console.log("hookline spool status shows why events were quarantined")
+  const forwarded = before - records - quarantined
+  if (options.json === true) {
+    console.log(JSON.stringify({ forwarded, left: records, quarantined, outage }))
+  } else {
+    console.log(`${forwarded} forwarded, ${records} left, ${quarantined} quarantined`)
+    if (records > 0 && outage !== undefined) console.log(outage)
+    if (quarantined > 0) console.log("hookline spool status shows why events were quarantined")
+  }
   process.exitCode = records + quarantined === 0 ? 0 : 1
 }
 
@@ -78,6 +88,6 @@ async function untilEmpty(
       bar?.stop()
       return outage
     }
-    await Bun.sleep(LOOK_MS)
+    await Bun.sleep(POLL_MS)
   }
 }

@@ -1,4 +1,6 @@
+import { basename, join } from "node:path"
 import { isatty } from "node:tty"
+import manifest from "../../package.json" with { type: "json" }
 import { Application } from "../runtime/application.ts"
 import { HooklineError } from "../errors.ts"
 import type { Plan } from "../runtime/plan/plan.ts"
@@ -18,7 +20,8 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   const app = Application.fromFile(file)
   leaveFolder()
   const { log, listening } = await app.startBy(startRunner)
-  const open = new Set(app.plan().pipelines.flatMap((it) => (verifiedFrom(it) === undefined ? it.id : [])))
+  const plan = app.plan()
+  const open = new Set(plan.pipelines.flatMap((it) => (verifiedFrom(it) === undefined ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))
   if (first !== undefined) {
     log.info(
@@ -67,7 +70,20 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     : undefined
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, (it) => void stop(it))
   process.on("SIGHUP", hungUp)
-  log.info("started")
+  log.info({ version: manifest.version, ...describePlan(plan) }, "started")
+}
+
+/** The configuration file, and where each connection leads. */
+function describePlan({ configuration, baseDir, connections }: Plan): object {
+  const described = [...connections].map(([id, connection]) => {
+    if (connection.kind === "kafka") return [id, `Kafka at ${connection.values.bootstrap_servers.join(", ")}`]
+    if (connection.kind === "embedded") return [id, `embedded log in ${connection.values.directory}`]
+    return [id, "memory"]
+  })
+  return {
+    configuration: configuration && join(baseDir, basename(configuration.file)),
+    connections: Object.fromEntries(described) as object,
+  }
 }
 
 async function startRunner(plan: Plan): Promise<ReloadableApplication> {

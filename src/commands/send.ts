@@ -1,16 +1,22 @@
+import { Option, type Command } from "commander"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import type { VerifierSettings } from "../verify/schemes/family.ts"
 import { findFamily, makeSigner } from "../verify/presets/providers.ts"
 import { sampleRequest } from "../verify/samples/samples.ts"
 import type { Sendable } from "../verify/verifier.ts"
 import { concealer, type Conceal } from "./conceal.ts"
+import { addDetails } from "./details.ts"
+import { parseCount, parseRate, parseSeconds } from "./flag-values.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { allAccepted, sendEvents, type Pace, type SendResults } from "./send-events.ts"
 import {
+  addVerifierFlags,
   providerOf,
   readHeaders,
   readInput,
   readSettings,
+  repeatable,
+  SECRETS_HELP,
   toUsage,
   usage,
   type VerifierFlags,
@@ -24,6 +30,35 @@ export interface SendFlags extends VerifierFlags {
   readonly rate?: number
   readonly concurrency: number
   readonly timeout: number
+  readonly json?: true
+}
+
+export function declareSend(program: Command): void {
+  addVerifierFlags(
+    addDetails(program.command("send"), {
+      notes: `${SECRETS_HELP}
+
+Without --provider events are not signed. For providers that sign with a private key, pass your own as the secret.
+
+Exit status: 0 if all responses were 2xx, else 1; 64 for a usage error, 66 for an unreadable file.`,
+      example: "hookline send -p stripe --secret-file secret http://localhost:8080/webhook",
+    }),
+  )
+    .description("post sample events, signed as the provider would, to try out a pipeline")
+    .argument("<url>", "where to post")
+    .option("-b, --body <file>", "the body instead of the provider's sample; - for standard input")
+    .option("-H, --header <header>", "a header to send, 'Name: value'; repeatable", repeatable)
+    .option("-n, --count <number>", "how many events, each with its own id", parseCount, 1)
+    .option("-r, --rate <number>", "events per second; default: as fast as responses arrive", parseRate)
+    .option("-c, --concurrency <number>", "concurrent requests", parseCount, 10)
+    .option("--public-url <url>", "the URL to sign, if a proxy rewrites it")
+    .addOption(
+      new Option("--timeout <seconds>", "time limit of a response")
+        .argParser(parseSeconds)
+        .default(30_000, "30"),
+    )
+    .option("--json", "print JSON")
+    .action((url: string, flags: SendFlags) => send(url, flags))
 }
 
 /** Posts sample events, signed as a provider would; the exit status is 0 if all responses were 2xx, else 1. */
@@ -47,10 +82,12 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
   const bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
   try {
     const onAnswer = (): void => bar?.increment()
-    const tally = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
+    const results = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
     bar?.stop()
-    console.log(escapeControls(summarize(tally, concealer(settings))))
-    process.exitCode = allAccepted(tally) && !stop.signal.aborted ? 0 : 1
+    const shown =
+      flags.json === true ? toJson(results, concealer(settings)) : summarize(results, concealer(settings))
+    console.log(escapeControls(shown))
+    process.exitCode = allAccepted(results) && !stop.signal.aborted ? 0 : 1
   } finally {
     bar?.stop()
     process.off("SIGINT", abort)
@@ -120,17 +157,31 @@ function parseTarget(text: string, what: string): URL {
   return url
 }
 
-function summarize({ outcomes, latenciesMs, elapsedMs, firstError }: SendResults, conceal: Conceal): string {
+const percentile = ({ latenciesMs }: SendResults, p: number): number =>
+  latenciesMs[Math.max(0, Math.ceil(latenciesMs.length * p) - 1)] ?? 0
+
+function toJson(results: SendResults, conceal: Conceal): string {
+  const { outcomes, latenciesMs, elapsedMs, firstError } = results
+  return JSON.stringify({
+    sent: latenciesMs.length,
+    answers: Object.fromEntries(outcomes),
+    elapsed_ms: elapsedMs,
+    latency_ms: { p50: percentile(results, 0.5), p99: percentile(results, 0.99) },
+    first_error: firstError === undefined ? undefined : conceal(firstError),
+  })
+}
+
+function summarize(results: SendResults, conceal: Conceal): string {
+  const { outcomes, latenciesMs, elapsedMs, firstError } = results
   const sent = latenciesMs.length
   const statuses = [...outcomes]
     .toSorted(([, a], [, b]) => b - a)
     .map(([outcome, times]) => `${times} x ${outcome}`)
-  const percentile = (p: number): string =>
-    (latenciesMs[Math.max(0, Math.ceil(sent * p) - 1)] ?? 0).toFixed(1)
+  const [p50, p99] = [percentile(results, 0.5), percentile(results, 0.99)].map((ms) => ms.toFixed(1))
   return [
     `${sent} sent in ${(elapsedMs / 1000).toFixed(2)} s, ${(sent / (elapsedMs / 1000)).toFixed(1)} a second`,
     `answers: ${statuses.join(", ") || "none"}`,
-    `latency: p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms`,
+    `latency: p50 ${p50} ms, p99 ${p99} ms`,
     ...(firstError === undefined ? [] : [`first error: ${conceal(firstError)}`]),
   ].join("\n")
 }

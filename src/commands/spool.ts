@@ -1,9 +1,13 @@
 import { Application } from "../runtime/application.ts"
-import { inspectSpool, readQuarantine, type SpooledTopicInfo } from "../brokers/spool/reader.ts"
+import {
+  inspectSpool,
+  readQuarantine,
+  type QuarantineInfo,
+  type SpooledTopicInfo,
+} from "../brokers/spool/reader.ts"
 import type { Connection } from "../config/sections/connection.ts"
 import { HooklineError } from "../errors.ts"
-import { escapeControls } from "../telemetry/escape-controls.ts"
-import { toPrintable } from "./printable.ts"
+import { toJsonLine } from "./record-formats.ts"
 import { printTable } from "./table.ts"
 
 type KafkaValues = Extract<Connection, { kind: "kafka" }>["values"]
@@ -35,34 +39,67 @@ export function spoolsOf(file: string | undefined, id: string | undefined): Spoo
   throw new HooklineError("usage", `${which} has a spool${names}`)
 }
 
-/** Prints the contents of spools; Hookline may run meanwhile. */
-export async function spoolStatus(id: string | undefined, options: { config?: string }): Promise<void> {
-  for (const { id: connection, values } of spoolsOf(options.config, id)) {
-    const { topics, quarantined } = await inspectSpool(values.spool)
-    const records = sum(topics.map((it) => it.records))
-    const bytes = sum([...topics, ...quarantined].map((it) => it.bytes))
-    console.log(`${connection}: ${values.spool}`)
-    console.log(`${records} to be forwarded, ${bytes} of ${values.spool_max_bytes} bytes`)
+interface SpoolContents {
+  readonly connection: string
+  readonly file: string
+  readonly records: number
+  readonly bytes: number
+  readonly maxBytes: number
+  readonly topics: readonly SpooledTopicInfo[]
+  readonly quarantined: readonly QuarantineInfo[]
+}
+
+/** Prints the contents of spools, or a JSON array of them; Hookline may run meanwhile. */
+export async function spoolStatus(
+  id: string | undefined,
+  options: { readonly config?: string; readonly json?: true },
+): Promise<void> {
+  const spools = await Promise.all(
+    spoolsOf(options.config, id).map(async ({ id, values: { spool: file, spool_max_bytes: maxBytes } }) => {
+      const { topics, quarantined } = await inspectSpool(file)
+      const records = sum(topics.map((it) => it.records))
+      const bytes = sum([...topics, ...quarantined].map((it) => it.bytes))
+      return { connection: id, file, records, bytes, maxBytes, topics, quarantined }
+    }),
+  )
+  if (options.json === true) return console.log(JSON.stringify(spools.map(withTimes), null, 2))
+  for (const { connection, file, records, bytes, maxBytes, topics, quarantined } of spools) {
+    console.log(`${connection}: ${file}`)
+    console.log(`${records} to be forwarded, ${bytes} of ${maxBytes} bytes`)
     if (topics.length > 0) {
-      const rows = topics.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it)])
+      const rows = topics.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it) ?? "-"])
       printTable([["TOPIC", "RECORDS", "BYTES", "OLDEST"], ...rows], [0, 3])
     }
     if (quarantined.length === 0) continue
     console.log(`${sum(quarantined.map((it) => it.records))} quarantined, which Kafka refused for good:`)
-    const rows = quarantined.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it), it.reason])
+    const rows = quarantined.map((it) => [it.topic, `${it.records}`, `${it.bytes}`, oldest(it)!, it.reason])
     printTable([["TOPIC", "RECORDS", "BYTES", "OLDEST", "REASON"], ...rows], [0, 3, 4])
   }
 }
 
-/** Prints the quarantined records, one a line, as `tail --output json` does, with the reason. */
+/** As JSON has it: keys as in the configuration, times in ISO 8601. */
+function withTimes({ maxBytes, topics, quarantined, ...spool }: SpoolContents): object {
+  const timed = ({ oldestMs, ...it }: SpooledTopicInfo | QuarantineInfo): object => ({
+    ...it,
+    oldest: oldest({ oldestMs }),
+  })
+  return {
+    ...spool,
+    spool_max_bytes: maxBytes,
+    topics: topics.map(timed),
+    quarantined: quarantined.map(timed),
+  }
+}
+
+/** Prints the quarantined records, one a line, as `tail --format json` does, with the reason. */
 export function printQuarantine(id: string | undefined, options: { config?: string }): void {
   for (const { values } of spoolsOf(options.config, id)) {
-    for (const record of readQuarantine(values.spool))
-      console.log(escapeControls(JSON.stringify({ ...toPrintable(record), reason: record.reason })))
+    for (const { reason, ...record } of readQuarantine(values.spool))
+      process.stdout.write(toJsonLine(record, { reason }))
   }
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
 
-const oldest = ({ oldestMs }: Pick<SpooledTopicInfo, "oldestMs">): string =>
-  oldestMs === undefined ? "-" : new Date(oldestMs).toISOString()
+const oldest = ({ oldestMs }: Pick<SpooledTopicInfo, "oldestMs">): string | undefined =>
+  oldestMs === undefined ? undefined : new Date(oldestMs).toISOString()

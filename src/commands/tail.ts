@@ -1,59 +1,222 @@
-import { isUtf8 } from "node:buffer"
 import { once } from "node:events"
-import type { ReadFrom, StoredRecord } from "../brokers/broker.ts"
+import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
+import { lastRecords } from "../brokers/last-records.ts"
+import { mergeByTime } from "../brokers/merge-by-time.ts"
+import { pause } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
+import { isColoured, painter } from "./colours.ts"
+import type { OffsetFlag } from "./flag-values.ts"
 import { openLogOf } from "./open-log.ts"
-import { toPrintable } from "./printable.ts"
+import { toPretty } from "./pretty-record.ts"
+import type { Matches } from "./record-filter.ts"
+import { toJsonLine, toRaw, toValue, type RecordFormat } from "./record-formats.ts"
 
-export const TAIL_OUTPUTS = ["value", "json", "raw"] as const
-export type TailOutput = (typeof TAIL_OUTPUTS)[number]
+export interface TailFlags {
+  readonly config?: string
+  readonly connection?: string
+  /** The last ones of each topic; undefined: `LINES_ON_TERMINAL`, or all where the output is no terminal. */
+  readonly lines?: number
+  readonly from?: "beginning" | "end"
+  readonly offset?: readonly OffsetFlag[]
+  readonly since?: number
+  readonly until?: number
+  readonly where?: readonly Matches[]
+  readonly follow?: true
+  readonly format?: RecordFormat
+}
 
-/** Prints a topic's records; ends at the log's end, or with `follow` at an interrupt or when the reading end of the pipe is closed. */
-export async function tail(
-  topic: string,
-  options: {
-    config?: string
-    connection?: string
-    from: ReadFrom
-    follow: boolean
-    output: TailOutput
-  },
-): Promise<void> {
-  const reader = await openLogOf(options.config, options.connection)
+const LINES_ON_TERMINAL = 20
+/** How often a log or topic that is waited for is looked for. */
+const WAIT_MS = 250
+
+/**
+ * Prints records of topics, merged by time; ends at the end of the log, or with `follow` at an interrupt. What is not there
+ * yet is then waited for.
+ *
+ * @throws HooklineError `config`, `usage`, `no_input`, and unless it follows `no_log`, `no_topic`, `unavailable`
+ */
+export async function tail(topics: readonly string[], flags: TailFlags): Promise<void> {
   const stop = new AbortController()
-  const abort = (): void => stop.abort()
-  process.once("SIGINT", abort)
-  process.once("SIGTERM", abort)
-  // a closed pipe (`| head`) is not an error
-  process.stdout.once("error", abort)
-  const show = SHOWN[options.output]
+  let interrupted: number | undefined
+  const interrupt = (signal: NodeJS.Signals): void => {
+    // an interrupt is how following ends; printing what is there is cut short by it
+    interrupted = flags.follow === true ? 0 : SIGNALLED[signal as keyof typeof SIGNALLED]
+    stop.abort()
+  }
+  process.once("SIGINT", interrupt)
+  process.once("SIGTERM", interrupt)
   try {
-    for await (const record of reader.read(topic, {
-      from: options.from,
-      follow: options.follow,
-      signal: stop.signal,
-    })) {
-      if (stop.signal.aborted) break
-      if (!process.stdout.write(show(record))) {
-        await once(process.stdout, "drain", { signal: stop.signal }).catch(() => abort())
-      }
+    const opening = await openWaiting(flags, stop.signal)
+    if (opening === undefined) return
+    try {
+      await new Tail(opening.reader, flags, opening.waited, stop).print([...new Set(topics)])
+    } finally {
+      await opening.reader.close()
     }
   } finally {
-    process.off("SIGINT", abort)
-    process.off("SIGTERM", abort)
-    await reader.close()
+    process.off("SIGINT", interrupt)
+    process.off("SIGTERM", interrupt)
+    // what was written and nobody reads would keep the process
+    if (interrupted !== undefined) process.exit(interrupted)
   }
 }
 
-const NEWLINE = Buffer.from("\n")
+/** The exit status by signal. */
+const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** Values are untrusted: raw bytes are written only on request. */
-const SHOWN: { readonly [output in TailOutput]: (record: StoredRecord) => string | Uint8Array } = {
-  raw: ({ value }) => Buffer.concat([value, NEWLINE]),
-  value({ value }) {
-    const text = Buffer.from(value).toString()
-    const escaped = escapeControls(text)
-    return escaped === text && isUtf8(value) ? Buffer.concat([value, NEWLINE]) : `${escaped}\n`
-  },
-  json: (record) => `${escapeControls(JSON.stringify(toPrintable(record)))}\n`,
+async function openWaiting(
+  { config, connection, follow }: TailFlags,
+  signal: AbortSignal,
+): Promise<{ reader: LogReader; waited: boolean } | undefined> {
+  let waited = false
+  for (;;) {
+    try {
+      return { reader: await openLogOf(config, connection), waited }
+    } catch (error) {
+      if (follow !== true || !isYetToCome(error)) throw error
+      if (!waited) noteWaiting(error)
+      waited = true
+      await pause(WAIT_MS, signal)
+      if (signal.aborted) return undefined
+    }
+  }
+}
+
+const isYetToCome = (error: unknown): error is HooklineError =>
+  error instanceof HooklineError && error.retryHelps
+
+const noteWaiting = ({ message }: HooklineError): void => console.error(escapeControls(`${message}; waiting`))
+
+class Tail {
+  readonly #reader: LogReader
+  readonly #flags: TailFlags
+  readonly #stop: AbortController
+  /** The log itself was waited for. */
+  readonly #isNew: boolean
+  readonly #matches: Matches | undefined
+  readonly #show: (record: StoredRecord) => string | Uint8Array
+
+  constructor(reader: LogReader, flags: TailFlags, isNew: boolean, stop: AbortController) {
+    this.#reader = reader
+    this.#flags = flags
+    this.#isNew = isNew
+    this.#stop = stop
+    const { where } = flags
+    this.#matches = where && ((record) => where.every((matches) => matches(record)))
+    this.#show = formatter(flags.format)
+  }
+
+  async print(topics: readonly string[]): Promise<void> {
+    const { signal } = this.#stop
+    const follow = this.#flags.follow === true
+    const found = await Promise.all(topics.map((topic) => this.#look(topic)))
+    const histories = found.flatMap((ranges, at) =>
+      ranges === undefined ? [] : [this.#reader.read(topics[at]!, ranges, { retries: follow, signal })],
+    )
+    await this.#printAll(mergeByTime(histories))
+    if (!follow) return
+    try {
+      await Promise.all(topics.map((topic, at) => this.#follow(topic, found[at])))
+    } finally {
+      // one that failed ends the others
+      this.#stop.abort()
+    }
+  }
+
+  /** What is to be read of what a topic holds; undefined: it is not there yet. */
+  async #look(topic: string): Promise<OffsetRange[] | undefined> {
+    const { signal } = this.#stop
+    let noted: string | undefined
+    while (!signal.aborted) {
+      try {
+        return await this.#select(topic, this.#isNew)
+      } catch (error) {
+        if (this.#flags.follow !== true || !isYetToCome(error)) throw error
+        if (noted !== error.code) noteWaiting(error)
+        if (error.code === "no_topic") return undefined
+        noted = error.code
+        await pause(WAIT_MS, signal)
+      }
+    }
+    return undefined
+  }
+
+  async #follow(topic: string, found: readonly OffsetRange[] | undefined): Promise<void> {
+    const { signal } = this.#stop
+    let ranges = found?.map((range) => ({ ...range, first: range.end }))
+    while (ranges === undefined && !signal.aborted) {
+      await pause(WAIT_MS, signal)
+      ranges = await this.#select(topic, true).catch((error: unknown) => {
+        if (isYetToCome(error)) return undefined
+        throw error
+      })
+    }
+    const open = (ranges ?? []).map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
+    await this.#printAll(this.#reader.read(topic, open, { retries: true, signal }))
+  }
+
+  /** @param isNew the topic was waited for, so that all of it is new */
+  async #select(topic: string, isNew: boolean): Promise<OffsetRange[]> {
+    const { since, until, from, offset, lines } = this.#flags
+    const ranges = await this.#reader.ranges(topic, { sinceMs: since, untilMs: until })
+    if (offset !== undefined) return beginAt(topic, ranges, offset)
+    if (isNew || from === "beginning") return ranges
+    const isBounded = since !== undefined || process.stdout.isTTY !== true
+    const count = from === "end" ? 0 : (lines ?? (isBounded ? undefined : LINES_ON_TERMINAL))
+    if (count === undefined) return ranges
+    return lastRecords(this.#reader, topic, ranges, count, this.#matches, this.#stop.signal)
+  }
+
+  async #printAll(records: AsyncIterable<StoredRecord>): Promise<void> {
+    const { signal } = this.#stop
+    for await (const record of records) {
+      if (signal.aborted) return
+      if (this.#matches?.(record) === false) continue
+      if (process.stdout.write(this.#show(record))) continue
+      await once(process.stdout, "drain", { signal }).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+    }
+  }
+}
+
+/** Narrows ranges to offsets, and to the partitions that those name, if any. */
+function beginAt(
+  topic: string,
+  ranges: readonly OffsetRange[],
+  offsets: readonly OffsetFlag[],
+): OffsetRange[] {
+  const unknown = offsets.find(
+    (it) => it.partition !== undefined && !ranges.some((range) => range.partition === it.partition),
+  )
+  if (unknown !== undefined)
+    throw new HooklineError(
+      "usage",
+      `topic ${topic} has no partition ${unknown.partition}; it has ${ranges.length}`,
+    )
+  const every = offsets.findLast(({ partition }) => partition === undefined)
+  return ranges.flatMap((range) => {
+    const begin = offsets.findLast(({ partition }) => partition === range.partition) ?? every
+    return begin === undefined
+      ? []
+      : [{ ...range, first: Math.min(Math.max(begin.offset, range.first), range.end) }]
+  })
+}
+
+/** Values are untrusted: their own bytes are written where `raw` is asked for, and never to a terminal. */
+function formatter(asked: RecordFormat | undefined): (record: StoredRecord) => string | Uint8Array {
+  const isTerminal = process.stdout.isTTY === true
+  switch (asked ?? (isTerminal ? "pretty" : "value")) {
+    case "pretty": {
+      const paint = painter(isColoured(isTerminal, process.env))
+      return (record) => toPretty(record, paint)
+    }
+    case "json":
+      return (record) => toJsonLine(record)
+    case "raw":
+      return isTerminal ? toValue : toRaw
+    case "value":
+      return toValue
+  }
 }

@@ -1,23 +1,20 @@
 import { openLogOf } from "./open-log.ts"
 import { printTable } from "./table.ts"
 
-/** Prints the topics of a connection's log as a table. */
-export async function topics(options: { config?: string; connection?: string }): Promise<void> {
+/** Prints the topics of a connection's log, as a table or a JSON array. */
+export async function topics(options: {
+  readonly config?: string
+  readonly connection?: string
+  readonly json?: true
+}): Promise<void> {
   const reader = await openLogOf(options.config, options.connection)
   try {
-    const found = await reader.topics()
-    const rows = [
-      ["TOPIC", "PARTITIONS", "RECORDS", "BYTES"],
-      ...found
-        .toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
-        .map((it) => [
-          it.topic,
-          String(it.partitions),
-          String(it.records),
-          it.bytes === undefined ? "-" : String(it.bytes),
-        ]),
-    ]
-    printTable(rows, [0])
+    const found = (await reader.topics()).toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
+    if (options.json === true) return console.log(JSON.stringify(found, null, 2))
+    const rows = found.map(({ topic, partitions, records, bytes }) =>
+      [topic, partitions, records, bytes ?? "-"].map(String),
+    )
+    printTable([["TOPIC", "PARTITIONS", "RECORDS", "BYTES"], ...rows], [0])
   } finally {
     await reader.close()
   }

@@ -16,8 +16,7 @@ export interface VerifierFlags {
   readonly set?: readonly string[]
 }
 
-export const SECRETS_HELP = `
-Secrets on a command line end up in the shell's history and in the process list. Prefer --secret-file, or the variable
+export const SECRETS_HELP = `Secrets on a command line end up in the shell's history and in the process list. Prefer --secret-file, or the variable
 HOOKLINE_SECRET, which is read without --secret and --secret-file. A newline at the end of a secret file is ignored.
 Secrets are never printed.`
 
@@ -26,7 +25,7 @@ export const repeatable = (value: string, before: readonly string[] = []): strin
 
 export function addVerifierFlags(command: Command): Command {
   return command
-    .option("-p, --provider <name>", "preset or generic kind (hookline verify --list shows them)")
+    .option("-p, --provider <provider>", "preset or generic kind (hookline verify --list shows them)")
     .option("-s, --secret <secret>", "a secret as the provider shows it; repeatable; see below", repeatable)
     .option("--secret-file <file>", "a file with a secret; repeatable", repeatable)
     .addOption(

@@ -28,6 +28,33 @@ export async function report(inquiry: Inquiry, diagnosis: Diagnosis, conceal: Co
   return [heading(inquiry), ...text].join("\n\n")
 }
 
+/** The same as a JSON object. */
+export function toJson(
+  { provider, settings, nowMs }: Inquiry,
+  diagnosis: Diagnosis,
+  conceal: Conceal,
+): string {
+  const { explanation, found, possible } = diagnosis
+  const { result, signed, received, expected, timestampMs, toleranceMs } = explanation
+  const described = (mistakes: readonly Mistake[]): object[] =>
+    mistakes.map((it) => ({ kind: it.kind, ...describeMistake({ ...it, detail: conceal(it.detail) }) }))
+  return JSON.stringify({
+    provider,
+    verified: result instanceof Verified,
+    ...(result instanceof Verified ? {} : { reason: result.reason, detail: conceal(result.detail) }),
+    signed: signed && conceal(visible(signed)),
+    // a token is the secret itself
+    received: isToken(explanation) ? [] : received,
+    expected,
+    signed_at: timestampMs === undefined ? undefined : show(timestampMs),
+    checked_at: show(nowMs),
+    tolerance_ms: toleranceMs,
+    mistakes: described(found),
+    possible_mistakes: described(possible),
+    warnings: warnings({ provider, settings }),
+  })
+}
+
 function heading({ provider }: Inquiry): string {
   const preset = PRESETS[provider]
   const { family } = findFamily(provider)!
@@ -108,7 +135,7 @@ function show(ms: number): string {
 }
 
 /** The warnings of `hookline check` about the secrets. */
-const warnings = ({ provider, settings }: Inquiry): string[] =>
+const warnings = ({ provider, settings }: Pick<Inquiry, "provider" | "settings">): string[] =>
   secretWarnings(provider, settings).map(({ key, text }) => `${key} ${text}`)
 
 function result(inquiry: Inquiry, { explanation, found, possible }: Diagnosis, conceal: Conceal): string[] {

@@ -1,3 +1,4 @@
+import type { Command } from "commander"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/schemes/freshness.ts"
 import { findFamily, makeVerifier, PROVIDER_NAMES, describeRequired } from "../verify/presets/providers.ts"
@@ -6,13 +7,17 @@ import { WrongSetting, type VerifierSettings } from "../verify/schemes/family.ts
 import { PRESETS } from "../verify/presets/presets.ts"
 import { Verified, type SignedRequest } from "../verify/verifier.ts"
 import { concealer } from "./conceal.ts"
+import { addDetails } from "./details.ts"
 import { printTable } from "./table.ts"
-import { report } from "./verify-report.ts"
+import { report, toJson } from "./verify-report.ts"
 import {
+  addVerifierFlags,
   providerOf,
   readHeaders,
   readInput,
   readSettings,
+  repeatable,
+  SECRETS_HELP,
   toUsage,
   usage,
   type VerifierFlags,
@@ -25,6 +30,30 @@ export interface VerifyFlags extends VerifierFlags {
   readonly url?: string
   readonly method: string
   readonly now?: string
+  readonly json?: true
+}
+
+export function declareVerify(program: Command): void {
+  addVerifierFlags(
+    addDetails(program.command("verify"), {
+      notes: `${SECRETS_HELP}
+
+Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,
+      example: 'hookline verify -p github --secret-file secret -b body -H "X-Hub-Signature-256: sha256=…"',
+    }),
+  )
+    .description(
+      "explain step by step why a captured request is verified or refused, and find the likely mistake",
+    )
+    .option("--list", "list the providers and generic kinds with their required keys, and exit")
+    .option("--public-key <file>", "a file with a public key; repeatable", repeatable)
+    .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
+    .option("-b, --body <file>", "the request's raw body; - for standard input")
+    .option("-u, --url <url>", "the URL registered with the provider, for providers that sign it")
+    .option("-X, --method <method>", "the request's method", "POST")
+    .option("--now <time>", "check the signed time as of then: RFC 3339, or seconds since 1970")
+    .option("--json", "print JSON")
+    .action((flags: VerifyFlags) => verify(flags))
 }
 
 /** Verifies a captured request and explains the result; exit status 0 if verified, else 1. */
@@ -36,7 +65,10 @@ export async function verify(flags: VerifyFlags): Promise<void> {
   const nowMs = flags.now === undefined ? Date.now() : readTime(flags.now)
   const inquiry = { provider, settings, request, nowMs }
   const diagnosis = await diagnose(inquiry)
-  console.log(escapeControls(await report(inquiry, diagnosis, concealer(settings))))
+  const conceal = concealer(settings)
+  const shown =
+    flags.json === true ? toJson(inquiry, diagnosis, conceal) : await report(inquiry, diagnosis, conceal)
+  console.log(escapeControls(shown))
   process.exitCode = diagnosis.explanation.result instanceof Verified ? 0 : 1
 }
 

@@ -1,9 +1,10 @@
+import { steadyMs } from "../clock.ts"
 import { list, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished } from "../pipeline/unavailable.ts"
-import type { Record, RecordHeader } from "../pipeline/record.ts"
+import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
@@ -14,12 +15,8 @@ import {
   parseExtraction,
   type Extract,
 } from "./extraction.ts"
+import { TOPIC_NAME } from "./topic-name.ts"
 
-const TOPIC = {
-  // org.apache.kafka.common.internals.Topic
-  pattern: /^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$/,
-  form: "a topic name: 1 to 249 letters, digits, dots, underscores and hyphens",
-}
 const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
 
 /** Publishes each event to a topic and waits for the broker's acknowledgement. */
@@ -31,8 +28,8 @@ export const brokerSink = defineComponent({
     "Publishes each event to a topic of a connection's broker; the sender is answered after its acknowledgement.",
   options: {
     topic: text({
-      ...TOPIC,
-      doc: "The topic that events are published to. There is no default on purpose.",
+      ...TOPIC_NAME,
+      doc: "The topic that events are published to, unless a Router chooses another. There is no default on purpose.",
     }),
     connection: text({
       optional: true,
@@ -49,7 +46,7 @@ export const brokerSink = defineComponent({
       doc: "Record headers, each as `name=json:/pointer`, `name=header:Name`, `name=path` or `name=event:type`. Those that an event lacks are omitted.",
     }),
     dead_letter_topic: text({
-      ...TOPIC,
+      ...TOPIC_NAME,
       optional: true,
       doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
     }),
@@ -64,6 +61,7 @@ export const brokerSink = defineComponent({
     checkExtractions(texts, sender, (text) => wrong("headers", text))
   },
   create({ topic, connection, key, headers, dead_letter_topic: letters }, context) {
+    const { log } = context
     const { broker, deliveryTimeoutMs } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
@@ -71,7 +69,12 @@ export const brokerSink = defineComponent({
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
       try {
-        return new Accepted(await broker.publish(record, arrivedMs + deliveryTimeoutMs))
+        const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
+        if (log.isLevelEnabled("debug")) {
+          const what = record.topic === letters ? "dead letter published" : "event published"
+          log.debug(positionOf(record, receipt, steadyMs() - arrivedMs), what)
+        }
+        return new Accepted(receipt)
       } catch (error) {
         if (error instanceof PublishError) return unpublished(error)
         throw error
@@ -81,7 +84,7 @@ export const brokerSink = defineComponent({
     return Object.assign(
       (event: Event) => {
         const record = {
-          topic,
+          topic: event.topic ?? topic,
           key: keyOf?.(event),
           value: event.body,
           headers: headerSpecs && headersOf(event, headerSpecs),
@@ -96,6 +99,12 @@ export const brokerSink = defineComponent({
     )
   },
 })
+
+/** Where a record is, for the log: without what the broker does not know. */
+function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: number): object {
+  const where = partition < 0 ? { spooled: true } : offset < 0 ? { partition } : { partition, offset }
+  return { topic, ...where, ms: Math.round(ms * 10) / 10 }
+}
 
 interface HeaderSpec {
   readonly name: string

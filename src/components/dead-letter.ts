@@ -27,7 +27,7 @@ export function deadLetter(
     detail: rejected?.logDetail ?? outcome.detail,
     status: rejected?.status.toString(),
     pipeline: from.pipeline,
-    topic: from.topic,
+    topic: event.topic ?? from.topic,
     received_at: toLocalTime(receivedAtMs),
     path: request.path,
     content_type: request.headers.get("content-type") ?? undefined,

@@ -9,9 +9,9 @@ import { HooklineError, opening } from "../errors.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped, type Ended, type Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
-import { steadyMs } from "../clock.ts"
 import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
 import { DEDUPE_KEY_FORM, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
+import { atMostEveryMinute } from "./once-a-minute.ts"
 
 const DAY_MS = 86_400_000
 
@@ -122,21 +122,6 @@ export function deduplication(
     } catch (error) {
       return refusal(error)
     }
-  }
-}
-
-const LOG_EVERY_MS = 60_000
-
-/** Logs at once, then at most once a minute with the number of further events. */
-function atMostEveryMinute(write: (count: number) => void): () => void {
-  let count = 0
-  let loggedMs = Number.NEGATIVE_INFINITY
-  return () => {
-    count++
-    if (steadyMs() - loggedMs < LOG_EVERY_MS) return
-    loggedMs = steadyMs()
-    write(count)
-    count = 0
   }
 }
 

@@ -32,6 +32,11 @@ export interface ComponentContext {
     readonly broker: Broker
     readonly deliveryTimeoutMs: number
   }
+  /**
+   * @internal Names topics that the pipeline publishes to beside those of its sink: looked up, created and watched as
+   * they are. In `create` or later.
+   */
+  readonly prepareTopics: (topics: readonly string[]) => void
   /** From the arrival of an event's body to its acknowledgement. */
   readonly deliveryTimeoutMs: number
   /** @internal The keys of a store, see dedupe/location.ts; `ca` as there. */
@@ -65,6 +70,8 @@ export interface Component<
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** What its signatures prove, with valid options; undefined: it checks none. */
   readonly proves?: ((values: Values<O>) => Proof) | undefined
+  /** What decides the topics of events; absent: it does not choose them. */
+  readonly routing?: ((values: Partial<Values<O>>) => Routing) | undefined
   /** The provider whose events it lets pass, as configured; absent: it does not restrict them. */
   readonly sender?: ((values: Partial<Values<O>>) => string | undefined) | undefined
   /** Rules that need the rest of the pipeline, beside `check`; run where all its options are valid. */
@@ -95,6 +102,18 @@ export interface Proof {
   readonly covers: Coverage
   /** Whether the signed time is compared with the clock. */
   readonly checksTime: boolean
+}
+
+/** What decides the topics of events. */
+export interface Routing {
+  /** The key of the option that names the values, for messages. */
+  readonly key: string
+  /** Names of the headers among them. @throws WrongValue as `checkExtractions` reports */
+  readonly headers: (sender: KnownSender | undefined) => readonly string[]
+  /** Whether headers that the Verifier's scheme does not sign may decide. */
+  readonly allowsUnsigned: boolean
+  /** Whether events may go to a topic, and the key that says so. */
+  readonly mayChoose: (topic: string) => string | undefined
 }
 
 /** A store of keys, see dedupe/location.ts. */

@@ -3,6 +3,8 @@ import { decoder } from "./decoder.ts"
 import type { Component } from "./define-component.ts"
 import { deduplicator } from "./deduplicator.ts"
 import { enricher } from "./enricher.ts"
+import { filter } from "./filter.ts"
+import { router } from "./router.ts"
 import { validator } from "./validator.ts"
 import { verifier } from "./verifier.ts"
 import { webHookSource } from "./webhook-source.ts"
@@ -13,7 +15,9 @@ export const components: readonly Component[] = [
   verifier,
   decoder,
   validator,
+  filter,
   deduplicator,
   enricher,
+  router,
   brokerSink,
 ] as readonly Component[]

@@ -49,6 +49,8 @@ export class Event {
   readonly arrivedMs: number
   /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
+  /** The topic that a Router chose; undefined: the sink's. */
+  topic: string | undefined
   /** @internal The request's share of the in-flight budget; undefined: it has none. */
   memory: { grow(bytes: number): boolean } | undefined
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */

@@ -5,7 +5,8 @@ import type { RequestInfo } from "./event.ts"
 import type { Ended, Outcome } from "./outcome.ts"
 
 /**
- * Counts a pipeline's answers, and logs all but those for accepted events, with the reason. Never logs a body, nor
+ * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
+ * drops. Never logs a body, nor
  * other sender-controlled text than the path.
  */
 export class OutcomeLog {
@@ -23,7 +24,9 @@ export class OutcomeLog {
   /** @param bytes of the received body; undefined: not read */
   answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number): void {
     this.#count(status, outcome.kind, outcome.kind === "accepted" ? "" : outcome.reason)
-    if (outcome.kind !== "accepted") this.#write(outcome, request, bytes)
+    if (outcome.kind === "accepted") return
+    if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
+    this.#write(outcome, request, bytes)
   }
 
   /** A fault, answered 500. */
@@ -43,7 +46,11 @@ export class OutcomeLog {
     const { reason } = outcome
     const line = { pipeline: this.#pipeline, reason, method, path, remote_address: remoteAddress, bytes }
     if (outcome.kind === "dropped")
-      return this.#log.write("info", { ...line, detail: outcome.detail }, "event dropped")
+      return this.#log.write(
+        outcome.isRoutine ? "debug" : "info",
+        { ...line, detail: outcome.detail },
+        "event dropped",
+      )
     const { status } = outcome
     if (outcome.kind === "answered") return this.#log.write("info", { ...line, status }, "handshake answered")
     // refused before the body was read, fully described by its reason

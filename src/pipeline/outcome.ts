@@ -19,11 +19,14 @@ export class Dropped {
   readonly detail: string | undefined
   /** Whether the body is invalid, and so a dead letter where those are kept. */
   readonly isInvalid: boolean
+  /** Whether the configuration asks for it: logged at debug. */
+  readonly isRoutine: boolean
 
-  constructor(reason: string, detail?: string, more: { isInvalid?: boolean } = {}) {
+  constructor(reason: string, detail?: string, more: { isInvalid?: boolean; isRoutine?: boolean } = {}) {
     this.reason = reason
     this.detail = detail
     this.isInvalid = more.isInvalid ?? false
+    this.isRoutine = more.isRoutine ?? false
   }
 }
 

@@ -16,6 +16,8 @@ const UNAVAILABLE = {
   log_io: [NOT_STORED, 30],
   // after an operator's fix the same event succeeds: the sender should keep it
   refused: [NOT_STORED, 60],
+  // as above: topics of a Router's template
+  too_many_topics: [NOT_STORED, 60],
   deduplicator_unavailable: [NOT_STORED, 5],
   duplicate_pending: [SAME_ID_PENDING, 5],
   signed_ids_unavailable: [NOT_VERIFIED, 5],

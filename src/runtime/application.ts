@@ -1,4 +1,5 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import { readTopic } from "../brokers/read-topic.ts"
 import { atOnce, type Steps } from "../clock.ts"
 import { components } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
@@ -157,7 +158,7 @@ export class Application {
   ): AsyncGenerator<StoredRecord, void, undefined> {
     const reader = await this.openReader(connection)
     try {
-      yield* reader.read(topic, { from, follow, signal })
+      yield* readTopic(reader, topic, { from, follow, signal })
     } finally {
       await reader.close()
     }

@@ -25,6 +25,8 @@ export interface PipelineDependencies {
   readonly metrics: Metrics
   readonly log: Logger
   readonly requestLog: RequestLog
+  /** Called when a pipeline that runs names further topics. */
+  readonly topicsAdded: () => void
   /** Processes that share the load. */
   readonly workers: number
 }
@@ -35,6 +37,8 @@ export interface BuiltPipeline {
   readonly uses: ReadonlyMap<string | undefined, OpenConnection>
   /** The topics that its components publish to, by broker. */
   readonly topics: ReadonlyMap<Broker, readonly string[]>
+  /** Those among them that a component chose beside its sink's: more may come. */
+  readonly routedTopics: ReadonlySet<string>
   readonly stores: ReadonlyMap<string, DedupeKeys>
 }
 
@@ -72,7 +76,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, workers } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, workers, topicsAdded } = deps
   const { id, sink } = pipeline
   const uses = new Map<string | undefined, OpenConnection>()
   const topics = new Map<Broker, readonly string[]>()
@@ -89,11 +93,18 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       void topics.set(broker, [...(topics.get(broker) ?? []), ...names])
     return { ...found, broker: withPrepare(broker, prepare) }
   }
+  const routedTopics = new Set<string>()
+  let isRunning = false
+  transaction.onCommit(() => (isRunning = true))
   const contextOf = contextsOf(pipeline, {
     baseDir: plan.baseDir,
     log: ownLog,
     metrics: metrics.pipeline(id),
     connection,
+    addTopics: (names) => {
+      for (const name of names) routedTopics.add(name)
+      if (isRunning) topicsAdded()
+    },
     acquire: (spec) => transaction.acquire(spec),
     openKeys: (location) => {
       const keys = transaction.acquire(dedupeKeysSpec(location, log))
@@ -120,7 +131,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   })
   const route = make(pipeline.source)(handler)
   transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
-  return { route, uses, topics, stores }
+  return { route, uses, topics, routedTopics, stores }
 }
 
 function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {

@@ -19,6 +19,8 @@ export interface ContextDependencies {
   readonly metrics: PipelineMetrics
   /** undefined: the first. */
   readonly connection: (id: string | undefined) => OpenConnection
+  /** Called with topics that a component has prepared on its pipeline's connection, besides the sink's. */
+  readonly addTopics: (names: readonly string[]) => void
   readonly acquire: <T>(spec: ResourceSpec<T>) => T
   readonly openKeys: (location: Location) => DedupeKeys
   /** Processes that share the load. */
@@ -28,7 +30,7 @@ export interface ContextDependencies {
 /** Gives a pipeline's components their contexts, one after another. */
 export function contextsOf(
   pipeline: PartsOf,
-  { baseDir, log, metrics, connection, acquire, openKeys, workers }: ContextDependencies,
+  { baseDir, log, metrics, connection, addTopics, acquire, openKeys, workers }: ContextDependencies,
 ): (title: string) => ComponentContext {
   const { id, sink } = pipeline
   const destination =
@@ -53,6 +55,10 @@ export function contextsOf(
       log,
       metrics,
       connection,
+      prepareTopics(names) {
+        destination?.broker.prepare(names)
+        addTopics(names)
+      },
       deliveryTimeoutMs,
       dedupeKeys,
       sharedDedupeKeys: () => {

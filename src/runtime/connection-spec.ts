@@ -1,5 +1,6 @@
 import { MemoryLog } from "../brokers/memory/log.ts"
-import type { LogReader, ReadFrom, StoredRecord } from "../brokers/broker.ts"
+import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import type { ReadFrom } from "../brokers/read-topic.ts"
 import { openEmbeddedReader } from "../brokers/embedded/reader.ts"
 import type { Connection } from "../config/sections/connection.ts"
 import type { EMBEDDED } from "../config/sections/embedded-connection.ts"

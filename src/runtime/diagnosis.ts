@@ -161,6 +161,8 @@ class Trial {
         metrics: this.#metrics.pipeline(id),
         connection: (asked) =>
           this.#connections.get(asked ?? this.#connections.keys().next().value ?? "") ?? inMemory(),
+        // prepared, which is noted
+        addTopics: ignore,
         acquire: ({ open, close }) => {
           const resource = open()
           opened.push(() => close?.(resource, steadyMs()))
@@ -257,6 +259,7 @@ function warningLog(warn: (text: string) => void): Logger {
     warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))
   const log: Logger = {
     level: "warn",
+    isLevelEnabled: (level) => level !== "trace" && level !== "debug" && level !== "info",
     trace: ignore,
     debug: ignore,
     info: ignore,

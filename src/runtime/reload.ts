@@ -35,6 +35,8 @@ export interface ReloadDependencies extends OpenLog {
   readonly requestLog: RequestLog
   readonly metrics: Metrics
   readonly status: Status
+  /** As in build-pipeline.ts. */
+  readonly topicsAdded: () => void
   readonly membership: Membership | undefined
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
@@ -79,7 +81,7 @@ export async function changePlan(
     const unused = change?.commit() ?? Promise.resolve()
     deps.setLevel(plan.service.log_level)
     transaction.commit(unused, plan.service.drain_timeout)
-    prepareTopics(connections, pipelines)
+    prepareTopics({ connections, pipelines })
     committed({ plan, connections, pipelines, servers: servers.servers, admin })
   } catch (error) {
     change?.abort()
@@ -111,7 +113,10 @@ function* prepareListeners(
 }
 
 /** Passes each broker the topics that its pipelines publish to. */
-function prepareTopics(connections: OpenConnections, pipelines: BuiltPipelines): void {
+export function prepareTopics({
+  connections,
+  pipelines,
+}: Pick<ActivePlan, "connections" | "pipelines">): void {
   const topics = new Map<Broker, Set<string>>(
     [...connections.values()].map(({ broker }) => [broker, new Set()]),
   )

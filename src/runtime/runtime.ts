@@ -7,7 +7,13 @@ import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
-import { changePlan, type ActivePlan, type Membership, type ReloadDependencies } from "./reload.ts"
+import {
+  changePlan,
+  prepareTopics,
+  type ActivePlan,
+  type Membership,
+  type ReloadDependencies,
+} from "./reload.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
@@ -41,6 +47,7 @@ export class Runtime implements ReloadableApplication {
         readiness: () => readinessOf(this.active, this.#stopped !== undefined),
         metrics: () => this.metrics.expose(),
       },
+      topicsAdded: () => prepareTopics(this.active),
       membership,
       from,
       signal: this.#stopping.signal,

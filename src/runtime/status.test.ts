@@ -39,6 +39,7 @@ test.each([
   const { connections, impaired: known } = connectionStates(
     new Map([["kafka", broker(true, impaired)]]),
     planOf(["kafka", "log"], topics),
+    () => undefined,
   )
   expect(connections).toEqual([["kafka", problem]])
   expect(known).toEqual([["kafka", impaired]])
@@ -49,7 +50,7 @@ test("a connection that is not ready says why, and nothing of topics; a broker t
     ["kafka", broker("it is down", [whole("a")])],
     ["log", broker(true)],
   ])
-  expect(connectionStates(open, planOf(["kafka", "log"], ["a", "log/b"]))).toEqual({
+  expect(connectionStates(open, planOf(["kafka", "log"], ["a", "log/b"]), () => undefined)).toEqual({
     connections: [
       ["kafka", "it is down"],
       ["log", undefined],

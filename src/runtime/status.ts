@@ -18,7 +18,7 @@ export type Health = readonly [name: string, problem: string | undefined]
 
 export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): State {
   return {
-    ...connectionStates(connections, plan),
+    ...connectionStates(connections, plan, (id) => pipelines.get(id)?.routedTopics),
     stores: [...storesOf(pipelines)].map(([name, keys]) => {
       const ready = keys.ready()
       return [name, ready === true ? undefined : ready]
@@ -33,13 +33,17 @@ const NAMED = 3
 export function connectionStates(
   open: ReadonlyMap<string, Pick<OpenConnection, "broker">>,
   { connections, pipelines }: Pick<Plan, "connections" | "pipelines">,
+  routedTopics: (pipeline: string) => ReadonlySet<string> | undefined,
 ): Pick<State, "connections" | "impaired"> {
   const first = connections.keys().next().value
   const topics = Map.groupBy(pipelines, ({ sink }) => sink.values["connection"] ?? first)
   const all = [...open].map(([id, { broker }]) => {
     const ready = broker.ready()
     const impaired = ready === true ? broker.impaired?.() : broker.impaired && []
-    const names = (topics.get(id) ?? []).map(({ sink }) => sink.values["topic"]).filter(isText)
+    const names = (topics.get(id) ?? []).flatMap((pipeline) => [
+      ...[pipeline.sink.values["topic"]].filter(isText),
+      ...(routedTopics(pipeline.id) ?? []),
+    ])
     return { id, problem: ready === true ? problemOfAll(names, impaired ?? []) : ready, impaired }
   })
   return {

@@ -26,9 +26,10 @@ test.each(["json", "pretty"] as const)(
   },
 )
 
-test("in a log of format pretty, a message stays one line, and a stack has its own", () => {
+test("in a log of format pretty, a message and its fields are one line, and a stack has its own", () => {
   const lines = logged("pretty").split("\n")
-  expect(lines[0]).toEndWith("\\u000dover\\u000aforged")
+  expect(lines[0]).toContain('\\u000dover\\u000aforged {"path":"')
+  expect(lines[1]).toContain("failed")
   expect(lines.some((line) => /^ +at /.test(line))).toBe(true)
 })
 

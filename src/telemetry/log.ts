@@ -12,6 +12,7 @@ interface Write {
 export interface Logger {
   /** The least important level that is written. */
   readonly level: string
+  isLevelEnabled(level: string): boolean
   readonly trace: Write
   readonly debug: Write
   readonly info: Write
@@ -42,7 +43,14 @@ export interface OpenLog {
 export function openLog({ level, format, worker }: LogOptions): OpenLog {
   const human = format === "pretty" || (format === "auto" && process.stdout.isTTY === true)
   const out = human
-    ? pretty({ destination: 1, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
+    ? pretty({
+        destination: 1,
+        sync: true,
+        ignore: "pid,hostname",
+        translateTime: "SYS:HH:MM:ss.l",
+        // but for stacks
+        singleLine: true,
+      })
     : destination({ dest: 1, sync: true })
   // paths, header values and parser errors come from senders
   const toSafe = human ? escapeParsed : escapeControls

@@ -22,6 +22,10 @@ export interface PipelineMetrics {
   deadLetter(reason: string): void
   /** An event was published without deduplication; `unmarked`: its key could not be stored. */
   undeduplicated(reason: "no_key" | "unmarked" | "unverified"): void
+  /** An event without the Filter's value was kept. */
+  unfiltered(): void
+  /** An event went to the sink's topic since the Router found none for it. */
+  unrouted(reason: "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed"): void
   /** Milliseconds from the end of the body to the acknowledgement. */
   acknowledged(ms: number): void
 }
@@ -105,6 +109,14 @@ export class Metrics {
     "hookline_undeduplicated_events_total",
     "Events published without deduplication: without a key (no_key), unverified in mode observe (unverified), or with a key that could not be stored (unmarked).",
   )
+  readonly #unfiltered = this.#tallies<"pipeline">(
+    "hookline_unfiltered_events_total",
+    "Events kept since they lack the Filter's value.",
+  )
+  readonly #unrouted = this.#tallies<"pipeline" | "reason">(
+    "hookline_unrouted_events_total",
+    "Events published to the sink's topic since the Router found none: they lack its value (no_value), no line matches (no_rule), or the template gives a name that Kafka forbids (invalid_topic) or `topics` does not allow (topic_not_allowed).",
+  )
   readonly #spooled = this.#tallies<"connection" | "outcome">(
     "hookline_spool_records_total",
     "Spooled records by outcome: spooled, forwarded, quarantined.",
@@ -162,6 +174,7 @@ export class Metrics {
   /** The handles of a pipeline, the same for every call with its id. */
   readonly pipeline = once((id: string): PipelineMetrics => {
     const acknowledgement = this.#acknowledgement.bind({ pipeline: id })
+    let unfiltered: (() => void) | undefined
     return {
       answered: byFirst((status) => this.#requests.bind({ pipeline: id, status: String(status) })),
       ended: byBoth((outcome, reason) => this.#events.bind({ pipeline: id, outcome, reason })),
@@ -169,6 +182,8 @@ export class Metrics {
       unverified: byBoth((reason, mode) => this.#verificationFailures.bind({ pipeline: id, reason, mode })),
       deadLetter: byFirst((reason) => this.#deadLetters.bind({ pipeline: id, reason })),
       undeduplicated: byFirst((reason) => this.#undeduplicated.bind({ pipeline: id, reason })),
+      unfiltered: () => (unfiltered ??= this.#unfiltered.bind({ pipeline: id }))(),
+      unrouted: byFirst((reason) => this.#unrouted.bind({ pipeline: id, reason })),
       acknowledged: (ms) => acknowledgement(ms / 1000),
     }
   })

@@ -35,6 +35,11 @@ export class RequestLog {
     this.#log = log
   }
 
+  /** Whether lines of a level are written: without them there is no need to make any. */
+  isLevelEnabled(level: Level): boolean {
+    return this.#log.isLevelEnabled(level)
+  }
+
   write(level: Level, line: RequestLine, message: string): void {
     const name = `${line.pipeline} ${line.reason} ${message}`
     let kind = this.#kinds.get(name)

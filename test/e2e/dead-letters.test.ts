@@ -17,12 +17,13 @@ async function tailed(folder: string, topic: string): Promise<Letter[]> {
   const records = stdout.split("\n").filter((line) => line !== "")
   return records
     .map((line) => {
-      const { value, key, headers } = JSON.parse(line) as {
-        value: string
+      const { value, value_text, key, headers } = JSON.parse(line) as {
+        value: unknown
+        value_text: string | undefined
         key: string | null
         headers: [string, string][]
       }
-      return { value, key, headers: Object.fromEntries(headers) }
+      return { value: value_text ?? JSON.stringify(value), key, headers: Object.fromEntries(headers) }
     })
     .toSorted(byValue)
 }

@@ -7,13 +7,14 @@ import { steadyMs } from "../../src/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 
 const MEBIBYTE = 1024 * 1024
-const READER = join(import.meta.dir, "../../src/brokers/embedded/reader.ts")
+const brokers = (name: string): string => JSON.stringify(join(import.meta.dir, "../../src/brokers", name))
 const READING = `
-  import { openEmbeddedReader } from ${JSON.stringify(READER)}
+  import { openEmbeddedReader } from ${brokers("embedded/reader.ts")}
+  import { readTopic } from ${brokers("read-topic.ts")}
   const { signal } = new AbortController()
   const reader = openEmbeddedReader(process.argv.at(-1))
   for (let round = 0; ; round++) {
-    for await (const record of reader.read("t", { from: "beginning", follow: false, signal })) void record
+    for await (const record of readTopic(reader, "t", { from: "beginning", follow: false, signal })) void record
     if (round === 0) process.stdout.write("reading")
   }
 `

@@ -100,7 +100,7 @@ const COMMANDS = [
   ["check -c spooled.conf", 0, "Configuration OK"],
   ["topics", 0, "webhooks"],
   ["tail webhooks", 0, `"id":"pipelines.conf"`],
-  ["tail webhooks --output json", 0, `"topic":"webhooks"`],
+  ["tail webhooks --format json", 0, `"topic":"webhooks"`],
   ["spool status -c spooled.conf", 0, "0 to be forwarded"],
   ["spool quarantine -c spooled.conf", 0, ""],
   ["spool drain -c spooled.conf --timeout 1", 0, ""],

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
+import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 
@@ -43,17 +44,21 @@ listen = off`,
     expect(values.stdout).not.toMatch(CONTROLS)
     const reader = openEmbeddedReader(join(folder.path, "log"))
     const records = await Array.fromAsync(
-      reader.read("webhooks", { from: "beginning", follow: false, signal: new AbortController().signal }),
+      readTopic(reader, "webhooks", {
+        from: "beginning",
+        follow: false,
+        signal: new AbortController().signal,
+      }),
     )
     await reader.close()
     const value = Buffer.from(records[0]!.value).toString()
     expect(value).toMatch(CONTROLS)
     expect(JSON.parse(values.stdout)).toEqual(JSON.parse(value))
-    expect((await hookline(["tail", "webhooks", "--output", "raw", ...conf])).stdout).toBe(`${value}\n`)
+    expect((await hookline(["tail", "webhooks", "--format", "raw", ...conf])).stdout).toBe(`${value}\n`)
 
-    const json = await hookline(["tail", "webhooks", "--output", "json", ...conf])
+    const json = await hookline(["tail", "webhooks", "--format", "json", ...conf])
     expect(json.stdout).not.toMatch(CONTROLS)
-    expect((JSON.parse(json.stdout) as { value: string }).value).toBe(value)
+    expect((JSON.parse(json.stdout) as { value: object }).value).toEqual(JSON.parse(value))
 
     const refused = await hookline(["tail", "refused", ...conf])
     expect(refused.stdout).not.toMatch(CONTROLS)

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
-import type { LogReader, ReadFrom, StoredRecord } from "../../src/brokers/broker.ts"
+import { readTopic, type ReadFrom } from "../../src/brokers/read-topic.ts"
+import type { LogReader, OffsetRange, StoredRecord } from "../../src/brokers/broker.ts"
+import { lastRecords } from "../../src/brokers/last-records.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
@@ -30,7 +32,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
   afterAll(() => reader.close())
 
   const readAll = (topic: string, from: ReadFrom): Promise<StoredRecord[]> =>
-    Array.fromAsync(reader.read(topic, { from, follow: false, signal: new AbortController().signal }))
+    Array.fromAsync(readTopic(reader, topic, { from, follow: false, signal: new AbortController().signal }))
 
   test("yields all of it from the beginning, with what was published, and ends", async () => {
     const topic = freshTopic()
@@ -76,6 +78,44 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     }
   })
 
+  test("merges partitions by time, and finds the last records and those of a time", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic, { partitions: 3 })
+    const count = 60
+    const firstMs = Date.now() - 3_600_000
+    await using broker = openTestBroker(kafka!)
+    for (let n = 0; n < count; n++) {
+      const key = Buffer.from(`${(n * 7) % 11}`)
+      const timestampMs = firstMs + n * 1000
+      await broker.publish({ topic, key, value: Buffer.from(`${n}`), timestampMs }, steadyMs() + 10_000)
+    }
+    const signal = new AbortController().signal
+    const numbers = async (ranges: readonly OffsetRange[]): Promise<number[]> => {
+      const records = await Array.fromAsync(reader.read(topic, ranges, { retries: false, signal }))
+      return records.map((record) => Number(text(record)))
+    }
+    const from = (first: number, end = count): number[] =>
+      Array.from({ length: end - first }, (_, at) => first + at)
+
+    const ranges = await reader.ranges(topic)
+    expect(ranges).toHaveLength(3)
+    expect(await numbers(ranges)).toEqual(from(0))
+    const last = (n: number, matches?: (record: StoredRecord) => boolean): Promise<OffsetRange[]> =>
+      lastRecords(reader, topic, ranges, n, matches, signal)
+    expect(await numbers(await last(7))).toEqual(from(count - 7))
+    expect(await numbers(await last(1000))).toEqual(from(0))
+    const [first, ...rest] = await numbers(await last(3, (record) => Number(text(record)) % 10 === 0))
+    expect(first).toBeLessThanOrEqual(30)
+    expect(rest.filter((n) => n % 10 === 0)).toEqual([40, 50])
+    const at = (n: number): number => firstMs + n * 1000
+    expect(await numbers(await reader.ranges(topic, { sinceMs: at(40) }))).toEqual(from(40))
+    expect(await numbers(await reader.ranges(topic, { sinceMs: at(40) + 1, untilMs: at(50) }))).toEqual(
+      from(41, 50),
+    )
+    expect(await numbers(await reader.ranges(topic, { untilMs: at(0) }))).toEqual([])
+    expect(await numbers(await reader.ranges(topic, { sinceMs: at(count) }))).toEqual([])
+  })
+
   test("follows what is published later, until it is aborted", async () => {
     const topic = freshTopic()
     await createTopic(kafka!, topic, { partitions: 2 })
@@ -83,7 +123,11 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     const abort = new AbortController()
     const seen: string[] = []
     const reading = (async () => {
-      for await (const record of reader.read(topic, { from: "end", follow: true, signal: abort.signal }))
+      for await (const record of readTopic(reader, topic, {
+        from: "end",
+        follow: true,
+        signal: abort.signal,
+      }))
         seen.push(text(record))
     })()
     const live = openTestBroker(kafka!)
@@ -101,6 +145,19 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     expect(steadyMs() - began).toBeLessThan(1000)
     expect(seen).not.toContain("old")
     expect(seen).toHaveLength(new Set(seen).size)
+  })
+
+  test("of several topics at once, first of all, asks each broker over one connection", async () => {
+    const topics = [freshTopic(), freshTopic(), freshTopic()]
+    for (const topic of topics) {
+      await createTopic(kafka!, topic)
+      await publish(topic, ["a"])
+    }
+    const other = openKafkaReader(kafkaOptions(kafka!.bootstrapServers))
+    expect(await Promise.all(topics.map((topic) => other.ranges(topic)))).toEqual(
+      topics.map(() => [{ partition: 0, first: 0, end: 1 }]),
+    )
+    await other.close()
   })
 
   test("of a topic that does not exist fails, and does not create it", async () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect } from "bun:test"
-import { behavesAsAPipeline, tailed, type Published } from "../support/behaves-as-a-pipeline.ts"
+import { behavesAsAPipeline, readBack, type Published } from "../support/behaves-as-a-pipeline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
@@ -21,7 +21,7 @@ describe.skipIf(kafka === undefined || !hasKcat())("a pipeline to Kafka", () => 
       }))
       // Between partitions there is no order.
       const byValue = (a: Published, b: Published): number => (a.value < b.value ? -1 : 1)
-      expect((await tailed(folder, topic)).toSorted(byValue)).toEqual(published.toSorted(byValue))
+      expect((await readBack(folder, topic)).toSorted(byValue)).toEqual(published.toSorted(byValue))
       return published
     },
   }))

@@ -16,6 +16,7 @@ import {
   type Event,
   type PipelineParts,
 } from "../../src/index.ts"
+import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
@@ -38,7 +39,7 @@ async function read(directory: string, topic: string): Promise<string[]> {
   try {
     const found: string[] = []
     const signal = new AbortController().signal
-    for await (const { value } of reader.read(topic, { from: "beginning", follow: false, signal })) {
+    for await (const { value } of readTopic(reader, topic, { from: "beginning", follow: false, signal })) {
       found.push(Buffer.from(value).toString())
     }
     return found

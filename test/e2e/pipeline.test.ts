@@ -1,10 +1,10 @@
 import { describe } from "bun:test"
-import { behavesAsAPipeline, tailed } from "../support/behaves-as-a-pipeline.ts"
+import { behavesAsAPipeline, readBack } from "../support/behaves-as-a-pipeline.ts"
 
 describe("a pipeline to the embedded log", () => {
   behavesAsAPipeline(() => ({
     connection: "directory = log",
     topic: "webhooks",
-    read: tailed,
+    read: readBack,
   }))
 })

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { copyFileSync } from "node:fs"
 import { join } from "node:path"
+import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
@@ -64,7 +65,7 @@ async function topicsOf(directory: string): Promise<Map<number, string[]>> {
   try {
     for (const { topic } of await reader.topics()) {
       const signal = new AbortController().signal
-      for await (const { value } of reader.read(topic, { from: "beginning", follow: false, signal })) {
+      for await (const { value } of readTopic(reader, topic, { from: "beginning", follow: false, signal })) {
         const { n } = JSON.parse(Buffer.from(value).toString()) as { n: number }
         found.set(n, [...(found.get(n) ?? []), topic])
       }

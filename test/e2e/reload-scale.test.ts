@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { Application } from "../../src/index.ts"
 import { temporaryFolder } from "../support/hookline.ts"
@@ -48,7 +49,7 @@ async function start(
 async function records(folder: string, topic: string): Promise<number> {
   const reader = openEmbeddedReader(join(folder, "log"))
   const { signal } = new AbortController()
-  const read = await Array.fromAsync(reader.read(topic, { from: "beginning", follow: false, signal }))
+  const read = await Array.fromAsync(readTopic(reader, topic, { from: "beginning", follow: false, signal }))
   await reader.close()
   return read.length
 }

@@ -27,7 +27,8 @@ describe.skipIf(!available)("one Kafka broker", () => {
     await using broker = openTestBroker(kafka)
     broker.prepare([topic])
     expect(broker.ready()).toBe("Kafka is not connected yet")
-    await until("a reason", () => broker.ready() === "Kafka unavailable: connection refused")
+    const refusal = `Kafka unavailable: connection refused (${kafka.bootstrapServers[0]})`
+    await until("a reason", () => broker.ready() === refusal)
     using starvation = new Starvation()
     const began = steadyMs()
     const refused = broker.publish({ topic, value: Buffer.from("early") }, began + 300)

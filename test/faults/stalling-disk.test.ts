@@ -1,5 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
+import { readTopic } from "../../src/brokers/read-topic.ts"
 import { EmbeddedReader, openForReading } from "../../src/brokers/embedded/reader.ts"
 import { spoolAt } from "../../src/brokers/spool/spool-database.ts"
 import { steadyMs } from "../../src/clock.ts"
@@ -51,7 +52,9 @@ const subjects: Subject[] = [
     async events(name) {
       const reader = new EmbeddedReader(openForReading(spoolAt(onDisk(`${name}.sqlite`))))
       const { signal } = new AbortController()
-      const records = await Array.fromAsync(reader.read(TOPIC, { from: "beginning", follow: false, signal }))
+      const records = await Array.fromAsync(
+        readTopic(reader, TOPIC, { from: "beginning", follow: false, signal }),
+      )
       await reader.close()
       return eventsIn(records.map(({ value }) => Buffer.from(value).toString()))
     },

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
+import { Application } from "../../src/runtime/application.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
 
 const bodies = new Map(
   await Promise.all(
@@ -30,7 +31,7 @@ const receivedAtOf = (value: string): string =>
     value,
   )![1]!
 
-/** A record, as `hookline tail -o json` prints it. */
+/** A record as text. */
 export interface Published {
   value: string
   key: string | null
@@ -151,22 +152,14 @@ listen = off`,
   })
 }
 
-/** What `hookline tail` prints of a topic. */
-export async function tailed(folder: string, topic: string): Promise<Published[]> {
-  const { stdout, stderr, status } = await hookline([
-    "tail",
-    topic,
-    "-o",
-    "json",
-    "-c",
-    join(folder, "pipelines.conf"),
-  ])
-  expect([status, stderr]).toEqual([0, ""])
-  return stdout
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => {
-      const { value, key, headers } = JSON.parse(line) as Published
-      return { value, key, headers }
-    })
+/** The records of a topic, by the connection `here` of a folder's configuration. */
+export async function readBack(folder: string, topic: string): Promise<Published[]> {
+  const app = Application.fromFile(join(folder, "pipelines.conf"))
+  const records = await Array.fromAsync(app.read("here", topic))
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
+  return records.map(({ value, key, headers }) => ({
+    value: text(value),
+    key: key === undefined ? null : text(key),
+    headers: headers.map(([name, value]) => [name, text(value)]),
+  }))
 }

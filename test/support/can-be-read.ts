@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
+import { hookline, reload, startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
+
+// each test starts one process or several
+setDefaultTimeout(30_000)
 
 const root = join(import.meta.dir, "../..")
 
@@ -11,8 +14,38 @@ export function canBeRead(broker: () => { connection: string; topic: string }): 
   let running: RunningHookline
   let topic: string
 
+  const pipeline = (name: string, topic: string): string => `
+[pipeline:${name}:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /${name}
+[pipeline:${name}:BrokerSink]
+topic = ${topic}
+headers = source=path
+`
+  const configuration = (): string => `[connection:here]
+${broker().connection}
+[admin]
+listen = off
+${pipeline("webhooks", topic)}`
+  const event = (n: number): string => `{"n":${n},"type":"${n % 2 === 0 ? "even" : "odd"}"}`
+
   const post = async (n: number): Promise<void> => {
-    const answer = await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })
+    const answer = await fetch(running.urls["webhooks"]!, {
+      method: "POST",
+      body: `{"n":${n},"type":"${n % 2 === 0 ? "even" : "odd"}"}`,
+    })
+    expect(answer.status).toBe(200)
+  }
+  /** Publishes to another topic, which is made when the pipelines that name it are. */
+  const publish = async (other: string, n: number): Promise<void> => {
+    const name = other.slice(topic.length + 1)
+    if (!(name in running.urls)) {
+      expect(await reload(running, folder.path, `${configuration()}${pipeline(name, other)}`)).toBe(
+        "reloaded",
+      )
+    }
+    const answer = await fetch(running.urls[name]!, { method: "POST", body: event(n) })
     expect(answer.status).toBe(200)
   }
   const numbers = (printed: string): number[] =>
@@ -20,18 +53,7 @@ export function canBeRead(broker: () => { connection: string; topic: string }): 
 
   beforeAll(async () => {
     topic = broker().topic
-    running = await startHookline(
-      `[connection:here]
-${broker().connection}
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = ${topic}
-[admin]
-listen = off`,
-      { folder: folder.path },
-    )
+    running = await startHookline(configuration(), { folder: folder.path })
     for (let n = 0; n < 5; n++) await post(n)
   })
   afterAll(async () => {
@@ -41,50 +63,120 @@ listen = off`,
 
   test.each([
     ["the beginning, which is the default", [], [0, 1, 2, 3, 4]],
-    ["an offset", ["--from", "3"], [3, 4]],
+    ["an offset", ["--offset", "3"], [3, 4]],
+    ["an offset of a partition", ["--offset", "0:3"], [3, 4]],
     ["the end", ["--from", "end"], []],
-    ["an offset beyond the end", ["--from", "99"], []],
+    ["the last records", ["-n", "2"], [3, 4]],
+    ["more than there are", ["-n", "99"], [0, 1, 2, 3, 4]],
+    ["none of the last records", ["-n", "0"], []],
+    ["a time ago", ["--since", "1h"], [0, 1, 2, 3, 4]],
+    ["a time to come", ["--since", "2999-01-01"], []],
+    ["until a time ago", ["--until", "1h"], []],
+    ["until a time to come", ["--until", "2999-01-01T00:00:00Z", "--since", "1h"], [0, 1, 2, 3, 4]],
+    ["what matches", ["--where", "json:/n=3"], [3]],
+    ["the last of what matches", ["--where", "json:/type=*od*", "-n", "1"], [3]],
+    ["what matches all conditions", ["--where", "json:/type=odd", "--where", "json:/n=1"], [1]],
+    ["an offset beyond the end", ["--offset", "99"], []],
   ] as const)("tail prints what is there from %s and ends", async (_, flags, expected) => {
     const { status, stdout, stderr } = await hookline(["tail", topic, ...flags, ...conf])
     expect([status, stderr]).toEqual([0, ""])
     expect(numbers(stdout)).toEqual([...expected])
   })
 
-  test("tail --follow prints records as they are acknowledged, and ends well at an interrupt", async () => {
-    const tail = Bun.spawn(
-      [process.execPath, "src/cli.ts", "tail", topic, "--follow", "--from", "4", ...conf],
-      {
-        cwd: root,
-        stdout: "pipe",
-        stderr: "inherit",
-      },
-    )
-    const lines = tail.stdout.getReader()
+  /** A `tail` that runs, and what it has printed. */
+  function startTail(...args: string[]): {
+    printed: (has: (printed: string) => boolean) => Promise<string>
+    noted: () => Promise<string>
+    child: Bun.Subprocess<"ignore", "pipe", "pipe">
+  } {
+    const child = Bun.spawn([process.execPath, "src/cli.ts", "tail", ...args, ...conf], {
+      cwd: root,
+      stdout: "pipe",
+      stderr: "pipe",
+    })
+    const lines = child.stdout.getReader()
     let printed = ""
-    const until = async (n: number): Promise<void> => {
-      while (!numbers(printed).includes(n)) {
-        const { value, done } = await lines.read()
-        if (done) throw new Error(`tail ended:\n${printed}`)
-        printed += Buffer.from(value).toString()
-      }
+    return {
+      child,
+      async printed(has) {
+        while (!has(printed)) {
+          const { value, done } = await lines.read()
+          if (done) throw new Error(`tail ended:\n${printed}`)
+          printed += Buffer.from(value).toString()
+        }
+        return printed
+      },
+      async noted() {
+        const { value } = await child.stderr.getReader().read()
+        return Buffer.from(value!).toString()
+      },
     }
+  }
+
+  test("tail --follow prints records as they are acknowledged, and ends well at an interrupt", async () => {
+    const { child, printed } = startTail(topic, "--follow", "--offset", "4")
+    const until = (n: number): Promise<string> => printed((text) => numbers(text).includes(n))
     await until(4)
     await post(100)
     await until(100)
     await post(101)
-    await until(101)
-    expect(numbers(printed)).toEqual([4, 100, 101])
-    tail.kill("SIGINT")
-    expect(await tail.exited).toBe(0)
+    expect(numbers(await until(101))).toEqual([4, 100, 101])
+    child.kill("SIGINT")
+    expect(await child.exited).toBe(0)
   })
 
-  test("tail ends without a complaint when its reader has had enough", async () => {
-    const command = `${process.execPath} src/cli.ts tail ${topic} --follow ${conf.join(" ")} | head -n 1`
-    const pipe = Bun.spawn(["sh", "-c", command], { cwd: root, stdout: "pipe", stderr: "pipe" })
-    const first = await pipe.stdout.getReader().read()
+  test("tail --follow waits for topics that are not there yet, says so, and prints all of them", async () => {
+    const late = `${topic}-late`
+    const { child, printed, noted } = startTail(topic, late, "-n", "1", "-f", "--where", "json:/n=7*")
+    expect(await noted()).toMatch(new RegExp(`^.*${late}.*; waiting\n$`))
+    await post(7)
+    await printed((text) => numbers(text).includes(7))
+    await publish(late, 70)
+    expect(numbers(await printed((text) => numbers(text).includes(70)))).toEqual([7, 70])
+    child.kill("SIGINT")
+    expect(await child.exited).toBe(0)
+  })
+
+  test("tail of several topics merges them by time; json has all of a record", async () => {
+    const other = `${topic}-other`
+    await post(200)
+    await publish(other, 201)
+    await post(202)
+    const { stdout } = await hookline(["tail", other, topic, "--where", "json:/n=20*", "-o", "json", ...conf])
+    const records = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { topic: string; value: { n: number } })
+    expect(records.map((it) => [it.topic, it.value.n])).toEqual([
+      [topic, 200],
+      [other, 201],
+      [topic, 202],
+    ])
+    expect(records[1]).toEqual({
+      topic: other,
+      partition: 0,
+      offset: 0,
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      key: null,
+      headers: [["source", "/other"]],
+      value: { n: 201, type: "odd", received_at: expect.any(String), source: "webhook" },
+    } as never)
+  })
+
+  test("tail --offset of a partition that the topic does not have is status 64", async () => {
+    const { status, stderr } = await hookline(["tail", topic, "--offset", "9:0", ...conf])
+    expect([status, stderr]).toEqual([64, `topic ${topic} has no partition 9; it has 1\n`])
+  })
+
+  test("tail ends as other programs do, without a complaint, when its reader has had enough", async () => {
+    const command = `${process.execPath} src/cli.ts tail ${topic} --follow --from beginning ${conf.join(" ")} | head -n 1; echo \${PIPESTATUS[0]}`
+    const pipe = Bun.spawn(["bash", "-c", command], { cwd: root, stdout: "pipe", stderr: "pipe" })
+    const lines = pipe.stdout.getReader()
+    const first = await lines.read()
+    expect(numbers(Buffer.from(first.value!).toString())).toEqual([0])
     // It learns that nobody reads any more when it has something to write.
     for (let n = 1000; pipe.exitCode === null; n++) await post(n)
-    expect(numbers(Buffer.from(first.value!).toString())).toEqual([0])
+    expect(Buffer.from((await lines.read()).value!).toString()).toBe("141\n")
     expect(await new Response(pipe.stderr).text()).toBe("")
   })
 

@@ -15,6 +15,7 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     metrics: new Metrics().pipeline("test"),
     acquire: ({ open }) => open(),
     connection: none,
+    prepareTopics() {},
     deliveryTimeoutMs: 5000,
     dedupeKeys: none,
     sharedDedupeKeys: () => undefined,

@@ -1,3 +1,4 @@
+import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 
 /**
@@ -13,7 +14,11 @@ export async function valuesInLog(directory: string, topic: string): Promise<str
   const values: string[] = []
   try {
     if (!(await reader.topics()).some((it) => it.topic === topic)) return []
-    for await (const { value, offset } of reader.read(topic, { from: "beginning", follow: false, signal })) {
+    for await (const { value, offset } of readTopic(reader, topic, {
+      from: "beginning",
+      follow: false,
+      signal,
+    })) {
       if (offset !== values.length) throw new Error(`offset ${offset} stands where ${values.length} should`)
       values.push(utf8.decode(value))
     }

@@ -28,6 +28,7 @@ const SASL = {
   sasl_username: "a",
   sasl_password: "obviously-fake",
 }
+const TEMPLATE = { topic: "a-{json:/a}" }
 
 /** A key pair and JSON Web Keys that nobody signs with. */
 const PUBLIC_KEYS = ["11".repeat(32), "22".repeat(32)] as const
@@ -131,6 +132,19 @@ export function optionChanges(
     Validator: {
       on_invalid: ["reject", "drop"],
       schema: [join(folder, "schema.json"), join(folder, "schema.json.copy")],
+    },
+    Filter: {
+      when: ["json:/a", "json:/b", { keep: "x" }],
+      keep: ["x", "y", { when: "json:/a" }],
+      drop: ["x", "y", { when: "json:/a" }],
+    },
+    Router: {
+      by: ["json:/a", "json:/b", { routes: "x = y" }],
+      routes: ["x = y", "x = z", { by: "json:/a" }],
+      topic: ["a-{json:/a}", "b-{json:/a}", { topics: "*" }],
+      topics: ["a*", "b*", TEMPLATE],
+      max_topics: ["1", "2", { ...TEMPLATE, topics: "*" }],
+      unsigned: ["false", "true", { by: "json:/a", routes: "x = y" }],
     },
     Deduplicator: {
       key: ["json:/id", "json:/other", { store: "memory" }],

@@ -8,6 +8,7 @@ import { pino } from "pino"
 import { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock.ts"
+import { readTopic } from "../read-topic.ts"
 import type { Broker, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
@@ -44,7 +45,7 @@ async function readAll(
 ): Promise<StoredRecord[]> {
   const reader = openEmbeddedReader(directory)
   const { signal } = new AbortController()
-  const records = await Array.fromAsync(reader.read(topic, { from, follow: false, signal }))
+  const records = await Array.fromAsync(readTopic(reader, topic, { from, follow: false, signal }))
   await reader.close()
   return records
 }

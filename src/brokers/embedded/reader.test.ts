@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
-import type { Broker, LogReader, ReadFrom, StoredRecord } from "../broker.ts"
+import { readTopic, type ReadFrom } from "../read-topic.ts"
+import type { Broker, LogReader, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded } from "./broker.ts"
 import { steadyMs } from "../../clock.ts"
@@ -37,13 +38,13 @@ async function publish(topic: string, count: number): Promise<void> {
 
 function read(topic: string, from: ReadFrom, follow = false): AsyncIterator<StoredRecord> & { stop(): void } {
   const stop = new AbortController()
-  const records = reader.read(topic, { from, follow, signal: stop.signal })[Symbol.asyncIterator]()
+  const records = readTopic(reader, topic, { from, follow, signal: stop.signal })[Symbol.asyncIterator]()
   return Object.assign(records, { stop: () => stop.abort() })
 }
 
 async function offsets(topic: string, from: ReadFrom): Promise<number[]> {
   const { signal } = new AbortController()
-  const records = await Array.fromAsync(reader.read(topic, { from, follow: false, signal }))
+  const records = await Array.fromAsync(readTopic(reader, topic, { from, follow: false, signal }))
   return records.map(({ offset }) => offset)
 }
 
@@ -108,6 +109,25 @@ test("topics tells names, records and bytes", async () => {
   expect(await reader.topics()).toContainEqual({ topic: "counted", partitions: 1, records: 7, bytes: 70 })
 })
 
+test("ranges of a time begin and end at the first record of it or later", async () => {
+  const first = 1000
+  for (let n = 0; n < 100; n++)
+    await broker.publish(
+      { topic: "timed", value: Buffer.from("v"), timestampMs: first + 10 * n },
+      steadyMs() + 5000,
+    )
+  const range = async (sinceMs?: number, untilMs?: number): Promise<[number, number]> => {
+    const [range] = await reader.ranges("timed", { sinceMs, untilMs })
+    return [range!.first, range!.end]
+  }
+  expect(await range()).toEqual([0, 100])
+  for (let n = 0; n < 100; n++) expect(await range(first + 10 * n)).toEqual([n, 100])
+  for (let n = 0; n < 100; n++) expect(await range(undefined, first + 10 * n - 9)).toEqual([0, n])
+  expect(await range(0, 5000)).toEqual([0, 100])
+  expect(await range(5000, 5000)).toEqual([100, 100])
+  expect(await range(1500, 1200)).toEqual([50, 50])
+})
+
 test.each([false, true])(
   "an unknown topic is an error that names the nearest, follow: %p",
   async (follow) => {
@@ -122,7 +142,7 @@ test.each([false, true])(
 test("a directory without a log, and a file that is none, are errors that say so", () => {
   const elsewhere = mkdtempSync(join(tmpdir(), "hookline-no-log-"))
   expect(() => openEmbeddedReader(elsewhere)).toThrow(
-    expect.objectContaining({ code: "no_input", message: expect.stringContaining("There is no log in") }),
+    expect.objectContaining({ code: "no_log", message: expect.stringContaining("There is no log in") }),
   )
   writeFileSync(join(elsewhere, "log.sqlite"), "x".repeat(5000))
   expect(() => openEmbeddedReader(elsewhere)).toThrow(

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { pause } from "../../clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
-import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
+import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
 import { endOf, recordsTable, type TopicRow, RECORD_COLUMNS, toStored, type RecordRow } from "./log-tables.ts"
 
@@ -14,11 +14,15 @@ const SLICE_RECORDS = 64
 /** For locks held while the file is recovered or closed. */
 const BUSY_MS = 5000
 
-/** The reader of a log that any process may be writing. @throws HooklineError `no_input` if it is missing or unreadable */
+/**
+ * The reader of a log that any process may be writing.
+ *
+ * @throws HooklineError `no_log` if it is missing, `no_input` if it is unreadable
+ */
 export function openEmbeddedReader(directory: string): LogReader {
   const location = logIn(directory)
   if (!existsSync(location.file))
-    throw new HooklineError("no_input", `There is no log in ${directory}: ${location.file} does not exist`)
+    throw new HooklineError("no_log", `There is no log in ${directory}: ${location.file} does not exist`)
   return new EmbeddedReader(openForReading(location))
 }
 
@@ -60,29 +64,41 @@ export class EmbeddedReader implements LogReader {
     )()
   }
 
+  async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
+    return this.#db.transaction(() => {
+      const row = this.#topicRow(topic)
+      const whole = { partition: 0, first: row.first_offset, end: endOf(this.#db, row).offset }
+      const first = sinceMs === undefined ? whole.first : this.#firstAt(row, whole, sinceMs)
+      const end = untilMs === undefined ? whole.end : this.#firstAt(row, whole, untilMs)
+      return [{ partition: 0, first, end: Math.max(first, end) }]
+    })()
+  }
+
   async *read(
     topic: string,
-    { from, follow, signal }: { from: ReadFrom; follow: boolean; signal: AbortSignal },
+    ranges: readonly OffsetRange[],
+    { signal }: { readonly signal: AbortSignal },
   ): AsyncIterable<StoredRecord> {
     const row = this.#topicRow(topic)
-    const end = endOf(this.#db, row).offset
-    const until = follow ? Number.MAX_SAFE_INTEGER : end
+    // An offset that retention has deleted stands for the first one that is left.
     const slice = this.#db.prepare<RecordRow, [number, number, number]>(
       `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row.id)}
        WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
     )
     try {
-      let next = from === "beginning" ? 0 : from === "end" ? end : from
-      while (!signal.aborted) {
-        const rows = slice.all(next, until, SLICE_RECORDS)
-        for (const record of rows) {
-          yield toStored(topic, record)
-          if (signal.aborted) return
-          next = record.offset + 1
+      for (const { first, end } of ranges) {
+        let next = first
+        while (!signal.aborted && next < end) {
+          const rows = slice.all(next, Math.min(end, Number.MAX_SAFE_INTEGER), SLICE_RECORDS)
+          for (const record of rows) {
+            yield toStored(topic, record)
+            if (signal.aborted) return
+            next = record.offset + 1
+          }
+          if (rows.length > 0) continue
+          if (Number.isFinite(end)) break
+          await pause(POLL_MS, signal)
         }
-        if (rows.length > 0) continue
-        if (!follow) return
-        await pause(POLL_MS, signal)
       }
     } finally {
       slice.finalize()
@@ -108,5 +124,26 @@ export class EmbeddedReader implements LogReader {
       "no_topic",
       `The log has no topic ${topic}${suggest(topic, names, (name) => name) || "; it has none at all"}`,
     )
+  }
+
+  /**
+   * The first offset whose record has that time or a later one. Found by halving, since times rise with offsets; where the
+   * clock was set back, it is one of several.
+   */
+  #firstAt(row: TopicRow, { first, end }: OffsetRange, timeMs: number): number {
+    const timeOf = this.#db.prepare<{ timestamp: number }, [number]>(
+      `SELECT timestamp FROM ${recordsTable(row.id)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
+    )
+    try {
+      while (first < end) {
+        const middle = Math.floor((first + end) / 2)
+        const found = timeOf.get(middle)
+        if (found !== null && found.timestamp < timeMs) first = middle + 1
+        else end = middle
+      }
+      return first
+    } finally {
+      timeOf.finalize()
+    }
   }
 }

@@ -94,6 +94,12 @@ export class BrokerPool {
     this.#drop(name)
     const connection = await KafkaConnection.open(this.#client, endpoint, METADATA_TIMEOUT_MS)
     if (this.#closed) connection.close()
+    // another ask has connected meanwhile, and may be waiting for its answer
+    const other = this.#connections.get(name)
+    if (other?.open === true) {
+      connection.close()
+      return other
+    }
     this.#drop(name)
     this.#connections.set(name, connection)
     for (const oldest of this.#connections.keys()) {

@@ -9,10 +9,11 @@ import {
 } from "@platformatic/kafka"
 import { readCas, readCertificate, readPrivateKey } from "../../config/sections/pem-files.ts"
 import type { KAFKA } from "../../config/sections/kafka-connection.ts"
-import { type EndpointOptions, parseEndpoint } from "../../config/sections/endpoint.ts"
+import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import { HooklineError } from "../../errors.ts"
-import { errorCodeOf } from "./failure.ts"
+import { BrokerFailure, errorCodeOf } from "./failure.ts"
+import { hintOf } from "./hints.ts"
 import { SYSTEM, type System } from "./system.ts"
 
 /** The keys of `[connection:<id>]` for Kafka, resolved. */
@@ -28,6 +29,8 @@ export interface KafkaClient {
   readonly bootstrap: readonly EndpointOptions[]
   readonly security: Pick<ConnectionOptions, "tls" | "sasl">
   readonly system: System
+  /** Set once a broker has answered: the configuration fits one. */
+  hasAnswered: boolean
 }
 
 /** Reads certificates and credentials. @throws OptionError `config` of a file that can't be read, or is unusable */
@@ -42,7 +45,7 @@ export function kafkaClient(options: KafkaOptions): KafkaClient {
   }
   // the option's form has been checked
   const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
-  return { clientId: options.client_id, bootstrap, security, system: SYSTEM }
+  return { clientId: options.client_id, bootstrap, security, system: SYSTEM, hasAnswered: false }
 }
 
 /**
@@ -86,27 +89,36 @@ export class KafkaConnection {
   readonly raw: Connection
   /** Whether it was closed from this side. */
   isDropped = false
+  readonly #client: KafkaClient
+  readonly #broker: string
   readonly #versions: Versions
 
-  private constructor(raw: Connection, versions: Versions) {
+  private constructor(client: KafkaClient, broker: string, raw: Connection, versions: Versions) {
+    this.#client = client
+    this.#broker = broker
     this.raw = raw
     this.#versions = versions
   }
 
-  /** @param requestTimeoutMs after which a request without an answer fails, and the connection with it */
+  /**
+   * @throws BrokerFailure
+   * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
+   */
   static async open(
     client: KafkaClient,
     endpoint: EndpointOptions,
     requestTimeoutMs: number,
   ): Promise<KafkaConnection> {
     const options = { ...client.security, requestTimeout: requestTimeoutMs }
-    const raw = await client.system.connect(client.clientId, endpoint, options)
+    const broker = formatEndpoint(endpoint)
+    let raw: Connection | undefined
     try {
+      raw = await client.system.connect(client.clientId, endpoint, options)
       const { apiKeys } = await versionsOf(raw)
-      return new KafkaConnection(raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
+      return new KafkaConnection(client, broker, raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
     } catch (error) {
-      raw.socket.destroy()
-      throw error
+      raw?.socket.destroy()
+      throw new BrokerFailure(broker, hintOf(error, client, raw === undefined ? "connect" : "request"), error)
     }
   }
 
@@ -128,12 +140,20 @@ export class KafkaConnection {
     return chosen
   }
 
-  /** Sends a request in the first of some versions that the broker speaks. */
-  request<Arguments extends unknown[], Response>(
+  /** Sends a request in the first of some versions that the broker speaks. @throws BrokerFailure, of the first ones */
+  async request<Arguments extends unknown[], Response>(
     apis: readonly { readonly api: Api<Arguments, Response> }[],
     ...given: Arguments
   ): Promise<Response> {
-    return this.choose(apis).api.async(this.raw, ...given)
+    const client = this.#client
+    if (client.hasAnswered) return this.choose(apis).api.async(this.raw, ...given)
+    try {
+      const answer = await this.choose(apis).api.async(this.raw, ...given)
+      client.hasAnswered = true
+      return answer
+    } catch (error) {
+      throw new BrokerFailure(this.#broker, hintOf(error, client, "request"), error)
+    }
   }
 
   /** Drops the connection; requests under way fail. */

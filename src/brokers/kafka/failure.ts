@@ -1,10 +1,10 @@
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
 
 interface Nested {
+  readonly message?: string
   readonly code?: unknown
   readonly apiCode?: unknown
   readonly response?: unknown
-  readonly message?: string
   readonly cause?: unknown
   readonly errors?: readonly unknown[]
 }
@@ -25,14 +25,48 @@ export async function partial<Response>(request: Promise<Response>): Promise<Res
   }
 }
 
+/** A connection to a broker, or the first request on it, failed. The cause has the reason. */
+export class BrokerFailure extends Error {
+  /** Its address. */
+  readonly broker: string
+  /** What it may say of the configuration, see hints.ts. */
+  readonly hint: string | undefined
+
+  constructor(broker: string, hint: string | undefined, cause: unknown) {
+    super(`${broker}: ${reasonOf(cause)}`, { cause })
+    this.broker = broker
+    this.hint = hint
+  }
+}
+
+/** The failure of a broker within an error; undefined when there is none. */
+export const brokerFailureOf = (error: unknown): BrokerFailure | undefined =>
+  search(error, (it) => (it instanceof BrokerFailure ? it : undefined))
+
+/** The reason, with the broker's address and a hint where there are. */
+export function explain(error: unknown): string {
+  const { broker, hint } = brokerFailureOf(error) ?? {}
+  return `${reasonOf(error)}${broker === undefined ? "" : ` (${broker})`}${hint === undefined ? "" : `; ${hint}`}`
+}
+
 export function responseOf<Response>(error: unknown): Response | undefined {
   return search(error, ({ response }) => response as Response | undefined)
 }
 
 export const AUTHENTICATION_FAILED = "authentication failed"
+export const REQUIRES_TLS = "the broker requires TLS"
+export const NO_TLS = "the answer is not TLS"
+
+/** Messages that have no code. */
+const BY_MESSAGE: readonly (readonly [part: string, reason: string])[] = [
+  ["Broker requires TLS", REQUIRES_TLS],
+  ["WRONG_VERSION_NUMBER", NO_TLS],
+]
 
 /** Why a connection or request failed, in a few words without secrets. */
 export function reasonOf(error: unknown): string {
+  const known = search(error, ({ message = "" }) => BY_MESSAGE.find(([part]) => message.includes(part))?.[1])
+  if (known !== undefined) return known
   const isRefused = search(error, ({ code }) => code === "PLT_KFK_AUTHENTICATION" || undefined)
   if (isRefused === true) return AUTHENTICATION_FAILED
   return search(error, ({ code }) => SYSTEM[String(code)]) ?? innermost(error)

@@ -2,7 +2,7 @@ import { type EndpointOptions, formatEndpoint } from "../../config/sections/endp
 import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
-import { AUTHENTICATION_FAILED, isClosed, reasonOf } from "./failure.ts"
+import { AUTHENTICATION_FAILED, brokerFailureOf, isClosed, reasonOf } from "./failure.ts"
 import type { Answer } from "./produce-request.ts"
 import { produce } from "./produce-request.ts"
 import type { Batch } from "./partition.ts"
@@ -22,6 +22,9 @@ export interface ProduceFailure {
   readonly isClosedByBroker: boolean
 }
 
+const ADVERTISED =
+  "the brokers give clients this address (advertised.listeners); it must be reachable from here, or another be advertised"
+
 /**
  * Keeps a connection to a broker as long as it is needed: connects, with pauses after failures, replaces a connection
  * before the network forgets it, and one that gives no answer after it was idle.
@@ -37,7 +40,9 @@ export class LeaderConnection {
   #requests = 0
   #usedMs = 0
   /** Why it can't connect, since when, and whether that was logged. */
-  #failure: { reason: string; readonly sinceMs: number; logged: boolean } | undefined
+  #failure:
+    | { reason: string; hint: string | undefined; readonly sinceMs: number; logged: boolean }
+    | undefined
   #notBeforeMs = 0
   #pauseMs = timeouts.RECONNECT_MS.first
   #retry: Timer | undefined
@@ -64,7 +69,9 @@ export class LeaderConnection {
 
   /** Why it can't connect although it is needed; undefined: it can, as far as is known. */
   get problem(): string | undefined {
-    return this.isNeeded ? this.#failure?.reason : undefined
+    return this.isNeeded && this.#failure !== undefined
+      ? `${this.#failure.reason} (${this.broker})`
+      : undefined
   }
 
   /** Takes the broker's address from metadata; it is dropped when the broker has moved. */
@@ -83,7 +90,7 @@ export class LeaderConnection {
     if (nowMs - Math.max(failure.sinceMs, availableSinceMs) < timeouts.UNREACHABLE_MS) return
     failure.logged = true
     this.#context.log.error(
-      { broker: formatEndpoint(endpoint), reason: failure.reason },
+      { broker: formatEndpoint(endpoint), reason: failure.reason, hint: failure.hint ?? ADVERTISED },
       "partition leader unreachable; retrying",
     )
   }
@@ -108,8 +115,8 @@ export class LeaderConnection {
       this.#failure = undefined
     } catch (error) {
       const reason = reasonOf(error)
-      this.#failure ??= { reason, sinceMs: steadyMs(), logged: false }
-      this.#failure.reason = reason
+      const hint = brokerFailureOf(error)?.hint
+      this.#failure = { sinceMs: steadyMs(), logged: false, ...this.#failure, reason, hint }
       this.delay(reason === AUTHENTICATION_FAILED ? timeouts.UNAUTHORIZED_RETRY_MS : this.#pauseMs)
       this.#pauseMs = Math.min(this.#pauseMs * 2, timeouts.RECONNECT_MS.longest)
       this.#openIn(this.#notBeforeMs - steadyMs())

@@ -58,7 +58,7 @@ class Simulation implements System {
         else this.sender.enqueue(partition)
       },
     )
-    const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, system: this }
+    const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, system: this }
     const limits = { maxRequestBytes, maxIdleMs: 60_000 }
     const onFailure = (): void => void this.sender.schedule()
     this.sender = new LeaderSender(LEADER, ENDPOINT, {

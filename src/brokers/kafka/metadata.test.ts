@@ -32,7 +32,7 @@ const system: System = {
 test("an error of this program while metadata is applied is logged once with its stack, and retried with back-off", async () => {
   const logged: { readonly msg: string; readonly err?: { readonly stack: string } }[] = []
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line)) })
-  const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, system }
+  const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, system }
   const attemptsMs: number[] = []
   const { promise: applied, resolve } = Promise.withResolvers<void>()
   const readiness: (true | string)[] = []

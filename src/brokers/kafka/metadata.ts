@@ -13,7 +13,15 @@ import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { CLUSTER_NOT_ALLOWED } from "./error-actions.ts"
-import { AUTHENTICATION_FAILED, errorCodeOf, isOutage, partial, reasonOf } from "./failure.ts"
+import {
+  AUTHENTICATION_FAILED,
+  brokerFailureOf,
+  errorCodeOf,
+  explain,
+  isOutage,
+  partial,
+  reasonOf,
+} from "./failure.ts"
 import { ProducerId } from "./sequence.ts"
 import * as timeouts from "./timeouts.ts"
 import { configOf, createTopics, type Creation } from "./topic-creation.ts"
@@ -104,7 +112,7 @@ export class ClusterMetadata {
       connection = await KafkaConnection.open(this.#client, controller, timeouts.CREATE_TIMEOUT_MS.request)
       return await createTopics(connection, controller.nodeId, topics)
     } catch (error) {
-      return new Map(topics.map((topic) => [topic, { problem: reasonOf(error), isFinal: false }]))
+      return new Map(topics.map((topic) => [topic, { problem: explain(error), isFinal: false }]))
     } finally {
       connection?.close()
     }
@@ -179,15 +187,17 @@ export class ClusterMetadata {
 
   #unavailable(error: unknown): void {
     const code = errorCodeOf(error)
-    const reason = code === CLUSTER_NOT_ALLOWED ? "not authorized for idempotent writes" : reasonOf(error)
-    this.#problem = `Kafka unavailable: ${reason}`
+    const isForbidden = code === CLUSTER_NOT_ALLOWED
+    const reason = isForbidden ? "not authorized for idempotent writes" : reasonOf(error)
+    this.#problem = `Kafka unavailable: ${isForbidden ? reason : explain(error)}`
     const kind = isOutage(reason) ? "outage" : reason
     if (!STARTING.includes(code ?? 0) && !this.#logged.has(kind) && !this.#closed) {
       this.#logged.add(kind)
-      this.#log.error({ reason }, "Kafka unavailable; retrying")
+      const { broker, hint } = brokerFailureOf(error) ?? {}
+      this.#log.error({ reason, broker, hint }, "Kafka unavailable; retrying")
     }
     this.#backOff()
-    const isUnauthorized = code === CLUSTER_NOT_ALLOWED || reason === AUTHENTICATION_FAILED
+    const isUnauthorized = isForbidden || reason === AUTHENTICATION_FAILED
     if (isUnauthorized) this.#pauseMs = timeouts.UNAUTHORIZED_RETRY_MS
   }
 

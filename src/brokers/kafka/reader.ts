@@ -7,26 +7,18 @@ import {
   listOffsetsV4,
   listOffsetsV7,
 } from "@platformatic/kafka"
+import { pause } from "../../clock.ts"
 import { HooklineError } from "../../errors.ts"
-import type { LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
-import { BrokerPool } from "./broker-pool.ts"
-import { KafkaConnection, kafkaClient, type KafkaClient, type KafkaOptions } from "./connection.ts"
-import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
-import { partial, reasonOf } from "./failure.ts"
-import { METADATA, type Metadata } from "./metadata.ts"
-import { FETCH_WAIT_MS, READ_RETRY_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
+import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
+import { mergeByTime } from "../merge-by-time.ts"
+import { kafkaClient, type KafkaOptions } from "./connection.ts"
+import { partial } from "./failure.ts"
+import { Leaders, orUnavailable, type Led } from "./leaders.ts"
+import { FETCH_WAIT_MS, READ_RETRY_MS } from "./timeouts.ts"
 
 /** Versions that name topics; later ones use ids. */
 const FETCH: readonly { readonly api: typeof fetchV12.api }[] = [fetchV12, fetchV11, fetchV10]
 const LIST_OFFSETS = [listOffsetsV7, listOffsetsV4]
-
-/** A partition and how far it was read. */
-interface Position {
-  readonly partition: number
-  next: number
-  /** Reading ends before this offset. */
-  readonly end: number
-}
 
 /**
  * Opens the reading side of a Kafka cluster. It joins no consumer group and commits nothing: it asks each leader for
@@ -40,37 +32,100 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
     async topics(): Promise<TopicInfo[]> {
       const names = (await leaders.topics()).toSorted()
       const infos = names.map(async (topic): Promise<TopicInfo> => {
-        const all = await positionsOf(topic, leaders)
-        const records = all.reduce((total, { next, end }) => total + end - next, 0)
+        const all = await findRanges(leaders, topic)
+        const records = all.reduce((total, { first, end }) => total + end - first, 0)
         return { topic, partitions: all.length, records, bytes: undefined }
       })
       return Promise.all(infos)
     },
-    read: (topic, how) => read(leaders, topic, how),
+    ranges: (topic, times) => findRanges(leaders, topic, times),
+    async *read(topic, ranges, options) {
+      const reading = { ...options, leaders, topic }
+      const open = ranges.filter(({ first, end }) => first < end)
+      // where reading goes on, a partition without new records must not hold up the others
+      yield* open.every(({ end }) => Number.isFinite(end))
+        ? mergeByTime(open.map((range) => fetchAll(reading, [range], bytesOf(open.length))))
+        : fetchAll(reading, open, MAX_BYTES)
+    },
     close: async () => leaders.close(),
   }
 }
 
-async function* read(
+/** Each of some partitions that are read side by side has so many bytes in memory, or one batch. */
+const bytesOf = (partitions: number): number => Math.max(MIN_BYTES, Math.floor(MAX_BYTES / partitions))
+
+async function findRanges(
   leaders: Leaders,
   topic: string,
-  { from, follow, signal }: { from: ReadFrom; follow: boolean; signal: AbortSignal },
+  { sinceMs, untilMs }: TimeRange = {},
+): Promise<OffsetRange[]> {
+  const leading = leaders.of(topic)
+  const find = async ({ connection, partitions }: Led): Promise<OffsetRange[]> => {
+    /** Offsets by partition; -1: no record is of that time or later. */
+    const ask = async (timestamp: bigint): Promise<Map<number, number>> => {
+      const asked = partitions.map((partitionIndex) => {
+        return { partitionIndex, currentLeaderEpoch: -1, timestamp }
+      })
+      const level = FetchIsolationLevels.READ_UNCOMMITTED
+      const answer = connection.request(LIST_OFFSETS, -1, level, [{ name: topic, partitions: asked }])
+      const { topics } = await orUnavailable(answer)
+      return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
+    }
+    const from = await ask(sinceMs === undefined ? ListOffsetTimestamps.EARLIEST : toTimestamp(sinceMs))
+    const until = untilMs === undefined ? undefined : await ask(toTimestamp(untilMs))
+    const last = await ask(ListOffsetTimestamps.LATEST)
+    return partitions.map((partition): OffsetRange => {
+      const or = (offset = -1): number => (offset < 0 ? last.get(partition)! : offset)
+      const first = or(from.get(partition))
+      return { partition, first, end: Math.max(first, or(until?.get(partition))) }
+    })
+  }
+  try {
+    return (await Promise.all((await leading).map(find))).flat()
+  } catch (error) {
+    leaders.forget(topic, leading, error)
+    throw error
+  }
+}
+
+/** Negative ones have other meanings. */
+const toTimestamp = (ms: number): bigint => BigInt(Math.max(0, Math.round(ms)))
+
+/** What is read, and how. */
+interface Reading {
+  readonly leaders: Leaders
+  readonly topic: string
+  readonly retries: boolean
+  readonly signal: AbortSignal
+}
+
+/** A partition and how far it was read. */
+interface Position {
+  readonly partition: number
+  next: number
+  /** Reading ends before this offset. */
+  readonly end: number
+}
+
+/** Fetches from the leaders in turn until every range is read. */
+async function* fetchAll(
+  { leaders, topic, retries, signal }: Reading,
+  ranges: readonly OffsetRange[],
+  maxBytes: number,
 ): AsyncGenerator<StoredRecord> {
-  const positions = (await positionsOf(topic, leaders)).map(({ partition, next: first, end }): Position => {
-    const next = from === "beginning" ? first : from === "end" ? end : Math.min(Math.max(from, first), end)
-    return { partition, next, end: follow ? Number.POSITIVE_INFINITY : end }
-  })
+  const positions = ranges.map(({ partition, first, end }): Position => ({ partition, next: first, end }))
   const abort = (): void => leaders.reset()
   signal.addEventListener("abort", abort, { once: true })
   try {
     while (!signal.aborted && positions.some(({ next, end }) => next < end)) {
+      const leading = leaders.of(topic)
       try {
-        for (const led of await leaders.of(topic)) yield* fetch(topic, led, positions, follow)
+        for (const led of await leading) yield* fetch(topic, led, positions, maxBytes)
       } catch (error) {
         if (signal.aborted) return
-        if (!follow) throw error
-        leaders.reset()
-        await Bun.sleep(READ_RETRY_MS)
+        if (!retries) throw error
+        leaders.forget(topic, leading, error)
+        await pause(READ_RETRY_MS, signal)
       }
     }
   } finally {
@@ -83,18 +138,18 @@ async function* fetch(
   topic: string,
   { connection, partitions }: Led,
   positions: readonly Position[],
-  follow: boolean,
+  maxBytes: number,
 ): AsyncGenerator<StoredRecord> {
   const open = positions.filter(({ partition, next, end }) => partitions.includes(partition) && next < end)
   if (open.length === 0) return
   const wanted = open.map(({ partition, next }) => {
-    return { ...ANY_EPOCH, partition, fetchOffset: BigInt(next), partitionMaxBytes: MAX_BYTES }
+    return { ...ANY_EPOCH, partition, fetchOffset: BigInt(next), partitionMaxBytes: maxBytes }
   })
   const asked = connection.request(
     FETCH,
-    follow ? FETCH_WAIT_MS : 0,
+    FETCH_WAIT_MS,
     1,
-    MAX_BYTES,
+    maxBytes,
     FetchIsolationLevels.READ_UNCOMMITTED,
     NO_SESSION,
     NO_SESSION_EPOCH,
@@ -138,113 +193,6 @@ function* unpack(topic: string, batch: Batch, position: Position): Generator<Sto
   position.next = Math.max(position.next, base + batch.lastOffsetDelta + 1)
 }
 
-/** From the first record of each partition to its end. */
-async function positionsOf(topic: string, leaders: Leaders): Promise<Position[]> {
-  const found = (await leaders.of(topic)).map(async ({ connection, partitions }) => {
-    const ask = async (timestamp: bigint): Promise<Map<number, number>> => {
-      const asked = partitions.map((partitionIndex) => {
-        return { partitionIndex, currentLeaderEpoch: -1, timestamp }
-      })
-      const level = FetchIsolationLevels.READ_UNCOMMITTED
-      const answer = connection.request(LIST_OFFSETS, -1, level, [{ name: topic, partitions: asked }])
-      const { topics } = await orUnavailable(answer)
-      return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
-    }
-    const first = await ask(ListOffsetTimestamps.EARLIEST)
-    const end = await ask(ListOffsetTimestamps.LATEST)
-    return partitions.map((partition): Position => {
-      return { partition, next: first.get(partition)!, end: end.get(partition)! }
-    })
-  })
-  return (await Promise.all(found)).flat()
-}
-
-interface Led {
-  readonly connection: KafkaConnection
-  readonly partitions: readonly number[]
-}
-
-/** Connections to the leaders of topics. Nothing is created on the cluster. */
-class Leaders {
-  readonly #client: KafkaClient
-  #brokers: BrokerPool
-  /** By node id. */
-  readonly #connections = new Map<number, Promise<KafkaConnection>>()
-  readonly #led = new Map<string, Promise<Led[]>>()
-
-  constructor(client: KafkaClient) {
-    this.#client = client
-    this.#brokers = new BrokerPool(client)
-  }
-
-  /** Names of all topics but Kafka's own. */
-  async topics(): Promise<string[]> {
-    const { topics } = await this.#metadata(null)
-    return topics.filter(({ isInternal }) => !isInternal).map(({ name }) => name ?? "")
-  }
-
-  /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */
-  of(topic: string): Promise<Led[]> {
-    return this.#led.getOrInsertComputed(topic, () => this.#find(topic))
-  }
-
-  /** Forgets leaders and connections, which have proved wrong. */
-  reset(): void {
-    this.close()
-    this.#connections.clear()
-    this.#led.clear()
-    this.#brokers = new BrokerPool(this.#client)
-  }
-
-  close(): void {
-    this.#brokers.close()
-    for (const connection of this.#connections.values()) void drop(connection)
-  }
-
-  async #find(topic: string): Promise<Led[]> {
-    const { brokers, topics } = await this.#metadata([topic])
-    const found = topics.find(({ name }) => name === topic)
-    if (found === undefined || found.errorCode === UNKNOWN_TOPIC || found.errorCode === INVALID_TOPIC) {
-      throw new HooklineError("no_topic", `topic ${topic} does not exist`)
-    }
-    if (found.errorCode === TOPIC_NOT_ALLOWED) {
-      throw new HooklineError("refused", `this client is not authorized to read topic ${topic}`)
-    }
-    const byLeader = Map.groupBy(found.partitions, ({ leaderId }) => leaderId)
-    const led = [...byLeader].map(async ([id, partitions]): Promise<Led> => {
-      const endpoint = brokers.find(({ nodeId }) => nodeId === id)
-      if (endpoint === undefined || found.errorCode !== 0) {
-        throw new HooklineError("unavailable", `partitions of topic ${topic} have no leader now`)
-      }
-      const open = (): Promise<KafkaConnection> =>
-        orUnavailable(KafkaConnection.open(this.#client, endpoint, READ_TIMEOUT_MS))
-      const connection = await this.#connections.getOrInsertComputed(id, open)
-      return { connection, partitions: partitions.map(({ partitionIndex }) => partitionIndex) }
-    })
-    return Promise.all(led)
-  }
-
-  async #metadata(topics: string[] | null): Promise<Metadata> {
-    const asked = this.#brokers.ask((broker) => partial(broker.request(METADATA, topics, false, false)))
-    return (await orUnavailable(asked)).answer
-  }
-}
-
-/** Closes a connection, also one that is yet to open. One that failed to open has nothing to close. */
-async function drop(opening: Promise<KafkaConnection>): Promise<void> {
-  const [connection] = await Promise.allSettled([opening])
-  if (connection.status === "fulfilled") connection.value.close()
-}
-
-/** @throws HooklineError `unavailable` when it fails with an error of the client library */
-async function orUnavailable<T>(request: Promise<T>): Promise<T> {
-  try {
-    return await request
-  } catch (error) {
-    throw new HooklineError("unavailable", `Kafka unavailable: ${reasonOf(error)}`, { cause: error })
-  }
-}
-
 const ANY_EPOCH = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 }
 const NO_SESSION = 0
 const NO_SESSION_EPOCH = -1
@@ -252,3 +200,4 @@ const OFFSET_OUT_OF_RANGE = 1
 /** Bit of a batch's attributes: markers of transactions, not records. */
 const CONTROL = 1 << 5
 const MAX_BYTES = 4 * 1_048_576
+const MIN_BYTES = 65_536

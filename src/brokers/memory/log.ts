@@ -1,6 +1,6 @@
 import { HooklineError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import type { Broker, LogReader, ReadFrom, StoredRecord, TopicInfo } from "../broker.ts"
+import type { Broker, LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 
 /** A log in memory. It outlives the application that publishes to it, and ends with the process. */
 export class MemoryLog implements Broker, LogReader {
@@ -43,21 +43,39 @@ export class MemoryLog implements Broker, LogReader {
     return Promise.resolve(infos)
   }
 
+  async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
+    const records = this.#recordsOf(topic)
+    const firstAt = (ms: number): number => {
+      const at = records.findIndex(({ timestampMs }) => timestampMs >= ms)
+      return at < 0 ? records.length : at
+    }
+    const first = sinceMs === undefined ? 0 : firstAt(sinceMs)
+    const end = untilMs === undefined ? records.length : Math.max(first, firstAt(untilMs))
+    return [{ partition: 0, first, end }]
+  }
+
   async *read(
     topic: string,
-    { from, follow, signal }: { from: ReadFrom; follow: boolean; signal: AbortSignal },
+    ranges: readonly OffsetRange[],
+    { signal }: { readonly signal: AbortSignal },
   ): AsyncIterable<StoredRecord> {
-    const records = this.#topics.get(topic)
-    if (records === undefined) throw new HooklineError("no_topic", `there is no topic ${topic}`)
+    const records = this.#recordsOf(topic)
     const aborted = new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true })
     })
-    let next = from === "beginning" ? 0 : from === "end" ? records.length : from
-    for (let end = records.length; !signal.aborted; end = records.length) {
-      while (next < end && !signal.aborted) yield records[next++]!
-      if (!follow) return
-      if (next >= records.length) await Promise.race([this.#grown.promise, aborted])
+    for (const { first, end } of ranges) {
+      for (let next = first; next < end && !signal.aborted;) {
+        if (next < records.length) yield records[next++]!
+        else if (Number.isFinite(end)) break
+        else await Promise.race([this.#grown.promise, aborted])
+      }
     }
+  }
+
+  #recordsOf(topic: string): readonly StoredRecord[] {
+    const records = this.#topics.get(topic)
+    if (records === undefined) throw new HooklineError("no_topic", `there is no topic ${topic}`)
+    return records
   }
 
   close(): Promise<void> {

@@ -48,7 +48,7 @@ export async function inspectSpool(
 
 async function firstMs(reader: EmbeddedReader, topic: string): Promise<number | undefined> {
   const { signal } = new AbortController()
-  for await (const record of reader.read(topic, { from: "beginning", follow: false, signal }))
+  for await (const record of reader.read(topic, await reader.ranges(topic), { signal }))
     return record.timestampMs
   return undefined
 }

@@ -13,6 +13,7 @@ import { Refused, type VerificationResult, type Verified } from "../../verify/ve
 import type { ComponentContext } from "../define-component.ts"
 import type { VERIFIER_OPTIONS } from "./options.ts"
 import { openSecretFile } from "./secret-file.ts"
+import { assumedUrl } from "./assumed-url.ts"
 import { rememberSignedIds, type IdUse } from "./signed-ids.ts"
 
 const NO_BODY = new Uint8Array()
@@ -50,7 +51,12 @@ export function verifierStep(
   const observed = mode === "observe" ? observing(provider, context) : undefined
 
   /** Refuses a request; in mode observe passes it, flagged. */
-  const refuse = ({ reason, detail }: Refused, request: RequestInfo): Rejected | undefined => {
+  const refuse = (refused: Refused, request: RequestInfo): Rejected | undefined => {
+    const { reason } = refused
+    const detail =
+      fixed.signsUrl && reason === "no_match"
+        ? `${refused.detail}; signed URL taken to be ${assumedUrl(request.url)}: if the provider has another, set public_url`
+        : refused.detail
     metrics.unverified(reason, mode)
     if (observed !== undefined) {
       request.failedVerification = true

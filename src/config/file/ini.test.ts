@@ -54,6 +54,27 @@ describe("a valid file", () => {
     ["CRLF", "[a]\r\nx = 1\r\n  2\r\n", { "a:1": { "x@2": "1\n2" } }],
     ["a byte-order mark", "\ufeff[a]\nx = 1", { "a:1": { "x@2": "1" } }],
     ["characters beyond ASCII", "[a]\nx = žluťoučký \ufffd 🐎", { "a:1": { "x@2": "žluťoučký \ufffd 🐎" } }],
+    [
+      "lines of a Router, whatever is in a pattern",
+      "[a:b: Router ]\nBy: json:/x\ninvoice.* = p\na:b = q\nx=y = z\n* = r\n  s\nunsigned=true",
+      {
+        "a:b: Router:1": {
+          "By@2": "json:/x",
+          "routes@3": "invoice.* = p\na:b = q\nx=y = z\n* = r\ns",
+          "unsigned@8": "true",
+        },
+      },
+    ],
+    [
+      "lines of a Router's key and behind it",
+      "[a:b:Router]\nroutes =\n  by = p\nq = r",
+      { "a:b:Router:1": { "routes@2": "by = p\nq = r" } },
+    ],
+    [
+      "lines of a Router behind its empty key",
+      "[a:b:Router]\nroutes =\nq = r\n  s = t",
+      { "a:b:Router:1": { "routes@2": "q = r\ns = t" } },
+    ],
     ["keys in any case", "[a]\nToPic = 1", { "a:1": { "ToPic@2": "1" } }],
   ])("%s", (_, file, values) => {
     expect(read(file)).toEqual({ values, problems: [] })

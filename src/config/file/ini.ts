@@ -1,4 +1,5 @@
 import type { Steps } from "../../clock.ts"
+import { hasRouteLines, isRouterKey } from "./route-lines.ts"
 import type { Location } from "./problems.ts"
 
 /**
@@ -13,6 +14,8 @@ import type { Location } from "./problems.ts"
  *         a line that is indented deeper than its key continues the value
  *         # a comment in between does not end it
  *         nor does a blank line, which is part of the value
+ *
+ * In a Router's section a line that is none of its keys is `pattern = topic`, and a line of the value of `routes`.
  *
  * Keys may be indented (that is how files written for Python's configparser look) and are case-insensitive. A comment is
  * a line of its own: `#` and `;` inside a value belong to it. Text is UTF-8, with or without a byte-order mark; lines
@@ -37,7 +40,7 @@ export interface IniEntry {
   readonly key: string
   readonly line: number
   /** The lines of the value, trimmed, without leading empty ones. */
-  readonly lines: readonly IniLine[]
+  readonly lines: IniLine[]
 }
 
 interface IniLine {
@@ -83,7 +86,7 @@ export function* readIni(bytes: Uint8Array, report: Report): Steps<Ini> {
     const indent = raw.length - raw.trimStart().length
     if (open !== undefined && indent > open.indent) {
       // what `key =` leaves before a value on the lines below is no part of it
-      if (open.lines[0]?.text === "") open.lines.length = 0
+      if (open.lines.length === 1 && open.lines[0]!.text === "") open.lines.length = 0
       else open.lines.push(...blank)
       open.lines.push({ text: content, line })
       blank = []
@@ -97,7 +100,7 @@ export function* readIni(bytes: Uint8Array, report: Report): Steps<Ini> {
     }
     open = { indent, lines: [] }
     if (section !== undefined)
-      readEntry(section.entries, content, { line, section: section.name }, open.lines, report)
+      open.lines = readEntry(section.entries, content, { line, section: section.name }, open.lines, report)
     else if (INCLUDE.test(content)) readEntry(head, content, { line }, open.lines, report)
     else {
       if (!strayReported)
@@ -155,26 +158,36 @@ function openSection(
   return section
 }
 
+/** @returns the lines of the value, which indented ones continue */
 function readEntry(
   entries: Map<string, IniEntry>,
   content: string,
   place: Location & { readonly line: number },
   lines: IniLine[],
   report: Report,
-): void {
+): IniLine[] {
+  const { line, section = "" } = place
+  if (hasRouteLines(section) && !isRouterKey(content)) {
+    const routes = entries.get("routes") ?? { key: "routes", line, lines }
+    entries.set("routes", routes)
+    // of `routes =` with nothing behind it
+    if (routes.lines.length === 1 && routes.lines[0]!.text === "") routes.lines.length = 0
+    routes.lines.push({ text: content, line })
+    return routes.lines
+  }
   const separator = content.search(/[=:]/)
   if (separator === -1) {
     report(place, "no = or : in the line; write key = value, or indent the line to continue a value")
-    return
+    return lines
   }
   const key = content.slice(0, separator).trim()
   if (!KEY.test(key)) {
     report(place, "invalid key; write key = value, or indent the line to continue a value")
-    return
+    return lines
   }
-  const { line } = place
   lines.push({ text: content.slice(separator + 1).trim(), line })
   const first = entries.get(key.toLowerCase())
   if (first === undefined) entries.set(key.toLowerCase(), { key, line, lines })
   else report({ ...place, key }, `duplicate key, first set in line ${first.line}; remove one of them`)
+  return lines
 }

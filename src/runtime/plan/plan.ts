@@ -32,6 +32,7 @@ import {
   warnOfOpen,
 } from "./cross-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkRouting } from "./routing-checks.ts"
 import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
@@ -196,6 +197,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkDeadLetters(pipelines, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
+  yield* checkRouting(pipelines, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   return { connections, memoryLogs, pipelines, admin, service, baseDir, configuration, problems }

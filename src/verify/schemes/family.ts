@@ -16,6 +16,8 @@ export interface Coverage {
   readonly time: boolean
   /** Of the delivery. */
   readonly id: boolean
+  /** Names of headers beside the signature's, in lower case; default: none. */
+  readonly headers?: readonly string[]
 }
 
 /** A verification scheme, apart from its settings. */

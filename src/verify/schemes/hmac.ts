@@ -48,6 +48,9 @@ export const coverageOf = ({ time, id }: Pick<HmacForm, "time" | "id">): Coverag
   body: "whole",
   time: time !== undefined,
   id: id !== undefined,
+  headers: [time !== undefined && "header" in time ? time.header : [], id ?? []]
+    .flat()
+    .map((name) => name.toLowerCase()),
 })
 
 /** Reads and writes requests of a form. */

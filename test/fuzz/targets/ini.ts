@@ -11,9 +11,25 @@ export const ini: Target = {
     "# c\n[pipeline:a:Router]\n  list =\n    one\n\n    two\n    # no\n  other: x = y\r\n",
     "\ufeff[a]\nk = v\n[a]\nk = w\nK: v\n",
     "include = a.conf,\n  b/*.conf\n[x]\ny=z\n",
+    "[pipeline:a:Router]\nroutes =\nby: x\na:b = c\n  d = e\n\n* = f\n",
     "stray\n[b\n[c] d\nno key\n = 1\n",
   ],
-  words: ["[", "]\n", "\n", "\r\n", " = ", ": ", "\n    ", "\n#", "\n;", "key", "\ufeff", "\ufffd", "\n\n  "],
+  words: [
+    "[",
+    "]\n",
+    "\n",
+    "\r\n",
+    " = ",
+    ": ",
+    "\n    ",
+    "\n#",
+    "\n;",
+    "key",
+    "routes",
+    "\ufeff",
+    "\ufffd",
+    "\n\n  ",
+  ],
   check(bytes) {
     const told: { line: number | undefined; text: string }[] = []
     const tell: Parameters<typeof readIni>[1] = ({ line }, text) =>

@@ -1,0 +1,54 @@
+import type { ConnectionOptions } from "@platformatic/kafka"
+import {
+  AUTHENTICATION_FAILED,
+  errorCodeOf,
+  isClosed,
+  NO_TLS,
+  reasonOf,
+  REQUIRES_TLS,
+  responseOf,
+} from "./failure.ts"
+
+/** What a client has of its brokers: how it connects, and whether one has ever answered. */
+interface Client {
+  readonly security: Pick<ConnectionOptions, "tls" | "sasl">
+  readonly hasAnswered: boolean
+}
+
+/**
+ * What the failure of a connection may say of the configuration; undefined: nothing beyond its reason. A connection that is
+ * closed without a word says something until a broker has answered: after that the broker may be stopping.
+ *
+ * @param phase `connect`: TCP, TLS and SASL; `request`: the first requests after them
+ */
+export function hintOf(
+  error: unknown,
+  { security: { tls, sasl }, hasAnswered }: Client,
+  phase: "connect" | "request",
+): string | undefined {
+  const [hasTls, hasSasl] = [tls !== undefined, sasl !== undefined]
+  const reason = reasonOf(error)
+  const isSilent = isClosed(error) && !hasAnswered
+  if (reason === REQUIRES_TLS) return `set ${protocol(true, hasSasl)}`
+  if (reason === NO_TLS || (hasTls && isSilent && phase === "connect"))
+    return `the listener may not use TLS: try ${protocol(false, hasSasl)}`
+  const code = errorCodeOf(error)
+  if (code === UNSUPPORTED_SASL_MECHANISM) {
+    const { mechanisms = [] } = responseOf<{ mechanisms?: readonly string[] }>(error) ?? {}
+    return `the listener does not offer ${sasl?.mechanism}: set sasl_mechanism to one of ${mechanisms.join(", ")}`
+  }
+  if (code === SASL_AUTHENTICATION_FAILED) return "check sasl_username and sasl_password"
+  if (code === ILLEGAL_SASL_STATE) return `the listener does not use SASL: set ${protocol(hasTls, false)}`
+  if (reason === AUTHENTICATION_FAILED && !hasAnswered && !hasTls)
+    return `the listener may require TLS: try ${protocol(true, true)}`
+  if (!isSilent || hasSasl) return undefined
+  const certificate = hasTls ? ", or a client certificate (ssl_certificate_location)" : ""
+  return `the listener may require SASL (${protocol(hasTls, true)})${certificate}`
+}
+
+const protocol = (hasTls: boolean, hasSasl: boolean): string =>
+  `security_protocol = ${hasSasl ? "sasl_" : ""}${hasTls ? "ssl" : "plaintext"}`
+
+const UNSUPPORTED_SASL_MECHANISM = 33
+const ILLEGAL_SASL_STATE = 34
+const SASL_AUTHENTICATION_FAILED = 58

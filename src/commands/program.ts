@@ -1,0 +1,241 @@
+import { Argument, Command, Option } from "commander"
+import manifest from "../../package.json" with { type: "json" }
+import { suggest } from "../config/file/nearest.ts"
+import { HooklineError } from "../errors.ts"
+import type { CheckFlags } from "./check.ts"
+import { SHELLS, type Shell } from "./completion-scripts.ts"
+import { addDetails } from "./details.ts"
+import { parseLines, parseOffset, parseSeconds, parseTimeFlag } from "./flag-values.ts"
+import { parseCondition, type Matches } from "./record-filter.ts"
+import { RECORD_FORMATS } from "./record-formats.ts"
+import { declareSend } from "./send.ts"
+import type { TailFlags } from "./tail.ts"
+import { declareVerify } from "./verify.ts"
+
+// Commands that need the Kafka client are imported when called: it takes 0.3 s to load, which `verify`, `send` and --help
+// do without. The names of values (`<file>`, `<topic>`, …) say what shells complete them with: complete.ts.
+const config = (): Option =>
+  new Option(
+    "-c, --config <file>",
+    "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
+  )
+const connection = (): Option =>
+  new Option("--connection <connection>", "id of the connection whose log to read, if there are several")
+const json = (): Option => new Option("--json", "print JSON")
+
+interface ConfigFlag {
+  readonly config?: string
+}
+
+/** Declares the command line. Help, completion and the man page are made from this. */
+export function declareProgram(): Command {
+  const program = new Command("hookline")
+    .description("Receives webhooks, validates and enriches them, and publishes each one durably to a topic.")
+    .version(manifest.version)
+    .helpCommand(false)
+    .showHelpAfterError("(see hookline --help)")
+    .addHelpText(
+      "after",
+      "\nhookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.",
+    )
+    .exitOverride()
+  declareRun(program)
+  declareReading(program)
+  declareSpool(program)
+  declareVerify(program)
+  declareSend(program)
+  declareHelp(program)
+  return program
+}
+
+/**
+ * Refuses a command that does not exist, with the nearest one, before its options are looked at.
+ *
+ * @param words those of the command line, without the program's name
+ * @throws HooklineError `usage`
+ */
+export function refuseUnknownCommand(program: Command, words: readonly string[]): void {
+  findCommand(program, words[0] === "help" ? words.slice(1) : words)
+}
+
+/** The command that the first words name. */
+function findCommand(program: Command, words: readonly string[]): Command {
+  let command = program
+  for (const word of words) {
+    if (word.startsWith("-") || command.commands.length === 0) break
+    const found = command.commands.find((it) => it.name() === word)
+    if (found === undefined) {
+      const names = command
+        .createHelp()
+        .visibleCommands(command)
+        .map((it) => it.name())
+      throw new HooklineError(
+        "usage",
+        `unknown command ${JSON.stringify(word)}${suggest(word, names, (name) => `"${name}"`)}\n(see hookline --help)`,
+      )
+    }
+    command = found
+  }
+  return command
+}
+
+function declareRun(program: Command): void {
+  addDetails(program.command("run", { isDefault: true }), {
+    notes: `SIGHUP reloads the file with its secrets, certificates and schemas, without refusing or losing a request. A configuration
+with an error is logged and changes nothing.
+
+SIGTERM and SIGINT stop gracefully: new requests are refused, accepted events are published and answered within
+drain_timeout, and the exit status is 0. A second signal exits at once.`,
+    example: "hookline run --watch -c /etc/hookline/pipelines.conf",
+  })
+    .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
+    .addOption(config())
+    .option(
+      "-w, --watch",
+      "reload when the configuration file, or one that it includes or references, changes",
+    )
+    .action(async (options: ConfigFlag & { watch?: true }) =>
+      (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
+    )
+  program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
+  addDetails(program.command("check"), {
+    notes: `It may run beside a Hookline on the same file. --listen binds ports for a moment: not while one starts.`,
+    example: "hookline check -c pipelines.conf --connect",
+  })
+    .description(
+      "find what a start would: print all errors, or what would run; nothing is started or changed",
+    )
+    .addOption(config())
+    .option("--listen", "as a start beside nothing else: ports must be free, and logs not in use")
+    .option("--connect", "connect to brokers and Redis, and print what each address and topic answers")
+    .option("--json", "print problems, warnings, connections and pipelines as JSON")
+    .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
+}
+
+function declareReading(program: Command): void {
+  addDetails(program.command("tail"), {
+    notes: `Times are durations back from now (90s, 1h, 7d) or ISO 8601, local unless they have a zone. Conditions compare a
+JSON pointer into the value, a header or the key with a pattern, in which * stands for any text; all must match.
+With --follow, a topic or log that is not there yet is waited for, and an interrupt exits 0.`,
+    example: "hookline tail payments --since 1h --where 'json:/type=invoice.*'",
+  })
+    .description("print the records of topics, oldest first: on a terminal the last 20, else all")
+    .argument("<topic...>", "one or several topics")
+    .addOption(config())
+    .addOption(connection())
+    .addOption(
+      new Option(
+        "-n, --lines <number>",
+        "only the last records of each topic, of those that --where lets through",
+      )
+        .argParser(parseLines)
+        .conflicts(["from", "offset"]),
+    )
+    .addOption(new Option("-f, --follow", "go on with new records until interrupted").conflicts("until"))
+    .addOption(
+      new Option("--since <time>", "records from that time on")
+        .argParser(parseTimeFlag)
+        .conflicts(["from", "offset"]),
+    )
+    .addOption(new Option("--until <time>", "records before that time").argParser(parseTimeFlag))
+    .addOption(
+      new Option(
+        "--where <condition>",
+        "records that match: json:/type=invoice.*, header:Name=…, key=…; repeatable",
+      ).argParser((text, before: readonly Matches[] = []) => [...before, parseCondition(text)]),
+    )
+    .addOption(
+      new Option("--from <where>", "all records kept, or only new ones")
+        .choices(["beginning", "end"])
+        .conflicts("offset"),
+    )
+    .addOption(
+      new Option(
+        "--offset <offset>",
+        "from an offset of each partition; 3:42 is partition 3 alone; repeatable",
+      ).argParser(parseOffset),
+    )
+    .addOption(
+      new Option(
+        "-o, --format <format>",
+        "pretty: for people; value: the value, control characters escaped; json: all of the record, the value spliced in; raw: the value's bytes (default: pretty on a terminal, else value)",
+      ).choices(RECORD_FORMATS),
+    )
+    .action(async (topics: string[], flags: TailFlags) => (await import("./tail.ts")).tail(topics, flags))
+  addDetails(program.command("topics"), { example: "hookline topics --json" })
+    .description("list the topics of a connection's log: partitions, records and bytes")
+    .addOption(config())
+    .addOption(connection())
+    .addOption(json())
+    .action(async (options: ConfigFlag & { connection?: string; json?: true }) =>
+      (await import("./topics.ts")).topics(options),
+    )
+}
+
+function declareSpool(program: Command): void {
+  const spool = program
+    .command("spool")
+    .description("inspect or drain the spool of a Kafka connection")
+    .helpCommand(false)
+  const inspected = (): Argument =>
+    new Argument("[connection]", "id of the connection, if several have a spool")
+  addDetails(spool.command("status"), { example: "hookline spool status --json" })
+    .description("print topics, records and bytes of the spools; also while Hookline runs")
+    .addArgument(inspected())
+    .addOption(config())
+    .addOption(json())
+    .action(async (id: string | undefined, options: ConfigFlag & { json?: true }) =>
+      (await import("./spool.ts")).spoolStatus(id, options),
+    )
+  addDetails(spool.command("quarantine"), { example: "hookline spool quarantine kafka" })
+    .description("print the events that Kafka refused for good, as JSON lines; also while Hookline runs")
+    .addArgument(inspected())
+    .addOption(config())
+    .action(async (id: string | undefined, options: ConfigFlag) =>
+      (await import("./spool.ts")).printQuarantine(id, options),
+    )
+  addDetails(spool.command("drain"), {
+    notes:
+      "Exit status: 0 if the spool is empty, 1 if events are left or quarantined, 69 while another process uses the spool.",
+    example: "hookline spool drain kafka --timeout 300",
+  })
+    .description("forward spooled and quarantined events; Hookline must not run")
+    .addArgument(inspected())
+    .addOption(config())
+    .addOption(new Option("--timeout <seconds>", "time limit").argParser(parseSeconds).default(60_000, "60"))
+    .addOption(json())
+    .action(async (id: string | undefined, options: ConfigFlag & { timeout: number; json?: true }) =>
+      (await import("./drain-spool.ts")).drainSpool(id, options),
+    )
+}
+
+function declareHelp(program: Command): void {
+  addDetails(program.command("completion"), {
+    notes: `bash: source <(hookline completion bash), in ~/.bashrc
+
+zsh: source <(hookline completion zsh), in ~/.zshrc after compinit
+
+fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
+    example: "source <(hookline completion bash)",
+  })
+    .description("print a script that completes commands, options, topics and connections in a shell")
+    .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(Object.keys(SHELLS)))
+    .action((shell: Shell) => void process.stdout.write(SHELLS[shell]))
+  program
+    .command("complete", { hidden: true })
+    .argument("[words...]")
+    .action(async (words: string[]) => (await import("./complete.ts")).printCompletions(program, words))
+  addDetails(program.command("version"), { example: "hookline version --json" })
+    .description("print the versions of Hookline and of Bun, which runs it")
+    .addOption(json())
+    .action(({ json }: { json?: true }) => {
+      const versions = { hookline: manifest.version, bun: Bun.version }
+      console.log(
+        json === true ? JSON.stringify(versions) : `hookline ${versions.hookline} (Bun ${versions.bun})`,
+      )
+    })
+  addDetails(program.command("help"), { example: "hookline help spool drain" })
+    .description("print the help of a command")
+    .argument("[command...]", "a command and its subcommand")
+    .action((words: string[]) => findCommand(program, words).outputHelp())
+}

@@ -1,0 +1,33 @@
+import { InvalidArgumentError } from "commander"
+import type { StoredRecord } from "../brokers/broker.ts"
+import { compilePattern } from "../components/pattern.ts"
+import { parsePointer } from "../json/pointer.ts"
+import { isJson } from "./record-formats.ts"
+
+/** Whether a record is to be printed. */
+export type Matches = (record: StoredRecord) => boolean
+
+/**
+ * Parses `json:/type=invoice.*`, `header:Name=value` or `key=value`: what is compared with a pattern, in which `*` stands for any text.
+ * A string is compared as its text, another JSON value as it is spelled. What a record lacks, or has as null, matches nothing.
+ */
+export function parseCondition(text: string): Matches {
+  const at = text.indexOf("=")
+  const [what, pattern] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
+  const find = at < 0 ? undefined : parseField(what)
+  if (find === undefined)
+    throw new InvalidArgumentError("Expected json:/pointer=pattern, header:Name=pattern or key=pattern.")
+  const fits = compilePattern(pattern)
+  return (record) => find(record).some((value) => fits(Buffer.from(value)))
+}
+
+function parseField(what: string): ((record: StoredRecord) => readonly Uint8Array[]) | undefined {
+  if (what === "key") return ({ key }) => (key === undefined ? [] : [key])
+  const [, kind, name = ""] = /^(json|header):(.*)$/s.exec(what) ?? []
+  if (kind === "header" && name !== "") {
+    const wanted = name.toLowerCase()
+    return ({ headers }) => headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []))
+  }
+  const find = kind === "json" ? parsePointer(name) : undefined
+  return find && (({ value }) => (isJson(value) ? [find(value) ?? []].flat() : []))
+}

@@ -1,0 +1,58 @@
+// Hot path: every event of a pipeline with a Filter passes here.
+import { list, text } from "../config/options/option-types.ts"
+import { Dropped } from "../pipeline/outcome.ts"
+import { defineComponent } from "./define-component.ts"
+import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
+import { checkExtractions } from "./extraction.ts"
+import { atMostEveryMinute } from "./once-a-minute.ts"
+import { compilePatterns, pattern } from "./pattern.ts"
+
+/** Drops events by a value of the body or a header. */
+export const filter = defineComponent({
+  kind: "processor",
+  name: "Filter",
+  summary:
+    "Drops events by a value of theirs: the answer is that of an accepted event, and nothing is published. An event without the value is kept, and counted.",
+  options: {
+    when: text({
+      form: EVENT_VALUE_FORM,
+      accepts: isEventValue,
+      doc: "The value that decides: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
+    }),
+    keep: list(pattern, {
+      optional: true,
+      doc: "Events with a value that none of these patterns matches are dropped. Exactly one of keep and drop is given.",
+    }),
+    drop: list(pattern, {
+      optional: true,
+      doc: "Events with a value that one of these patterns matches are dropped.",
+    }),
+  },
+  check({ isGiven, wrong }) {
+    if (isGiven("keep") && isGiven("drop")) wrong("drop", "conflicts with keep; remove one of them")
+    if (!isGiven("keep") && !isGiven("drop"))
+      wrong("keep", "is missing; add keep = <patterns> for the events to publish, or drop = <patterns>")
+  },
+  checkInPipeline({ values: { when }, sender, wrong }) {
+    if (when !== undefined) checkExtractions([when], sender, (text) => wrong("when", text))
+  },
+  create({ when, keep, drop }, { log, metrics, sender }) {
+    const valueOf = parseEventValue(when, sender)!
+    const matches = compilePatterns(keep ?? drop!)
+    const isDropped = keep === undefined
+    const logWithoutValue = atMostEveryMinute((events) =>
+      log.warn({ events, when }, "events without the Filter's value pass unfiltered"),
+    )
+    return (event) => {
+      const value = valueOf(event)
+      if (value === undefined) {
+        metrics.unfiltered()
+        logWithoutValue()
+        return event
+      }
+      return matches(value) === isDropped ? FILTERED : event
+    }
+  },
+})
+
+const FILTERED = new Dropped("filtered", "the Filter drops events with this value", { isRoutine: true })

@@ -1,0 +1,158 @@
+// Hot path: every event of a pipeline with a Router passes here.
+import { ROUTER_KEYS } from "../config/file/route-lines.ts"
+import { nearest } from "../config/file/nearest.ts"
+import { WrongValue } from "../config/options/option-types.ts"
+import type { Checking } from "../config/options/section.ts"
+import type { Event } from "../pipeline/event.ts"
+import { Dropped } from "../pipeline/outcome.ts"
+import { unavailable } from "../pipeline/unavailable.ts"
+import { locateEventPart } from "../verify/presets/event-locations.ts"
+import { defineComponent } from "./define-component.ts"
+import { parseEventValue } from "./event-value.ts"
+import { checkExtractions, headerNameIn } from "./extraction.ts"
+import { atMostEveryMinute } from "./once-a-minute.ts"
+import { ROUTER_OPTIONS } from "./router/options.ts"
+import { compileRoutes, DROP, type Chosen, type RouteLine, type Unrouted } from "./router/routes.ts"
+import { allowing, compileTemplate, parseTemplate, valuesIn } from "./router/template.ts"
+
+/** Chooses the topic of each event by its content. */
+export const router = defineComponent({
+  kind: "processor",
+  name: "Router",
+  summary:
+    "Chooses the topic of each event by a value of its content: by lines `pattern = topic`, or by a template of the name. Events for which it finds none go to the sink's topic.",
+  options: ROUTER_OPTIONS,
+  check,
+  routing({ by, routes = [], topic, topics = [], unsigned }) {
+    const isAllowed = allowing(topics)
+    return {
+      key: topic === undefined ? "by" : "topic",
+      headers: (sender) =>
+        valuesOf(by, topic).flatMap((value) => headerNameIn(locateEventPart(value, sender)) ?? []),
+      allowsUnsigned: unsigned === "true",
+      mayChoose: (name) => {
+        if (targetsOf(routes).includes(name)) return "routes"
+        return topic !== undefined && isAllowed(name) ? "topics" : undefined
+      },
+    }
+  },
+  checkInPipeline({ values: { by, topic }, sender, wrong }) {
+    checkExtractions(valuesOf(by, topic), sender, (text) => wrong(topic === undefined ? "by" : "topic", text))
+  },
+  create({ by, routes = [], topic, topics = [], max_topics: mostTopics }, context) {
+    const { log, metrics, prepareTopics } = context
+    const logUnrouted = (why: string) =>
+      atMostEveryMinute((events) =>
+        log.warn({ events, reason: why }, "events without a route go to the sink's topic"),
+      )
+    const logged: { readonly [why in Unrouted]?: () => void } = {
+      no_value: logUnrouted("no_value"),
+      invalid_topic: logUnrouted("invalid_topic"),
+      topic_not_allowed: logUnrouted("topic_not_allowed"),
+    }
+    const route = (event: Event, chosen: Chosen) => {
+      if ("topic" in chosen) {
+        if (chosen.topic === DROP && topic === undefined) return ROUTED_TO_DROP
+        event.topic = chosen.topic
+        return event
+      }
+      metrics.unrouted(chosen.none)
+      logged[chosen.none]?.()
+      return event
+    }
+
+    if (topic === undefined) {
+      prepareTopics(targetsOf(routes))
+      const choose = compileRoutes(parseEventValue(by!, context.sender)!, routes)
+      return (event) => route(event, choose(event))
+    }
+
+    const isAllowed = allowing(topics)
+    const known = context.acquire({ name: "topics", config: undefined, open: () => new Set<string>() })
+    for (const name of known) if (!isAllowed(name)) known.delete(name)
+    prepareTopics([...known])
+    const choose = compileTemplate(
+      parseTemplate(topic, context.sender),
+      (name) => known.has(name) || isAllowed(name),
+    )
+    const logTooMany = atMostEveryMinute((events) =>
+      log.error(
+        { events, max_topics: mostTopics },
+        "max_topics reached: events of further topics get 503; raise it, or narrow `topics`",
+      ),
+    )
+    return (event) => {
+      const chosen = choose(event)
+      if ("topic" in chosen && !known.has(chosen.topic)) {
+        if (known.size >= mostTopics) {
+          logTooMany()
+          return unavailable(
+            "too_many_topics",
+            `the topic would be ${chosen.topic}, and max_topics is ${mostTopics}`,
+          )
+        }
+        known.add(chosen.topic)
+        prepareTopics([chosen.topic])
+      }
+      return route(event, chosen)
+    }
+  },
+})
+
+const ROUTED_TO_DROP = new Dropped("routed_to_drop", "a line of the Router drops events with this value", {
+  isRoutine: true,
+})
+
+/** The values that decide. */
+const valuesOf = (by: string | undefined, topic: string | undefined): readonly string[] =>
+  topic === undefined ? [by ?? []].flat() : valuesIn(topic)
+
+const targetsOf = (routes: readonly RouteLine[]): string[] => [
+  ...new Set(routes.flatMap(({ topic }) => (topic === DROP ? [] : topic))),
+]
+
+/** Requires either lines or a template, each with what belongs to it. */
+function check({ values, isGiven, wrong }: Checking<typeof ROUTER_OPTIONS>): void {
+  const [hasLines, hasTemplate] = [isGiven("by") || isGiven("routes"), isGiven("topic")]
+  if (!hasLines && !hasTemplate)
+    wrong("by", "is missing; add by = <value> and lines `pattern = topic`, or topic = <template> and topics")
+  if (hasLines && hasTemplate)
+    wrong(
+      "topic",
+      "conflicts with by and its lines; keep one of them, the sink's topic takes events that no line matches",
+    )
+  if (hasLines && !hasTemplate) {
+    if (!isGiven("by")) wrong("by", "is missing; add by = json:/type, or where the events' type is")
+    if (!isGiven("routes")) wrong("routes", "has no lines; add some, such as invoice.* = billing")
+    for (const key of ["topics", "max_topics"] as const)
+      if (isGiven(key)) wrong(key, "has no effect on lines, which name their topics; remove it")
+  }
+  if (hasTemplate && !isGiven("topics"))
+    wrong("topics", "is missing; add the topics that the template may give, such as topics = events.*")
+  checkLines(values.routes ?? [], (text) => wrong("routes", text))
+}
+
+function checkLines(routes: readonly RouteLine[], wrong: (text: string) => void): void {
+  const before = new Set<string>()
+  for (const { pattern, topic } of routes) {
+    const line = JSON.stringify(pattern)
+    if (before.has(pattern)) wrong(`${line} has a line before; remove one of them`)
+    else if (before.has("*")) wrong(`${line} is behind *, which matches every value; move it up`)
+    before.add(pattern)
+    const meant = misspelled(pattern, topic)
+    if (meant !== undefined) wrong(`${line} is a pattern; did you mean the key ${meant}?`)
+  }
+}
+
+/** The key that a line seems to be, misspelled: it would take the topic as its value. */
+function misspelled(pattern: string, topic: string): string | undefined {
+  const key = ROUTER_KEYS.find((it) => it === nearest(pattern, ROUTER_KEYS))
+  if (key === undefined || key === pattern) return undefined
+  try {
+    ROUTER_OPTIONS[key].parse(topic, { baseDir: "/" })
+    return key
+  } catch (error) {
+    if (error instanceof WrongValue) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,66 @@
+// Hot path: `compileTemplate`.
+import type { Event } from "../../pipeline/event.ts"
+import type { KnownSender } from "../../verify/presets/event-locations.ts"
+import { EVENT_VALUE_FORM, isEventValue, parseEventValue, type ValueOf } from "../event-value.ts"
+import { compilePatterns } from "../pattern.ts"
+import { isPartOfTopicName, TOPIC_NAME } from "../topic-name.ts"
+import { NO_VALUE, type Chosen } from "./routes.ts"
+
+/** For messages and the reference. */
+export const TEMPLATE_FORM = `topic-name characters and values in braces, such as events.{json:/type}; a value is ${EVENT_VALUE_FORM}`
+
+/** A topic's name with values in braces: `events.{json:/type}`. */
+interface Template {
+  /** Those before, between and after the values. */
+  readonly texts: readonly string[]
+  readonly values: readonly ValueOf[]
+}
+
+/** The values' texts in a template, without braces. */
+export const valuesIn = (template: string): readonly string[] =>
+  [...template.matchAll(/\{([^{}]*)\}/g)].map(([, value]) => value!)
+
+const textsIn = (template: string): readonly string[] => template.split(/\{[^{}]*\}/)
+
+/** Whether it is of the form: with a value at least. */
+export function isTemplate(template: string): boolean {
+  const values = valuesIn(template)
+  return values.length > 0 && values.every(isEventValue) && textsIn(template).every(isPartOfTopicName)
+}
+
+/** @throws WrongValue as `parseEventValue` */
+export const parseTemplate = (template: string, sender: KnownSender | undefined): Template => ({
+  texts: textsIn(template),
+  values: valuesIn(template).map((value) => parseEventValue(value, sender)!),
+})
+
+/** Kafka's own topics are called so. */
+const KAFKAS_OWN = "__"
+const LONGEST_NAME = 249
+
+const INVALID: Chosen = { none: "invalid_topic" }
+const NOT_ALLOWED: Chosen = { none: "topic_not_allowed" }
+
+/** Whether a template may give a topic: one that a pattern allows, and none of Kafka's own. */
+export function allowing(patterns: readonly string[]): (topic: string) => boolean {
+  const matches = compilePatterns(patterns)
+  return (topic) => !topic.startsWith(KAFKAS_OWN) && matches(Buffer.from(topic))
+}
+
+/** @param isAllowed asked for names that Kafka allows */
+export function compileTemplate(
+  { texts, values }: Template,
+  isAllowed: (topic: string) => boolean,
+): (event: Event) => Chosen {
+  return (event) => {
+    let topic = texts[0]!
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]!(event)
+      if (value === undefined) return NO_VALUE
+      if (value.length > LONGEST_NAME) return INVALID
+      topic += value.toString("latin1") + texts[i + 1]!
+    }
+    if (!TOPIC_NAME.pattern.test(topic)) return INVALID
+    return isAllowed(topic) ? { topic } : NOT_ALLOWED
+  }
+}

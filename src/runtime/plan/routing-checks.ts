@@ -1,0 +1,63 @@
+import type { Routing } from "../../components/define-component.ts"
+import type { Problems } from "../../config/file/problems.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { Steps } from "../../clock.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import { senderOf } from "./sender.ts"
+
+type Part = Exclude<ResolvedPipeline["processors"][number], (...given: never) => unknown>
+
+/** A component that chooses topics, and the pipeline's sink. */
+interface Routed {
+  readonly id: string
+  readonly part: Part
+  readonly routing: Routing
+  readonly connection: unknown
+}
+
+/** Checks that only signed content chooses topics, and that nothing accepted goes to a topic of dead letters. */
+export function* checkRouting(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+  const routed: Routed[] = []
+  for (const { id, processors, sink } of pipelines) {
+    yield
+    const parts = processors.filter((it) => typeof it !== "function")
+    for (const part of parts) {
+      const routing = part.component.routing?.(part.values)
+      if (routing === undefined) continue
+      checkSigned(routing, part, parts, problems)
+      routed.push({ id, part, routing, connection: sink?.values.connection })
+    }
+  }
+  for (const { sink } of pipelines) {
+    yield
+    const letters: unknown = sink?.values.dead_letter_topic
+    if (sink === undefined || typeof letters !== "string") continue
+    for (const { id, part, routing, connection } of routed) {
+      const key = connection === sink.values.connection ? routing.mayChoose(letters) : undefined
+      if (key === undefined) continue
+      const where = `pipeline ${JSON.stringify(id)} (${problems.locate(part.where(key))})`
+      problems.add(
+        sink.where("dead_letter_topic"),
+        `is a topic that ${key} of ${where} can choose, which must not contain refused events; choose another`,
+      )
+    }
+  }
+}
+
+/** A header that is not signed can be changed by whoever captures a request. */
+function checkSigned(routing: Routing, part: Part, parts: readonly Part[], problems: Problems): void {
+  // without them the settings of the Verifier are valid
+  if (routing.allowsUnsigned || problems.all.length > 0) return
+  const headers = routing.headers(senderOf(parts))
+  for (const { component, values } of parts) {
+    const proof = component.proves?.(values as Values<OptionSet>)
+    if (proof === undefined) continue
+    const signed = proof.covers.headers ?? []
+    const open = headers.find((name) => !signed.includes(name.toLowerCase()))
+    if (open !== undefined)
+      problems.add(
+        part.where(routing.key),
+        `reads the header ${open}, which ${proof.sender} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set unsigned = true to accept that`,
+      )
+  }
+}

@@ -1,0 +1,133 @@
+import { Help, type Command } from "commander"
+import { afterAll, expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { renderManPage } from "../../scripts/man-page.ts"
+import { EXIT_STATUSES } from "../../src/commands/exit-statuses.ts"
+import { declareProgram } from "../../src/commands/program.ts"
+import { FAULTS } from "../../src/errors.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+
+const folder = temporaryFolder()
+const conf = join(folder.path, "pipelines.conf")
+const CONFIGURATION = `[connection:log]
+directory = log
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[admin]
+listen = off
+`
+afterAll(() => folder[Symbol.dispose]())
+
+test.each([
+  [["tial", "webhooks", "--follow"], 'unknown command "tial"; did you mean "tail"?'],
+  [["help", "tial"], 'unknown command "tial"; did you mean "tail"?'],
+  [["spool", "stauts", "--nonsense"], 'unknown command "stauts"; did you mean "status"?'],
+  [["help", "spool", "drian"], 'unknown command "drian"; did you mean "drain"?'],
+  [["frobnicate", "--help"], 'unknown command "frobnicate"; expected "run", "check", "tail", '],
+])("%j says what is unknown, and nothing else", async (args, message) => {
+  const { status, stdout, stderr } = await hookline(args)
+  expect([status, stdout]).toEqual([64, ""])
+  expect(stderr).toStartWith(message)
+  expect(stderr).toEndWith("\n(see hookline --help)\n")
+  expect(stderr.trim().split("\n")).toHaveLength(2)
+})
+
+const help = new Help()
+const leaves = (command: Command): Command[] => {
+  const inner = help.visibleCommands(command)
+  return inner.length === 0 ? [command] : inner.flatMap(leaves)
+}
+/** Each command that is not hidden, by the words that name it. */
+const commands = new Map(
+  leaves(declareProgram()).map((command) => {
+    const group = command.parent!.name()
+    return [group === "hookline" ? [command.name()] : [group, command.name()], command]
+  }),
+)
+
+test("every command's help has one example, of that command, and is what hookline help prints", async () => {
+  for (const name of commands.keys()) {
+    const [own, printed] = await Promise.all([hookline([...name, "--help"]), hookline(["help", ...name])])
+    expect([name, own.status]).toEqual([name, 0])
+    expect(own.stdout).toStartWith(`Usage: hookline ${name.join(" ")} `)
+    expect(own.stdout.split("\nExample:\n  ")[1]).toContain(`hookline ${name.join(" ")}`)
+    expect(printed.stdout).toBe(own.stdout)
+  }
+}, 60_000)
+
+test("the manual page has every command with its options", () => {
+  const page = renderManPage().replaceAll("\\-", "-")
+  for (const [name, command] of commands) {
+    const [, section = ""] = page.split(`\n.SS hookline ${name.join(" ")}`)
+    const [own = ""] = section.split("\n.SS ")
+    const options = help.visibleOptions(command).map((option) => option.flags)
+    expect(options.filter((option) => option !== "-h, --help" && !own.includes(option))).toEqual([])
+  }
+})
+
+test.skipIf(Bun.which("groff") === null)("groff has nothing to complain about in the manual page", () => {
+  const { stderr, exitCode } = Bun.spawnSync(["groff", "-man", "-Tutf8", "-wall", "docs/hookline.1"], {
+    cwd: join(import.meta.dir, "../.."),
+  })
+  expect([exitCode, stderr.toString()]).toEqual([0, ""])
+})
+
+test("every exit status of a fault is in the table, which docs/command-line.md has", () => {
+  const page = readFileSync(join(import.meta.dir, "../../docs/command-line.md"), "utf8")
+  for (const { exit } of Object.values(FAULTS)) expect(EXIT_STATUSES).toHaveProperty(`${exit}`)
+  for (const [status, meaning] of Object.entries(EXIT_STATUSES))
+    expect(page).toContain(`\n| ${status} | ${meaning} |\n`)
+})
+
+test("exit statuses are those of the table", async () => {
+  await Bun.write(conf, CONFIGURATION)
+  await Bun.write(join(folder.path, "wrong.conf"), "[connection:log]\ndirectroy = log\n")
+  const silent = Bun.serve({ port: 0, fetch: () => new Response(null, { status: 503 }) })
+  const table = [
+    [0, ["check", "-c", conf]],
+    [64, ["tail", "webhooks", "--since", "yesterday", "-c", conf]],
+    [64, ["tail", "webhooks", "-n", "1", "--offset", "1", "-c", conf]],
+    [64, ["tail", "webhooks", "--connection", "other", "-c", conf]],
+    [66, ["check", "-c", join(folder.path, "none.conf")]],
+    [66, ["tail", "webhooks", "-c", conf]],
+    [78, ["check", "-c", join(folder.path, "wrong.conf")]],
+    [78, ["tail", "webhooks", "-c", join(folder.path, "wrong.conf")]],
+    [1, ["send", silent.url.href]],
+    [1, ["verify", "-p", "github", "-s", "s", "-b", conf]],
+  ] as const
+  for (const [status, args] of table) expect([args, (await hookline(args)).status]).toEqual([args, status])
+  await silent.stop(true)
+}, 60_000)
+
+test("data is printed as JSON on request", async () => {
+  await using running = await startHookline(CONFIGURATION, { folder: folder.path })
+  const json = async (...args: string[]): Promise<unknown> => JSON.parse((await hookline(args)).stdout)
+  expect(await json("send", running.urls["webhooks"]!, "-n", "2", "--json")).toMatchObject({
+    sent: 2,
+    answers: { 200: 2 },
+    latency_ms: { p50: expect.any(Number), p99: expect.any(Number) },
+  })
+  expect(await json("topics", "--json", "-c", conf)).toEqual([
+    { topic: "webhooks", partitions: 1, records: 2, bytes: expect.any(Number) },
+  ])
+  expect(await json("version", "--json")).toEqual({
+    hookline: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    bun: Bun.version,
+  })
+  const body = join(folder.path, "body")
+  await Bun.write(body, "{}")
+  const signed = `sha256=${new Bun.CryptoHasher("sha256", "other").update("{}").digest("hex")}`
+  const flags = ["-p", "github", "-b", body, "-H", `X-Hub-Signature-256: ${signed}`, "--json"]
+  expect(await json("verify", "-s", "other", ...flags)).toMatchObject({ verified: true, signed: "{}" })
+  expect(await json("verify", "-s", "a-secret", ...flags)).toMatchObject({
+    provider: "github",
+    verified: false,
+    reason: "no_match",
+    received: [expect.any(String)],
+    expected: [expect.any(String)],
+  })
+}, 30_000)

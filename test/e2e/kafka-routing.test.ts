@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { reload, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
+import { until } from "../support/kafka-options.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { freePort } from "../support/ports.ts"
+
+const PIPELINE = `
+[admin]
+listen = 127.0.0.1:0
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:hooks:Router]
+by = json:/type
+invoice.* = billing
+customer.* = crm
+order.* = orders
+[pipeline:events:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:events:Router]
+topic = events.{json:/type}
+topics = events.*
+[pipeline:hooks:BrokerSink]
+topic = hooks
+[pipeline:events:BrokerSink]
+topic = hooks
+`
+
+const available = (await canStartKafka()) && hasKcat()
+describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
+  const folder = temporaryFolder()
+  let kafka: OwnKafka
+  let running: RunningHookline
+  beforeAll(async () => {
+    kafka = await startStrictKafka(["hooks", "billing", "orders", "events.a", "events.c"])
+  }, 60_000)
+  afterAll(async () => {
+    await kafka?.stop()
+    folder[Symbol.dispose]()
+  })
+
+  const start = async (name: string, connection: string): Promise<string> => {
+    const own = folder.make(name)
+    running = await startHookline(`[connection:kafka]\n${connection}${PIPELINE}`, { folder: own })
+    return own
+  }
+  const post = async (pipeline: string, type: string): Promise<number> => {
+    const url = running.urls[pipeline]!
+    return (await fetch(url, { method: "POST", body: JSON.stringify({ type }) })).status
+  }
+  const readiness = async (): Promise<string> => (await fetch(`${running.adminUrl}/readyz`)).text()
+  const typesIn = async (topic: string): Promise<unknown[]> =>
+    (await readWithKcat(kafka, topic)).map(
+      ({ value }) => (JSON.parse(value.toString()) as { type: unknown }).type,
+    )
+
+  test("a topic that is missing is named by /readyz from the start, or from its first event, until it is there", async () => {
+    await start("missing", `bootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s`)
+    try {
+      await until("crm is reported", async () => (await readiness()).includes("crm"))
+      expect(await readiness()).toContain('"partly ready"')
+      expect(await readiness()).not.toContain("billing")
+      expect([await post("hooks", "invoice.paid"), await post("hooks", "else")]).toEqual([200, 200])
+      expect(await post("hooks", "customer.created")).toBe(503)
+
+      expect(await readiness()).not.toContain("events.b")
+      expect([await post("events", "a"), await post("events", "b")]).toEqual([200, 503])
+      await until("events.b is reported", async () => (await readiness()).includes("events.b"))
+
+      for (const topic of ["crm", "events.b"]) await createTopic(kafka, topic)
+      await until("crm is published to", async () => (await post("hooks", "customer.created")) === 200)
+      await until("events.b is published to", async () => (await post("events", "b")) === 200)
+      await until("all is well", async () => (await readiness()).includes('"ready"'))
+      expect(await typesIn("billing")).toEqual(["invoice.paid"])
+      expect(await typesIn("events.a")).toEqual(["a"])
+      expect(await typesIn("crm")).toContain("customer.created")
+      expect(await typesIn("hooks")).toEqual(["else"])
+    } finally {
+      await running.stop()
+    }
+  }, 60_000)
+
+  test("what a spool takes goes to the topics that were chosen", async () => {
+    const spooled = (servers: string): string => `bootstrap_servers = ${servers}\nspool = spool.sqlite`
+    const own = await start("spooled", spooled(`127.0.0.1:${await freePort()}`))
+    try {
+      for (const type of ["order.spooled", "else.spooled"]) expect(await post("hooks", type)).toBe(200)
+      expect(await post("events", "c")).toBe(200)
+      const conf = `[connection:kafka]\n${spooled(kafka.bootstrapServers.join())}${PIPELINE}`
+      expect(await reload(running, own, conf)).toBe("reloaded")
+      await until("all is forwarded", async () =>
+        (await (await fetch(`${running.adminUrl}/metrics`)).text()).includes(
+          'hookline_spool_records_total{connection="kafka",outcome="forwarded"} 3',
+        ),
+      )
+      expect(await typesIn("orders")).toEqual(["order.spooled"])
+      expect(await typesIn("events.c")).toEqual(["c"])
+      expect(await typesIn("hooks")).toContain("else.spooled")
+    } finally {
+      await running.stop()
+    }
+  }, 60_000)
+})

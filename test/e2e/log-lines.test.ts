@@ -1,0 +1,114 @@
+import { afterAll, expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
+import { join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
+import { endingWithThisProcess } from "../support/child.ts"
+import { deadLettered, send } from "../support/dead-lettered.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
+import { reloadConf, statusOf } from "../support/reloaded.ts"
+
+const root = temporaryFolder()
+afterAll(() => root[Symbol.dispose]())
+
+test("the line of a start names version, configuration and where each connection leads", async () => {
+  const folder = root.make("start")
+  const kafka = "[connection:kafka]\nbootstrap_servers = 127.0.0.1:1, 127.0.0.1:2\n"
+  await using running = await startHookline(reloadConf({ more: kafka }), { folder })
+  expect(running.log.find(({ msg }) => msg === "started")).toMatchObject({
+    version: manifest.version,
+    configuration: join(folder, "pipelines.conf"),
+    connections: {
+      log: `embedded log in ${join(folder, "log")}`,
+      kafka: "Kafka at 127.0.0.1:1, 127.0.0.1:2",
+    },
+  })
+})
+
+test("at debug an accepted event has a line with its place in the log; a dead letter too; at info none has", async () => {
+  const folder = root.make("debug")
+  const conf = (level: string): string =>
+    `[connection:log]\ndirectory = log\n[admin]\nlisten = off\n[service]\nlog_level = ${level}\n${deadLettered("pay")}`
+  const published = ({ msg }: { msg: string }): boolean => msg.endsWith(" published")
+  {
+    await using running = await startHookline(conf("debug"), { folder })
+    for (const body of ["{}", "{", "{}"]) await send(running.urls["pay"]!, body)
+    await running.logged(({ offset }) => offset === 1)
+    const ms = expect.any(Number)
+    expect(running.log.filter(published)).toMatchObject([
+      { level: "debug", pipeline: "pay", topic: "pay", partition: 0, offset: 0, ms, msg: "event published" },
+      { topic: "pay.dead", partition: 0, offset: 0, msg: "dead letter published" },
+      { pipeline: "pay", topic: "pay", partition: 0, offset: 1, ms, msg: "event published" },
+    ])
+  }
+  await using running = await startHookline(conf("info"), { folder })
+  expect((await send(running.urls["pay"]!, "{}")).status).toBe(200)
+  await running.stop()
+  expect(running.log.filter(published)).toEqual([])
+})
+
+test("an event that a spool takes has a line that says so", async () => {
+  const folder = root.make("spooled")
+  const conf = `[connection:kafka]\nbootstrap_servers = 127.0.0.1:1\nspool = spool.sqlite\n[admin]\nlisten = off
+[service]\nlog_level = debug\n${deadLettered("pay")}`
+  await using running = await startHookline(conf, { folder })
+  expect((await send(running.urls["pay"]!, "{}")).status).toBe(200)
+  const line = await running.logged(({ msg }) => msg === "event published")
+  expect(line).toMatchObject({ topic: "pay", spooled: true })
+  expect(line).not.toHaveProperty("offset")
+})
+
+test("on a terminal a refusal is one line", async () => {
+  const folder = root.make("terminal")
+  const file = join(folder, "pipelines.conf")
+  await Bun.write(file, reloadConf({ admin: "off" }))
+  let output = ""
+  const command = [process.execPath, join(import.meta.dir, "../../src/cli.ts"), "run", "-c", file]
+  const child = Bun.spawn(endingWithThisProcess(...command), {
+    cwd: folder,
+    // wide enough to wrap nothing
+    terminal: { cols: 1000, rows: 50, data: (_, bytes) => void (output += Buffer.from(bytes).toString()) },
+  })
+  try {
+    await until("it has started", () => output.includes("started"))
+    const [url] = /http:\/\/127\.0\.0\.1:\d+\/webhook/.exec(output)!
+    expect(await statusOf(url, "[]")).toBe(400)
+    await until("it is logged", () => output.includes("event rejected"))
+  } finally {
+    child.kill("SIGTERM")
+    await child.exited
+  }
+  const plain = Bun.stripANSI(output)
+  const line = plain.split("\n").find((it) => it.includes("event rejected"))!
+  for (const part of ["INFO", "webhooks", "not_an_object", "400", "/webhook"]) expect(line).toContain(part)
+  expect(plain.split("\n").filter((it) => it.startsWith("    "))).toEqual([])
+}, 20_000)
+
+const TWILIO = (url: string): string => `[pipeline:webhooks:Verifier]
+provider = twilio
+secret = example-not-a-secret
+[pipeline:webhooks:Validator]
+on_invalid = drop
+${url}`
+
+test("a mismatch of a scheme that signs the URL names the URL that was assumed, without values of its query", async () => {
+  const folder = root.make("url")
+  await using running = await startHookline(reloadConf({ more: TWILIO("") }), { folder })
+  const url = running.urls["webhooks"]!
+  const sign = (signed: string): string =>
+    createHmac("sha1", "example-not-a-secret").update(`${signed}Body1`).digest("base64")
+  const post = async (signed: string): Promise<number> => {
+    const headers = {
+      "X-Twilio-Signature": sign(signed),
+      "Content-Type": "application/x-www-form-urlencoded",
+    }
+    return (await fetch(`${url}?token=hush&a=1`, { method: "POST", body: "Body=1", headers })).status
+  }
+  expect(await post("https://hooks.example.com/sms?token=hush&a=1")).toBe(401)
+  const line = await running.logged(({ reason }) => reason === "unverified_no_match")
+  expect(line["detail"]).toBe(
+    `signature mismatch; signed URL taken to be ${url}?token=…&a=…: if the provider has another, set public_url`,
+  )
+  expect(running.output()).not.toContain("hush")
+  expect(await post(`${url}?token=hush&a=1`)).toBe(200)
+})

@@ -1,0 +1,196 @@
+import { afterAll, expect, test } from "bun:test"
+import { join } from "node:path"
+import {
+  brokerSink,
+  decoder,
+  enricher,
+  filter,
+  Pipeline,
+  router,
+  testPipeline,
+  validator,
+  webHookSource,
+} from "../../src/index.ts"
+import { deadLettered, send } from "../support/dead-lettered.ts"
+import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { published, reloadConf, statusOf } from "../support/reloaded.ts"
+import { metricOf } from "../support/worker-processes.ts"
+
+const root = temporaryFolder()
+afterAll(() => root[Symbol.dispose]())
+
+const FILTER = "[pipeline:webhooks:Filter]\nwhen = json:/type\ndrop = ping, *.test\n"
+const LINES = `[pipeline:webhooks:Router]
+by = json:/type
+invoice.* = billing
+customer.created: = crm
+Order Created = crm
+noise* = drop
+`
+const TEMPLATE =
+  "[pipeline:webhooks:Router]\ntopic = events.{json:/type}\ntopics = events.*\nmax_topics = 2\n"
+const ofType = (type: string): string => JSON.stringify({ type })
+
+/** The values of a topic, without what the Enricher adds. */
+async function typesIn(folder: string, topic: string): Promise<unknown[]> {
+  const { stdout } = await hookline(["tail", topic, "-c", join(folder, "pipelines.conf")])
+  const lines = stdout.split("\n").filter((line) => line !== "")
+  return lines.map((line) => (JSON.parse(line) as { type: unknown }).type)
+}
+
+test("events go where the lines say; what Filter or Router drop is answered 200 and counted, and is nowhere", async () => {
+  const folder = root.make("lines")
+  const more = `${FILTER}${LINES}[service]\nlog_level = debug\n`
+  await using running = await startHookline(reloadConf({ more }), { folder })
+  const url = running.urls["webhooks"]
+  const sent = ["invoice.paid", "customer.created:", "Order Created", "ping", "a.test", "noise.1", "else"]
+  for (const type of sent) expect(await statusOf(url, ofType(type))).toBe(200)
+  expect(await statusOf(url, '{"type":null}')).toBe(200)
+  expect(await statusOf(url, "{")).toBe(400)
+
+  expect(await typesIn(folder, "billing")).toEqual(["invoice.paid"])
+  expect(await typesIn(folder, "crm")).toEqual(["customer.created:", "Order Created"])
+  expect(await typesIn(folder, "first")).toEqual(["else", null])
+  const topics = await hookline(["topics", "-c", join(folder, "pipelines.conf")])
+  expect(topics.stdout).toContain("billing")
+  expect(topics.stdout).toContain("crm")
+
+  const events = await metricOf(running, "hookline_events_total")
+  expect(events.get('pipeline="webhooks",outcome="accepted",reason=""')).toBe(5)
+  expect(events.get('pipeline="webhooks",outcome="dropped",reason="filtered"')).toBe(2)
+  expect(events.get('pipeline="webhooks",outcome="dropped",reason="routed_to_drop"')).toBe(1)
+  const unrouted = await metricOf(running, "hookline_unrouted_events_total")
+  expect(Object.fromEntries(unrouted)).toEqual({
+    'pipeline="webhooks",reason="no_rule"': 1,
+    'pipeline="webhooks",reason="no_value"': 1,
+  })
+  const unfiltered = await metricOf(running, "hookline_unfiltered_events_total")
+  expect(Object.fromEntries(unfiltered)).toEqual({ 'pipeline="webhooks"': 1 })
+  const dropped = running.log.filter(({ msg }) => msg === "event dropped")
+  expect(dropped.map(({ level, reason }) => [level, reason])).toEqual([
+    ["debug", "filtered"],
+    ["debug", "filtered"],
+    ["debug", "routed_to_drop"],
+  ])
+}, 30_000)
+
+test("topics of lines are there before their first event", async () => {
+  const folder = root.make("prepared")
+  await using running = await startHookline(reloadConf({ more: LINES }), { folder })
+  // committed behind the topics
+  expect(await statusOf(running.urls["webhooks"])).toBe(200)
+  const { stdout } = await hookline(["topics", "-c", join(folder, "pipelines.conf")])
+  for (const topic of ["first", "billing", "crm"]) expect(stdout).toContain(topic)
+}, 30_000)
+
+test("a template names topics as they come, up to max_topics, across reloads", async () => {
+  const folder = root.make("template")
+  const conf = (more: string): string => reloadConf({ more })
+  await using running = await startHookline(conf(TEMPLATE), { folder })
+  const url = running.urls["webhooks"]
+  for (const type of ["a", "b", "a", "no/topic"]) expect(await statusOf(url, ofType(type))).toBe(200)
+  const refused = await fetch(url!, { method: "POST", body: ofType("c") })
+  expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "60"])
+  expect(await running.logged(({ reason }) => reason === "too_many_topics")).toMatchObject({
+    level: "warn",
+    status: 503,
+    detail: "the topic would be events.c, and max_topics is 2",
+  })
+  await running.logged(({ msg, level }) => level === "error" && msg.startsWith("max_topics reached"))
+
+  expect(await reload(running, folder, conf(`${TEMPLATE}${FILTER}`))).toBe("reloaded")
+  expect(await statusOf(url, ofType("c"))).toBe(503)
+  expect(await statusOf(url, ofType("b"))).toBe(200)
+  expect(await reload(running, folder, conf(TEMPLATE.replace("= 2", "= 3")))).toBe("reloaded")
+  expect(await statusOf(url, ofType("c"))).toBe(200)
+  expect(await reload(running, folder, conf(LINES))).toBe("reloaded")
+  expect(await statusOf(url, ofType("invoice.paid"))).toBe(200)
+
+  expect(await typesIn(folder, "events.a")).toEqual(["a", "a"])
+  expect(await typesIn(folder, "events.b")).toEqual(["b", "b"])
+  expect(await typesIn(folder, "events.c")).toEqual(["c"])
+  expect(await typesIn(folder, "first")).toEqual(["no/topic"])
+  expect(await typesIn(folder, "billing")).toEqual(["invoice.paid"])
+}, 30_000)
+
+test("an event that a later step refuses is a dead letter; one that a line drops is none", async () => {
+  const folder = root.make("letters")
+  const lines = "[pipeline:pay:Router]\nby = json:/type\na = paid\nb = drop"
+  await using running = await startHookline(
+    `[connection:log]\ndirectory = log\n[admin]\nlisten = off\n${deadLettered("pay")}${lines}`,
+    { folder },
+  )
+  for (const body of [ofType("a"), ofType("b")])
+    expect((await send(running.urls["pay"]!, body)).status).toBe(200)
+  expect((await send(running.urls["pay"]!, "[1]")).status).toBe(400)
+  expect([await published(folder, "paid"), await published(folder, "pay.dead")]).toEqual([1, 1])
+}, 30_000)
+
+test("Filter and Router in code", async () => {
+  const pipeline = new Pipeline("hooks", {
+    source: webHookSource({ path: "/hooks" }),
+    processors: [
+      validator(),
+      filter({ when: "json:/type", keep: ["invoice.*"] }),
+      enricher(),
+      router({
+        by: "json:/type",
+        routes: [
+          ["invoice.test", "drop"],
+          ["*", "billing"],
+        ],
+      }),
+    ],
+    sink: brokerSink({ topic: "hooks" }),
+  })
+  const topicsOf = async (type: string): Promise<string[]> =>
+    (await testPipeline(pipeline, { type })).records.map(({ topic }) => topic)
+  expect(await topicsOf("invoice.paid")).toEqual(["billing"])
+  expect(await topicsOf("invoice.test")).toEqual([])
+  expect(await topicsOf("ping")).toEqual([])
+  const template = new Pipeline("hooks", {
+    ...pipeline,
+    processors: [validator(), router({ topic: "{json:/type}.v1", topics: ["invoice.*"] })],
+  })
+  const { records } = await testPipeline(template, { type: "invoice.paid" })
+  expect(records[0]!.topic).toBe("invoice.paid.v1")
+})
+
+test("items of a list are dropped and routed one by one; one topic too many refuses the list", async () => {
+  const pipeline = (topic: Parameters<typeof router>[0]): Pipeline =>
+    new Pipeline("hooks", {
+      source: webHookSource({ path: "/hooks" }),
+      processors: [
+        decoder({ lists: "split" }),
+        validator(),
+        filter({ when: "json:/type", drop: ["ping"] }),
+        router(topic),
+      ],
+      sink: brokerSink({ topic: "hooks" }),
+    })
+  const list = ["a", "ping", "b", "c"].map((type) => ({ type }))
+  const routes = [
+    ["a", "first"],
+    ["b", "drop"],
+  ] as const
+  const { status, records } = await testPipeline(pipeline({ by: "json:/type", routes }), list)
+  expect([status, records.map(({ topic, value }) => [topic, Buffer.from(value).toString()])]).toEqual([
+    200,
+    [
+      ["first", '{"type":"a"}'],
+      ["hooks", '{"type":"c"}'],
+    ],
+  ])
+  const template = { topic: "{json:/type}.v1", topics: ["*"], maxTopics: 2 }
+  expect(await testPipeline(pipeline(template), list)).toMatchObject({ status: 503, records: [] })
+  expect(await testPipeline(pipeline({ ...template, maxTopics: 3 }), list)).toMatchObject({ status: 200 })
+})
+
+test("a wrong line is reported where it stands, in code too", async () => {
+  const folder = root.make("wrong")
+  const file = join(folder, "pipelines.conf")
+  await Bun.write(file, reloadConf({ more: "[pipeline:webhooks:Router]\nby = json:/type\na = b/c" }))
+  const { status, stderr } = await hookline(["check", "-c", file])
+  expect(status).toBe(78)
+  expect(stderr).toContain('pipelines.conf:13: [pipeline:webhooks:Router] routes: "b/c", of pattern "a"')
+})

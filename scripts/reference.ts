@@ -21,8 +21,8 @@ const INTRODUCTION = `# Reference of the configuration file
 
 Generated from the declarations of the options by \`npm run docs\`; do not edit.
 
-The file is \`-c FILE\`, else \`$HOOKLINE_CONFIG\`, else \`./pipelines.conf\`. \`hookline check\` reads it and
-reports every problem.
+The file is \`-c FILE\`, else \`$HOOKLINE_CONFIG\`, else \`./pipelines.conf\`. \`hookline check\` finds every
+problem that a start would: [configuration.md](configuration.md).
 
 \`\`\`ini
 # A comment; so is a line that begins with ; and neither ends a value.
@@ -33,7 +33,8 @@ bootstrap_servers =
 client_id: \${HOSTNAME:-hookline}
 \`\`\`
 
-- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
+- \`include\`, before the first section, lists further files by name or pattern: \`include = teams.d/*.conf\`.
+- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[defaults:<Component>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
   where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
@@ -42,8 +43,9 @@ client_id: \${HOSTNAME:-hookline}
   \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Substituted values
   are never printed.
 - Durations are \`500ms\`, \`5s\`, \`2m\`, \`24h\`, \`7d\`; sizes \`512KiB\`, \`1MiB\`, also in plain bytes; lists are separated by commas or lines.
-  Relative paths start from the file's folder.
-- Options that code gives win over those of the file, and those over the defaults. In code keys are in camel case
+  Relative paths start from the folder of the file that they stand in.
+- \`[defaults:<Component>]\` has keys for every pipeline's section of that component, \`[defaults:connection]\` for connections.
+- Options that code gives win over those of the file, those over \`[defaults:...]\`, and those over the defaults. In code keys are in camel case
   (\`max_body_bytes\` is \`maxBodyBytes\`), durations may be numbers of milliseconds and sizes numbers of bytes.
 `
 

@@ -56,6 +56,31 @@ export class HooklineError extends Error {
   }
 }
 
+/** What an option names can't be used: a file, a folder, an address. `message` begins with the option's name. */
+export class OptionError extends HooklineError {
+  /** As the file spells it. */
+  readonly key: string
+  /** The message without the option's name. */
+  readonly text: string
+
+  constructor(code: FaultCode, key: string, text: string, options?: { cause?: unknown }) {
+    super(code, `${key}: ${text}`, options)
+    this.name = "OptionError"
+    this.key = key
+    this.text = text
+  }
+}
+
+/** Opens what an option names: what that throws is an OptionError of it. */
+export function opening<T>(key: string, open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    if (!(error instanceof HooklineError) || error instanceof OptionError) throw error
+    throw new OptionError(error.code, key, error.message, { cause: error })
+  }
+}
+
 /** Why a record was not acknowledged. After `deadline` it may still appear in the log. */
 export type PublishFault = Extract<
   FaultCode,

@@ -1,21 +1,115 @@
 import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
-import type { PlannedPipeline } from "../runtime/plan/plan.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
+import { HooklineError } from "../errors.ts"
+import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
+import { reach } from "../runtime/reach.ts"
 import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 
-/** Checks a configuration file and prints its pipelines. Nothing is opened. */
-export function check(file: string | undefined): void {
-  const plan = Application.fromFile(file).plan()
-  for (const pipeline of plan.pipelines) {
-    const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
-    const { topic } = pipeline.sink.values as { topic: string }
-    console.log(`${pipeline.id}: ${host}:${port}${path} -> topic ${topic}; ${describeVerification(pipeline)}`)
+export interface CheckFlags {
+  readonly config?: string
+  /** Whether ports and logs must be free, too. */
+  readonly listen?: true
+  /** Whether brokers and stores are connected to. */
+  readonly connect?: true
+  readonly json?: true
+}
+
+/**
+ * Finds what a start would, and prints what it would run. Nothing is changed.
+ *
+ * @throws HooklineError with every problem, as a start would; `unavailable` for what can't be reached
+ */
+export async function check({ config, listen, connect, json }: CheckFlags): Promise<void> {
+  const diagnosis = await Application.fromFile(config).diagnose({ alone: listen === true })
+  const { plan, problems, error } = diagnosis
+  const reached = connect === true && plan !== undefined ? await reach(plan, diagnosis) : []
+  const unreachable = reached.some(({ isUsable }) => !isUsable)
+  if (json) {
+    const found = {
+      file: problems.file,
+      ok: plan !== undefined && !unreachable,
+      problems: problems.all,
+      warnings: problems.allWarnings,
+      ...(plan && describe(plan)),
+      ...(connect && { reached }),
+    }
+    console.log(JSON.stringify(found, undefined, 2))
+    process.exitCode = error?.exitCode ?? (unreachable ? UNAVAILABLE.exitCode : 0)
+    return
   }
-  for (const warning of plan.warnings) console.error(`warning: ${warning}`)
+  if (plan === undefined) throw error!
+  for (const warning of problems.warnings) console.error(`warning: ${warning}`)
+  printPlan(plan)
+  for (const { name, answers } of reached) for (const answer of answers) console.log(`${name}: ${answer}`)
+  if (unreachable) throw UNAVAILABLE
   console.log("Configuration OK")
 }
 
-/** How senders are verified: `verification: stripe (hmac), mode enforce`. */
+const UNAVAILABLE = new HooklineError(
+  "unavailable",
+  "The configuration is valid, but not all of it can be reached.",
+)
+
+function printPlan(plan: Plan): void {
+  const { connections, pipelines, admin } = describe(plan)
+  for (const { id, kind, at, spool } of connections)
+    console.log(
+      `connection ${id}: ${kind === "kafka" ? "Kafka at" : "embedded log in"} ${at}${spool === undefined ? "" : `, spool ${spool}`}`,
+    )
+  for (const { id, listen, path, topic, verification } of pipelines)
+    console.log(`${id}: ${listen}${path} -> topic ${topic}; verification: ${verification}`)
+  console.log(`admin: ${admin}`)
+}
+
+interface Described {
+  readonly connections: readonly {
+    readonly id: string
+    readonly kind: string
+    readonly at: string
+    readonly spool?: string
+  }[]
+  readonly pipelines: readonly {
+    readonly id: string
+    readonly listen: string
+    readonly path: string
+    readonly connection: string
+    readonly topic: string
+    readonly verification: string
+  }[]
+  /** Its address, or `off`. */
+  readonly admin: string
+}
+
+/** A plan as `check` shows it, without secrets. */
+function describe({ connections, pipelines, admin: { listen } }: Plan): Described {
+  const [first = ""] = connections.keys()
+  return {
+    connections: [...connections].map(([id, { kind, values }]) => {
+      if (kind === "kafka") {
+        const at = `${values.bootstrap_servers.join(", ")} (${values.security_protocol})`
+        return { id, kind, at, ...(values.spool !== "off" && { spool: values.spool }) }
+      }
+      return { id, kind, at: kind === "embedded" ? values.directory : "memory" }
+    }),
+    pipelines: pipelines.map((pipeline) => {
+      const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
+      const { connection = first, topic } = pipeline.sink.values as { connection?: string; topic: string }
+      const verification = describeVerification(pipeline)
+      return {
+        id: pipeline.id,
+        listen: formatEndpoint({ host, port }),
+        path,
+        connection,
+        topic,
+        verification,
+      }
+    }),
+    admin: listen === "off" ? "off" : formatEndpoint(listen),
+  }
+}
+
+/** How senders are verified: `stripe (hmac), mode enforce`. */
 function describeVerification({ source, processors }: PlannedPipeline): string {
   const checks: string[] = []
   if (source.values.tls_client_ca !== undefined) checks.push("client certificates")
@@ -26,5 +120,5 @@ function describeVerification({ source, processors }: PlannedPipeline): string {
     const name = nameOf(provider)
     checks.push(`${name}${family === name ? "" : ` (${family})`}, mode ${mode}`)
   }
-  return `verification: ${checks.length === 0 ? "none" : checks.join("; ")}`
+  return checks.length === 0 ? "none" : checks.join("; ")
 }

@@ -100,12 +100,12 @@ function topicsOf(configuration: ConfigurationFile | undefined): Candidate[] {
   }
   for (const [pipeline, { components }] of configuration?.pipelines ?? []) {
     for (const { texts } of components.values()) {
-      add(texts.get("topic")?.text, `pipeline ${pipeline}`)
-      for (const line of texts.get("routes")?.text?.split("\n") ?? []) {
+      add(texts.get("topic")?.value.text, `pipeline ${pipeline}`)
+      for (const line of texts.get("routes")?.value.text?.split("\n") ?? []) {
         const target = line.slice(line.lastIndexOf("=") + 1).trim()
         if (target !== DROP) add(target, `pipeline ${pipeline}`)
       }
-      add(texts.get("dead_letter_topic")?.text, `dead letters of pipeline ${pipeline}`)
+      add(texts.get("dead_letter_topic")?.value.text, `dead letters of pipeline ${pipeline}`)
     }
   }
   return [...topics]

@@ -2,6 +2,7 @@ import { Argument, Command, Option } from "commander"
 import manifest from "../../package.json" with { type: "json" }
 import { suggest } from "../config/file/nearest.ts"
 import { HooklineError } from "../errors.ts"
+import type { CheckFlags } from "./check.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag } from "./flag-values.ts"
@@ -89,15 +90,26 @@ drain_timeout, and the exit status is 0. A second signal exits at once.`,
   })
     .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
     .addOption(config())
-    .option("-w, --watch", "reload when the configuration file, or one that it references, changes")
+    .option(
+      "-w, --watch",
+      "reload when the configuration file, or one that it includes or references, changes",
+    )
     .action(async (options: ConfigFlag & { watch?: true }) =>
       (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
     )
   program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
-  addDetails(program.command("check"), { example: "hookline check -c pipelines.conf" })
-    .description("check the configuration file, print all errors, and exit 0 or 78; nothing is started")
+  addDetails(program.command("check"), {
+    notes: `It may run beside a Hookline on the same file. --listen binds ports for a moment: not while one starts.`,
+    example: "hookline check -c pipelines.conf --connect",
+  })
+    .description(
+      "find what a start would: print all errors, or what would run; nothing is started or changed",
+    )
     .addOption(config())
-    .action(async (options: ConfigFlag) => (await import("./check.ts")).check(options.config))
+    .option("--listen", "as a start beside nothing else: ports must be free, and logs not in use")
+    .option("--connect", "connect to brokers and Redis, and print what each address and topic answers")
+    .option("--json", "print problems, warnings, connections and pipelines as JSON")
+    .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
 }
 
 function declareReading(program: Command): void {

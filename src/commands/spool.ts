@@ -19,16 +19,19 @@ export interface Spooling {
 }
 
 /**
- * The spools of a configuration file.
+ * The spools of a configuration file. Only connections with a spool are read.
  *
  * @param id of the connection; undefined: all
  * @throws HooklineError `config`, `usage` if none
  */
 export function spoolsOf(file: string | undefined, id: string | undefined): Spooling[] {
-  const { connections } = Application.fromFile(file).plan()
-  const all = [...connections].flatMap(([id, { kind, values }]) =>
-    kind === "kafka" && values.spool !== "off" ? [{ id, values }] : [],
-  )
+  const app = Application.fromFile(file)
+  const ids = app.connectionIds("spool")
+  const read = id !== undefined && ids.includes(id) ? [id] : ids
+  const all = read.flatMap((id) => {
+    const { kind, values } = app.connection(id)
+    return kind === "kafka" && values.spool !== "off" ? [{ id, values }] : []
+  })
   const chosen = id === undefined ? all : all.filter((one) => one.id === id)
   if (chosen.length > 0) return chosen
   const which = id === undefined ? "no connection of the file" : `no connection ${id} of the file`

@@ -1,12 +1,11 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
-import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { parseCertificate } from "../config/sections/certificate.ts"
+import { readCas } from "../config/sections/pem-files.ts"
 import { duration, file, text, uniform } from "../config/options/option-types.ts"
 import { isFolder, isRedisUrl, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
 import type { KeyClaim } from "../dedupe/key-store.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
-import { HooklineError } from "../errors.ts"
+import { HooklineError, opening } from "../errors.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped, type Ended, type Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
@@ -66,22 +65,13 @@ export const deduplicator = defineComponent({
   create({ key = EVENT_ID, window, ...where }, context) {
     const { store, ca } = storeOf(where)
     const keyOf = parseDedupeKey(key, context.pipeline, context.sender)!
-    return deduplication({ keyOf, windowMs: window, keys: context.dedupeKeys(store, ca) }, context)
+    const keys = opening("store", () => context.dedupeKeys(store, ca))
+    return deduplication({ keyOf, windowMs: window, keys }, context)
   },
 })
 
 function storeOf({ store, store_ca: ca }: { store: string; store_ca: string | undefined }): Store {
-  return { store, ca: ca === undefined ? undefined : readCa(ca) }
-}
-
-function readCa(path: string): string {
-  try {
-    const pem = readFileSync(path, "utf8")
-    parseCertificate(pem)
-    return pem
-  } catch (cause) {
-    throw new HooklineError("config", `store_ca ${path}: ${(cause as Error).message}`, { cause })
-  }
+  return { store, ca: ca === undefined ? undefined : readCas("store_ca", ca) }
 }
 
 /** @internal `now` is in milliseconds since 1970. */

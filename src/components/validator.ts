@@ -1,5 +1,6 @@
 // Hot path: every event passes here.
 import { file, oneOf } from "../config/options/option-types.ts"
+import { opening } from "../errors.ts"
 import { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { findFlaw } from "../json/check.ts"
 import { loadSchema } from "../json/schema.ts"
@@ -24,7 +25,9 @@ export const validator = defineComponent({
     const findMismatch =
       schema === undefined
         ? undefined
-        : loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`))
+        : opening("schema", () =>
+            loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`)),
+          )
 
     const invalid = (reason: string, problem: string): Dropped | Rejected => {
       const detail = `The body ${problem}.`

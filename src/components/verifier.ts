@@ -68,7 +68,7 @@ const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
 }
 
 /** Requires the provider's keys, and rejects those that it does not use. */
-function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
+function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): void {
   const { provider } = values
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return
@@ -76,7 +76,7 @@ function check({ values, isGiven, wrong, warn }: Checking<Options>): void {
   const used: readonly string[] = [...new Set([...keysOf(family), ...(MORE_KEYS[name] ?? [])])]
   const given = (Object.keys(VERIFIER_OPTIONS) as (keyof Options)[]).filter(isGiven)
   for (const key of given) {
-    if (key === "provider" || key === "mode" || used.includes(key)) continue
+    if (key === "provider" || key === "mode" || used.includes(key) || isDefault(key)) continue
     wrong(key, `is not used by ${name}; its keys are ${enumerate([...used, "mode"])}`)
   }
   // a key with an invalid value is not missing

@@ -7,6 +7,7 @@ import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { UnverifiedLimit } from "../http/admission/unverified-limit.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
+import { readTls } from "../http/tls.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
 
 const network = text({
@@ -117,6 +118,7 @@ export const webHookSource = defineComponent({
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
   create(values, { pipeline, acquire, workers, deliveryTimeoutMs }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
+    const tls = tlsOf(values)
     const perAddress = { perSecond: values.unverified_rate_limit / workers }
     const unverifiedLimit = acquire({
       name: "unverified rate limit",
@@ -133,7 +135,7 @@ export const webHookSource = defineComponent({
       allows: values.allow && addressTest(values.allow),
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
-      tls: tlsOf(values),
+      tls,
       rateLimit: rateLimitOf(values, { acquire, workers }),
       unverifiedLimit,
       deliveryTimeoutMs,
@@ -164,7 +166,7 @@ function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
 
 function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values
-  return certificate === undefined || key === undefined ? undefined : { certificate, key, clientCa }
+  return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key, clientCa })
 }
 
 function rateLimitOf(

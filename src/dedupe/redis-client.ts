@@ -43,6 +43,30 @@ export interface LinkDependencies {
   readonly connected: (send: RedisLink["send"]) => Promise<void>
 }
 
+/** Connects once, as a link would. @returns why it can't be used; undefined: it can */
+export async function reachRedis({ url, name, ca }: RedisServer): Promise<string | undefined> {
+  const client = openClient({ url, name, ca })
+  try {
+    await client.connect()
+    await client.send("PING", [])
+    return undefined
+  } catch {
+    return `${name} ${unreachable(url)}`
+  } finally {
+    client.close()
+  }
+}
+
+const unreachable = (url: string): string => `${UNREACHABLE}${isTls(url) ? UNTRUSTED : ""}`
+
+const openClient = ({ url, ca }: RedisServer): RedisClient =>
+  new RedisClient(url, {
+    autoReconnect: false,
+    enableOfflineQueue: false,
+    connectionTimeout: CONNECT_MS,
+    ...(ca === undefined ? {} : { tls: { ca } }),
+  })
+
 /** A connection to one server that reconnects by itself. */
 export class RedisLink {
   readonly #server: RedisServer
@@ -55,7 +79,7 @@ export class RedisLink {
 
   constructor(server: RedisServer, deps: LinkDependencies) {
     this.#server = server
-    this.#unreachable = `${UNREACHABLE}${isTls(server.url) ? UNTRUSTED : ""}`
+    this.#unreachable = unreachable(server.url)
     this.#deps = deps
     this.#problem = `${server.name} is not connected yet`
     void this.#connect()
@@ -91,13 +115,8 @@ export class RedisLink {
 
   async #connect(): Promise<void> {
     const { log, connected } = this.#deps
-    const { url, name, ca } = this.#server
-    const client = new RedisClient(url, {
-      autoReconnect: false,
-      enableOfflineQueue: false,
-      connectionTimeout: CONNECT_MS,
-      ...(ca === undefined ? {} : { tls: { ca } }),
-    })
+    const { name } = this.#server
+    const client = openClient(this.#server)
     this.#client = client
     // it is no EventTarget
     // oxlint-disable-next-line prefer-add-event-listener

@@ -1,5 +1,5 @@
 import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
-import { HooklineError } from "../errors.ts"
+import { OptionError, type HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
 
@@ -177,5 +177,6 @@ const LISTEN_FAILURES: { readonly [code: string]: string } = {
 function notListening(address: EndpointOptions, cause: unknown): HooklineError {
   const { code = "", message } = cause as NodeJS.ErrnoException
   const reason = LISTEN_FAILURES[code] ?? message
-  return new HooklineError("listen", `can't listen on ${formatEndpoint(address)}: ${reason}`, { cause })
+  const key = code === "EADDRNOTAVAIL" ? "host" : "port"
+  return new OptionError("listen", key, `can't listen on ${formatEndpoint(address)}: ${reason}`, { cause })
 }

@@ -1,6 +1,7 @@
 import type { Handler } from "../pipeline/compose.ts"
 import type { PublicUrl } from "./public-url.ts"
 import type { RateLimit } from "./admission/rate-limit.ts"
+import type { ListenerTls } from "./tls.ts"
 import type { UnverifiedLimit } from "./admission/unverified-limit.ts"
 
 /** A pipeline's address and limits. Lengths are in bytes. */
@@ -19,9 +20,8 @@ export interface Route {
   readonly trustsProxy: ((address: string) => boolean) | undefined
   /** undefined: derived from the request and trusted proxies. */
   readonly publicUrl?: PublicUrl | undefined
-  readonly tls:
-    | { readonly certificate: string; readonly key: string; readonly clientCa: string | undefined }
-    | undefined
+  /** undefined: plain HTTP. */
+  readonly tls: ListenerTls | undefined
   /** Of events; where the pipeline verifies senders, of verified ones. */
   readonly rateLimit?: RateLimit | undefined
   /** Of each sender's unverified requests; no effect where the pipeline does not verify senders. */

@@ -11,7 +11,6 @@ import type { EndpointDeps } from "./endpoint.ts"
 import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
-import { readTls } from "./tls.ts"
 
 export interface Limits {
   /** Bytes of bodies held at once. */
@@ -120,7 +119,7 @@ export class Servers {
     }
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
-      const tls = readTls(group[0]!)
+      const { tls } = group[0]!
       prepared.push({ key, address: group[0]!, tls, handlers: yield* requestHandlers(group, deps) })
     }
     const withoutRoutes = yield* requestHandlers([], deps)

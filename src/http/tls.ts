@@ -1,35 +1,30 @@
-import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto"
-import { readFileSync } from "node:fs"
-import { parseCertificate } from "../config/sections/certificate.ts"
-import { HooklineError } from "../errors.ts"
-import type { Route } from "./route.ts"
+import { readCas, readCertificate, readPrivateKey } from "../config/sections/pem-files.ts"
 
-/** TLS options of a listener. @throws HooklineError `config` naming the key and the invalid file */
-export function readTls({ pipeline, tls }: Route): Bun.TLSOptions | undefined {
-  if (tls === undefined) return undefined
-  const read = <T>(
-    key: string,
-    file: string,
-    parse: (pem: string) => T,
-  ): readonly [pem: string, parsed: T] => {
-    try {
-      const pem = readFileSync(file, "utf8")
-      return [pem, parse(pem)]
-    } catch (error) {
-      const reason = (error as Error).message
-      throw new HooklineError("config", `pipeline ${pipeline}: ${key} ${file}: ${reason}`, { cause: error })
-    }
-  }
-  const [cert, certificate] = read("tls_certificate", tls.certificate, parseCertificate)
-  const [key] = read("tls_key", tls.key, (pem) => checkKey(pem, certificate))
-  if (tls.clientCa === undefined) return { cert, key }
-  const [ca] = read("tls_client_ca", tls.clientCa, parseCertificate)
-  return { cert, key, ca, requestCert: true, rejectUnauthorized: true }
+/** Paths of a listener's PEM files. */
+interface TlsFiles {
+  readonly certificate: string
+  readonly key: string
+  readonly clientCa: string | undefined
 }
 
-function checkKey(pem: string, certificate: X509Certificate): KeyObject {
-  if (!pem.includes("PRIVATE KEY-----")) throw new Error("no PEM private key in it")
-  const key = createPrivateKey(pem)
-  if (!certificate.checkPrivateKey(key)) throw new Error("does not match tls_certificate")
-  return key
+/** TLS options of a listener, as Bun takes them; texts in PEM. */
+export interface ListenerTls {
+  readonly cert: string
+  readonly key: string
+  /** Of client certificates, which every connection must have then. */
+  readonly ca?: string
+  readonly requestCert?: true
+  readonly rejectUnauthorized?: true
+}
+
+/**
+ * Reads TLS options of a listener. With a client CA, connections without a certificate issued by it are refused.
+ *
+ * @throws OptionError `config` of tls_certificate, tls_key or tls_client_ca
+ */
+export function readTls({ certificate: file, key: keyFile, clientCa }: TlsFiles): ListenerTls {
+  const [cert, certificate] = readCertificate("tls_certificate", file)
+  const key = readPrivateKey("tls_key", keyFile, { certificate, of: "tls_certificate" })
+  if (clientCa === undefined) return { cert, key }
+  return { cert, key, ca: readCas("tls_client_ca", clientCa), requestCert: true, rejectUnauthorized: true }
 }

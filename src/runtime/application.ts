@@ -4,16 +4,18 @@ import { atOnce, type Steps } from "../clock.ts"
 import { components } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
+import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { Changes } from "./configuration-diff.ts"
-import { stampOf } from "./file-watcher.ts"
+import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
+import { recordIn } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
-import { makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
+import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
 
@@ -33,6 +35,8 @@ export class Application {
   readonly #inputs = new Map<string, string>()
   readonly #connections = new Map<string, ConnectionSpec>()
   readonly #pipelines: Pipeline[] = []
+  /** What the last start or reload tried. */
+  #draft: Draft | undefined
   #running: ReloadableApplication | undefined
   /** Answers `fetch`; one that has stopped answers 503. */
   #mounted: Runtime | undefined
@@ -74,7 +78,16 @@ export class Application {
 
   /** @internal Resolves the configuration. @throws HooklineError `config` with every problem, a line each */
   plan(): Plan {
-    return atOnce(makePlan(this.#draft(this.#configuration, recordIn(this.#inputs))))
+    return atOnce(makePlan(this.#draftOf(this.#configuration, recordIn(this.#inputs))))
+  }
+
+  /**
+   * Finds every problem that a start would have, and changes nothing.
+   *
+   * @internal
+   */
+  diagnose(options: DiagnosisOptions): Promise<Diagnosis> {
+    return diagnose(this.#draftOf(this.#configuration, recordIn(this.#inputs)), options)
   }
 
   /** @internal The configuration's files, by absolute path, with their stamps at reading: see file-watcher.ts. */
@@ -98,16 +111,22 @@ export class Application {
           `option service.workers is ${workers}, and an application started by code is one process; use \`hookline run\`, or set { service: { workers: 1 } }`,
         )
       return (this.#mounted = await Runtime.start(plan, undefined, { ports: listen, mount: true }))
-    })
+    }, listen)
   }
 
   /** @internal As `start`, with a start of the caller's own (the command line's workers). */
-  async startBy(start: (plan: Plan) => Promise<ReloadableApplication>): Promise<RunningApplication> {
+  async startBy(
+    start: (plan: Plan) => Promise<ReloadableApplication>,
+    listens = true,
+  ): Promise<RunningApplication> {
     if (this.#running !== undefined || this.#starting !== undefined)
       throw new HooklineError("usage", "the application is started already")
-    this.#starting = start(this.plan())
+    this.#draft = this.#draftOf(this.#configuration, recordIn(this.#inputs))
     try {
+      this.#starting = start(atOnce(makePlan(this.#draft)))
       return (this.#running = await this.#starting)
+    } catch (error) {
+      throw await this.#explain(error, { alone: listens })
     } finally {
       this.#starting = undefined
     }
@@ -147,9 +166,33 @@ export class Application {
 
   /** @internal Opens a connection's log for reading. @throws HooklineError `config`, `usage` */
   async openReader(id: string): Promise<LogReader> {
-    const draft = this.#draft(this.#configuration, () => {})
-    const connection = planConnection(draft, id)
-    if (connection !== undefined) return openReader(connection, this.#connections.get(id)?.log)
+    return openReader(this.connection(id), this.#connections.get(id)?.log)
+  }
+
+  /**
+   * The ids of the connections, registered or in the file, whatever is wrong with them; those with a key, if one is named.
+   *
+   * @internal
+   */
+  connectionIds(key?: string): readonly string[] {
+    return connectionIds(
+      this.#draftOf(this.#configuration, () => {}),
+      key,
+    )
+  }
+
+  /**
+   * Resolves one connection, whatever is wrong elsewhere: reading needs no other section's secrets.
+   *
+   * @internal
+   * @throws HooklineError `config`, `usage`
+   */
+  connection(id: string): Connection {
+    const connection = planConnection(
+      this.#draftOf(this.#configuration, () => {}),
+      id,
+    )
+    if (connection !== undefined) return connection
     throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
   }
 
@@ -190,7 +233,11 @@ export class Application {
     this.#reloading = ended
     const inputs = new Map<string, string>()
     try {
-      const changes = await running.reload(() => this.#readAgain(recordIn(inputs)))
+      this.#draft = undefined
+      const changes = await running.reload(
+        () => this.#readAgain(recordIn(inputs)),
+        (error) => this.#explain(error, { alone: false }),
+      )
       this.#configuration = running.plan.configuration
       this.#inputs.clear()
       return changes
@@ -204,10 +251,15 @@ export class Application {
 
   *#readAgain(reads: (file: string) => void): Steps<Plan> {
     const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads))
-    return yield* makePlan(this.#draft(configuration, reads))
+    this.#draft = this.#draftOf(configuration, reads)
+    return yield* makePlan(this.#draft)
   }
 
-  #draft(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
+  async #explain(error: unknown, options: DiagnosisOptions): Promise<unknown> {
+    return this.#draft === undefined ? error : explain(this.#draft, error, options)
+  }
+
+  #draftOf(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
     return {
       configuration,
       // a snapshot: additions during the planning are for the next reload
@@ -221,10 +273,3 @@ export class Application {
     }
   }
 }
-
-/** Records a stamp of each file read; the first counts. */
-const recordIn =
-  (inputs: Map<string, string>) =>
-  (file: string): void => {
-    if (!inputs.has(file)) inputs.set(file, stampOf(file))
-  }

@@ -1,20 +1,18 @@
 import type { Broker } from "../brokers/broker.ts"
-import type { ComponentContext, ComponentKind, Made, Store } from "../components/define-component.ts"
-import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
-import { isLoopback } from "../config/sections/endpoint.ts"
+import type { ComponentKind, Made } from "../components/define-component.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import type { Steps } from "../clock.ts"
-import { locate, nameOf } from "../dedupe/location.ts"
+import { nameOf } from "../dedupe/location.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeKeysSpec } from "../dedupe/open-store.ts"
 import { HooklineError } from "../errors.ts"
+import { contextsOf } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
 import { composePipeline } from "../pipeline/compose.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
-import { senderOf } from "./plan/sender.ts"
-import { judgesSenders, verifiedFrom } from "./plan/verified.ts"
+import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
@@ -95,60 +93,32 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       void topics.set(broker, [...(topics.get(broker) ?? []), ...names])
     return { ...found, broker: withPrepare(broker, prepare) }
   }
-  const destination =
-    "connection" in sink.component.options
-      ? connection(sink.values["connection"] as string | undefined)
-      : undefined
   const routedTopics = new Set<string>()
   let isRunning = false
   transaction.onCommit(() => (isRunning = true))
-  const prepareTopics = (names: readonly string[]): void => {
-    for (const name of names) routedTopics.add(name)
-    destination?.broker.prepare(names)
-    if (isRunning) topicsAdded()
-  }
-  const deliveryTimeoutMs = destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
-  const dedupeKeys = (store: string, ca?: string): DedupeKeys => {
-    // a log in memory has no folder for the keys
-    const text = store === "embedded" && destination?.kind === "memory" ? "memory" : store
-    const home = { pipeline: id, logDirectory: destination?.logDirectory, baseDir: plan.baseDir }
-    const location = locate(text, home, ca)
-    const keys = transaction.acquire(dedupeKeysSpec(location, log))
-    const beside =
-      location.kind === "embedded" &&
-      connections.values().find(({ logDirectory }) => logDirectory === location.directory)
-    if (beside && beside.keyJournal !== undefined) keys.useJournal(beside.keyJournal)
-    stores.set(nameOf(location), keys)
-    return keys
-  }
-  const sender = senderOf(pipeline.processors)
-  const seen = new Map<string, number>()
-  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
-    const { title } = component
-    const nth = (seen.get(title) ?? 0) + 1
-    seen.set(title, nth)
-    const own = `pipeline ${id}/${title} ${nth}`
-    const context: ComponentContext = {
-      pipeline: id,
-      sender,
-      log: ownLog,
-      metrics: metrics.pipeline(id),
-      connection,
-      prepareTopics,
-      deliveryTimeoutMs,
-      dedupeKeys,
-      sharedDedupeKeys: () => {
-        const shared = storeOf(pipeline)
-        return shared === undefined || shared.store === "memory"
-          ? undefined
-          : dedupeKeys(shared.store, shared.ca)
-      },
-      hasLogFolder: destination?.logDirectory !== undefined,
-      acquire: (spec) => transaction.acquire({ ...spec, name: `${own}/${spec.name}` }),
-      workers,
-    }
-    return component.create(values, context)
-  }
+  const contextOf = contextsOf(pipeline, {
+    baseDir: plan.baseDir,
+    log: ownLog,
+    metrics: metrics.pipeline(id),
+    connection,
+    addTopics: (names) => {
+      for (const name of names) routedTopics.add(name)
+      if (isRunning) topicsAdded()
+    },
+    acquire: (spec) => transaction.acquire(spec),
+    openKeys: (location) => {
+      const keys = transaction.acquire(dedupeKeysSpec(location, log))
+      const beside =
+        location.kind === "embedded" &&
+        connections.values().find(({ logDirectory }) => logDirectory === location.directory)
+      if (beside && beside.keyJournal !== undefined) keys.useJournal(beside.keyJournal)
+      stores.set(nameOf(location), keys)
+      return keys
+    },
+    workers,
+  })
+  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
+    component.create(values, contextOf(component.title))
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
   const publish = make(sink)
   const handler = composePipeline({
@@ -164,10 +134,6 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   return { route, uses, topics, routedTopics, stores }
 }
 
-/** The first store that a component of the pipeline keeps keys in. */
-const storeOf = ({ processors }: PlannedPipeline): Store | undefined =>
-  processors.flatMap((it) => (typeof it === "function" ? [] : (it.component.store?.(it.values) ?? [])))[0]
-
 function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
   return {
     publish: (record, deadlineMs) => broker.publish(record, deadlineMs),
@@ -178,11 +144,7 @@ function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
 }
 
 /** Warns of a pipeline without authentication. */
-function warnIfOpen(pipeline: PlannedPipeline, route: Route, log: Logger): void {
+function warnIfOpen(pipeline: PlannedPipeline, { host, path }: Route, log: Logger): void {
   // a Verifier in mode observe logs its own warning
-  if (judgesSenders(pipeline) || isLoopback(route.host)) return
-  log.warn(
-    { host: route.host, path: route.path },
-    "NOT VERIFIED: every client of this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",
-  )
+  if (isOpenToAll(pipeline, host)) log.warn({ host, path }, NOT_VERIFIED)
 }

@@ -40,13 +40,20 @@ export function watchFiles(
 }
 
 /** Changes whenever the file's content may have: inode, size and times, or the error code. */
-export function stampOf(file: string): string {
+function stampOf(file: string): string {
   try {
     return describe(statSync(file, { bigint: true }))
   } catch (error) {
     return failure(error)
   }
 }
+
+/** Records a stamp of each file read; the first counts. */
+export const recordIn =
+  (inputs: Map<string, string>) =>
+  (file: string): void => {
+    if (!inputs.has(file)) inputs.set(file, stampOf(file))
+  }
 
 /** As `stampOf`, without blocking the event loop. */
 const lookAt = (file: string): Promise<string> => stat(file, { bigint: true }).then(describe, failure)

@@ -5,20 +5,22 @@ import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { describeChanges, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
-import type { Listening, ReloadableApplication } from "./running-application.ts"
+import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 
 /** @internal Reloads, logs and counts the result. Throws what the reload throws. */
 export async function logReload(
   application: ReloadableApplication,
   reload: () => Promise<Changes>,
+  explain: Explain,
 ): Promise<Changes> {
   const { log, metrics, listening: before } = application
   const startedMs = performance.now()
   let changes: Changes
   try {
     changes = await reload()
-  } catch (error) {
-    if (error instanceof HooklineError && error.code === "closing") throw error
+  } catch (cause) {
+    if (cause instanceof HooklineError && cause.code === "closing") throw cause
+    const error = await explain(cause)
     metrics.configuration.failed()
     logProblems(log, error)
     log.error("reload failed; configuration unchanged")

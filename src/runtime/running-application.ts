@@ -18,10 +18,16 @@ export interface RunningApplication {
   stop(): Promise<void>
 }
 
+export type Explain = (error: unknown) => Promise<unknown>
+
 /** @internal A plan that runs and can be changed. */
 export interface ReloadableApplication extends RunningApplication {
   readonly metrics: Metrics
   readonly plan: Plan
-  /** Changes to another plan, or throws a HooklineError and changes nothing; logs and counts the result. */
-  reload(read: () => Steps<Plan>): Promise<Changes>
+  /**
+   * Changes to another plan, or throws a HooklineError and changes nothing; logs and counts the result.
+   *
+   * @param explain adds to an error what else is wrong
+   */
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes>
 }

@@ -16,7 +16,7 @@ import {
 } from "./reload.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
-import type { Listening, ReloadableApplication } from "./running-application.ts"
+import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 /** @internal Runs one plan after another in this process. */
@@ -103,8 +103,8 @@ export class Runtime implements ReloadableApplication {
     return this.active.servers.mount.fetch(request, server)
   }
 
-  reload(read: () => Steps<Plan>): Promise<Changes> {
-    return logReload(this, () => this.change(read))
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
+    return logReload(this, () => this.change(read), explain)
   }
 
   /** As `reload`, without logging. */

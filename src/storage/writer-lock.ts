@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite"
-import { readFileSync, rmSync } from "node:fs"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import { HooklineError } from "../errors.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
 import { describeFailure, holderFileOf, isBusy, type DatabaseLocation } from "./database-file.ts"
@@ -23,17 +23,38 @@ export function lockForWriting(location: DatabaseLocation): () => void {
   } catch (error) {
     db?.close()
     if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, location), { cause: error })
-    throw new HooklineError(
-      "log_locked",
-      `${location.title} is being written to by ${holder(holderFile)}; stop that one, or name ${location.alternative}`,
-      { cause: error },
-    )
+    throw locked(location, error)
   }
   const open = db
   return () => {
     rmSync(holderFile, { force: true })
     open.close()
   }
+}
+
+/**
+ * Checks that no process writes to a database, and changes nothing.
+ *
+ * @throws HooklineError `log_locked`
+ */
+export function checkUnlocked(location: DatabaseLocation): void {
+  if (!existsSync(location.lockFile)) return
+  const db = new Database(location.lockFile, { readonly: true })
+  try {
+    db.query("SELECT 1 FROM sqlite_schema").get()
+  } catch (error) {
+    if (isBusy(error)) throw locked(location, error)
+  } finally {
+    db.close()
+  }
+}
+
+function locked(location: DatabaseLocation, cause: unknown): HooklineError {
+  return new HooklineError(
+    "log_locked",
+    `${location.title} is being written to by ${holder(holderFileOf(location.lockFile))}; stop that one, or name ${location.alternative}`,
+    { cause },
+  )
 }
 
 function nameHolder(holderFile: string): void {

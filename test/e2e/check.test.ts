@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test"
-import { readdirSync } from "node:fs"
-import { join } from "node:path"
+import { cpSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { withPemFiles } from "../support/certificate.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 
 const folder = temporaryFolder()
@@ -12,13 +13,17 @@ const files = [
   ...readdirSync(join(root, "examples"))
     .filter((name) => name.endsWith(".conf"))
     .map((name) => `examples/${name}`),
+  "examples/teams/pipelines.conf",
 ]
 
 test.each(files)("%s is right, and check exits 0", async (file) => {
-  const { status, stdout, stderr } = await hookline(["check", "-c", file])
+  cpSync(join(root, "examples"), join(folder.path, "examples"), { recursive: true })
+  cpSync(join(root, file), join(folder.path, file))
+  withPemFiles(readFileSync(join(root, file), "utf8"), dirname(join(folder.path, file)))
+  const { status, stdout, stderr } = await hookline(["check", "-c", file], { cwd: folder.path })
   const complaints = stderr
     .split("\n")
-    .filter((line) => line !== "" && !/^warning: .* signs no time/.test(line))
+    .filter((line) => line !== "" && !/^warning: .*( signs no time|NOT VERIFIED|IS ONLY OBSERVED)/.test(line))
   expect([status, complaints]).toEqual([0, []])
   expect(stdout).toContain("Configuration OK")
 })
@@ -55,7 +60,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
   const lines = stderr
     .trimEnd()
     .split("\n")
-    .map((line) => line.replace(/^warning: warnings\.conf:\d+: \[pipeline:(p\d+):Verifier\] /, "$1 "))
+    .map((line) => line.replace(/^warning: warnings\.conf:\d+: \[pipeline:(p\d+):Verifier\]/, "$1"))
   expect(lines).toEqual([
     "p0 secret: looks like an API key of Stripe; the endpoint's signing secret begins with whsec_",
     "p1 secret: looks like an unexpanded variable; write ${NAME}",
@@ -75,6 +80,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     "p12 provider: adyen signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
     "p13 provider: twilio signs a form's parameters without separators, so that one signed request can be split into others",
     "p13 provider: twilio signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
+    "p14: VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce",
   ])
 })
 
@@ -147,18 +153,26 @@ topic = open
 `
 
 test("says of each pipeline whether and how it is verified, and no secret", async () => {
-  const files = { "verification.conf": VERIFICATION, "node.pem": "", "node.key": "", "partners.pem": "" }
-  for (const [name, text] of Object.entries(files)) await Bun.write(join(folder.path, name), text)
+  await Bun.write(join(folder.path, "verification.conf"), VERIFICATION)
+  withPemFiles(VERIFICATION, folder.path)
   const { status, stdout, stderr } = await hookline(["check", "-c", "verification.conf"], {
     cwd: folder.path,
   })
-  expect([status, stderr]).toEqual([0, ""])
+  expect([status, stderr.trimEnd().split("\n")]).toEqual([
+    0,
+    [
+      "warning: verification.conf:14: [pipeline:alerts:Verifier]: VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce",
+      "warning: verification.conf:30: [pipeline:open:WebHookSource] host: NOT VERIFIED: every client of this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1",
+    ],
+  ])
   expect(stdout).not.toContain("obviously-fake")
   expect(stdout.trimEnd().split("\n")).toEqual([
+    `connection log: embedded log in ${folder.path}/data`,
     "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe (hmac), mode enforce",
     "alerts: 0.0.0.0:8080/alerts -> topic alerts; verification: basic, mode observe",
     "partners: 0.0.0.0:8443/webhook -> topic partners; verification: client certificates",
     "open: 0.0.0.0:8080/open -> topic open; verification: none",
+    "admin: 127.0.0.1:9464",
     "Configuration OK",
   ])
 })
@@ -192,11 +206,8 @@ body_timeout = \${NOT_SET_ANYWHERE}
 
 test("a broken file exits 78 with every error, each at its line, and no secret", async () => {
   await Bun.write(join(folder.path, "broken.conf"), BROKEN)
-  for (const command of ["check", "run", "tail"]) {
-    const topic = command === "tail" ? ["webhooks"] : []
-    const { status, stdout, stderr } = await hookline([command, ...topic, "-c", "broken.conf"], {
-      cwd: folder.path,
-    })
+  for (const command of ["check", "run"]) {
+    const { status, stdout, stderr } = await hookline([command, "-c", "broken.conf"], { cwd: folder.path })
     expect([status, stdout]).toEqual([78, ""])
     expect(stderr).not.toContain("obviously-fake")
     expect(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
+import { withPemFiles } from "../support/certificate.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { deadLettered, SECRET, send } from "../support/dead-lettered.ts"
 
@@ -93,7 +94,9 @@ describe("check", () => {
   const problems = async (...sections: string[]): Promise<string> => {
     using folder = temporaryFolder()
     const file = join(folder.path, "pipelines.conf")
-    await Bun.write(file, ["[connection:log]\ndirectory = data", ...sections].join("\n"))
+    const configuration = ["[connection:log]\ndirectory = data", ...sections].join("\n")
+    await Bun.write(file, configuration)
+    withPemFiles(configuration, folder.path)
     const { stderr } = await hookline(["check", "-c", file])
     return stderr.replace(/^warning: .*\n/gm, "")
   }

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFi
 import { dirname, join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
+import { withPemFiles } from "../support/certificate.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -22,13 +23,29 @@ test("every fenced block is of a kind that a test below runs or loads", () => {
   expect(blocks.filter(({ language }) => !kinds.has(language)).map(where)).toEqual([])
 })
 
-test.each(blocks.filter(({ language }) => language === "ini").map((block) => [where(block), block] as const))(
-  "%s: the configuration is valid",
-  async (_, { text }) => {
+/** The file that a block is, by its first line: `# teams.d/payments.conf`. */
+const nameOf = ({ text }: Block): string | undefined => /^# (\S+\.conf)\n/.exec(text)?.[1]
+const configurations = blocks.filter(({ language }) => language === "ini")
+const files = configurations.filter((block) => nameOf(block) !== undefined)
+
+test.each([...new Set(files.map(({ page }) => page))])(
+  "%s: the files of its configuration are valid together",
+  async (page) => {
     using folder = temporaryFolder()
-    expect(await check(folder.path, completed(text, BASE))).toEqual({ status: 0, errors: "" })
+    const [main, ...included] = files.filter((block) => block.page === page)
+    for (const block of included) write(folder.path, nameOf(block)!, block.text)
+    expect(await check(folder.path, main!.text)).toEqual({ status: 0, errors: "" })
   },
 )
+
+test.each(
+  configurations
+    .filter((block) => nameOf(block) === undefined)
+    .map((block) => [where(block), block] as const),
+)("%s: the configuration is valid", async (_, { text }) => {
+  using folder = temporaryFolder()
+  expect(await check(folder.path, completed(text, BASE))).toEqual({ status: 0, errors: "" })
+})
 
 test.each(
   blocks.filter(({ language }) => language === "diff").map((block) => [where(block), block] as const),
@@ -124,20 +141,28 @@ const slugsOf = (page: string): readonly string[] =>
 const normalised = (text: string): string =>
   text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME").trim()
 
-/** `hookline check` of a configuration whose secrets exist: variables, and files below /run/secrets. */
-async function check(folder: string, text: string): Promise<{ status: number; errors: string }> {
+/** Writes a configuration file whose secrets, below /run/secrets, and PEM files exist. */
+function write(folder: string, name: string, text: string): string {
   const secrets = join(folder, "secrets")
-  mkdirSync(secrets, { mode: 0o700 })
-  const env: Record<string, string> = {}
+  mkdirSync(secrets, { mode: 0o700, recursive: true })
   const configuration = text
     .replaceAll(/\$\{file:\/run\/secrets\/([\w-]+)\}/g, (_, name: string) => {
       writeFileSync(join(secrets, name), SECRET, { mode: 0o600 })
       return `\${file:${join(secrets, name)}}`
     })
     .replaceAll("/var/lib/hookline", join(folder, "data"))
-  for (const [, name] of configuration.matchAll(/\$\{([A-Z_]+)\}/g)) env[name!] = SECRET
-  const file = join(folder, "pipelines.conf")
+  const file = join(folder, name)
+  mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, configuration)
+  withPemFiles(configuration, dirname(file))
+  return file
+}
+
+/** `hookline check` of a configuration whose secrets exist, variables too. */
+async function check(folder: string, text: string): Promise<{ status: number; errors: string }> {
+  const env: Record<string, string> = {}
+  for (const [, name] of text.matchAll(/\$\{([A-Z_]+)\}/g)) env[name!] = SECRET
+  const file = write(folder, "pipelines.conf", text)
   const child = Bun.spawn([join(ROOT, "bin/hookline"), "check", "-c", file], {
     env: { ...process.env, ...env },
     stdout: "ignore",

@@ -196,7 +196,7 @@ test("a port in use is told by host and port, and no other listener is left open
   } catch (error) {
     expect((error as HooklineError).code).toBe("listen")
     expect((error as HooklineError).message).toStartWith(
-      `can't listen on 127.0.0.1:${port}: the port is in use;`,
+      `port: can't listen on 127.0.0.1:${port}: the port is in use;`,
     )
   } finally {
     taken.close()

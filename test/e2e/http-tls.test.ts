@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { readTls } from "../../src/http/tls.ts"
 import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
@@ -21,7 +22,7 @@ const trusting = (tls: object = {}): object => ({
 })
 
 test("a port with a certificate speaks HTTPS, and plain HTTP there does no harm", async () => {
-  await using it = serve({ tls: { ...files.server, clientCa: undefined } })
+  await using it = serve({ tls: readTls({ ...files.server, clientCa: undefined }) })
   expect(it.url).toStartWith("https://")
   using plain = await openSocket(it.port)
   plain.send(`${post("Content-Length: 2")}{}`)
@@ -32,7 +33,7 @@ test("a port with a certificate speaks HTTPS, and plain HTTP there does no harm"
 })
 
 test("with a client CA a sender without its certificate, or with another's, is not let in", async () => {
-  await using it = serve({ tls: { ...files.server, clientCa: files.ca } })
+  await using it = serve({ tls: readTls({ ...files.server, clientCa: files.ca }) })
   const url = `https://127.0.0.1:${it.port}/webhook`
   await expect(fetch(url, trusting())).rejects.toThrow()
   const { certificate, key } = files.client
@@ -48,24 +49,33 @@ test("a file that is missing or not what it should be is told by its key and nam
   writeFileSync(garbage, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
   const { certificate, key } = files.server
   const cases = [
-    [{ certificate: `${folder}/none`, key, clientCa: undefined }, `tls_certificate ${folder}/none: ENOENT`],
-    [{ certificate: garbage, key, clientCa: undefined }, `tls_certificate ${garbage}: `],
-    [{ certificate: key, key, clientCa: undefined }, `tls_certificate ${key}: no PEM certificate in it`],
+    [
+      { certificate: `${folder}/none`, key, clientCa: undefined },
+      "tls_certificate",
+      `${folder}/none does not exist`,
+    ],
+    [{ certificate: garbage, key, clientCa: undefined }, "tls_certificate", `${garbage}: `],
+    [{ certificate: key, key, clientCa: undefined }, "tls_certificate", `${key}: no PEM certificate in it`],
     [
       { certificate, key: certificate, clientCa: undefined },
-      `tls_key ${certificate}: no PEM private key in it`,
+      "tls_key",
+      `${certificate}: no PEM private key in it`,
     ],
     [
       { certificate, key: files.client.key, clientCa: undefined },
-      `tls_key ${files.client.key}: does not match tls_certificate`,
+      "tls_key",
+      `${files.client.key}: does not match tls_certificate`,
     ],
-    [{ certificate, key, clientCa: key }, `tls_client_ca ${key}: no PEM certificate in it`],
+    [{ certificate, key, clientCa: key }, "tls_client_ca", `${key}: no PEM certificate in it`],
   ] as const
-  for (const [tls, message] of cases) expect(() => serve({ tls })).toThrow(`pipeline hooks: ${message}`)
+  for (const [tls, option, message] of cases)
+    expect(() => readTls(tls)).toThrow(
+      expect.objectContaining({ key: option, message: expect.stringContaining(message) }),
+    )
 })
 
 test("routes of one port with different TLS settings are refused", async () => {
   const port = await freePort()
-  const tls = { ...files.server, clientCa: undefined }
+  const tls = readTls({ ...files.server, clientCa: undefined })
   expect(() => serve([{ port }, { port, path: "/other", tls }])).toThrow("but not their TLS settings")
 })

@@ -15,6 +15,7 @@ import {
 } from "../../src/index.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openSocket, post as rawPost } from "../support/http-socket.ts"
+import { withPemFiles } from "../support/certificate.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -215,9 +216,9 @@ test("what a mounted application can't have is told in the words of code", async
   await expect(sharing.start({ listen: false })).rejects.toThrow(
     'in code: pipeline "second", webHookSource, option path: /webhook is that of pipeline "hooks" too',
   )
-  const file = `${folder.path}/any.pem`
-  await Bun.write(file, "")
-  const { app: encrypted } = application({ tlsCertificate: file, tlsKey: file })
+  withPemFiles("tls_certificate = any.pem\ntls_key = any.key", folder.path)
+  const [tlsCertificate, tlsKey] = [`${folder.path}/any.pem`, `${folder.path}/any.key`]
+  const { app: encrypted } = application({ tlsCertificate, tlsKey })
   await expect(encrypted.start({ listen: false })).rejects.toThrow("option tlsCertificate: has no effect")
 })
 

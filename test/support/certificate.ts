@@ -1,4 +1,6 @@
 import { generateKeyPairSync, sign, type KeyObject } from "node:crypto"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, resolve } from "node:path"
 
 /** An X.509 certificate made for a test, and the key that it certifies. */
 export interface TestCertificate {
@@ -64,3 +66,16 @@ const nameOf = (commonName: string): Buffer =>
 /** GeneralizedTime, to the second. */
 const time = (ms: number): Buffer =>
   tagged(0x18, Buffer.from(`${new Date(ms).toISOString().replace(/[-:T]|\..*$/g, "")}Z`))
+
+/** Makes the PEM files that a configuration names, below a folder: certificates all of one key, and that key. */
+export function withPemFiles(configuration: string, folder: string): void {
+  const named = [...configuration.matchAll(/^\s*(\w+) = (\S+\.(?:pem|key))$/gm)]
+  if (named.length === 0) return
+  const { pem, privateKey } = makeCertificate("example", { nowMs: Date.now() })
+  const key = privateKey.export({ format: "pem", type: "pkcs8" }).toString()
+  for (const [, option = "", file = ""] of named) {
+    const path = resolve(folder, file)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, /_key(_|$)/.test(option) ? key : pem)
+  }
+}

@@ -148,15 +148,25 @@ export async function reload(
   return running.log.findLast(ends)!.msg === "reloaded" ? "reloaded" : "not"
 }
 
-/** Runs `hookline` with arguments to its end. */
+/** Becomes a user without rights, from root. */
+const UNPRIVILEGED =
+  process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+
+/** Runs `hookline` with arguments to its end; `unprivileged`: not as root. */
 export const hookline = (
   args: readonly string[],
-  { cwd = root, env }: { cwd?: string; env?: { [name: string]: string } } = {},
-): Promise<Ended> =>
-  runToEnd(endingWithThisProcess(process.execPath, join(root, "src/cli.ts"), ...args), {
+  {
+    cwd = root,
+    env,
+    unprivileged = false,
+  }: { cwd?: string; env?: { [name: string]: string }; unprivileged?: boolean } = {},
+): Promise<Ended> => {
+  const command = [...(unprivileged ? UNPRIVILEGED : []), process.execPath, join(root, "src/cli.ts")]
+  return runToEnd(endingWithThisProcess(...command, ...args), {
     cwd,
     env: { ...process.env, ...env },
   })
+}
 
 /** A folder that tests write into. */
 export interface TemporaryFolder extends Disposable {

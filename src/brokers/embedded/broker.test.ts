@@ -253,7 +253,7 @@ describe("a file that can't be the log is refused with what is wrong", () => {
       () => foreign(`PRAGMA application_id = ${0x484b4c4e}; PRAGMA user_version = 9`),
       "layout 9",
     ],
-    ["a directory in its place", () => mkdirSync(file()), "can't be opened"],
+    ["a directory in its place", () => mkdirSync(file()), "is not a file; name another"],
   ]
   const foreign = (sql: string): void => {
     const db = new Database(file())

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs"
 import type { ConnectionOptions as TlsOptions } from "node:tls"
 import {
   apiVersionsV1,
@@ -8,6 +7,7 @@ import {
   protocolErrors,
   type SASLOptions,
 } from "@platformatic/kafka"
+import { readCas, readCertificate, readPrivateKey } from "../../config/sections/pem-files.ts"
 import type { KAFKA } from "../../config/sections/kafka-connection.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
 import type { Values } from "../../config/options/option-types.ts"
@@ -33,18 +33,12 @@ export interface KafkaClient {
   hasAnswered: boolean
 }
 
-/** Reads certificates and credentials. @throws HooklineError `no_input` when a file can't be read */
+/** Reads certificates and credentials. @throws OptionError `config` of a file that can't be read, or is unusable */
 export function kafkaClient(options: KafkaOptions): KafkaClient {
   tolerateUnknownCodes()
   const protocol = options.security_protocol
   const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
-  if (protocol === "ssl" || protocol === "sasl_ssl") {
-    security.tls = {
-      ca: read("ssl_ca_location", options),
-      cert: read("ssl_certificate_location", options),
-      key: read("ssl_key_location", options),
-    }
-  }
+  if (protocol === "ssl" || protocol === "sasl_ssl") security.tls = readTls(options)
   if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
     const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
     security.sasl = { mechanism, username, password }
@@ -67,19 +61,17 @@ function tolerateUnknownCodes(): void {
   Object.defineProperty(protocolErrors, "undefined", { value, configurable: true })
 }
 
-function read(
-  key: `ssl_${"ca" | "certificate" | "key"}_location`,
-  options: KafkaOptions,
-): Buffer | undefined {
-  const file = options[key]
-  if (file === undefined) return undefined
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    throw new HooklineError("no_input", `${key}: ${file} can't be read: ${(error as Error).message}`, {
-      cause: error,
-    })
-  }
+function readTls({
+  ssl_ca_location: caFile,
+  ssl_certificate_location: file,
+  ssl_key_location: keyFile,
+}: KafkaOptions): TlsOptions {
+  const ca = caFile && readCas("ssl_ca_location", caFile)
+  const trusted = ca ? { ca } : {}
+  if (file === undefined || keyFile === undefined) return trusted
+  const of = "ssl_certificate_location"
+  const [cert, certificate] = readCertificate(of, file)
+  return { ...trusted, cert, key: readPrivateKey("ssl_key_location", keyFile, { certificate, of }) }
 }
 
 /** An API of the client library, in one version. */

@@ -20,7 +20,7 @@ import { Topic } from "./topic.ts"
  * Records are queued in their topic, by key in one of its partitions. A LeaderSender per broker gathers them into batches,
  * one a partition, and has the partitions settle what the broker answers. Metadata says which broker leads which partition.
  *
- * @throws HooklineError `no_input` when a certificate or key can't be read
+ * @throws OptionError `config` of a certificate or key that can't be used
  */
 export function openKafka(
   options: KafkaOptions,

@@ -24,7 +24,7 @@ const LIST_OFFSETS = [listOffsetsV7, listOffsetsV4]
  * Opens the reading side of a Kafka cluster. It joins no consumer group and commits nothing: it asks each leader for
  * records itself, so nothing of it stays on the cluster.
  *
- * @throws HooklineError `no_input` when a certificate or key can't be read
+ * @throws OptionError `config` of a certificate or key that can't be used
  */
 export function openKafkaReader(options: KafkaOptions): LogReader {
   const leaders = new Leaders(kafkaClient(options))

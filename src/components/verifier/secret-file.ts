@@ -1,5 +1,8 @@
 import { existsSync, readFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { whyUnreadable } from "../../config/file/interpolate.ts"
 import { HooklineError } from "../../errors.ts"
+import { checkFolder } from "../../storage/check-database.ts"
 import { createPrivateFile, looseMode } from "../../storage/private-files.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { NOTHING_READ } from "../../verify/schemes/credential.ts"
@@ -9,12 +12,14 @@ import { Refused, type Verifier } from "../../verify/verifier.ts"
  * Opens the file of a secret that the provider generates and sends in its first request.
  *
  * @param make makes the verifier of the file's secrets, one per line
- * @throws HooklineError `no_input` when it exists and can't be read
+ * @throws HooklineError `config` when it exists and can't be read, `log_io` when it can't be created
  */
 export function openSecretFile(path: string, log: Logger, make: (secrets: readonly string[]) => Verifier) {
   const loose = looseMode(path)
   if (loose !== undefined)
     log.warn({ paths: [loose] }, "secret_file is open to other users of this machine; run chmod go-rwx on it")
+  if (!existsSync(dirname(path))) throw new HooklineError("config", `the folder of ${path} does not exist`)
+  if (!existsSync(path)) checkFolder(dirname(path), { title: path })
   let verifier: Verifier | undefined
   /** Reads the file each time until it exists: another process may have stored the secret. */
   const find = (): Verifier | undefined => {
@@ -44,8 +49,8 @@ function readSecrets(path: string): string[] {
     const text = existsSync(path) ? readFileSync(path, "utf8") : ""
     return text.split("\n").flatMap((line) => line.trim() || [])
   } catch (cause) {
-    const message = `secret_file ${path} can't be read: ${(cause as Error).message}`
-    throw new HooklineError("no_input", message, { cause })
+    const message = `${path} ${whyUnreadable(cause)}`
+    throw new HooklineError("config", message, { cause })
   }
 }
 

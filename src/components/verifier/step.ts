@@ -1,5 +1,6 @@
 // Hot path: every event of a verified pipeline passes here.
 import { steadyMs } from "../../clock.ts"
+import { opening } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
 import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/outcome.ts"
@@ -32,8 +33,9 @@ export function verifierStep(
   const { provider, mode } = values
   const name = nameOf(provider)
   const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
+  const { secret_file: file } = values
   const learning =
-    values.secret_file === undefined ? undefined : openSecretFile(values.secret_file, log, make)
+    file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, log, make))
   const fixed = learning?.current() ?? make()
   const handshake = handshakeOf(name, {
     secrets: values.secret ?? [],

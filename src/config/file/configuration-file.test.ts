@@ -12,7 +12,7 @@ const fileOf = (file: string | Uint8Array): ConfigurationFile =>
       baseDir: "/etc/hookline",
     }),
   )
-const problemsOf = (file: string): readonly string[] => new Problems("p.conf", fileOf(file).problems).lines
+const problemsOf = (file: string): readonly string[] => new Problems("p.conf", fileOf(file)).lines
 
 test("texts are found by section, with their lines", () => {
   const configuration = fileOf(`[connection:kafka]
@@ -28,18 +28,28 @@ topic = \${PASSWORD}
   expect(configuration.problems).toEqual([])
   expect(configuration.connections.get("kafka")).toEqual({
     name: "connection:kafka",
+    file: "p.conf",
     line: 1,
     texts: new Map([
-      ["bootstrap_servers", { key: "Bootstrap_Servers", line: 2, text: "a:1\nb:2", quotable: true }],
+      [
+        "bootstrap_servers",
+        {
+          key: "Bootstrap_Servers",
+          section: "connection:kafka",
+          file: "p.conf",
+          line: 2,
+          baseDir: "/etc/hookline",
+          value: { text: "a:1\nb:2", quotable: true, problems: [] },
+        },
+      ],
     ]),
   })
   const components = configuration.pipelines.get("web hooks")!.components
   expect([...components.keys()]).toEqual(["WebHookSource", "KafkaSink"])
-  expect(components.get("KafkaSink")!.texts.get("topic")).toEqual({
+  expect(components.get("KafkaSink")!.texts.get("topic")).toMatchObject({
     key: "topic",
     line: 7,
-    text: "hunter2",
-    quotable: false,
+    value: { text: "hunter2", quotable: false },
   })
   expect(configuration.admin?.line).toBe(8)
   expect(configuration.service?.line).toBe(9)
@@ -48,7 +58,7 @@ topic = \${PASSWORD}
 test("a substituted line end adds no key", () => {
   const texts = fileOf("[service]\nx = ${LINES}\n  end").service!.texts
   expect([...texts.keys()]).toEqual(["x"])
-  expect(texts.get("x")?.text).toBe("a\ntopic = b\nend")
+  expect(texts.get("x")?.value.text).toBe("a\ntopic = b\nend")
 })
 
 describe("names of sections", () => {
@@ -59,11 +69,11 @@ describe("names of sections", () => {
     ["[admin:x]", "unknown section; did you mean [admin]?"],
     [
       "[passwords]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [admin] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [defaults:<Component>], [admin] or [service]",
     ],
     [
       "[]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [admin] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [defaults:<Component>], [admin] or [service]",
     ],
     ["[connection]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:]", "invalid section name; write [connection:<id>], without : in the id"],
@@ -83,15 +93,43 @@ describe("names of sections", () => {
 })
 
 test("problems of every kind are reported by line", () => {
-  expect(
-    problemsOf("x = 1\n[conection:k]\n[service]\na = ${NONE}\nb =\n  ${NONE:-${PASSWORD}}\nc\n"),
-  ).toEqual([
-    "p.conf:1: key outside a section; begin with one such as [connection:kafka]",
+  expect(problemsOf("x = 1\n[conection:k]\n[service]\nc\n")).toEqual([
+    "p.conf:1: key outside a section; only include may stand there; begin with a section such as [connection:kafka]",
     "p.conf:2: [conection:k]: unknown section; did you mean [connection:<id>]?",
-    "p.conf:4: [service] a: environment variable NONE is not set; set it, or give a default: ${NONE:-default}",
-    "p.conf:6: [service] b: the default of ${NONE} can't contain another ${",
-    "p.conf:7: [service]: no = or : in the line; write key = value, or indent the line to continue a value",
+    "p.conf:4: [service]: no = or : in the line; write key = value, or indent the line to continue a value",
   ])
+})
+
+test("a value is interpolated when it is read, and has its problems", () => {
+  const read: string[] = []
+  const file = "[service]\na = ${NONE}\nb =\n  ok\n  ${NONE:-${PASSWORD}}\n[admin]\ntoken = ${file:/none}\n"
+  const environment = { env, baseDir: "/", reads: (path: string) => void read.push(path) }
+  const { service, admin, problems } = atOnce(
+    readConfigurationFile(new TextEncoder().encode(file), "p.conf", environment),
+  )
+  expect([problems, read]).toEqual([[], []])
+  expect([...service!.texts.values()].map(({ value }) => value)).toEqual([
+    {
+      text: undefined,
+      quotable: false,
+      problems: [
+        {
+          line: 2,
+          text: "environment variable NONE is not set; set it, or give a default: ${NONE:-default}",
+        },
+      ],
+    },
+    {
+      text: undefined,
+      quotable: false,
+      problems: [{ line: 5, text: "the default of ${NONE} can't contain another ${" }],
+    },
+  ])
+  expect(read).toEqual([])
+  expect(structuredClone(admin)!.texts.get("token")!.value.problems).toEqual([
+    { line: 7, text: "the file /none does not exist" },
+  ])
+  expect(read).toEqual(["/none"])
 })
 
 test("any text gives a configuration, with problems or without", () => {
@@ -167,7 +205,7 @@ test("a written file is read back unchanged", () => {
       expect(configuration.problems).toEqual([])
       const read = [...configuration.connections].map(([id, { texts }]) => ({
         id,
-        entries: [...texts].map(([name, { text }]) => [name, text]),
+        entries: [...texts].map(([name, { value }]) => [name, value.text]),
       }))
       expect(read).toEqual(
         written.map(({ id, entries }) => ({

@@ -1,10 +1,11 @@
 import type { Steps } from "../../clock.ts"
+import { filesOf, readSource } from "./include.ts"
 import { interpolate, type Environment } from "./interpolate.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { enumerate, nearest } from "./nearest.ts"
-import { Problems, type Problem } from "./problems.ts"
+import { Problems, type Location, type Problem } from "./problems.ts"
 
-/** The configuration file's texts by section, before options are parsed. */
+/** The configuration file's texts by section, its included files' too, before options are parsed. */
 export interface ConfigurationFile {
   /** The file as the user named it. */
   readonly file: string
@@ -14,11 +15,14 @@ export interface ConfigurationFile {
   /** `[provider:<name>]`, by name. */
   readonly providers: ReadonlyMap<string, FileSection>
   readonly pipelines: ReadonlyMap<string, FilePipeline>
+  /** `[defaults:<Component>]`, by the name as the file spells it, known or not. */
+  readonly defaults: ReadonlyMap<string, FileSection>
   readonly admin: FileSection | undefined
   readonly service: FileSection | undefined
   /** Sections with invalid names were skipped, which may be why something is missing. */
   readonly lacksSections: boolean
   readonly problems: readonly Problem[]
+  readonly warnings: readonly Problem[]
 }
 
 export interface FilePipeline {
@@ -31,6 +35,8 @@ export interface FilePipeline {
 export interface FileSection {
   /** As the file spells it, without the brackets. */
   readonly name: string
+  /** The file that it stands in, as messages name it. */
+  readonly file: string
   readonly line: number
   /** By key in lower case. */
   readonly texts: ReadonlyMap<string, FileText>
@@ -39,14 +45,31 @@ export interface FileSection {
 export interface FileText {
   /** The key as the file spells it. */
   readonly key: string
+  /** The section that it stands in, without the brackets. */
+  readonly section: string
+  readonly file: string
   readonly line: number
-  /** undefined: interpolation failed, which is reported. */
+  /** Absolute base of relative paths: the folder of the file that it stands in. */
+  readonly baseDir: string
+  /** Interpolated when first read, so that what is not read needs no secret. */
+  readonly value: FileValue
+}
+
+export interface FileValue {
+  /** undefined: interpolation failed. */
   readonly text: string | undefined
   /** Whether messages may quote it. */
   readonly quotable: boolean
+  /** Of the interpolation, each with its line. */
+  readonly problems: readonly { readonly line: number; readonly text: string }[]
 }
 
-/** Reads the bytes of a configuration file. Problems are part of the result; nothing is thrown. */
+/** A file of the configuration, as messages name it, and where it lies. */
+interface Source extends Environment {
+  readonly file: string
+}
+
+/** Reads the bytes of a configuration file, and the files that it includes. Problems are part of the result. */
 export function* readConfigurationFile(
   bytes: Uint8Array,
   file: string,
@@ -56,6 +79,7 @@ export function* readConfigurationFile(
   const addresses = new Map<string, FileSection>()
   const connections = new Map<string, FileSection>()
   const providers = new Map<string, FileSection>()
+  const defaults = new Map<string, FileSection>()
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
   const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } => {
     const known = pipelines.get(id) ?? { components: new Map(), incomplete: false }
@@ -63,29 +87,26 @@ export function* readConfigurationFile(
     return known
   }
   let lacksSections = false
-  for (const ini of yield* readIni(bytes, (location, text) => problems.add(location, text))) {
+  for (const section of yield* readSections(bytes, { ...environment, file }, problems)) {
     yield
-    const section = readSection(ini, environment, problems)
-    const parts = ini.name.split(":").map((part) => part.trim())
+    const parts = section.name.split(":").map((part) => part.trim())
     const [kind, id = "", component = ""] = parts
     const wrong = wrongAddress(parts)
     if (wrong !== undefined) {
-      problems.add({ line: ini.line, section: ini.name }, wrong)
+      problems.add(placeOf(section), wrong)
       lacksSections = true
       if (kind === "pipeline" && id !== "") pipeline(id).incomplete = true
       continue
     }
     const first = addresses.get(parts.join(":"))
     if (first !== undefined) {
-      problems.add(
-        { line: ini.line, section: ini.name },
-        `duplicate section; move its keys to line ${first.line}`,
-      )
+      problems.add(placeOf(section), `duplicate section; move its keys to ${placeFrom(section, first)}`)
       continue
     }
     addresses.set(parts.join(":"), section)
     if (kind === "connection") connections.set(id, section)
     if (kind === "provider") providers.set(id, section)
+    if (kind === "defaults") defaults.set(id, section)
     if (kind === "pipeline") pipeline(id).components.set(component, section)
   }
   return {
@@ -94,40 +115,86 @@ export function* readConfigurationFile(
     connections,
     providers,
     pipelines,
+    defaults,
     admin: addresses.get("admin"),
     service: addresses.get("service"),
     lacksSections,
     problems: problems.all,
+    warnings: problems.allWarnings,
   }
 }
 
-function readSection(
-  { name, line, entries }: IniSection,
-  environment: Environment,
-  problems: Problems,
-): FileSection {
-  const texts = [...entries].map(
-    ([key, entry]) => [key, readText(name, entry, environment, problems)] as const,
+/** The place of a section. */
+export const placeOf = ({ file, line, name }: FileSection): Location => ({ file, line, section: name })
+
+/** The place of another section, as a message on this one names it. */
+export const placeFrom = ({ file }: FileSection, other: FileSection): string =>
+  other.file === file ? `line ${other.line}` : `${other.file}:${other.line}`
+
+/** The sections of a file, then those of the files that it includes. */
+function* readSections(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
+  const report = (location: Location, text: string): void =>
+    problems.add({ ...location, file: source.file }, text)
+  const { include, sections } = yield* readIni(bytes, report)
+  const all = sections.map((ini) => sectionOf(ini, source))
+  if (include === undefined) return all
+  const value = valueOf(include.lines, source)
+  for (const { line, text } of value.problems) report({ line, key: include.key }, text)
+  const place = { file: source.file, line: include.line, key: include.key }
+  for (const included of filesOf(value.text ?? "", source, place, problems)) {
+    const found = readSource(included, source.reads)
+    if (typeof found === "string") problems.add({ file: included.file, line: undefined }, found)
+    else all.push(...(yield* readIncluded(found, { ...source, ...included }, problems)))
+  }
+  return all
+}
+
+function* readIncluded(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
+  const { file } = source
+  const { include, sections } = yield* readIni(bytes, (location, text) =>
+    problems.add({ ...location, file }, text),
   )
-  return { name, line, texts: new Map(texts) }
+  if (include !== undefined)
+    problems.add(
+      { file, line: include.line, key: include.key },
+      `an included file can't include others; name them in ${problems.file}`,
+    )
+  return sections.map((ini) => sectionOf(ini, source))
+}
+
+function sectionOf({ name, line, entries }: IniSection, source: Source): FileSection {
+  const texts = [...entries].map(([key, entry]) => [key, textOf(name, entry, source)] as const)
+  return { name, file: source.file, line, texts: new Map(texts) }
+}
+
+function textOf(section: string, { key, line, lines }: IniEntry, source: Source): FileText {
+  const { file, baseDir } = source
+  let value: FileValue | undefined
+  return {
+    key,
+    section,
+    file,
+    line,
+    baseDir,
+    // an own property: a copy for another process has its value
+    get value() {
+      return (value ??= valueOf(lines, source))
+    },
+  }
 }
 
 /** Interpolates line by line, so that a substituted value can't add lines. */
-function readText(
-  section: string,
-  { key, line, lines }: IniEntry,
-  environment: Environment,
-  problems: Problems,
-): FileText {
-  const parts = lines.map((part) =>
-    interpolate(part.text, environment, (text) => problems.add({ line: part.line, section, key }, text)),
+function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue {
+  const problems: FileValue["problems"][number][] = []
+  const parts = lines.map(({ text, line }) =>
+    interpolate(text, environment, (problem) => problems.push({ line, text: problem })),
   )
   const sound = parts.filter((part) => part !== undefined)
+  const isSound = sound.length === parts.length
   return {
-    key,
-    line,
-    text: sound.length === parts.length ? sound.map(({ text }) => text).join("\n") : undefined,
-    quotable: sound.length === parts.length && sound.every(({ substituted }) => !substituted),
+    text: isSound ? sound.map(({ text }) => text).join("\n") : undefined,
+    quotable: isSound && sound.every(({ substituted }) => !substituted),
+    problems,
   }
 }
 
@@ -135,6 +202,7 @@ const KINDS = {
   connection: "[connection:<id>]",
   pipeline: "[pipeline:<id>:<Component>]",
   provider: "[provider:<name>]",
+  defaults: "[defaults:<Component>]",
   admin: "[admin]",
   service: "[service]",
 }
@@ -154,6 +222,10 @@ function wrongAddress(parts: readonly string[]): string | undefined {
       return parts.length === 2 && id !== ""
         ? undefined
         : `invalid section name; write ${KINDS.provider}, without : in the name`
+    case "defaults":
+      return parts.length === 2 && id !== ""
+        ? undefined
+        : `invalid section name; write ${KINDS.defaults}, or [defaults:connection]`
     case "pipeline":
       if (parts.length === 3 && id !== "" && component !== "") return undefined
       return parts.length === 2 && id !== ""

@@ -10,7 +10,7 @@ function read(file: string | Uint8Array): {
 } {
   const problems = new Problems("f.conf")
   const bytes = typeof file === "string" ? new TextEncoder().encode(file) : file
-  const sections = atOnce(readIni(bytes, (place, text) => problems.add(place, text)))
+  const { sections } = atOnce(readIni(bytes, (place, text) => problems.add(place, text)))
   const values = sections.map(({ name, line, entries }) => [
     `${name}:${line}`,
     Object.fromEntries(
@@ -95,7 +95,9 @@ describe("broken lines are reported and the rest is read", () => {
     [
       "keys before the first section",
       "x = 1\ny = 2\n[a]\nz = 3",
-      ["f.conf:1: key outside a section; begin with one such as [connection:kafka]"],
+      [
+        "f.conf:1: key outside a section; only include may stand there; begin with a section such as [connection:kafka]",
+      ],
       { "a:3": { "z@4": "3" } },
     ],
     [

@@ -6,6 +6,7 @@ import type { Location } from "./problems.ts"
  * The file's grammar.
  *
  *     # a comment; so is a line that begins with ;
+ *     include = teams.d/*.conf
  *     [connection:kafka]
  *     key = value
  *     key: value
@@ -20,6 +21,12 @@ import type { Location } from "./problems.ts"
  * a line of its own: `#` and `;` inside a value belong to it. Text is UTF-8, with or without a byte-order mark; lines
  * end in LF or CRLF. Broken lines are reported and skipped; the rest is still read.
  */
+export interface Ini {
+  /** The one key that may stand before the first section. */
+  readonly include: IniEntry | undefined
+  readonly sections: readonly IniSection[]
+}
+
 export interface IniSection {
   /** The text between the brackets. */
   readonly name: string
@@ -48,6 +55,8 @@ type Report = (location: Location, text: string) => void
  */
 const KEY = /^[a-z][a-z0-9_.-]{0,39}$/i
 
+const INCLUDE = /^include\s*[=:]/i
+
 const STEP_LINES = 64
 
 /**
@@ -55,8 +64,9 @@ const STEP_LINES = 64
  *
  * @param report receives each problem
  */
-export function* readIni(bytes: Uint8Array, report: Report): Steps<IniSection[]> {
+export function* readIni(bytes: Uint8Array, report: Report): Steps<Ini> {
   const sections = new Map<string, IniSection>()
+  const head = new Map<string, IniEntry>()
   let section: IniSection | undefined
   // The value that indented lines continue; a broken line's is dropped with it.
   let open: { indent: number; lines: IniLine[] } | undefined
@@ -89,14 +99,19 @@ export function* readIni(bytes: Uint8Array, report: Report): Steps<IniSection[]>
       continue
     }
     open = { indent, lines: [] }
-    if (section === undefined) {
-      if (!strayReported) report({ line }, "key outside a section; begin with one such as [connection:kafka]")
+    if (section !== undefined)
+      open.lines = readEntry(section.entries, content, { line, section: section.name }, open.lines, report)
+    else if (INCLUDE.test(content)) readEntry(head, content, { line }, open.lines, report)
+    else {
+      if (!strayReported)
+        report(
+          { line },
+          "key outside a section; only include may stand there; begin with a section such as [connection:kafka]",
+        )
       strayReported = true
-      continue
     }
-    open.lines = readEntry(section, content, line, open.lines, report)
   }
-  return [...sections.values()]
+  return { include: head.get("include"), sections: [...sections.values()] }
 }
 
 function decode(bytes: Uint8Array, report: Report): string {
@@ -145,15 +160,16 @@ function openSection(
 
 /** @returns the lines of the value, which indented ones continue */
 function readEntry(
-  section: IniSection,
+  entries: Map<string, IniEntry>,
   content: string,
-  line: number,
+  place: Location & { readonly line: number },
   lines: IniLine[],
   report: Report,
 ): IniLine[] {
-  if (hasRouteLines(section.name) && !isRouterKey(content)) {
-    const routes = section.entries.get("routes") ?? { key: "routes", line, lines }
-    section.entries.set("routes", routes)
+  const { line, section = "" } = place
+  if (hasRouteLines(section) && !isRouterKey(content)) {
+    const routes = entries.get("routes") ?? { key: "routes", line, lines }
+    entries.set("routes", routes)
     // of `routes =` with nothing behind it
     if (routes.lines.length === 1 && routes.lines[0]!.text === "") routes.lines.length = 0
     routes.lines.push({ text: content, line })
@@ -161,27 +177,17 @@ function readEntry(
   }
   const separator = content.search(/[=:]/)
   if (separator === -1) {
-    report(
-      { line, section: section.name },
-      "no = or : in the line; write key = value, or indent the line to continue a value",
-    )
+    report(place, "no = or : in the line; write key = value, or indent the line to continue a value")
     return lines
   }
   const key = content.slice(0, separator).trim()
   if (!KEY.test(key)) {
-    report(
-      { line, section: section.name },
-      "invalid key; write key = value, or indent the line to continue a value",
-    )
+    report(place, "invalid key; write key = value, or indent the line to continue a value")
     return lines
   }
   lines.push({ text: content.slice(separator + 1).trim(), line })
-  const first = section.entries.get(key.toLowerCase())
-  if (first === undefined) section.entries.set(key.toLowerCase(), { key, line, lines })
-  else
-    report(
-      { line, section: section.name, key },
-      `duplicate key, first set in line ${first.line}; remove one of them`,
-    )
+  const first = entries.get(key.toLowerCase())
+  if (first === undefined) entries.set(key.toLowerCase(), { key, line, lines })
+  else report({ ...place, key }, `duplicate key, first set in line ${first.line}; remove one of them`)
   return lines
 }

@@ -35,7 +35,7 @@ test("paths start from the file's folder and variables come from the given envir
   const configuration = load(join(folder, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
   expect(configuration.baseDir).toBe(folder)
   expect(configuration.problems).toEqual([])
-  expect(configuration.connections.get("other")?.texts.get("x")?.text).toBe("hunter2!")
+  expect(configuration.connections.get("other")?.texts.get("x")?.value.text).toBe("hunter2!")
 })
 
 test.each<[string, string | undefined, { [name: string]: string }, string]>([

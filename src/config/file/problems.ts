@@ -3,6 +3,8 @@ import { camelCase, messageInCode, sectionInCode } from "../options/in-code.ts"
 
 /** A place in the configuration. */
 export interface Location {
+  /** The file as messages name it; undefined: the configuration file itself. */
+  readonly file?: string | undefined
   /** 1-based line of the file; `code`: given in code; undefined: no particular line. */
   readonly line: number | "code" | undefined
   /** As the file spells it, without the brackets. */
@@ -15,35 +17,52 @@ export interface Problem extends Location {
   readonly text: string
 }
 
+/** What reading the file has found. */
+interface Known {
+  readonly problems?: readonly Problem[] | undefined
+  readonly warnings?: readonly Problem[] | undefined
+}
+
 /** Collects the problems of a configuration, to report all of them at once. */
 export class Problems {
   /** The file as the user named it; undefined: no file. */
   readonly file: string | undefined
-  readonly #problems: Problem[]
-  readonly #warnings: Problem[] = []
+  readonly #problems = new Map<string, Problem>()
+  readonly #warnings = new Map<string, Problem>()
 
-  constructor(file: string | undefined, known: readonly Problem[] = []) {
+  constructor(file: string | undefined, known: Known = {}) {
     this.file = file
-    this.#problems = [...known]
+    for (const problem of known.problems ?? []) this.add(problem, problem.text)
+    for (const warning of known.warnings ?? []) this.warn(warning, warning.text)
   }
 
+  /** Adds a problem, once: a default's is found in each section that it serves. */
   add(location: Location, text: string): void {
-    this.#problems.push({ ...location, text })
+    this.#add(this.#problems, { ...location, text })
   }
 
   /** Adds a warning, which keeps nothing from running. */
   warn(location: Location, text: string): void {
-    this.#warnings.push({ ...location, text })
+    this.#add(this.#warnings, { ...location, text })
   }
 
+  /** By file and line. */
   get all(): readonly Problem[] {
-    return this.#problems
+    return this.#sorted(this.#problems)
+  }
+
+  get allWarnings(): readonly Problem[] {
+    return this.#sorted(this.#warnings)
+  }
+
+  get hasAny(): boolean {
+    return this.#problems.size > 0
   }
 
   /** `pipelines.conf:12`, or `in code`. */
-  locate({ line }: Location): string {
-    if (line === "code" || this.file === undefined) return "in code"
-    return line === undefined ? this.file : `${this.file}:${line}`
+  locate({ file = this.file, line }: Location): string {
+    if (line === "code" || file === undefined) return "in code"
+    return line === undefined ? file : `${file}:${line}`
   }
 
   /**
@@ -51,29 +70,40 @@ export class Problems {
    * option topic: …`.
    */
   get lines(): readonly string[] {
-    return this.#spell(this.#problems)
+    return this.#spell(this.all)
   }
 
   /** The warnings, in the form of `lines`. */
   get warnings(): readonly string[] {
-    return this.#spell(this.#warnings)
+    return this.#spell(this.allWarnings)
+  }
+
+  #add(to: Map<string, Problem>, { file = this.file, line, section, key, text }: Problem): void {
+    to.set(JSON.stringify([file, line, section, key, text]), { file, line, section, key, text })
+  }
+
+  #sorted(found: ReadonlyMap<string, Problem>): readonly Problem[] {
+    const rank = ({ line }: Location): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
+    /** The configuration file comes first. */
+    const name = ({ file, line }: Location): string =>
+      line === "code" ? "\uffff" : file === this.file ? "" : (file ?? "")
+    return [...found.values()].toSorted((a, b) => compare(name(a), name(b)) || rank(a) - rank(b))
   }
 
   #spell(problems: readonly Problem[]): readonly string[] {
-    const rank = ({ line }: Location): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
-    return problems
-      .toSorted((a, b) => rank(a) - rank(b))
-      .map((problem) => {
-        const [subject, text] = problem.line === "code" ? spellInCode(problem) : spellInFile(problem)
-        return [this.locate(problem), subject, text].filter((part) => part !== "").join(": ")
-      })
+    return problems.map((problem) => {
+      const [subject, text] = problem.line === "code" ? spellInCode(problem) : spellInFile(problem)
+      return [this.locate(problem), subject, text].filter((part) => part !== "").join(": ")
+    })
   }
 
   /** @throws HooklineError `config`, with one line per problem, if any */
   throwIfAny(): void {
-    if (this.#problems.length > 0) throw new HooklineError("config", this.lines.join("\n"))
+    if (this.#problems.size > 0) throw new HooklineError("config", this.lines.join("\n"))
   }
 }
+
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 type Spelling = readonly [subject: string, text: string]
 

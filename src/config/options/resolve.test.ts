@@ -45,7 +45,7 @@ function resolve(file: string | undefined, given?: Given): { values: object; pro
             baseDir: "/etc/hookline",
           }),
         )
-  const problems = new Problems(configuration?.file, configuration?.problems)
+  const problems = new Problems(configuration?.file, configuration)
   const found = {
     address: "service",
     section: configuration?.service,

@@ -16,6 +16,8 @@ export interface Checking<O extends OptionSet> {
   readonly values: Partial<Values<O>>
   /** Whether the key was given, in code or the file, even if its value is wrong. */
   readonly isGiven: (key: keyof O & string) => boolean
+  /** Whether its value comes from `[defaults:…]`, which serves other sections too. */
+  readonly isDefault: (key: keyof O & string) => boolean
   /** Reports a problem of a key, with its remedy. */
   readonly wrong: (key: keyof O & string, text: string) => void
   /** Reports a warning about a key, shown by `hookline check`. */

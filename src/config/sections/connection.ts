@@ -4,6 +4,7 @@ import { MEMORY } from "./memory-connection.ts"
 import { camelCase } from "../options/in-code.ts"
 import { nearest } from "../file/nearest.ts"
 import type { OptionSet, Values } from "../options/option.ts"
+import { placeOf } from "../file/configuration-file.ts"
 import type { Problems } from "../file/problems.ts"
 import { resolveSection, type Found, type Resolved } from "../options/resolve.ts"
 import { defineSection, type Section } from "../options/section.ts"
@@ -32,10 +33,7 @@ export function resolveConnection(
   const keys = [...(found.section?.texts.keys() ?? [])]
   const isKafka = kind === "kafka" || keys.includes("bootstrap_servers")
   const isEmbedded = kind === "embedded" || keys.includes("directory")
-  const home = {
-    line: found.section?.line ?? ("code" as const),
-    section: found.section?.name ?? found.address,
-  }
+  const home = found.section ? placeOf(found.section) : { line: "code" as const, section: found.address }
   if (isKafka && isEmbedded) {
     problems.add(
       home,
@@ -55,14 +53,17 @@ export function resolveConnection(
       "has neither bootstrap_servers nor directory; add bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log",
     )
   }
-  return { ...resolveSection(EITHER, found, problems), kind: undefined }
+  return { ...resolveSection(EITHER, found, problems), isSound: () => false, kind: undefined }
 }
+
+/** The options of all kinds that a file can have, for `[defaults:connection]`. */
+export const CONNECTION_OPTIONS: OptionSet = { ...KAFKA.options, ...EMBEDDED.options }
 
 /** For a connection of unknown kind: known keys are checked, and none is required. */
 const EITHER: Section = defineSection<OptionSet>({
   ...KAFKA,
   options: Object.fromEntries(
-    Object.entries({ ...KAFKA.options, ...EMBEDDED.options }).map(([key, option]) => [
+    Object.entries(CONNECTION_OPTIONS).map(([key, option]) => [
       key,
       { ...option, presence: "optional" as const },
     ]),

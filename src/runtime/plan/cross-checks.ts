@@ -8,7 +8,7 @@ import type { Steps } from "../../clock.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { hostKey } from "../../config/sections/endpoint.ts"
 import { hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
-import { verifiedFrom } from "./verified.ts"
+import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 type Connections = ReadonlyMap<string, ResolvedConnection>
 
@@ -131,6 +131,15 @@ export function* checkListeners(
         `is more than [service] max_in_flight_bytes${share}, so that the largest bodies would never be accepted; lower it, or raise that`,
       )
     }
+  }
+}
+
+/** Warns of pipelines that other machines can publish to unverified. */
+export function warnOfOpen(pipelines: readonly ResolvedPipeline[], problems: Problems): void {
+  for (const { source, processors } of pipelines) {
+    const host: unknown = source?.values.host
+    if (source !== undefined && typeof host === "string" && isOpenToAll({ source, processors }, host))
+      problems.warn(source.where("host"), NOT_VERIFIED)
   }
 }
 

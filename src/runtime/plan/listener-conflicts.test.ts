@@ -12,7 +12,11 @@ const pipeline = fc
   })
   .map((values): ListeningPipeline => ({
     id: "",
-    source: { values, isGiven: () => true, where: () => ({ line: 1 }), show: () => undefined },
+    source: {
+      values,
+      isGiven: () => true,
+      where: () => ({ line: 1 }),
+    } as unknown as ListeningPipeline["source"],
   }))
 
 /** The key that two sources can't agree on. */

@@ -2,26 +2,34 @@ import type { MemoryLog } from "../../brokers/memory/log.ts"
 import type { Component, ComponentKind } from "../../components/define-component.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import {
+  CONNECTION_OPTIONS,
   resolveConnection,
   type Connection,
   type ResolvedConnection,
 } from "../../config/sections/connection.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import { Problems } from "../../config/file/problems.ts"
-import { resolveSection, type Found, type Given } from "../../config/options/resolve.ts"
+import {
+  checkDefaults,
+  resolveSection,
+  type Found,
+  type Given,
+  type Resolved,
+} from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
 import type { Pipeline } from "../pipeline.ts"
-import { resolvePipelines } from "./resolve-pipelines.ts"
+import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./resolve-pipelines.ts"
 import {
   checkConnections,
   checkDeadLetters,
   checkDirectories,
   checkListeners,
   checkWorkers,
+  warnOfOpen,
 } from "./cross-checks.ts"
 import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
@@ -54,8 +62,6 @@ export interface Plan {
   readonly pipelines: readonly PlannedPipeline[]
   /** Absolute base of relative paths. */
   readonly baseDir: string
-  /** Possible mistakes, a line each, shown by `hookline check`. */
-  readonly warnings: readonly string[]
   /** For other processes, which make the same plan of it; undefined: no file. */
   readonly configuration: ConfigurationFile | undefined
   readonly admin: Values<(typeof ADMIN)["options"]>
@@ -75,15 +81,27 @@ export interface Planned<K extends ComponentKind = ComponentKind> {
   readonly values: Values<OptionSet>
 }
 
+/** The ids of a draft's connections; of the file's only those with the key, where one is named. */
+export function connectionIds({ configuration, connections }: Draft, key?: string): readonly string[] {
+  const defaults = configuration?.defaults.get(CONNECTION)
+  const inFile = [...(configuration?.connections ?? [])].filter(
+    ([, { texts }]) => key === undefined || texts.has(key) || defaults?.texts.has(key) === true,
+  )
+  return [...new Set([...(connections?.keys() ?? []), ...inFile.map(([id]) => id)])]
+}
+
 /**
  * Resolves one connection of a draft, whatever else is wrong; undefined: unknown id.
  *
  * @throws HooklineError `config`
  */
 export function planConnection(draft: Draft, id: string): Connection | undefined {
-  const problems = new Problems(draft.configuration?.file)
-  if (draft.connections?.has(id) !== true && draft.configuration?.connections.has(id) !== true)
-    return undefined
+  const { configuration } = draft
+  if (!connectionIds(draft).includes(id)) return undefined
+  const section = configuration?.connections.get(id)?.name
+  // problems of reading the file as a whole, or this section
+  const known = configuration?.problems.filter((it) => it.section === undefined || it.section === section)
+  const problems = new Problems(configuration?.file, { problems: known })
   const resolved = resolveOne(draft, id, problems)
   problems.throwIfAny()
   return resolved as unknown as Connection
@@ -93,19 +111,61 @@ function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConne
   const { kind, given } = draft.connections?.get(id) ?? {}
   const address = `connection:${id}${kind === undefined ? "" : `:${kind}Connection`}`
   const section = draft.configuration?.connections.get(id)
-  const baseDir = draft.configuration?.baseDir ?? draft.cwd
-  return resolveConnection({ address, section, given, baseDir, reads: draft.reads }, problems, kind)
+  const found = {
+    address,
+    section,
+    fileDefaults: draft.configuration?.defaults.get(CONNECTION),
+    given,
+    baseDir: draft.configuration?.baseDir ?? draft.cwd,
+    reads: draft.reads,
+  }
+  return resolveConnection(found, problems, kind)
 }
 
-/**
- * Resolves a draft: code before the file before the defaults.
- *
- * @throws HooklineError `config` with every problem, a line each
- */
-export function* makePlan(draft: Draft): Steps<Plan> {
+/** `[defaults:connection]` serves connections of each kind, with the keys that the kind has. */
+const CONNECTION = "connection"
+
+/** Checks the `[defaults:…]` sections. @returns those of components */
+function resolveDefaults(
+  { configuration, pipelines = [], registry }: Draft,
+  defined: Found["defined"],
+  problems: Problems,
+): ReadonlyMap<Component, FileSection> {
+  if (configuration === undefined) return new Map()
+  const named = new Map(configuration.defaults)
+  const ofConnections = named.get(CONNECTION)
+  named.delete(CONNECTION)
+  if (ofConnections !== undefined) checkDefaults(ofConnections, CONNECTION_OPTIONS, problems)
+  const used = pipelines.flatMap(({ source, processors, sink }) =>
+    [source, ...processors, sink].flatMap((it) =>
+      typeof it === "function" ? [] : (it.component as Component),
+    ),
+  )
+  const all = [...new Set([...registry, ...used])]
+  const { sections } = sectionsByComponent(named, all, problems)
+  for (const [component, section] of sections) checkDefaults(section, component.options, problems, defined)
+  return sections
+}
+
+/** A draft whose options were read, right or wrong. */
+export interface ResolvedDraft {
+  readonly connections: ReadonlyMap<string, ResolvedConnection>
+  /** The logs of connections in memory, by id. */
+  readonly memoryLogs: ReadonlyMap<string, MemoryLog>
+  readonly pipelines: readonly ResolvedPipeline[]
+  readonly admin: Resolved<(typeof ADMIN)["options"]>
+  readonly service: Resolved<(typeof SERVICE)["options"]>
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+  readonly configuration: ConfigurationFile | undefined
+  readonly problems: Problems
+}
+
+/** Resolves a draft: code before the file before the defaults. Opens nothing. */
+export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   const { configuration, registry } = draft
   const baseDir = configuration?.baseDir ?? draft.cwd
-  const problems = new Problems(configuration?.file, configuration?.problems)
+  const problems = new Problems(configuration?.file, configuration)
   const defined = resolveProviders(configuration, problems, draft.reads)
   const find = (address: string, section: FileSection | undefined, given: Given | undefined): Found => ({
     address,
@@ -118,10 +178,7 @@ export function* makePlan(draft: Draft): Steps<Plan> {
 
   const connections = new Map<string, ResolvedConnection>()
   const memoryLogs = new Map<string, MemoryLog>()
-  for (const id of new Set([
-    ...(draft.connections?.keys() ?? []),
-    ...(configuration?.connections.keys() ?? []),
-  ])) {
+  for (const id of connectionIds(draft)) {
     connections.set(id, resolveOne(draft, id, problems))
     const log = draft.connections?.get(id)?.log
     if (log !== undefined) memoryLogs.set(id, log)
@@ -132,6 +189,7 @@ export function* makePlan(draft: Draft): Steps<Plan> {
     pipelines: draft.pipelines ?? [],
     registry,
     find,
+    fileDefaults: resolveDefaults(draft, defined, problems),
     problems,
   })
   const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
@@ -144,18 +202,24 @@ export function* makePlan(draft: Draft): Steps<Plan> {
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
   yield* checkRouting(pipelines, problems)
+  warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
-  problems.throwIfAny()
+  return { connections, memoryLogs, pipelines, admin, service, baseDir, configuration, problems }
+}
 
+/** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
+export function planOf(resolved: ResolvedDraft): Plan {
+  const { admin, service, problems } = resolved
+  problems.throwIfAny()
   // without problems all values are set
-  return {
-    connections,
-    memoryLogs,
-    pipelines,
-    baseDir,
-    warnings: problems.warnings,
-    configuration,
-    admin: admin.values,
-    service: service.values,
-  } as unknown as Plan
+  return { ...resolved, admin: admin.values, service: service.values } as unknown as Plan
+}
+
+/**
+ * Resolves a draft to a plan.
+ *
+ * @throws HooklineError `config` with every problem, a line each
+ */
+export function* makePlan(draft: Draft): Steps<Plan> {
+  return planOf(yield* resolveDraft(draft))
 }

@@ -1,4 +1,4 @@
-import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { placeOf, type ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { Problems } from "../../config/file/problems.ts"
 import { resolveProvider, type OwnProvider } from "../../verify/presets/own-provider.ts"
 import { wrongName } from "../../verify/presets/own-provider/check.ts"
@@ -18,7 +18,7 @@ export function resolveProviders(
   for (const [name, section] of configuration?.providers ?? []) {
     const address = `provider:${name}`
     const wrong = wrongName(name)
-    if (wrong !== undefined) problems.add({ line: section.line, section: section.name }, wrong)
+    if (wrong !== undefined) problems.add(placeOf(section), wrong)
     const found = { address, section, given: undefined, baseDir: configuration!.baseDir, reads }
     const provider = resolveProvider(name, found, problems)
     resolved.set(address, wrong === undefined ? provider : undefined)
@@ -35,7 +35,7 @@ export function planProviders(configuration: ConfigurationFile): readonly OwnPro
   const known = configuration.problems.filter(
     ({ section }) => section === undefined || /^\s*provider\s*:/.test(section),
   )
-  const problems = new Problems(configuration.file, known)
+  const problems = new Problems(configuration.file, { problems: known })
   const providers = [...resolveProviders(configuration, problems).values()]
   problems.throwIfAny()
   return providers as OwnProvider[]

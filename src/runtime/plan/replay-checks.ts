@@ -18,7 +18,7 @@ export function checkReplay(
   service: Resolved<(typeof SERVICE)["options"]>,
   problems: Problems,
 ): void {
-  if (problems.all.length > 0) return
+  if (problems.hasAny) return
   const { workers = 1 } = service.values
   for (const { processors, sink } of pipelines) {
     const parts = processors.flatMap((it) => (typeof it === "function" ? [] : it))

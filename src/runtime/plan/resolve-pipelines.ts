@@ -3,7 +3,13 @@ import { suggest } from "../../config/file/nearest.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Location, Problems } from "../../config/file/problems.ts"
 import { resolveSection, type Found, type Given, type Resolved } from "../../config/options/resolve.ts"
-import type { ConfigurationFile, FilePipeline, FileSection } from "../../config/file/configuration-file.ts"
+import {
+  placeFrom,
+  placeOf,
+  type ConfigurationFile,
+  type FilePipeline,
+  type FileSection,
+} from "../../config/file/configuration-file.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock.ts"
 import type { Pipeline } from "../pipeline.ts"
@@ -16,7 +22,7 @@ export interface ResolvedPipeline {
   readonly sink: ResolvedPart<"sink"> | undefined
 }
 
-interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
+export interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
   readonly component: Component<K>
 }
 
@@ -26,6 +32,8 @@ interface Reading {
   readonly pipelines: readonly Pipeline[]
   readonly registry: readonly Component[]
   readonly find: (address: string, section: FileSection | undefined, given: Given | undefined) => Found
+  /** `[defaults:…]`, by component. */
+  readonly fileDefaults: ReadonlyMap<Component, FileSection>
   readonly problems: Problems
 }
 
@@ -70,11 +78,15 @@ function fromCode(
   const { registry, problems } = reading
   const configured = [source, ...processors.filter((processor) => typeof processor !== "function"), sink]
   const used = configured.map(({ component }) => component as Component)
-  const { sections } = sectionsByComponent(declared, [...new Set([...registry, ...used])], problems)
-  for (const [component, { line, name }] of sections) {
+  const { sections } = sectionsByComponent(
+    declared?.components,
+    [...new Set([...registry, ...used])],
+    problems,
+  )
+  for (const [component, section] of sections) {
     if (used.includes(component)) continue
     problems.add(
-      { line, section: name },
+      placeOf(section),
       "is not a component of this pipeline, which is composed in code; remove the section",
     )
   }
@@ -98,8 +110,9 @@ function fromCode(
 
 function fromFile(id: string, declared: FilePipeline, reading: Reading): ResolvedPipeline {
   const { registry, problems } = reading
-  const { sections, hasUnknown } = sectionsByComponent(declared, registry, problems)
-  const home: Location = { line: sections.values().next().value?.line, section: `pipeline:${id}` }
+  const { sections, hasUnknown } = sectionsByComponent(declared.components, registry, problems)
+  const first = sections.values().next().value
+  const home: Location = { file: first?.file, line: first?.line, section: `pipeline:${id}` }
   const ofKind = <K extends ComponentKind>(kind: K): Component<K>[] =>
     registry.filter((component) => component.kind === kind) as unknown as Component<K>[]
   const resolve = <K extends ComponentKind>(component: Component<K>, defaults?: Defaults): ResolvedPart<K> =>
@@ -108,7 +121,7 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
     const candidates = ofKind(kind)
     const component = candidates.find((candidate) => sections.has(candidate as Component))
     if (component !== undefined) return resolve(component)
-    if (!hasUnknown)
+    if (!hasUnknown && !declared.incomplete)
       problems.add(
         home,
         `has no ${kind}; add ${candidates.map((one) => `[${address(id, one)}]`).join(" or ")}`,
@@ -146,23 +159,27 @@ function resolvePart<K extends ComponentKind>(
   component: Component<K>,
   sections: ReadonlyMap<Component, FileSection>,
   given: Given | undefined,
-  { find, problems }: Reading,
+  { find, fileDefaults, problems }: Reading,
   defaults: Defaults | undefined,
 ): ResolvedPart<K> {
-  const found = { ...find(address(id, component), sections.get(component as Component), given), defaults }
+  const found = {
+    ...find(address(id, component), sections.get(component as Component), given),
+    fileDefaults: fileDefaults.get(component as Component),
+    defaults,
+  }
   return { component, ...resolveSection(component, found, problems) }
 }
 
 /** The component of each section, by its name or an alias. */
-function sectionsByComponent(
-  declared: FilePipeline | undefined,
+export function sectionsByComponent(
+  named: ReadonlyMap<string, FileSection> | undefined,
   components: readonly Component[],
   problems: Problems,
 ): { sections: Map<Component, FileSection>; hasUnknown: boolean } {
   const sections = new Map<Component, FileSection>()
-  let hasUnknown = declared?.incomplete ?? false
-  for (const [name, section] of declared?.components ?? []) {
-    const location = { line: section.line, section: section.name }
+  let hasUnknown = false
+  for (const [name, section] of named ?? []) {
+    const location = placeOf(section)
     const component = components.find(({ title, aliases }) => title === name || aliases.includes(name))
     const first = component && sections.get(component)
     if (component === undefined) {
@@ -170,7 +187,10 @@ function sectionsByComponent(
       const names = components.flatMap(({ title, aliases }) => [title, ...aliases])
       problems.add(location, `unknown component${suggest(name, names, (known) => known)}`)
     } else if (first === undefined) sections.set(component, section)
-    else problems.add(location, `is the same section as [${first.name}]; move its keys to line ${first.line}`)
+    else {
+      const where = placeFrom(section, first)
+      problems.add(location, `is the same section as [${first.name}]; move its keys to ${where}`)
+    }
   }
   return { sections, hasUnknown }
 }

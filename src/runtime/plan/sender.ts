@@ -28,11 +28,12 @@ export function* checkInPipelines(pipelines: readonly ResolvedPipeline[], proble
     const sender = senderOf(processors)
     for (const part of [source, ...processors, sink]) {
       if (part === undefined || typeof part === "function") continue
-      const { values, isGiven, where } = part
+      const { values, isGiven, isDefault, where, wrong } = part
       part.component.checkInPipeline?.({
         values,
         isGiven,
-        wrong: (key, text) => problems.add(where(key), text),
+        isDefault,
+        wrong,
         warn: (key, text) => problems.warn(where(key), text),
         sender,
       })

@@ -1,4 +1,5 @@
 import type { Component } from "../../components/define-component.ts"
+import { isLoopback } from "../../config/sections/endpoint.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Processor } from "../../pipeline/event.ts"
 
@@ -22,7 +23,14 @@ export function verifiedFrom({ source, processors }: Steps): number | undefined 
 const verifies = (part: Part | Processor): boolean =>
   typeof part === "function" ? part.verifies === true : part.component.verifies?.(part.values) === true
 
+/** Warning of a pipeline that is open to all. */
+export const NOT_VERIFIED =
+  "NOT VERIFIED: every client of this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1"
+
+/** Whether other machines can publish unverified, and nothing observes whether they would be. */
+export const isOpenToAll = (steps: Steps, host: string): boolean => !judgesSenders(steps) && !isLoopback(host)
+
 /** Whether senders are verified, if only to observe. */
-export const judgesSenders = (steps: Steps): boolean =>
+const judgesSenders = (steps: Steps): boolean =>
   verifiedFrom(steps) !== undefined ||
   steps.processors.some((it) => typeof it !== "function" && it.component.verifies !== undefined)

@@ -12,7 +12,7 @@ import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
 import { logListening, logReload } from "../reload-log.ts"
 import { Resources } from "../resources.ts"
-import type { Listening, ReloadableApplication } from "../running-application.ts"
+import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
 import { GRACE_MS, type Reloaded } from "./worker.ts"
 import { readinessOf } from "./readiness.ts"
 import { Slot } from "./slot.ts"
@@ -74,8 +74,8 @@ export class Supervisor implements ReloadableApplication {
     return supervisor
   }
 
-  reload(read: () => Steps<Plan>): Promise<Changes> {
-    const reloading = logReload(this, () => this.#change(read))
+  reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
+    const reloading = logReload(this, () => this.#change(read), explain)
     this.#changing = reloading.catch(() => {})
     return reloading
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict"
-import { readIni, type IniSection } from "../../../src/config/file/ini.ts"
+import { readIni, type Ini, type IniEntry } from "../../../src/config/file/ini.ts"
 import { atOnce } from "../../../src/clock.ts"
 import type { Target } from "../target.ts"
 
@@ -10,6 +10,7 @@ export const ini: Target = {
     "[connection:kafka]\nbootstrap_servers = a:1\n",
     "# c\n[pipeline:a:Router]\n  list =\n    one\n\n    two\n    # no\n  other: x = y\r\n",
     "\ufeff[a]\nk = v\n[a]\nk = w\nK: v\n",
+    "include = a.conf,\n  b/*.conf\n[x]\ny=z\n",
     "[pipeline:a:Router]\nroutes =\nby: x\na:b = c\n  d = e\n\n* = f\n",
     "stray\n[b\n[c] d\nno key\n = 1\n",
   ],
@@ -33,7 +34,7 @@ export const ini: Target = {
     const told: { line: number | undefined; text: string }[] = []
     const tell: Parameters<typeof readIni>[1] = ({ line }, text) =>
       told.push({ line: line as number | undefined, text })
-    const sections = atOnce(readIni(bytes, tell))
+    const read = atOnce(readIni(bytes, tell))
     const lines = Buffer.from(bytes).toString("latin1").split("\n").length
     for (const { line } of told) assert.ok(line === undefined || (line >= 1 && line <= lines), `line ${line}`)
     const isText = !bytes.includes(0) && isUtf8(bytes)
@@ -43,8 +44,8 @@ export const ini: Target = {
       "what is not UTF-8 is told, and nothing else is",
     )
     if (told.length > 0) return
-    const again = atOnce(readIni(Buffer.from(write(sections)), (_place, text) => assert.fail(text)))
-    assert.deepEqual(plain(again), plain(sections))
+    const again = atOnce(readIni(Buffer.from(write(read)), (_place, text) => assert.fail(text)))
+    assert.deepEqual(plain(again), plain(read))
   },
 }
 
@@ -57,19 +58,17 @@ function isUtf8(bytes: Uint8Array): boolean {
   }
 }
 
-const plain = (sections: readonly IniSection[]): unknown =>
+const plain = ({ include, sections }: Ini): unknown => [
+  include && [include.key, include.lines.map(({ text }) => text)],
   sections.map(({ name, entries }) => [
     name,
     [...entries].map(([key, { key: spelt, lines }]) => [key, spelt, lines.map(({ text }) => text)]),
-  ])
+  ]),
+]
 
-const write = (sections: readonly IniSection[]): string =>
-  sections
-    .map(({ name, entries }) => {
-      const values = [...entries.values()].map(
-        ({ key, lines }) =>
-          `${key} = ${lines.map(({ text }, at) => (at === 0 ? text : `    ${text}`)).join("\n")}\n`,
-      )
-      return `[${name}]\n${values.join("")}`
-    })
-    .join("")
+const write = ({ include, sections }: Ini): string =>
+  (include === undefined ? "" : entry(include)) +
+  sections.map(({ name, entries }) => `[${name}]\n${[...entries.values()].map(entry).join("")}`).join("")
+
+const entry = ({ key, lines }: IniEntry): string =>
+  `${key} = ${lines.map(({ text }, at) => (at === 0 ? text : `    ${text}`)).join("\n")}\n`

@@ -1,0 +1,86 @@
+import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
+import { KafkaConnection, kafkaClient, type KafkaClient, type KafkaOptions } from "./connection.ts"
+import { CLUSTER_NOT_ALLOWED, INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
+import { partial, reasonOf } from "./failure.ts"
+import { METADATA, type Metadata } from "./metadata.ts"
+import { READ_TIMEOUT_MS } from "./timeouts.ts"
+
+/**
+ * Connects to each bootstrap server, then to each broker at the address that the cluster advertises, and asks for the
+ * topics. Creates and publishes nothing.
+ *
+ * @returns a line for each address and topic; usable: every advertised broker answers, and no topic is refused
+ */
+export async function reachKafka(
+  options: KafkaOptions,
+  topics: readonly string[],
+): Promise<{ readonly isUsable: boolean; readonly answers: readonly string[] }> {
+  const client = kafkaClient(options)
+  const asked = await Promise.all(client.bootstrap.map((endpoint) => ask(client, endpoint, topics)))
+  const answers = asked.map(({ endpoint, problem }) => `${formatEndpoint(endpoint)} ${problem ?? "answers"}`)
+  const metadata = asked.find((it) => it.metadata !== undefined)?.metadata
+  if (metadata === undefined) return { isUsable: false, answers }
+  const advertised = await Promise.all(
+    metadata.brokers.map(async ({ nodeId, host, port }) => {
+      const { problem } = await ask(client, { host, port }, [])
+      const at = `broker ${nodeId}, advertised as ${formatEndpoint({ host, port })},`
+      return { problem, answer: `${at} ${problem ?? "answers"}` }
+    }),
+  )
+  const found = metadata.topics.map((topic) => ({ ...judge(topic), name: topic.name ?? "" }))
+  return {
+    isUsable: [...advertised, ...found].every(({ problem }) => problem === undefined),
+    answers: [
+      ...answers,
+      ...advertised.map(({ answer }) => answer),
+      ...found.map(({ name, problem, state }) => `topic ${name} ${problem ?? state}`),
+    ],
+  }
+}
+
+interface Asked {
+  readonly endpoint: EndpointOptions
+  readonly metadata?: Metadata
+  /** Follows the address. */
+  readonly problem?: string
+}
+
+async function ask(
+  client: KafkaClient,
+  endpoint: EndpointOptions,
+  topics: readonly string[],
+): Promise<Asked> {
+  let connection: KafkaConnection | undefined
+  try {
+    connection = await KafkaConnection.open(client, endpoint, READ_TIMEOUT_MS)
+    const metadata = await partial(connection.request(METADATA, [...topics], false, false))
+    return { endpoint, metadata }
+  } catch (error) {
+    return { endpoint, problem: `can't be used: ${reasonOf(error)}` }
+  } finally {
+    connection?.close()
+  }
+}
+
+type TopicMetadata = Metadata["topics"][number]
+
+function judge({ errorCode, partitions }: TopicMetadata): {
+  readonly problem?: string
+  readonly state?: string
+} {
+  switch (errorCode) {
+    case UNKNOWN_TOPIC:
+      return { state: "does not exist; a start creates it, where the cluster allows that" }
+    case TOPIC_NOT_ALLOWED:
+    case CLUSTER_NOT_ALLOWED:
+      return { problem: "is not authorized for this client" }
+    case INVALID_TOPIC:
+      return { problem: "has an invalid name" }
+    default: {
+      const leaderless = partitions.filter(({ leaderId }) => leaderId < 0).length
+      if (leaderless > 0)
+        return { problem: `has ${leaderless} of ${partitions.length} partitions without a leader` }
+      return { state: `has ${partitions.length} partition${partitions.length === 1 ? "" : "s"}` }
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { Glob } from "bun"
+import { readdirSync, readFileSync } from "node:fs"
+import { basename, dirname, isAbsolute, join, resolve } from "node:path"
+import { whyUnreadable } from "./interpolate.ts"
+import type { Location, Problems } from "./problems.ts"
+
+/** A file that another includes. */
+export interface IncludedFile {
+  /** As messages name it: as the including file is named. */
+  readonly file: string
+  /** Absolute. */
+  readonly path: string
+  /** Absolute path of its folder. */
+  readonly baseDir: string
+}
+
+interface Including {
+  readonly file: string
+  readonly baseDir: string
+  /** Called with the absolute path of each file read, and of each folder listed. */
+  readonly reads?: ((path: string) => void) | undefined
+}
+
+const WILDCARD = /[*?[\]{}]/
+
+/**
+ * The files that `include` names, each once: names as they stand, the files of a pattern sorted. A pattern such as
+ * `teams.d/*.conf` has wildcards in the file's name alone, and matches no hidden file; one that matches nothing is a
+ * warning.
+ *
+ * @param text a list, by comma or line
+ * @param place of the key
+ */
+export function filesOf(
+  text: string,
+  { file, baseDir, reads }: Including,
+  place: Location,
+  problems: Problems,
+): IncludedFile[] {
+  const found = new Map<string, IncludedFile>()
+  const add = (name: string): void => {
+    const path = resolve(baseDir, name)
+    const shown = isAbsolute(name) ? name : join(dirname(file), name)
+    if (path === resolve(baseDir, basename(file)))
+      problems.add(place, `includes the file itself; keep included files in a folder, such as teams.d/*.conf`)
+    else if (!found.has(path)) found.set(path, { file: shown, path, baseDir: dirname(path) })
+  }
+  for (const item of text.split(/[,\n]/).map((it) => it.trim())) {
+    if (item === "") continue
+    if (!WILDCARD.test(item)) add(item)
+    else if (WILDCARD.test(dirname(item)))
+      problems.add(
+        place,
+        `${JSON.stringify(item)} has a wildcard in a folder's name; the file's name may have one`,
+      )
+    else {
+      const names = namesIn(resolve(baseDir, dirname(item)), basename(item), reads)
+      if (typeof names === "string") problems.add(place, `the folder ${dirname(item)} ${names}`)
+      else if (names.length === 0) problems.warn(place, `${item} matches no file`)
+      else for (const name of names) add(join(dirname(item), name))
+    }
+  }
+  return [...found.values()]
+}
+
+/** The names in a folder that match, sorted; none where there is no folder; a text: why it can't be listed. */
+function namesIn(folder: string, pattern: string, reads: Including["reads"]): string[] | string {
+  reads?.(folder)
+  const glob = new Glob(pattern)
+  try {
+    return readdirSync(folder)
+      .filter((name) => glob.match(name) && (pattern.startsWith(".") || !name.startsWith(".")))
+      .toSorted()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === "ENOENT") return []
+    return code === "ENOTDIR" ? "is not a folder" : whyUnreadable(error)
+  }
+}
+
+/** The bytes of an included file; a text: why it can't be read. */
+export function readSource({ path }: IncludedFile, reads: Including["reads"]): Uint8Array | string {
+  reads?.(path)
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    return `the included file ${whyUnreadable(error)}`
+  }
+}

@@ -1,0 +1,54 @@
+import { createPrivateKey, X509Certificate } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { whyUnreadable } from "../file/interpolate.ts"
+import { OptionError } from "../../errors.ts"
+
+/*
+ * PEM files that options name. Each function reads one, and checks that it is usable.
+ *
+ * `key` is the option's; throws OptionError `config` of it.
+ */
+
+/** A file of CA certificates. */
+export function readCas(key: string, file: string): string {
+  return read(key, file, (pem) => {
+    for (const certificate of certificatesIn(pem)) void new X509Certificate(certificate)
+  })[0]
+}
+
+/** A certificate, followed by those of its chain. */
+export function readCertificate(key: string, file: string): readonly [pem: string, first: X509Certificate] {
+  return read(key, file, (pem) => certificatesIn(pem).map((it) => new X509Certificate(it))[0]!)
+}
+
+/** The private key of a certificate. @param of the certificate's option */
+export function readPrivateKey(
+  key: string,
+  file: string,
+  { certificate, of }: { certificate: X509Certificate; of: string },
+): string {
+  return read(key, file, (pem) => {
+    if (!pem.includes("PRIVATE KEY-----")) throw new Error("no PEM private key in it")
+    if (!certificate.checkPrivateKey(createPrivateKey(pem))) throw new Error(`does not match ${of}`)
+  })[0]
+}
+
+function certificatesIn(pem: string): readonly string[] {
+  const found = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g)
+  if (found === null) throw new Error("no PEM certificate in it")
+  return found
+}
+
+function read<T>(key: string, file: string, parse: (pem: string) => T): readonly [pem: string, parsed: T] {
+  let pem
+  try {
+    pem = readFileSync(file, "utf8")
+  } catch (cause) {
+    throw new OptionError("config", key, `${file} ${whyUnreadable(cause)}`, { cause })
+  }
+  try {
+    return [pem, parse(pem)]
+  } catch (cause) {
+    throw new OptionError("config", key, `${file}: ${(cause as Error).message}`, { cause })
+  }
+}

@@ -1,0 +1,84 @@
+import type { ComponentContext, Store } from "../components/define-component.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
+import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import { locate, type Location } from "../dedupe/location.ts"
+import type { ResourceSpec } from "../pipeline/resource.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { OpenConnection } from "./connections.ts"
+import type { PlannedPipeline } from "./plan/plan.ts"
+import { senderOf } from "./plan/sender.ts"
+
+/** A pipeline's parts, as far as they are known. */
+export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> & Partial<Pick<PlannedPipeline, "sink">>
+
+export interface ContextDependencies {
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+  readonly log: Logger
+  readonly metrics: PipelineMetrics
+  /** undefined: the first. */
+  readonly connection: (id: string | undefined) => OpenConnection
+  /** Called with topics that a component has prepared on its pipeline's connection, besides the sink's. */
+  readonly addTopics: (names: readonly string[]) => void
+  readonly acquire: <T>(spec: ResourceSpec<T>) => T
+  readonly openKeys: (location: Location) => DedupeKeys
+  /** Processes that share the load. */
+  readonly workers: number
+}
+
+/** Gives a pipeline's components their contexts, one after another. */
+export function contextsOf(
+  pipeline: PartsOf,
+  { baseDir, log, metrics, connection, addTopics, acquire, openKeys, workers }: ContextDependencies,
+): (title: string) => ComponentContext {
+  const { id, sink } = pipeline
+  const destination =
+    sink !== undefined && "connection" in sink.component.options
+      ? connection(sink.values["connection"] as string | undefined)
+      : undefined
+  const deliveryTimeoutMs = destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
+  const dedupeKeys = (store: string, ca?: string): DedupeKeys => {
+    // a log in memory has no folder for the keys
+    const text = store === "embedded" && destination?.kind === "memory" ? "memory" : store
+    return openKeys(locate(text, { pipeline: id, logDirectory: destination?.logDirectory, baseDir }, ca))
+  }
+  const sender = senderOf(pipeline.processors)
+  const seen = new Map<string, number>()
+  return (title) => {
+    const nth = (seen.get(title) ?? 0) + 1
+    seen.set(title, nth)
+    const own = `pipeline ${id}/${title} ${nth}`
+    return {
+      pipeline: id,
+      sender,
+      log,
+      metrics,
+      connection,
+      prepareTopics(names) {
+        destination?.broker.prepare(names)
+        addTopics(names)
+      },
+      deliveryTimeoutMs,
+      dedupeKeys,
+      sharedDedupeKeys: () => {
+        const shared = storeOf(pipeline)
+        return shared === undefined || shared.store === "memory"
+          ? undefined
+          : dedupeKeys(shared.store, shared.ca)
+      },
+      hasLogFolder: destination?.logDirectory !== undefined,
+      acquire: (spec) => acquire({ ...spec, name: `${own}/${spec.name}` }),
+      workers,
+    }
+  }
+}
+
+/** The first store that a component of the pipeline keeps keys in. */
+function storeOf({ processors }: PartsOf): Store | undefined {
+  for (const it of processors) {
+    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
+    if (store !== undefined) return store
+  }
+  return undefined
+}

@@ -1,0 +1,274 @@
+import type { Component, Made } from "../components/define-component.ts"
+import type { Handler } from "../pipeline/compose.ts"
+import type { Broker } from "../brokers/broker.ts"
+import { logIn } from "../storage/database-file.ts"
+import { MemoryLog } from "../brokers/memory/log.ts"
+import { spoolAt } from "../brokers/spool/spool-database.ts"
+import { inSlices, steadyMs, type Steps } from "../clock.ts"
+import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
+import type { Location, Problems } from "../config/file/problems.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
+import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import { dedupeFileIn } from "../dedupe/key-database.ts"
+import type { Location as StoreLocation } from "../dedupe/location.ts"
+import type { RedisServer } from "../dedupe/redis-client.ts"
+import { openMemoryKeys } from "../dedupe/memory-keys.ts"
+import { HooklineError, opening, OptionError, type FaultCode } from "../errors.ts"
+import { checkFree } from "../http/listener.ts"
+import { checkDatabase } from "../storage/check-database.ts"
+import type { DatabaseLocation } from "../storage/database-file.ts"
+import { checkUnlocked } from "../storage/writer-lock.ts"
+import type { Logger } from "../telemetry/log.ts"
+import { Metrics } from "../telemetry/metrics.ts"
+import { contextsOf, type PartsOf } from "./component-context.ts"
+import type { OpenConnection } from "./connections.ts"
+import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
+import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
+
+/*
+ * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the
+ * one that a start takes, as far as it changes nothing: options are resolved, files read, components created by their own
+ * `create`. Brokers, stores and their files are replaced by ones in memory, after a look at folders and files.
+ */
+
+export interface Diagnosis {
+  /** undefined: the configuration can't be run. */
+  readonly plan: Plan | undefined
+  readonly problems: Problems
+  /** What would be published to, by connection. */
+  readonly topics: ReadonlyMap<string, readonly string[]>
+  readonly stores: readonly RedisServer[]
+  /** With every problem, a line each; undefined: there is none. */
+  readonly error: HooklineError | undefined
+}
+
+export interface DiagnosisOptions {
+  /** Whether nothing may be in use: ports that another process listens on, and logs that one writes to, are problems. */
+  readonly alone: boolean
+}
+
+/** Finds every problem of a draft. Changes nothing, and reaches no broker. */
+export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promise<Diagnosis> {
+  const resolved = await inSlices(resolveDraft(draft))
+  const { problems } = resolved
+  const usesKafka = [...resolved.connections.values()].some(({ kind }) => kind === "kafka")
+  // on demand: the Kafka client loads slowly
+  const kafka = usesKafka ? await import("../brokers/kafka/connection.ts") : undefined
+  const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
+  const { registry } = draft
+  const trial = new Trial(resolved, { alone, registry, kafka, failed: (code) => codes.add(code) })
+  await inSlices(trial.steps())
+  const found = { problems, topics: trial.topics, stores: [...trial.stores.values()] }
+  if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
+  const [code = "config", ...others] = codes
+  const error = new HooklineError(others.length === 0 ? code : "config", problems.lines.join("\n"))
+  return { ...found, plan: undefined, error }
+}
+
+/** Faults that a diagnosis may know more of. */
+const OF_CONFIGURATION: ReadonlySet<FaultCode> = new Set(["config", "listen", "log_locked", "log_io"])
+
+/** What a start or a reload failed with: every problem of the draft, where it is one of them that it failed with. */
+export async function explain(draft: Draft, error: unknown, options: DiagnosisOptions): Promise<unknown> {
+  if (!(error instanceof HooklineError) || !OF_CONFIGURATION.has(error.code)) return error
+  return (await diagnose(draft, options)).error ?? error
+}
+
+interface TrialOptions extends DiagnosisOptions {
+  /** Components known to change nothing when they are created; those of an application's own may. */
+  readonly registry: readonly Component[]
+  readonly kafka: Pick<typeof import("../brokers/kafka/connection.ts"), "kafkaClient"> | undefined
+  readonly failed: (code: FaultCode) => void
+}
+
+type Part = Pick<ResolvedPart, "home" | "where"> & { readonly options: object }
+
+/** One for all: each observes the event loop. */
+let uncounted: Metrics | undefined
+
+/** Creates what a start would, as far as its options are right, and reports what fails. */
+class Trial {
+  readonly topics = new Map<string, string[]>()
+  /** Of servers, by URL and CA. */
+  readonly stores = new Map<string, RedisServer>()
+  readonly #resolved: ResolvedDraft
+  readonly #options: TrialOptions
+  readonly #connections = new Map<string, OpenConnection>()
+  readonly #metrics = (uncounted ??= new Metrics())
+
+  constructor(resolved: ResolvedDraft, options: TrialOptions) {
+    this.#resolved = resolved
+    this.#options = options
+  }
+
+  *steps(): Steps<void> {
+    const { connections, pipelines } = this.#resolved
+    for (const [id, connection] of connections) {
+      this.#connect(id, connection)
+      yield
+    }
+    for (const pipeline of pipelines) {
+      this.#create(pipeline)
+      yield
+    }
+    if (this.#options.alone) this.#listen()
+  }
+
+  #connect(id: string, connection: ResolvedConnection): void {
+    const { kind, values, isSound } = connection
+    const { directory, delivery_timeout: timeoutMs } = values as {
+      directory?: string
+      delivery_timeout?: number
+    }
+    const topics: string[] = []
+    this.topics.set(id, topics)
+    this.#connections.set(id, {
+      ...inMemory(timeoutMs, (names) => void topics.push(...names)),
+      kind: kind ?? "memory",
+      ...(directory !== undefined && { logDirectory: directory }),
+    })
+    if (!isSound()) return
+    const part = { ...connection, options: values }
+    this.#try([part], () => this.#open({ kind, values } as Connection))
+  }
+
+  #open({ kind, values }: Connection): void {
+    if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
+    if (kind !== "kafka") return
+    const { spool } = values
+    if (spool !== "off") opening("spool", () => this.#checkDatabase(spoolAt(spool)))
+    this.#options.kafka!.kafkaClient(values)
+  }
+
+  #create({ id, source, processors, sink }: ResolvedPipeline): void {
+    const components = processors.filter((it) => typeof it !== "function" && it.isSound())
+    const isSound = (it: ResolvedPipeline["source" | "sink"]): boolean => it?.isSound() === true
+    const { registry } = this.#options
+    const sound = [...[source].filter(isSound), ...components, ...[sink].filter(isSound)] as ResolvedPart[]
+    const known = sound.filter(({ component }) => registry.includes(component))
+    const parts = known.map((it) => ({ ...it, options: it.component.options }))
+    const opened: (() => unknown)[] = []
+    let making: Location | undefined
+    const contextOf = contextsOf(
+      {
+        id,
+        processors: components as PartsOf["processors"],
+        ...(isSound(sink) && { sink: sink as NonNullable<PartsOf["sink"]> }),
+      },
+      {
+        baseDir: this.#resolved.baseDir,
+        log: warningLog((text) => making && this.#resolved.problems.warn(making, text)),
+        metrics: this.#metrics.pipeline(id),
+        connection: (asked) =>
+          this.#connections.get(asked ?? this.#connections.keys().next().value ?? "") ?? inMemory(),
+        // prepared, which is noted
+        addTopics: ignore,
+        acquire: ({ open, close }) => {
+          const resource = open()
+          opened.push(() => close?.(resource, steadyMs()))
+          return resource
+        },
+        openKeys: (location) => this.#keysAt(location),
+        workers: this.#resolved.service.values.workers ?? 1,
+      },
+    )
+    for (const [index, { component, values, home }] of known.entries()) {
+      making = home
+      const own = [parts[index]!, ...parts]
+      this.#try(own, () => {
+        const made = component.create(values as never, contextOf(component.title))
+        if (component.kind === "source") (made as Made["source"])(NO_HANDLER)
+      })
+    }
+    for (const close of opened) close()
+  }
+
+  #keysAt(location: StoreLocation): DedupeKeys {
+    if (location.kind === "redis") this.stores.set(`${location.url} ${location.ca}`, location)
+    if (location.kind === "embedded") this.#checkDatabase(dedupeFileIn(location.directory))
+    return new DedupeKeys(openMemoryKeys({ log: SILENT }))
+  }
+
+  #checkDatabase(location: DatabaseLocation): void {
+    checkDatabase(location)
+    if (this.#options.alone) checkUnlocked(location)
+  }
+
+  /** Checks each address that would be listened on, once. */
+  #listen(): void {
+    const { pipelines, admin } = this.#resolved
+    const seen = new Set<string>()
+    for (const { source } of pipelines) {
+      const { host, port } = (source?.values ?? {}) as { host?: string; port?: number }
+      if (source?.isSound() !== true || host === undefined || port === undefined || port === 0) continue
+      if (seen.has(`${host} ${port}`)) continue
+      seen.add(`${host} ${port}`)
+      this.#try([{ ...source, options: source.component.options }], () => checkFree({ host, port }))
+    }
+    const { listen } = admin.values
+    if (!admin.isSound() || listen === undefined || listen === "off" || listen.port === 0) return
+    this.#try([{ ...admin, options: admin.values } as unknown as Part], () => {
+      try {
+        checkFree(listen)
+      } catch (error) {
+        if (!(error instanceof OptionError)) throw error
+        throw new OptionError("listen", "listen", `${error.text}, or set listen = off`, { cause: error })
+      }
+    })
+  }
+
+  /** @param parts that may have the option that is wrong, the first before the others */
+  #try(parts: readonly Part[], open: () => void): void {
+    try {
+      open()
+    } catch (error) {
+      if (!(error instanceof HooklineError)) throw error
+      this.#options.failed(error.code)
+      const { problems } = this.#resolved
+      if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message)
+      const { key, text, message } = error
+      const owner = parts.find(({ options }) => key in options)
+      if (owner === undefined) problems.add(parts[0]!.home, message)
+      else problems.add(owner.where(key), text)
+    }
+  }
+}
+
+/** A connection of which nothing is open. */
+function inMemory(
+  deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS,
+  prepare: Broker["prepare"] = ignore,
+): OpenConnection {
+  const broker: Broker = Object.assign(new MemoryLog(), { prepare })
+  return { broker, instance: broker, kind: "memory", deliveryTimeoutMs }
+}
+
+const NO_HANDLER: Handler = {
+  admit: undefined,
+  methods: [],
+  handle: () => Promise.reject(new HooklineError("internal", "a diagnosis handles no event")),
+  verifiesSenders: false,
+  response: undefined,
+}
+
+const ignore = (): void => {}
+
+/** A log of which warnings and errors are kept. */
+function warningLog(warn: (text: string) => void): Logger {
+  const write = (fields: object | string, message?: string): void =>
+    warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))
+  const log: Logger = {
+    level: "warn",
+    isLevelEnabled: (level) => level !== "trace" && level !== "debug" && level !== "info",
+    trace: ignore,
+    debug: ignore,
+    info: ignore,
+    warn: write,
+    error: write,
+    fatal: write,
+    child: () => log,
+  }
+  return log
+}
+
+const SILENT = warningLog(ignore)

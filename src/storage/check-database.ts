@@ -1,0 +1,78 @@
+import { constants as sqlite, Database } from "bun:sqlite"
+import { accessSync, constants, statSync, type Stats } from "node:fs"
+import { dirname } from "node:path"
+import { pathToFileURL } from "node:url"
+import { HooklineError } from "../errors.ts"
+import { checkIsKind, describeFailure, type DatabaseLocation } from "./database-file.ts"
+
+/**
+ * Checks, without changing anything, that a database can be opened for writing, or made: its folder, its file and its lock
+ * file, as far as their modes and the file's header tell. Whether another process writes to it is not looked at.
+ *
+ * @throws HooklineError `log_io`
+ */
+export function checkDatabase(location: DatabaseLocation): void {
+  const { file, lockFile, alternative } = location
+  checkFolder(dirname(file), location)
+  for (const path of [file, lockFile]) {
+    const stat = look(path)
+    if (stat === undefined) continue
+    if (!stat.isFile()) throw new HooklineError("log_io", `${path} is not a file; name ${alternative}`)
+    checkAccess(path, constants.R_OK | constants.W_OK, `${path} can't be read and written`)
+  }
+  if ((look(file)?.size ?? 0) > 0) checkContent(location)
+}
+
+/**
+ * Checks that a folder can be written to, or made.
+ *
+ * @throws HooklineError `log_io`
+ */
+export function checkFolder(folder: string, { title }: Pick<DatabaseLocation, "title">): void {
+  let above = folder
+  while (look(above) === undefined && dirname(above) !== above) above = dirname(above)
+  const isMade = above === folder
+  const problem = isMade
+    ? `${title}: its directory can't be written`
+    : `${title}: its directory can't be made`
+  if (look(above)?.isDirectory() !== true)
+    throw new HooklineError("log_io", `${problem}: ${above} is not a folder`)
+  checkAccess(above, constants.W_OK | constants.X_OK, isMade ? problem : `${problem} in ${above}`)
+}
+
+/** undefined: it is not there, or a folder above it can't be entered. */
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    // the folder's own check says why
+    return undefined
+  }
+}
+
+function checkAccess(path: string, mode: number, problem: string): void {
+  try {
+    accessSync(path, mode)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const why = code === "EROFS" ? "a read-only file system" : "no permission"
+    throw new HooklineError("log_io", `${problem}: ${why}`, { cause })
+  }
+}
+
+/**
+ * Opened as one that can't change, SQLite takes no lock and makes no file beside it. A descriptor of this program's own
+ * is no way to read the header: closing it would release the locks that this process has on the file (fcntl(2)).
+ */
+function checkContent(location: DatabaseLocation): void {
+  const flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI
+  let db: Database | undefined
+  try {
+    db = new Database(`${pathToFileURL(location.file).href}?immutable=1`, flags)
+    checkIsKind(db, location)
+  } catch (cause) {
+    throw new HooklineError("log_io", describeFailure(cause, location), { cause })
+  } finally {
+    db?.close()
+  }
+}

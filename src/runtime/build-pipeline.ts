@@ -12,6 +12,7 @@ import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
 import { composePipeline } from "../pipeline/compose.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
+import { senderOf } from "./plan/sender.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
@@ -106,6 +107,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       if (isRunning) topicsAdded()
     },
     acquire: (spec) => transaction.acquire(spec),
+    sender: senderOf(pipeline.processors),
     openKeys: (location) => {
       const keys = transaction.acquire(dedupeKeysSpec(location, log))
       const beside =

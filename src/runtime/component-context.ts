@@ -7,7 +7,7 @@ import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { OpenConnection } from "./connections.ts"
 import type { PlannedPipeline } from "./plan/plan.ts"
-import { senderOf } from "./plan/sender.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
 
 /** A pipeline's parts, as far as they are known. */
 export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> & Partial<Pick<PlannedPipeline, "sink">>
@@ -23,6 +23,8 @@ export interface ContextDependencies {
   readonly addTopics: (names: readonly string[]) => void
   readonly acquire: <T>(spec: ResourceSpec<T>) => T
   readonly openKeys: (location: Location) => DedupeKeys
+  /** Whose events the pipeline gets; undefined: it has no Verifier. */
+  readonly sender: KnownSender | undefined
   /** Processes that share the load. */
   readonly workers: number
 }
@@ -30,7 +32,7 @@ export interface ContextDependencies {
 /** Gives a pipeline's components their contexts, one after another. */
 export function contextsOf(
   pipeline: PartsOf,
-  { baseDir, log, metrics, connection, addTopics, acquire, openKeys, workers }: ContextDependencies,
+  { baseDir, log, metrics, connection, addTopics, acquire, openKeys, sender, workers }: ContextDependencies,
 ): (title: string) => ComponentContext {
   const { id, sink } = pipeline
   const destination =
@@ -43,7 +45,6 @@ export function contextsOf(
     const text = store === "embedded" && destination?.kind === "memory" ? "memory" : store
     return openKeys(locate(text, { pipeline: id, logDirectory: destination?.logDirectory, baseDir }, ca))
   }
-  const sender = senderOf(pipeline.processors)
   const seen = new Map<string, number>()
   return (title) => {
     const nth = (seen.get(title) ?? 0) + 1

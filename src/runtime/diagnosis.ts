@@ -24,6 +24,7 @@ import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
+import { isUnread, senderOf } from "./plan/sender.ts"
 
 /*
  * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the
@@ -145,7 +146,10 @@ class Trial {
     const isSound = (it: ResolvedPipeline["source" | "sink"]): boolean => it?.isSound() === true
     const { registry } = this.#options
     const sound = [...[source].filter(isSound), ...components, ...[sink].filter(isSound)] as ResolvedPart[]
-    const known = sound.filter(({ component }) => registry.includes(component))
+    // without the sender, what depends on it can't be made
+    const isMade = ({ component }: ResolvedPart): boolean =>
+      component.checkInPipeline === undefined || !processors.some(isUnread)
+    const known = sound.filter((it) => registry.includes(it.component) && isMade(it))
     const parts = known.map((it) => ({ ...it, options: it.component.options }))
     const opened: (() => unknown)[] = []
     let making: Location | undefined
@@ -169,6 +173,7 @@ class Trial {
           return resource
         },
         openKeys: (location) => this.#keysAt(location),
+        sender: senderOf(processors),
         workers: this.#resolved.service.values.workers ?? 1,
       },
     )

@@ -148,7 +148,7 @@ directory = log
 ${pipeline("a", "zoom", "[pipeline:a:Deduplicator]", "headers = id=event:id, type=event:type")}
 ${pipeline("b", "", "[pipeline:b:Deduplicator]", "key = event:type")}
 ${pipeline("c", "github", "[pipeline:c:Deduplicator]\nkey = event:time", "key = event:time")}
-${pipeline("d", "githib", "[pipeline:d:Deduplicator]", "key = event:time")}
+${pipeline("d", "githib", "[pipeline:d:Deduplicator]\n[pipeline:d:Router]\nby = event:type\n* = d", "key = event:time")}
 `
   await Bun.write(join(folder.path, "unknown.conf"), file)
   const { status, stderr } = await hookline(["check", "-c", "unknown.conf"], { cwd: folder.path })

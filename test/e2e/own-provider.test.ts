@@ -239,3 +239,21 @@ ${conf("forms")}${conf("batches")}`
   ])
   expect((await values("batches")).map(({ id }) => String(id)[0])).toEqual(["a", "b"])
 }, 30_000)
+
+test("[defaults:Verifier] may name it", async () => {
+  const configuration = `[connection:log]
+directory = log
+[defaults:Verifier]
+provider = acme
+secret = ${SECRET}
+[provider:acme]
+header = X-A
+[pipeline:p:WebHookSource]
+[pipeline:p:Verifier]
+[pipeline:p:BrokerSink]
+topic = p
+`
+  await Bun.write(join(folder.path, "defaults.conf"), configuration)
+  const { status, stdout } = await hookline(["check", "-c", "defaults.conf"], { cwd: folder.path })
+  expect([status, stdout]).toEqual([0, expect.stringContaining("acme (hmac), mode enforce")])
+})

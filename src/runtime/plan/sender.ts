@@ -15,7 +15,7 @@ export function senderOf(processors: readonly (Part | Processor)[]): KnownSender
 }
 
 /** Whether its provider is missing or unknown, which is reported elsewhere. */
-const isUnread = (it: Part | Processor): boolean =>
+export const isUnread = (it: Part | Processor): boolean =>
   typeof it !== "function" &&
   it.component.sender !== undefined &&
   it.component.sender(it.values) === undefined

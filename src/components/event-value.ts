@@ -1,5 +1,5 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
-import { asBuffer, BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/bytes.ts"
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/bytes.ts"
 import { toText } from "../json/name.ts"
 import { parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
@@ -15,7 +15,7 @@ import { headerNameIn } from "./extraction.ts"
  * The value that a Filter or Router decides by, in UTF-8: a header's, or the text of a JSON string, number (as spelled) or
  * boolean. undefined: the event has none, or an empty one; null, objects and arrays are none. Not a copy.
  */
-export type ValueOf = (event: Event) => Buffer | undefined
+export type ValueOf = (event: Event) => Uint8Array | undefined
 
 /** For messages and the reference. */
 export const EVENT_VALUE_FORM = `json:/pointer (RFC 6901), header:Name, or ${EVENT_FORM}`
@@ -45,12 +45,12 @@ function parseLocation(text: string): ValueOf | undefined {
 
 const NULL = 0x6e
 
-function scalar(raw: Uint8Array | undefined): Buffer | undefined {
+function scalar(raw: Uint8Array | undefined): Uint8Array | undefined {
   if (raw === undefined) return undefined
   const [first] = raw
   if (first === undefined || first === OPEN_BRACE || first === OPEN_BRACKET || first === NULL)
     return undefined
-  if (first !== QUOTE) return asBuffer(raw)
+  if (first !== QUOTE) return raw
   if (raw.length === 2) return undefined
-  return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : asBuffer(raw.subarray(1, -1))
+  return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
 }

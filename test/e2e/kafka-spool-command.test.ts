@@ -71,7 +71,7 @@ drain_timeout = 1s`,
     const { status, stdout } = await spool("drain", "--timeout", "2.5")
     expect(status).toBe(1)
     expect(stdout).toMatch(
-      /^0 forwarded, 6 left, 0 quarantined\nKafka (?:is not connected yet|unavailable: [a-z ]+)\n$/,
+      /^0 forwarded, 6 left, 0 quarantined\nKafka (?:is not connected yet|unavailable: [a-z ]+ \(127\.0\.0\.1:\d+\))\n$/,
     )
   }, 30_000)
 

@@ -1,6 +1,7 @@
 // Hot path: `compileTemplate`.
 import type { Event } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
+import { asBuffer } from "../../json/bytes.ts"
 import { EVENT_VALUE_FORM, isEventValue, parseEventValue, type ValueOf } from "../event-value.ts"
 import { compilePatterns } from "../pattern.ts"
 import { isPartOfTopicName, TOPIC_NAME } from "../topic-name.ts"
@@ -58,7 +59,7 @@ export function compileTemplate(
       const value = values[i]!(event)
       if (value === undefined) return NO_VALUE
       if (value.length > LONGEST_NAME) return INVALID
-      topic += value.toString("latin1") + texts[i + 1]!
+      topic += asBuffer(value).toString("latin1") + texts[i + 1]!
     }
     if (!TOPIC_NAME.pattern.test(topic)) return INVALID
     return isAllowed(topic) ? { topic } : NOT_ALLOWED

@@ -19,8 +19,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   const hadTerminal = isatty(STDOUT)
   const app = Application.fromFile(file)
   leaveFolder()
-  const { log, listening } = await app.startBy(startRunner)
-  const plan = app.plan()
+  const { log, listening, plan } = await app.startBy(startRunner)
   const open = new Set(plan.pipelines.flatMap((it) => (verifiedFrom(it) === undefined ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))
   if (first !== undefined) {

@@ -9,7 +9,7 @@ import {
   locateEventPart,
   type KnownSender,
 } from "../verify/presets/event-locations.ts"
-import { headerNameIn } from "./extraction.ts"
+import { headerNameIn, isOneLine } from "./extraction.ts"
 
 /**
  * The value that a Filter or Router decides by, in UTF-8: a header's, or the text of a JSON string, number (as spelled) or
@@ -21,7 +21,8 @@ export type ValueOf = (event: Event) => Uint8Array | undefined
 export const EVENT_VALUE_FORM = `json:/pointer (RFC 6901), header:Name, or ${EVENT_FORM}`
 
 /** Whether it is of the form, for an option's test: which provider knows `event:type` is another question. */
-export const isEventValue = (text: string): boolean => isEventPart(text) || parseLocation(text) !== undefined
+export const isEventValue = (text: string): boolean =>
+  isEventPart(text) || (isOneLine(text) && parseLocation(text) !== undefined)
 
 /**
  * Parses `json:/type`, `header:X-Event` or `event:type`; undefined if malformed.

@@ -21,7 +21,11 @@ export const headerNameIn = (text: string): string | undefined =>
 const encoder = new TextEncoder()
 
 /** Whether it is of the form of an extraction, for an option's test: which provider knows `event:id` is another question. */
-export const isExtraction = (text: string): boolean => isEventPart(text) || parseLocation(text) !== undefined
+export const isExtraction = (text: string): boolean =>
+  isEventPart(text) || (isOneLine(text) && parseLocation(text) !== undefined)
+
+/** A pointer may contain line ends, but one of several lines is the file's next key, indented. */
+export const isOneLine = (text: string): boolean => !text.includes("\n")
 
 /**
  * Parses `json:/id`, `header:X-Request-Id`, `path` or `event:id`; undefined if malformed.

@@ -132,6 +132,9 @@ test("a template gives max_topics topics; events of further ones get 503, those 
   // after a reload those in use are prepared again, but for those that are not allowed any more
   const after = routing({ ...TEMPLATE, topics: "events.a", max_topics: "2" }, known)
   expect(after.prepared).toEqual(["events.a"])
+  // of the Router before, until the reload switches
+  expect(of({ type: "b" })).toBe("events.b")
+  expect(after.of({ type: "b" })).toBe("sink")
 })
 
 test.each([

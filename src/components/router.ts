@@ -25,13 +25,14 @@ export const router = defineComponent({
   check,
   routing({ by, routes = [], topic, topics = [], unsigned }) {
     const isAllowed = allowing(topics)
+    const targets = targetsOf(routes)
     return {
       key: topic === undefined ? "by" : "topic",
       headers: (sender) =>
         valuesOf(by, topic).flatMap((value) => headerNameIn(locateEventPart(value, sender)) ?? []),
       allowsUnsigned: unsigned === "true",
       mayChoose: (name) => {
-        if (targetsOf(routes).includes(name)) return "routes"
+        if (targets.includes(name)) return "routes"
         return topic !== undefined && isAllowed(name) ? "topics" : undefined
       },
     }
@@ -71,10 +72,8 @@ export const router = defineComponent({
     const known = context.acquire({ name: "topics", config: undefined, open: () => new Set<string>() })
     for (const name of known) if (!isAllowed(name)) known.delete(name)
     prepareTopics([...known])
-    const choose = compileTemplate(
-      parseTemplate(topic, context.sender),
-      (name) => known.has(name) || isAllowed(name),
-    )
+    // asked of known ones too: before the switch of a reload the Router before adds its own
+    const choose = compileTemplate(parseTemplate(topic, context.sender), isAllowed)
     const logTooMany = atMostEveryMinute((events) =>
       log.error(
         { events, max_topics: mostTopics },

@@ -118,7 +118,7 @@ export class Application {
   async startBy(
     start: (plan: Plan) => Promise<ReloadableApplication>,
     listens = true,
-  ): Promise<RunningApplication> {
+  ): Promise<ReloadableApplication> {
     if (this.#running !== undefined || this.#starting !== undefined)
       throw new HooklineError("usage", "the application is started already")
     this.#draft = this.#draftOf(this.#configuration, recordIn(this.#inputs))

@@ -1,5 +1,5 @@
 import { constants as sqlite, Database } from "bun:sqlite"
-import { accessSync, constants, statSync, type Stats } from "node:fs"
+import { accessSync, constants, lstatSync, statSync, type Stats } from "node:fs"
 import { dirname } from "node:path"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
@@ -30,7 +30,7 @@ export function checkDatabase(location: DatabaseLocation): void {
  */
 export function checkFolder(folder: string, { title }: Pick<DatabaseLocation, "title">): void {
   let above = folder
-  while (look(above) === undefined && dirname(above) !== above) above = dirname(above)
+  while (!isThere(above, title) && dirname(above) !== above) above = dirname(above)
   const isMade = above === folder
   const problem = isMade
     ? `${title}: its directory can't be written`
@@ -38,6 +38,19 @@ export function checkFolder(folder: string, { title }: Pick<DatabaseLocation, "t
   if (look(above)?.isDirectory() !== true)
     throw new HooklineError("log_io", `${problem}: ${above} is not a folder`)
   checkAccess(above, constants.W_OK | constants.X_OK, isMade ? problem : `${problem} in ${above}`)
+}
+
+/** Whether a path has something, a link that leads nowhere too. False: a folder above it can't be entered, either. */
+function isThere(path: string, title: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENAMETOOLONG")
+      throw new HooklineError("log_io", `${title}: its directory can't be made: its name is too long`, {
+        cause,
+      })
+    return false
+  }
 }
 
 /** undefined: it is not there, or a folder above it can't be entered. */

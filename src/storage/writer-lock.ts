@@ -39,13 +39,15 @@ export function lockForWriting(location: DatabaseLocation): () => void {
  */
 export function checkUnlocked(location: DatabaseLocation): void {
   if (!existsSync(location.lockFile)) return
-  const db = new Database(location.lockFile, { readonly: true })
+  let db: Database | undefined
   try {
+    db = new Database(location.lockFile, { readonly: true })
     db.query("SELECT 1 FROM sqlite_schema").get()
   } catch (error) {
+    // whether it can be opened is another check's
     if (isBusy(error)) throw locked(location, error)
   } finally {
-    db.close()
+    db?.close()
   }
 }
 

@@ -137,6 +137,11 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     problem: /port and path are those of/,
   },
   {
+    name: "an address in several spellings",
+    conf: `${LOG}${["127.0.0.1", "127.1", "::ffff:127.0.0.1", "localhost", "::1", "0:0:0:0:0:0:0:1"].map((host, at) => PIPELINE.replaceAll(":a:", `:p${at}:`).replace("port = 0\nhost = 127.0.0.1", `port = 23996\nhost = ${host}\npath = /${at}`)).join("")}`,
+    problem: undefined,
+  },
+  {
     name: "a key that the provider does not use",
     conf: `${LOG}${PIPELINE}${verifier("provider = gitlab\nsecret = 0123456789abcdef\nprefix = v1")}`,
     problem: /prefix: is not used by gitlab/,
@@ -162,6 +167,18 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     name: "an include with a wildcard in a folder",
     conf: `include = */x.conf\n${LOG}${PIPELINE}`,
     problem: /has a wildcard in a folder's name/,
+  },
+  {
+    name: "an include of nothing",
+    conf: `include = \${EMPTY:-}\n${LOG}${PIPELINE}`,
+    problem: /^pipelines.conf:1: include: is empty; name files/,
+  },
+  {
+    name: "a fault in a file of an include with braces",
+    conf: `include = none.d/*.conf, teams.d/{b,c}.conf\n${LOG}`,
+    make: write({ "teams.d/b.conf": PIPELINE, "teams.d/c.conf": `${SINK}topik = x\n` }),
+    problem:
+      /^teams.d\/c.conf:1: \[pipeline:a:BrokerSink\]: duplicate section; move its keys to teams.d\/b.conf/,
   },
   {
     name: "an include in a file",
@@ -323,6 +340,19 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     name: "a log below a file",
     conf: `${LOG.replace("data", "text.txt/data")}${PIPELINE}`,
     problem: /directory: .*can't be made/,
+    status: 74,
+  },
+  {
+    name: "a log at a link that leads nowhere",
+    conf: LOG + PIPELINE,
+    make: (folder) => symlinkSync("nowhere/data", join(folder, "data")),
+    problem: /directory: .*can't be written: data is not a folder/,
+    status: 74,
+  },
+  {
+    name: "a log with a name that is too long",
+    conf: LOG.replace("data", "d".repeat(300)) + PIPELINE,
+    problem: /directory: .*can't be made: its name is too long/,
     status: 74,
   },
   {

@@ -140,8 +140,9 @@ function* readSections(bytes: Uint8Array, source: Source, problems: Problems): S
   if (include === undefined) return all
   const value = valueOf(include.lines, source)
   for (const { line, text } of value.problems) report({ line, key: include.key }, text)
+  if (value.text === undefined) return all
   const place = { file: source.file, line: include.line, key: include.key }
-  for (const included of filesOf(value.text ?? "", source, place, problems)) {
+  for (const included of filesOf(value.text, source, place, problems)) {
     const found = readSource(included, source.reads)
     if (typeof found === "string") problems.add({ file: included.file, line: undefined }, found)
     else all.push(...(yield* readIncluded(found, { ...source, ...included }, problems)))

@@ -22,6 +22,8 @@ interface Including {
 }
 
 const WILDCARD = /[*?[\]{}]/
+/** Between items: a comma in braces belongs to its pattern. */
+const SEPARATOR = /\n|,(?![^{]*\})/
 
 /**
  * The files that `include` names, each once: names as they stand, the files of a pattern sorted. A pattern such as
@@ -45,8 +47,10 @@ export function filesOf(
       problems.add(place, `includes the file itself; keep included files in a folder, such as teams.d/*.conf`)
     else if (!found.has(path)) found.set(path, { file: shown, path, baseDir: dirname(path) })
   }
-  for (const item of text.split(/[,\n]/).map((it) => it.trim())) {
-    if (item === "") continue
+  const items = text.split(SEPARATOR).flatMap((it) => it.trim() || [])
+  if (items.length === 0)
+    problems.add(place, "is empty; name files, such as teams.d/*.conf, or remove the key")
+  for (const item of items) {
     if (!WILDCARD.test(item)) add(item)
     else if (WILDCARD.test(dirname(item)))
       problems.add(

@@ -20,9 +20,12 @@ export function formatEndpoint({ host, port }: EndpointOptions): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** A host as the system binds it: equal keys are one address. */
-export const hostKey = (host: string): string =>
-  host.toLowerCase() === "localhost" ? "127.0.0.1" : host.toLowerCase()
+/** A host as the system binds it: equal keys are one address, however it is spelled. */
+export function hostKey(host: string): string {
+  const name = host.toLowerCase()
+  if (name === "localhost") return "127.0.0.1"
+  return ipaddr.isValid(name) ? ipaddr.process(name).toString() : name
+}
 
 /** A path as requests arrive with it, non-ASCII characters escaped: equal keys are one path. */
 export const pathKey = (path: string): string => new URL(`http://host${path}`).pathname

@@ -5,12 +5,12 @@ import type { Location, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock.ts"
+import { logIn } from "../../storage/database-file.ts"
+import { connectionOf, type Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { hostKey } from "../../config/sections/endpoint.ts"
 import { hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
-
-type Connections = ReadonlyMap<string, ResolvedConnection>
 
 /** The remedy for a missing connection. */
 const wayToAdd = (id: string, { line }: Location): string =>
@@ -56,31 +56,36 @@ export function* checkConnections(
   }
 }
 
-/** Checks that no two embedded logs share a folder, and no two spools a file. */
+/** Checks that no two embedded logs share a folder, and that no spool has the file of another spool or of a log. */
 export function checkDirectories(connections: Connections, problems: Problems): void {
-  for (const [key, what] of [
-    ["directory", "folder"],
-    ["spool", "file"],
-  ] as const) {
-    const firsts = new Map<unknown, ResolvedConnection>()
-    for (const connection of connections.values()) {
-      const path: unknown = connection.kind === undefined ? undefined : connection.values[key]
-      if (path === undefined || path === "off") continue
-      const first = firsts.get(path)
-      if (first === undefined) firsts.set(path, connection)
-      else {
-        const where = problems.locate(first.where(key))
-        problems.add(
-          connection.where(key),
-          `is the ${what} of another connection too (${where}); give each its own`,
-        )
-      }
+  const firsts = new Map<string, Location>()
+  for (const { kind, values, where } of connections.values()) {
+    const { directory, spool } = values as { directory?: string; spool?: string }
+    const isLog = kind === "embedded"
+    const file = isLog ? directory && logIn(directory).file : kind === "kafka" ? spool : undefined
+    if (file === undefined || file === "off") continue
+    const place = where(isLog ? "directory" : "spool")
+    const first = firsts.get(file)
+    if (first === undefined) firsts.set(file, place)
+    else {
+      const what = isLog && first.key === "directory" ? "folder" : "file"
+      problems.add(
+        place,
+        `is the ${what} of another connection too (${problems.locate(first)}); give each its own`,
+      )
     }
   }
 }
 
 /** Checks that dead letters come from verified senders only, and go to no topic of accepted events. */
-export function* checkDeadLetters(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+export function* checkDeadLetters(
+  pipelines: readonly ResolvedPipeline[],
+  connections: Connections,
+  problems: Problems,
+): Steps<void> {
+  /** Identifies a topic by the sink's connection and its name. */
+  const topicKey = (sink: ResolvedPipeline["sink"], topic: unknown): string =>
+    JSON.stringify([connectionOf(sink, connections), topic])
   const byTopic = Map.groupBy(pipelines, ({ sink }) => topicKey(sink, sink?.values.topic))
   for (const { source, processors, sink } of pipelines) {
     yield
@@ -99,10 +104,6 @@ export function* checkDeadLetters(pipelines: readonly ResolvedPipeline[], proble
     problems.add(location, `is the topic of ${where}, which must not contain refused events; choose another`)
   }
 }
-
-/** Identifies a topic by the sink's connection and its name. */
-const topicKey = (sink: ResolvedPipeline["sink"], topic: unknown): string =>
-  JSON.stringify([sink?.values.connection, topic])
 
 /** Checks that listeners don't conflict, and that their bodies fit into the in-flight budget. */
 export function* checkListeners(

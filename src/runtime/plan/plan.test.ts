@@ -523,6 +523,11 @@ describe("connections", () => {
       ["p.conf:6: [connection:b] spool: is the file of another connection too (p.conf:3); give each its own"],
     ],
     [
+      "a spool in the file of a log",
+      `[connection:a]\ndirectory = data\n[connection:b]\nbootstrap_servers = k:1\nspool = data/log.sqlite\n${pipeline("a", "", "\nconnection = a")}`,
+      ["p.conf:5: [connection:b] spool: is the file of another connection too (p.conf:2); give each its own"],
+    ],
+    [
       "a spool before an embedded log",
       `[connection:a]\ndirectory = data\nspool = spool\n${pipeline("a")}`,
       ["p.conf:3: [connection:a] spool: is an option of Kafka connections only; remove it"],

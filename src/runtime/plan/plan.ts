@@ -198,10 +198,10 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
   checkDirectories(connections, problems)
   yield* checkInPipelines(pipelines, problems)
-  yield* checkDeadLetters(pipelines, problems)
+  yield* checkDeadLetters(pipelines, connections, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
-  yield* checkRouting(pipelines, problems)
+  yield* checkRouting(pipelines, connections, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   return { connections, memoryLogs, pipelines, admin, service, baseDir, configuration, problems }

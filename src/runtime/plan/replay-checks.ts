@@ -1,10 +1,10 @@
 import type { Proof } from "../../components/define-component.ts"
-import type { ResolvedConnection } from "../../config/sections/connection.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import { locateEventPart } from "../../verify/presets/event-locations.ts"
+import { connectionOf, type Connections } from "./connection-of.ts"
 import { senderOf } from "./sender.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
@@ -14,7 +14,7 @@ import type { ResolvedPipeline } from "./resolve-pipelines.ts"
  */
 export function checkReplay(
   pipelines: readonly ResolvedPipeline[],
-  connections: ReadonlyMap<string, ResolvedConnection>,
+  connections: Connections,
   service: Resolved<(typeof SERVICE)["options"]>,
   problems: Problems,
 ): void {
@@ -28,7 +28,7 @@ export function checkReplay(
       ({ component, values: { key = "event:id" } }) =>
         component.store !== undefined && locateEventPart(String(key), sender).startsWith("json:"),
     )
-    const id: unknown = sink?.values.connection ?? connections.keys().next().value
+    const id = connectionOf(sink, connections)
     const hasLogFolder = connections.get(String(id))?.kind === "embedded"
     const forgetsIds = (keeper === undefined || keeper.values.store === "memory") && !hasLogFolder
     for (const { component, values, where } of parts) {

@@ -38,6 +38,16 @@ test.each<[what: string, section: string, problem: string | undefined]>([
   ["lines of the key", "Router]\nby = json:/type\nroutes =\n  a = b\n  by = c", undefined],
   ["indented lines", "Router]\n  by = json:/type\n  a = b\n  c = d", undefined],
   ["a template", "Router]\ntopic = e.{json:/type}\ntopics = e.*", undefined],
+  [
+    "a line that continues another key",
+    "Router]\nby = json:/type\n  a = b\nc = d",
+    'Router] by: "json:/type\\na = b" is not json:/pointer',
+  ],
+  [
+    "keep that continues when",
+    "Filter]\nwhen = json:/type\n  keep = a\ndrop = b",
+    "(indented lines continue a value)",
+  ],
   ["nothing", "Router]", "Router] by: is missing; add by = <value> and lines"],
   ["no lines", "Router]\nby = json:/type", "Router] routes: has no lines; add some"],
   ["no value", "Router]\na = b", "Router] by: is missing; add by = json:/type"],
@@ -112,4 +122,26 @@ test.each([
   expect(problems[0]).toContain(
     `BrokerSink] dead_letter_topic: is a topic that ${key} of pipeline "q" (f.conf:`,
   )
+})
+
+test.each([
+  ["a line's", "", "[pipeline:q:Router]\nby = json:/t\na = letters"],
+  ["the sink's", "topic = letters\n", ""],
+])(
+  "dead letters do not go to a topic of events where one sink names the only connection: %s",
+  (_, sink, more) => {
+    const other = base("q", more).replace("topic = q\n", sink === "" ? "topic = q\n" : sink)
+    const named = base("p", `connection = log\ndead_letter_topic = letters\n${GITHUB}`)
+    expect(problemsOf(named + other)).toEqual([
+      expect.stringMatching(/^BrokerSink\] dead_letter_topic: is (?:a|the) topic .*pipeline "q"/),
+    ])
+  },
+)
+
+test("an unsigned header is reported beside problems elsewhere", () => {
+  const problems = problemsOf(
+    `${base("p", GITHUB + byHeader)}topik = x\n${base("q", "dead_letter_topic = l")}`,
+  )
+  expect(problems).toContain(UNSIGNED)
+  expect(problems.length).toBeGreaterThan(1)
 })

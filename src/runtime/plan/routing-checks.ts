@@ -2,6 +2,7 @@ import type { Routing } from "../../components/define-component.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock.ts"
+import { connectionOf, type Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { senderOf } from "./sender.ts"
 
@@ -16,7 +17,11 @@ interface Routed {
 }
 
 /** Checks that only signed content chooses topics, and that nothing accepted goes to a topic of dead letters. */
-export function* checkRouting(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+export function* checkRouting(
+  pipelines: readonly ResolvedPipeline[],
+  connections: Connections,
+  problems: Problems,
+): Steps<void> {
   const routed: Routed[] = []
   for (const { id, processors, sink } of pipelines) {
     yield
@@ -25,15 +30,16 @@ export function* checkRouting(pipelines: readonly ResolvedPipeline[], problems: 
       const routing = part.component.routing?.(part.values)
       if (routing === undefined) continue
       checkSigned(routing, part, parts, problems)
-      routed.push({ id, part, routing, connection: sink?.values.connection })
+      routed.push({ id, part, routing, connection: connectionOf(sink, connections) })
     }
   }
   for (const { sink } of pipelines) {
     yield
     const letters: unknown = sink?.values.dead_letter_topic
     if (sink === undefined || typeof letters !== "string") continue
+    const own = connectionOf(sink, connections)
     for (const { id, part, routing, connection } of routed) {
-      const key = connection === sink.values.connection ? routing.mayChoose(letters) : undefined
+      const key = connection === own ? routing.mayChoose(letters) : undefined
       if (key === undefined) continue
       const where = `pipeline ${JSON.stringify(id)} (${problems.locate(part.where(key))})`
       problems.add(
@@ -44,10 +50,12 @@ export function* checkRouting(pipelines: readonly ResolvedPipeline[], problems: 
   }
 }
 
+const isReadable = (it: Part): boolean => it.component.proves === undefined || it.isSound()
+
 /** A header that is not signed can be changed by whoever captures a request. */
 function checkSigned(routing: Routing, part: Part, parts: readonly Part[], problems: Problems): void {
-  // without them the settings of the Verifier are valid
-  if (routing.allowsUnsigned || problems.all.length > 0) return
+  // what is wrong with them is reported elsewhere
+  if (routing.allowsUnsigned || !part.isSound() || !parts.every(isReadable)) return
   const headers = routing.headers(senderOf(parts))
   for (const { component, values } of parts) {
     const proof = component.proves?.(values as Values<OptionSet>)

@@ -57,8 +57,10 @@ function printPlan(plan: Plan): void {
     console.log(
       `connection ${id}: ${kind === "kafka" ? "Kafka at" : "embedded log in"} ${at}${spool === undefined ? "" : `, spool ${spool}`}`,
     )
-  for (const { id, listen, path, topic, verification } of pipelines)
-    console.log(`${id}: ${listen}${path} -> topic ${topic}; verification: ${verification}`)
+  for (const { id, listen, path, topic, routed, verification } of pipelines) {
+    const others = routed === undefined ? "" : `, routed to ${routed.join(", ")}`
+    console.log(`${id}: ${listen}${path} -> topic ${topic}${others}; verification: ${verification}`)
+  }
   console.log(`admin: ${admin}`)
 }
 
@@ -75,6 +77,8 @@ interface Described {
     readonly path: string
     readonly connection: string
     readonly topic: string
+    /** The topics that a Router may choose, as names or patterns. */
+    readonly routed?: readonly string[]
     readonly verification: string
   }[]
   /** Its address, or `off`. */
@@ -96,12 +100,16 @@ function describe({ connections, pipelines, admin: { listen } }: Plan): Describe
       const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
       const { connection = first, topic } = pipeline.sink.values as { connection?: string; topic: string }
       const verification = describeVerification(pipeline)
+      const routed = pipeline.processors.flatMap((it) =>
+        typeof it === "function" ? [] : (it.component.routing?.(it.values).topics ?? []),
+      )
       return {
         id: pipeline.id,
         listen: formatEndpoint({ host, port }),
         path,
         connection,
         topic,
+        ...(routed.length > 0 && { routed }),
         verification,
       }
     }),

@@ -112,6 +112,8 @@ export interface Routing {
   readonly headers: (sender: KnownSender | undefined) => readonly string[]
   /** Whether headers that the Verifier's scheme does not sign may decide. */
   readonly allowsUnsigned: boolean
+  /** The topics that events may go to, besides the sink's: names, or patterns as of `topics`. */
+  readonly topics: readonly string[]
   /** Whether events may go to a topic, and the key that says so. */
   readonly mayChoose: (topic: string) => string | undefined
 }

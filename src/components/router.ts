@@ -31,6 +31,7 @@ export const router = defineComponent({
       headers: (sender) =>
         valuesOf(by, topic).flatMap((value) => headerNameIn(locateEventPart(value, sender)) ?? []),
       allowsUnsigned: unsigned === "true",
+      topics: topic === undefined ? targets : topics,
       mayChoose: (name) => {
         if (targets.includes(name)) return "routes"
         return topic !== undefined && isAllowed(name) ? "topics" : undefined

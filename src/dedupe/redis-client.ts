@@ -25,8 +25,8 @@ const SECOND_LOOK_MS = 50
 /** Bun's client does not distinguish a refused password or an untrusted certificate from a closed port. */
 const UNREACHABLE = "can't be reached, or refuses the user or password"
 const UNTRUSTED = ", or has a certificate that is not trusted (store_ca)"
-const PROBE = "hookline:probe"
-const WRITE = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)"
+/** Arguments of EVAL. */
+const WRITE_PROBE = ["return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)", "1", "hookline:probe", "1"]
 
 export interface RedisServer {
   /** With user, password and database, if any. */
@@ -43,15 +43,19 @@ export interface LinkDependencies {
   readonly connected: (send: RedisLink["send"]) => Promise<void>
 }
 
-/** Connects once, as a link would. @returns why it can't be used; undefined: it can */
+/** Connects once and writes a key that expires soon, as a link does. @returns why it can't be used; undefined: it can */
 export async function reachRedis({ url, name, ca }: RedisServer): Promise<string | undefined> {
   const client = openClient({ url, name, ca })
   try {
-    await client.connect()
-    await client.send("PING", [])
+    try {
+      await client.connect()
+    } catch {
+      return `${name} ${unreachable(url)}`
+    }
+    await client.send("EVAL", WRITE_PROBE)
     return undefined
-  } catch {
-    return `${name} ${unreachable(url)}`
+  } catch (error) {
+    return `${name} can't be used: ${(error as Error).message}`
   } finally {
     client.close()
   }
@@ -129,7 +133,7 @@ export class RedisLink {
     try {
       await client.connect()
       const send: RedisLink["send"] = (command, args) => this.#sendOn(client, command, args)
-      await send("EVAL", [WRITE, "1", PROBE, "1"])
+      await send("EVAL", WRITE_PROBE)
       await connected(send)
     } catch {
       // a command's failure was logged before

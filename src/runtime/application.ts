@@ -236,7 +236,10 @@ export class Application {
       this.#draft = undefined
       const changes = await running.reload(
         () => this.#readAgain(recordIn(inputs)),
-        (error) => this.#explain(error, { alone: false }),
+        (error) => {
+          const listens = running.listening.length > 0
+          return this.#explain(error, { alone: false, ...(listens && { running: running.plan }) })
+        },
       )
       this.#configuration = running.plan.configuration
       this.#inputs.clear()

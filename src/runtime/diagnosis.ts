@@ -46,10 +46,12 @@ export interface Diagnosis {
 export interface DiagnosisOptions {
   /** Whether nothing may be in use: ports that another process listens on, and logs that one writes to, are problems. */
   readonly alone: boolean
+  /** The plan that this process runs: ports that it does not have must be free. */
+  readonly running?: Plan | undefined
 }
 
 /** Finds every problem of a draft. Changes nothing, and reaches no broker. */
-export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promise<Diagnosis> {
+export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise<Diagnosis> {
   const resolved = await inSlices(resolveDraft(draft))
   const { problems } = resolved
   const usesKafka = [...resolved.connections.values()].some(({ kind }) => kind === "kafka")
@@ -57,7 +59,7 @@ export async function diagnose(draft: Draft, { alone }: DiagnosisOptions): Promi
   const kafka = usesKafka ? await import("../brokers/kafka/connection.ts") : undefined
   const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
   const { registry } = draft
-  const trial = new Trial(resolved, { alone, registry, kafka, failed: (code) => codes.add(code) })
+  const trial = new Trial(resolved, { ...options, registry, kafka, failed: (code) => codes.add(code) })
   await inSlices(trial.steps())
   const found = { problems, topics: trial.topics, stores: [...trial.stores.values()] }
   if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
@@ -112,7 +114,8 @@ class Trial {
       this.#create(pipeline)
       yield
     }
-    if (this.#options.alone) this.#listen()
+    const { alone, running } = this.#options
+    if (alone || running !== undefined) this.#listen(portsOf(running))
   }
 
   #connect(id: string, connection: ResolvedConnection): void {
@@ -199,19 +202,21 @@ class Trial {
     if (this.#options.alone) checkUnlocked(location)
   }
 
-  /** Checks each address that would be listened on, once. */
-  #listen(): void {
+  /** Checks each address that would be listened on, once. @param open ports of this process */
+  #listen(open: ReadonlySet<number>): void {
     const { pipelines, admin } = this.#resolved
     const seen = new Set<string>()
     for (const { source } of pipelines) {
       const { host, port } = (source?.values ?? {}) as { host?: string; port?: number }
       if (source?.isSound() !== true || host === undefined || port === undefined || port === 0) continue
+      if (open.has(port)) continue
       if (seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)
       this.#try([{ ...source, options: source.component.options }], () => checkFree({ host, port }))
     }
     const { listen } = admin.values
     if (!admin.isSound() || listen === undefined || listen === "off" || listen.port === 0) return
+    if (open.has(listen.port)) return
     this.#try([{ ...admin, options: admin.values } as unknown as Part], () => {
       try {
         checkFree(listen)
@@ -237,6 +242,14 @@ class Trial {
       else problems.add(owner.where(key), text)
     }
   }
+}
+
+/** undefined: none. */
+function portsOf(plan: Plan | undefined): Set<number> {
+  if (plan === undefined) return new Set()
+  const ports = plan.pipelines.map(({ source }) => (source.values as { port: number }).port)
+  const { listen } = plan.admin
+  return new Set(listen === "off" ? ports : [...ports, listen.port])
 }
 
 /** A connection of which nothing is open. */

@@ -177,6 +177,44 @@ test("says of each pipeline whether and how it is verified, and no secret", asyn
   ])
 })
 
+const ROUTED = `[connection:log]
+directory = data
+[defaults:WebHookSource]
+host = 127.0.0.1
+[pipeline:lines:WebHookSource]
+path = /lines
+[pipeline:lines:Router]
+by = json:/type
+invoice.* = billing
+customer.* = crm
+invoices.* = billing
+ping = drop
+[pipeline:lines:BrokerSink]
+topic = other
+[pipeline:template:WebHookSource]
+path = /template
+[pipeline:template:Router]
+topic = events.{json:/type}
+topics = events.a*, events.b
+[pipeline:template:BrokerSink]
+topic = other
+`
+
+test("says which topics a Router may choose", async () => {
+  await Bun.write(join(folder.path, "routed.conf"), ROUTED)
+  const { stdout } = await hookline(["check", "-c", "routed.conf"], { cwd: folder.path })
+  expect(stdout.split("\n").filter((line) => line.includes(" -> "))).toEqual([
+    "lines: 127.0.0.1:8080/lines -> topic other, routed to billing, crm; verification: none",
+    "template: 127.0.0.1:8080/template -> topic other, routed to events.a*, events.b; verification: none",
+  ])
+  const json = await hookline(["check", "--json", "-c", "routed.conf"], { cwd: folder.path })
+  const { pipelines } = JSON.parse(json.stdout) as { pipelines: { routed: string[] }[] }
+  expect(pipelines.map(({ routed }) => routed)).toEqual([
+    ["billing", "crm"],
+    ["events.a*", "events.b"],
+  ])
+})
+
 const BROKEN = `[connection:kafka]
 bootstrap_servers = localhost:9092
 directory = data

@@ -94,4 +94,14 @@ describe.skipIf(!hasRedis())("check --connect with Redis", () => {
     ])
     expect(JSON.stringify([right, wrong])).not.toContain("obviously")
   })
+  test("says that a server which takes no writes can't be used", async () => {
+    await using redis = await startRedis()
+    await redis.send("REPLICAOF", "127.0.0.1", `${await freePort()}`)
+    const store = `[pipeline:a:Deduplicator]\nkey = json:/id\nstore = ${redis.url}\n`
+    const { status, lines } = await check(`[connection:log]\ndirectory = data\n${pipeline("a", "t")}${store}`)
+    expect([status, lines]).toEqual([
+      69,
+      expect.arrayContaining([expect.stringContaining(`store: ${redis.url} can't be used: READONLY `)]),
+    ])
+  })
 })

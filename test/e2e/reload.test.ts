@@ -107,7 +107,10 @@ test("what can't be opened leaves everything as it was: a port in use, a log of 
     await running.stop()
     await elsewhere.stop()
   }
-  expect(running.output()).toContain(`127.0.0.1:${other.port}`)
+  expect(running.log.filter(({ msg }) => msg.includes("the port is in use")).map(({ msg }) => msg)).toEqual([
+    expect.stringMatching(/pipelines\.conf:\d+: \[pipeline:more:WebHookSource\] port: can't listen on 127\.0\.0\.1:/),
+    expect.stringMatching(/pipelines\.conf:\d+: \[admin\] listen: can't listen on 127\.0\.0\.1:/),
+  ])
   expect(running.output()).toContain(`process ${elsewhere.pid}`)
   expect(await published(folder, "first")).toBe(1)
   const { stdout } = await hookline(["topics", "-c", join(folder, "pipelines.conf"), "--connection", "log"])

@@ -99,7 +99,8 @@ drain_timeout, and the exit status is 0. A second signal exits at once.`,
     )
   program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
   addDetails(program.command("check"), {
-    notes: `It may run beside a Hookline on the same file. --listen binds ports for a moment: not while one starts.`,
+    notes: `It may run beside a Hookline on the same file. --listen binds ports for a moment: not while one starts. --connect writes
+a key to Redis that expires after a second.`,
     example: "hookline check -c pipelines.conf --connect",
   })
     .description(

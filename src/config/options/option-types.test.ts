@@ -104,6 +104,12 @@ describe("texts of the file", () => {
     expect(said).toStartWith(name === "list" ? "is not " : message.slice(JSON.stringify(value).length + 1))
   })
 
+  test("a URL is quoted without user and password", () => {
+    expect(() => forms.integer.parse("redis://me:obviously@fake@host:1/x", context)).toThrow(
+      '"redis://…@host:1/x" is not',
+    )
+  })
+
   test("a long value is shortened", () => {
     expect(() => forms.integer.parse("9".repeat(1000), context)).toThrow(`"${"9".repeat(79)}…" is not`)
   })

@@ -96,9 +96,12 @@ export function custom<T, D extends Declared, C = T>(
   } as unknown as Parsed<T, D, C>
 }
 
-/** A value as messages quote it: on one line, shortened. */
+/** A value as messages quote it: on one line, shortened, without the user and password of a URL. */
 export function quote(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 80 ? `${value.slice(0, 79)}…` : value)
+  if (typeof value === "string") {
+    const text = value.replace(/:\/\/[^/]*@/, "://…@")
+    return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text)
+  }
   if (Array.isArray(value)) return "a list"
   return typeof value === "function" || (typeof value === "object" && value !== null)
     ? `a value of type ${typeof value}`

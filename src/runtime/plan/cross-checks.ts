@@ -1,5 +1,4 @@
 import type { ADMIN } from "../../config/sections/admin.ts"
-import type { ResolvedConnection } from "../../config/sections/connection.ts"
 import { enumerate, suggest } from "../../config/file/nearest.ts"
 import type { Location, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"

@@ -108,7 +108,9 @@ test("what can't be opened leaves everything as it was: a port in use, a log of 
     await elsewhere.stop()
   }
   expect(running.log.filter(({ msg }) => msg.includes("the port is in use")).map(({ msg }) => msg)).toEqual([
-    expect.stringMatching(/pipelines\.conf:\d+: \[pipeline:more:WebHookSource\] port: can't listen on 127\.0\.0\.1:/),
+    expect.stringMatching(
+      /pipelines\.conf:\d+: \[pipeline:more:WebHookSource\] port: can't listen on 127\.0\.0\.1:/,
+    ),
     expect.stringMatching(/pipelines\.conf:\d+: \[admin\] listen: can't listen on 127\.0\.0\.1:/),
   ])
   expect(running.output()).toContain(`process ${elsewhere.pid}`)

@@ -55,6 +55,12 @@ describe("in a file", () => {
     expect(inFile("").names).toEqual(["Validator", "Enricher"])
   })
 
+  test("[defaults:Decoder] overrides the preset's keys, and adds no Decoder", () => {
+    const defaults = "[defaults:Decoder]\nlists = wrap"
+    expect(inFile("mandrill", defaults).options).toMatchObject({ format: "form", lists: "wrap" })
+    expect(inFile("shopify", defaults).names).toEqual(["Verifier", "Validator", "Enricher"])
+  })
+
   test("a section's keys override the preset's, one by one", () => {
     const { options } = inFile("mandrill", "[pipeline:p:Decoder]\nlists = wrap\nmax_list_items = 5")
     expect(options).toMatchObject({

@@ -17,21 +17,24 @@ const SPACE = 0x20
 export function parseUrlencoded(body: Uint8Array): Field[] | FormFlaw {
   const fields: Field[] = []
   for (let start = 0; start < body.length;) {
+    // without a search for each of a million
+    if (body[start] === AMPERSAND) {
+      start++
+      continue
+    }
     const found = body.indexOf(AMPERSAND, start)
     const end = found === -1 ? body.length : found
-    if (end > start) {
-      if (fields.length === MOST_FIELDS) return TOO_MANY_FIELDS
-      const pair = body.subarray(start, end)
-      const equals = pair.indexOf(EQUALS)
-      const name = decode(equals === -1 ? pair : pair.subarray(0, equals))
-      const value = equals === -1 ? "" : decode(pair.subarray(equals + 1))
-      if (name === undefined || value === undefined)
-        return new FormFlaw(
-          "invalid_utf8",
-          `is a form with bytes that are not UTF-8 in field ${fields.length + 1}`,
-        )
-      fields.push({ name, value })
-    }
+    if (fields.length === MOST_FIELDS) return TOO_MANY_FIELDS
+    const pair = body.subarray(start, end)
+    const equals = pair.indexOf(EQUALS)
+    const name = decode(equals === -1 ? pair : pair.subarray(0, equals))
+    const value = equals === -1 ? "" : decode(pair.subarray(equals + 1))
+    if (name === undefined || value === undefined)
+      return new FormFlaw(
+        "invalid_utf8",
+        `is a form with bytes that are not UTF-8 in field ${fields.length + 1}`,
+      )
+    fields.push({ name, value })
     start = end + 1
   }
   return fields

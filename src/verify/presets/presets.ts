@@ -270,8 +270,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       },
     },
     docs: "https://developer.zendesk.com/documentation/webhooks/verifying/",
-    // https://developer.zendesk.com/api-reference/webhooks/event-types/webhook-event-types
-    event: { id: "json:/id", type: "json:/type", time: "json:/time" },
+    // https://developer.zendesk.com/documentation/webhooks/anatomy-of-a-webhook-request : triggers define the body, in which
+    // an id may be the ticket's
+    event: { id: "header:X-Zendesk-Webhook-Invocation-Id", type: "json:/type", time: "json:/time" },
     toleranceIsOurs: true,
   },
   twitch: {
@@ -366,9 +367,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Shopify",
     scheme: { hmac: { header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" } },
     docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
-    // https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
+    // https://shopify.dev/docs/apps/build/webhooks/delivery-structure : deliveries of one action share X-Shopify-Event-Id
     event: {
-      id: "header:X-Shopify-Event-Id",
+      id: "header:X-Shopify-Webhook-Id",
       type: "header:X-Shopify-Topic",
       time: "header:X-Shopify-Triggered-At",
     },

@@ -73,7 +73,7 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
       )
   if (isGiven("signature_item") && isGiven("prefix"))
     wrong("prefix", "conflicts with signature_item, which is the prefix of the header's signatures")
-  if (isGiven("timestamp_item") && !isGiven("signature_item") && !isGiven("separator"))
+  if (isGiven("timestamp_item") && !isGiven("signature_item") && !(isGiven("separator") && isGiven("prefix")))
     wrong(
       "timestamp_item",
       "needs signature_item, or separator and prefix: the signature is another item of the header",

@@ -1,6 +1,6 @@
 // Hot path: every form passes here.
 import { isUtf8 } from "node:buffer"
-import { FormFlaw, MOST_FIELDS, TOO_MANY_FIELDS, type Field } from "./field.ts"
+import { FormFlaw, MOST_FIELDS, TOO_MANY_FIELDS, type TextField } from "./field.ts"
 
 const AMPERSAND = 0x26
 const EQUALS = 0x3d
@@ -14,8 +14,8 @@ const SPACE = 0x20
  *
  * @see https://url.spec.whatwg.org/#urlencoded-parsing
  */
-export function parseUrlencoded(body: Uint8Array): Field[] | FormFlaw {
-  const fields: Field[] = []
+export function parseUrlencoded(body: Uint8Array): TextField[] | FormFlaw {
+  const fields: TextField[] = []
   for (let start = 0; start < body.length;) {
     // without a search for each of a million
     if (body[start] === AMPERSAND) {

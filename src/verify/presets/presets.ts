@@ -40,6 +40,8 @@ export interface BodyForm {
   readonly unwrap?: string
   readonly json_fields?: string
   readonly lists?: "refuse" | "wrap" | "split"
+  /** Where the provider's batches may have more items than the Decoder's default. */
+  readonly max_list_items?: string
   /** The provider's documentation of its bodies, of presets. */
   readonly docs?: string
 }
@@ -653,6 +655,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     body: {
       format: "json",
       lists: "split",
+      // a batch has 768 KB of events, each of some 200 bytes or more
+      max_list_items: "10000",
       docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event",
     },
   },
@@ -743,6 +747,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     body: {
       format: "json",
       lists: "split",
+      // https://learn.microsoft.com/en-us/azure/event-grid/delivery-and-retry : up to 5,000 events a batch
+      max_list_items: "10000",
       docs: "https://learn.microsoft.com/en-us/azure/event-grid/event-schema",
     },
   },

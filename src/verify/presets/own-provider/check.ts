@@ -78,6 +78,10 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
       "timestamp_item",
       "needs signature_item, or separator and prefix: the signature is another item of the header",
     )
+  const { signature_item: item, timestamp_item: timeItem } = values
+  const signature = item === undefined ? values.prefix : `${item}=`
+  if (timeItem !== undefined && signature !== undefined && `${timeItem}=`.startsWith(signature))
+    wrong("timestamp_item", "begins as signatures do, and would be read as one; correct one of them")
   if (isGiven("prefix_optional") && !isGiven("prefix"))
     wrong("prefix_optional", "has no effect without prefix")
   if (isGiven("payload") && values.payload === undefined) return

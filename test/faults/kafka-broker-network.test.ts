@@ -66,13 +66,21 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Ka
     const topic = freshTopic()
     await createTopic(kafka, topic)
     broker.prepare([topic])
-    await until("not ready", () => broker.ready() === "no partition leader reachable: connection refused")
+    await until(
+      "not ready",
+      () => broker.ready() === "no partition leader reachable: connection refused (127.0.0.1:1)",
+    )
     const refused = broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 300)
     await expect(refused).rejects.toMatchObject({ code: "deadline" })
     await until("a line", () => broker.log.length > 1)
     expect(broker.log).toMatchObject([
       { level: "info", msg: "connected to Kafka" },
-      { level: "error", broker: "127.0.0.1:1", reason: "connection refused" },
+      {
+        level: "error",
+        broker: "127.0.0.1:1",
+        reason: "connection refused",
+        hint: expect.stringContaining("advertised.listeners"),
+      },
     ])
   })
 })

@@ -33,7 +33,7 @@ other.* = b\`touch ran\`
 [pipeline:letters:BrokerSink]
 topic = letters
 [pipeline:hostile:BrokerSink]
-topic = \$(touch ran)
+topic = $(touch ran)
 dead_letter_topic = a;touch ran
 `,
   )

@@ -128,7 +128,8 @@ async function* fetchAll(
       const leading = leaders.of(topic)
       try {
         const all = await leading
-        const isLed = ({ partition }: Position): boolean => all.some((one) => one.partitions.includes(partition))
+        const isLed = ({ partition }: Position): boolean =>
+          all.some((one) => one.partitions.includes(partition))
         // the topic may have been created again, with fewer
         if (!positions.some((one) => one.next < one.end && isLed(one)))
           throw new HooklineError("unavailable", `topic ${topic} has none of the partitions to be read`)

@@ -32,9 +32,10 @@ const isDecoded = (name: string): boolean => {
 
 async function renderSample(name: string): Promise<string> {
   const { headers, body } = sampleRequest(name, EVENT)
+  const { format, unwrap, lists } = decodingOf(name)!
   const pipeline = new Pipeline(name, {
     source: webHookSource(),
-    processors: [decoder(decodingOf(name)), validator(), enricher()],
+    processors: [decoder({ format, unwrap, lists }), validator(), enricher()],
     sink: brokerSink({ topic: name }),
   })
   const { records } = await testPipeline(pipeline, body, { headers: Object.fromEntries(headers) })

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { PRESETS } from "../verify/presets/presets.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
 import type { Event } from "../pipeline/event.ts"
@@ -106,4 +107,29 @@ test("where the id ends and the body begins is part of the key", () => {
 test("event:id of a sender with a token is a key by itself: retries may differ in other members", () => {
   const key = parseDedupeKey("event:id", "p", sender("json:/id", { body: "none", time: false, id: false }))!
   expect(key(event('{"id":"e1","attempt":1}'))).toBe(key(event('{"id":"e1","attempt":2}')))
+})
+
+/** The default key of a preset whose signature covers the body. */
+const keyOfPreset = (name: string) =>
+  parseDedupeKey("event:id", "p", { name, event: PRESETS[name]!.event!, covers: OF_THE_BODY })!
+
+test("zendesk: a body that a trigger defines has the ticket's id, which is not the event's", () => {
+  const sent = (invocation: string, body = '{"id":"35436"}') =>
+    event(body, { "X-Zendesk-Webhook-Invocation-Id": invocation })
+  const key = keyOfPreset("zendesk")
+  expect(key(sent("8350205582"))).toBe(key(sent("8350205582"))!)
+  expect(key(sent("8350205583"))).not.toBe(key(sent("8350205582")))
+  expect(key(sent("8350205582", '{"id":"35436","status":"solved"}'))).not.toBe(key(sent("8350205582")))
+})
+
+test("shopify: deliveries of one merchant action share an event id, and may have the same body", () => {
+  const sent = (topic: string, webhook: string) =>
+    event('{"id":1}', {
+      "X-Shopify-Topic": topic,
+      "X-Shopify-Event-Id": "e1",
+      "X-Shopify-Webhook-Id": webhook,
+    })
+  const key = keyOfPreset("shopify")
+  expect(key(sent("orders/paid", "w1"))).toBe(key(sent("orders/paid", "w1"))!)
+  expect(key(sent("orders/updated", "w2"))).not.toBe(key(sent("orders/paid", "w1")))
 })

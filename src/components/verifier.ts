@@ -67,13 +67,16 @@ const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
   "aws-sns": ["confirm"],
 }
 
+const moreKeysOf = (provider: string): readonly string[] =>
+  Object.hasOwn(MORE_KEYS, provider) ? MORE_KEYS[provider]! : []
+
 /** Requires the provider's keys, and rejects those that it does not use. */
 function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): void {
   const { provider } = values
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return
   const name = nameOf(provider)
-  const used: readonly string[] = [...new Set([...keysOf(family), ...(MORE_KEYS[name] ?? [])])]
+  const used: readonly string[] = [...new Set([...keysOf(family), ...moreKeysOf(name)])]
   const given = (Object.keys(VERIFIER_OPTIONS) as (keyof Options)[]).filter(isGiven)
   for (const key of given) {
     if (key === "provider" || key === "mode" || used.includes(key) || isDefault(key)) continue

@@ -4,6 +4,11 @@ export interface Field {
   readonly value: string | UploadedFile
 }
 
+/** A field that is no file. */
+export interface TextField extends Field {
+  readonly value: string
+}
+
 /** A file of a multipart form. */
 export interface UploadedFile {
   /** As the sender wrote it; may be empty, and may contain a path. */

@@ -288,6 +288,24 @@ function pagerDuty(n: number): Received {
   return { headers: { "X-PagerDuty-Signature": [...wrong, `v1=${mac("k", "{}", "hex")}`].join(",") } }
 }
 
+test.each(["twilio", "mandrill"])(
+  "%s: a form of too many fields is refused before it is sorted",
+  async (provider) => {
+    const ofFields = (count: number): Received => {
+      const body = Array.from({ length: count }, () => "a=1").join("&")
+      const signed = `https://h.example/${"a1".repeat(provider === "twilio" ? 1 : count)}`
+      const signature = createHmac("sha1", "k").update(signed).digest("base64")
+      const headers = { "Content-Type": "application/x-www-form-urlencoded" }
+      return {
+        headers: { ...headers, "X-Twilio-Signature": signature, "X-Mandrill-Signature": signature },
+        body,
+      }
+    }
+    expect(await outcome(provider, { secret: ["k"] }, ofFields(1000))).toBe("verified")
+    expect(await outcome(provider, { secret: ["k"] }, ofFields(1001))).toBe("malformed")
+  },
+)
+
 const twilio = (body: string, type: string): Received => ({
   body,
   headers: {

@@ -23,6 +23,7 @@ beforeAll(async () => {
       "[connection:log]\ndirectory = data\n[admin]\nlisten = 127.0.0.1:0",
       pipeline("slack", `[Verifier]\nprovider = slack\nsecret = ${SECRET}`),
       pipeline("grid", `[Verifier]\nprovider = azure-eventgrid\nsecret = ${SECRET}\nquery = code`),
+      pipeline("batch", `[Verifier]\nprovider = azure-eventgrid\nsecret = ${SECRET}\nquery = code`),
       pipeline("twilio", `[Verifier]\nprovider = twilio\nsecret = ${SECRET}`),
       pipeline("mailgun", `[Verifier]\nprovider = mailgun\nsecret = ${SECRET}`),
       pipeline("any", "[Decoder]"),
@@ -103,6 +104,12 @@ test("Event Grid's validation is answered, and its list is an event for each ite
   expect(await answer.json()).toEqual({ validationResponse: "c1" })
   expect((await post("grid", '[{"id":"a"},{"id":"b"}]', {}, query)).status).toBe(200)
   expect(await published("grid")).toEqual([{ id: "a" }, { id: "b" }])
+})
+
+test("Event Grid's largest batch, of 5,000 events, is split", async () => {
+  const events = Array.from({ length: 5000 }, (_, i) => ({ id: String(i) }))
+  expect((await post("batch", JSON.stringify(events), {}, `?code=${SECRET}`)).status).toBe(200)
+  expect(await published("batch")).toEqual(events)
 })
 
 test("a form whose signed text is cut into JSON stays a form", async () => {

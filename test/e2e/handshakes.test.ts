@@ -102,6 +102,13 @@ const CASES: readonly Case[] = [
     answer: { status: 200, body: "" },
   },
   {
+    name: "an ssl_check of a thousand fields more is none: anyone may send it",
+    provider: "slack",
+    headers: FORM,
+    body: `${"a=1&".repeat(1000)}ssl_check=1`,
+    answer: { status: 401 },
+  },
+  {
     name: "Meta gets its challenge for the verify token",
     provider: "meta",
     method: "GET",

@@ -162,6 +162,16 @@ topic = q
   expect([unknown.status, unknown.stderr]).toEqual([64, expect.stringContaining("unknown provider acmee")])
 })
 
+test("a provider may have the name of a member of every object", async () => {
+  writeFileSync(
+    join(folder.path, "named.conf"),
+    conf(ACME).replaceAll("acme\n", "constructor\n").replace("provider:acme]", "provider:constructor]"),
+  )
+  const { status, stdout, stderr } = await hookline(["check", "-c", "named.conf"], { cwd: folder.path })
+  expect([status, stderr]).toEqual([0, expect.not.stringContaining("Error")])
+  expect(stdout).toContain("verification: constructor (hmac), mode enforce")
+})
+
 test("a provider of code verifies, names the event's parts and needs no file", async () => {
   const acme = defineProvider("acme", {
     header: ["X-Acme"],

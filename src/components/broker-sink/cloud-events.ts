@@ -159,7 +159,9 @@ function valid(value: Uint8Array | undefined): Buffer | undefined {
 }
 
 /** RFC 3339 with a colon in its offset is kept as it is spelled. */
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+/** Its last time, in milliseconds since 1970. */
+const END_OF_9999 = 253_402_300_799_999
 
 /** A time in RFC 3339; undefined: the event has none, or of an unknown form. */
 function timeOf(value: Uint8Array | undefined): string | undefined {
@@ -168,6 +170,6 @@ function timeOf(value: Uint8Array | undefined): string | undefined {
   // seconds with decimals, as Mailgun's
   const [, seconds] = /^(\d{9,10}\.\d+)$/.exec(spelled) ?? []
   const ms = seconds === undefined ? parseTime(spelled, "any") : Math.floor(Number(seconds) * 1000)
-  if (ms === undefined) return undefined
+  if (ms === undefined || ms > END_OF_9999) return undefined
   return RFC_3339.test(spelled) ? spelled : new Date(ms).toISOString()
 }

@@ -1,4 +1,6 @@
 import { createHmac } from "node:crypto"
+import { FormFlaw } from "../../forms/field.ts"
+import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import type { Event } from "../../pipeline/event.ts"
 import { Answered } from "../../pipeline/outcome.ts"
 import { echo, hasText, isSignable, json } from "./answer.ts"
@@ -15,10 +17,7 @@ import { member, readJson } from "../schemes/json-body.ts"
  */
 export function slack(): Handshake {
   return {
-    unsigned: (event) =>
-      isForm(event) && new URLSearchParams(Buffer.from(event.body).toString()).get("ssl_check") === "1"
-        ? new Answered("slack_ssl_check")
-        : undefined,
+    unsigned: (event) => (isSslCheck(event) ? new Answered("slack_ssl_check") : undefined),
     verified(event) {
       if (!hasText(event, "url_verification")) return undefined
       const body = readJson(event.body)
@@ -63,6 +62,12 @@ export function twitch(event: Event): HandshakeAnswer {
   return typeof challenge === "string" && member(body, "event") === undefined
     ? echo("twitch_challenge", challenge)
     : undefined
+}
+
+function isSslCheck(event: Event): boolean {
+  if (!isForm(event) || !hasText(event, "ssl_check")) return false
+  const fields = parseUrlencoded(event.body)
+  return !(fields instanceof FormFlaw) && fields.find(({ name }) => name === "ssl_check")?.value === "1"
 }
 
 /**

@@ -212,6 +212,18 @@ test.each<[string, string]>([
   ["header = A\ntimestamp_unit = s", "timestamp_unit: has no effect without a signed time"],
   ["header = A\nprefix = s=\nsignature_item = s", "prefix: conflicts with signature_item"],
   ["header = A\ntimestamp_item = t\npayload = {timestamp}{body}", "timestamp_item: needs signature_item"],
+  [
+    "header = A\ntimestamp_item = t\nseparator = ;\npayload = {timestamp}{body}",
+    "timestamp_item: needs signature_item",
+  ],
+  [
+    "header = A\ntimestamp_item = t\nsignature_item = t\npayload = {timestamp}{body}",
+    "timestamp_item: begins as signatures do",
+  ],
+  [
+    "header = A\ntimestamp_item = v1\nseparator = ;\nprefix = v\npayload = {timestamp}{body}",
+    "timestamp_item: begins as signatures do",
+  ],
   ["header = A\nprefix_optional = true", "prefix_optional: has no effect without prefix"],
   [
     "header = A\nformat = text\nsample = {}",

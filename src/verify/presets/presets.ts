@@ -40,6 +40,8 @@ export interface BodyForm {
   readonly unwrap?: string
   readonly json_fields?: string
   readonly lists?: "refuse" | "wrap" | "split"
+  /** Where the provider's batches may have more items than the Decoder's default. */
+  readonly max_list_items?: string
   /** The provider's documentation of its bodies, of presets. */
   readonly docs?: string
 }
@@ -270,8 +272,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       },
     },
     docs: "https://developer.zendesk.com/documentation/webhooks/verifying/",
-    // https://developer.zendesk.com/api-reference/webhooks/event-types/webhook-event-types
-    event: { id: "json:/id", type: "json:/type", time: "json:/time" },
+    // https://developer.zendesk.com/documentation/webhooks/anatomy-of-a-webhook-request : triggers define the body, in which
+    // an id may be the ticket's
+    event: { id: "header:X-Zendesk-Webhook-Invocation-Id", type: "json:/type", time: "json:/time" },
     toleranceIsOurs: true,
   },
   twitch: {
@@ -366,9 +369,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Shopify",
     scheme: { hmac: { header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" } },
     docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
-    // https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
+    // https://shopify.dev/docs/apps/build/webhooks/delivery-structure : deliveries of one action share X-Shopify-Event-Id
     event: {
-      id: "header:X-Shopify-Event-Id",
+      id: "header:X-Shopify-Webhook-Id",
       type: "header:X-Shopify-Topic",
       time: "header:X-Shopify-Triggered-At",
     },
@@ -652,6 +655,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     body: {
       format: "json",
       lists: "split",
+      // a batch has 768 KB of events, each of some 200 bytes or more
+      max_list_items: "10000",
       docs: "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event",
     },
   },
@@ -742,6 +747,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     body: {
       format: "json",
       lists: "split",
+      // https://learn.microsoft.com/en-us/azure/event-grid/delivery-and-retry : up to 5,000 events a batch
+      max_list_items: "10000",
       docs: "https://learn.microsoft.com/en-us/azure/event-grid/event-schema",
     },
   },

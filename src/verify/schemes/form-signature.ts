@@ -1,4 +1,6 @@
 import { parse, stringify } from "node:querystring"
+import { FormFlaw } from "../../forms/field.ts"
+import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import type { Family } from "./family.ts"
 import { macFamily } from "./mac-family.ts"
 import { sameText } from "./constant-time.ts"
@@ -27,15 +29,15 @@ export function twilio(): Family {
       if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
         return new Refused("no_match", "bodySHA256 of the URL does not match the body")
       const form = hash === undefined ? sortedForm(request, true) : ""
-      if (form === undefined)
-        return new Refused("malformed", "the body is not a form and the URL has no bodySHA256")
+      if (form instanceof Refused)
+        return new Refused("malformed", `${form.detail}, and the URL has no bodySHA256`)
       const [url, ...others] = spellings(request.url)
       const isForm = hash === undefined
       return { signed: [url! + form], orSigned: others.map((it) => [it + form]), isForm }
     },
     prepare(request) {
       if (mediaType(request.headers) === FORM)
-        return { request, signed: [request.url + (sortedForm(request, true) ?? "")] }
+        return { request, signed: [request.url + formToSign(request, true)] }
       const hash = `bodySHA256=${sha256Hex(request.body)}`
       const url = `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
       return { request: { ...request, url }, signed: [url] }
@@ -52,13 +54,11 @@ export function mandrill(): Family {
   return urlAndForm("X-Mandrill-Signature", {
     read(request) {
       const form = sortedForm(request, false)
-      return form === undefined
-        ? new Refused("malformed", "the body is not a form")
-        : { signed: [request.url + form], isForm: true }
+      return form instanceof Refused ? form : { signed: [request.url + form], isForm: true }
     },
     prepare(request) {
       const form = withHeaders(request, { "Content-Type": FORM })
-      return { request: form, signed: [form.url + (sortedForm(form, false) ?? "")] }
+      return { request: form, signed: [form.url + formToSign(form, false)] }
     },
   })
 }
@@ -96,19 +96,28 @@ const FORM = "application/x-www-form-urlencoded"
 const mediaType = (headers: Headers): string =>
   (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim().toLowerCase()
 
-/** A form's names and values, joined, by name, then by value; equal pairs once if `once`. undefined: not a form. */
+/**
+ * A form's names and values, joined, by name, then by value; equal pairs once if `once`. What the Decoder would refuse is
+ * refused here, before it is sorted: anyone may send it.
+ */
 function sortedForm(
   { headers, body }: Pick<SignedRequest, "headers" | "body">,
   once: boolean,
-): string | undefined {
-  if (mediaType(headers) !== FORM) return body.length === 0 ? "" : undefined
-  // URLSearchParams drops a leading question mark
-  const pairs = [...new URLSearchParams(`?${Buffer.from(body).toString()}`)]
-  pairs.sort(([a, x], [b, y]) => compare(a, b) || compare(x, y))
-  return pairs
-    .filter(([name, value], i) => !once || i === 0 || pairs[i - 1]![0] !== name || pairs[i - 1]![1] !== value)
-    .flat()
+): string | Refused {
+  if (mediaType(headers) !== FORM)
+    return body.length === 0 ? "" : new Refused("malformed", "the body is not a form")
+  const fields = parseUrlencoded(body)
+  if (fields instanceof FormFlaw) return new Refused("malformed", `the body ${fields.problem}`)
+  return fields
+    .toSorted((a, b) => compare(a.name, b.name) || compare(a.value, b.value))
+    .filter(({ name, value }, i, all) => !once || name !== all[i - 1]?.name || value !== all[i - 1]?.value)
+    .map(({ name, value }) => name + value)
     .join("")
+}
+
+function formToSign(request: Pick<SignedRequest, "headers" | "body">, once: boolean): string {
+  const form = sortedForm(request, once)
+  return form instanceof Refused ? "" : form
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -18,8 +18,11 @@ export function parseTime(text: string, unit: TimeUnit): number | undefined {
   }
   if ((unit !== "iso" && unit !== "any") || !ISO.test(text)) return undefined
   const ms = Date.parse(text)
-  return Number.isNaN(ms) ? undefined : ms
+  return Number.isNaN(ms) || !isDate(text.slice(0, 10)) ? undefined : ms
 }
+
+/** Whether the day is in the month: Date.parse takes February 31 for March 3. */
+const isDate = (date: string): boolean => new Date(date).getUTCDate() === Number(date.slice(8))
 
 export function formatTime(ms: number, unit: TimeUnit): string {
   if (unit === "iso") return new Date(ms).toISOString()

@@ -73,11 +73,15 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
       )
   if (isGiven("signature_item") && isGiven("prefix"))
     wrong("prefix", "conflicts with signature_item, which is the prefix of the header's signatures")
-  if (isGiven("timestamp_item") && !isGiven("signature_item") && !isGiven("separator"))
+  if (isGiven("timestamp_item") && !isGiven("signature_item") && !(isGiven("separator") && isGiven("prefix")))
     wrong(
       "timestamp_item",
       "needs signature_item, or separator and prefix: the signature is another item of the header",
     )
+  const { signature_item: item, timestamp_item: timeItem } = values
+  const signature = item === undefined ? values.prefix : `${item}=`
+  if (timeItem !== undefined && signature !== undefined && `${timeItem}=`.startsWith(signature))
+    wrong("timestamp_item", "begins as signatures do, and would be read as one; correct one of them")
   if (isGiven("prefix_optional") && !isGiven("prefix"))
     wrong("prefix_optional", "has no effect without prefix")
   if (isGiven("payload") && values.payload === undefined) return

@@ -4,11 +4,18 @@ import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { DROP } from "../components/router/routes.ts"
 import { HooklineError } from "../errors.ts"
+import { escapeLine } from "../telemetry/escape-controls.ts"
 import { PROVIDER_NAMES } from "../verify/presets/providers.ts"
 
 /** A word and what it means. Of `FILES`, the shell completes paths. */
 type Candidate = readonly [word: string, meaning: string]
 const FILES: Candidate = [":files", ""]
+
+/**
+ * Words that are only themselves in every shell. bash puts others on the command line unquoted, where a substitution in a
+ * configuration file that someone else wrote would run.
+ */
+const PLAIN = /^[\p{L}\p{N}_.:,=@%+/-]+$/u
 
 /**
  * Prints what the last of some words may be completed to, a line each: the word, a tab, its description; `:files` where a path
@@ -19,7 +26,8 @@ const FILES: Candidate = [":files", ""]
 export function printCompletions(program: Command, words: readonly string[]): void {
   const current = words.at(-1) ?? ""
   for (const [word, meaning] of candidates(program, words.slice(0, -1), current)) {
-    if (word === FILES[0] || word.startsWith(current)) console.log(`${word}\t${meaning}`.trimEnd())
+    if (word === FILES[0] || (PLAIN.test(word) && word.startsWith(current)))
+      console.log(`${word}\t${escapeLine(meaning)}`.trimEnd())
   }
 }
 
@@ -92,11 +100,11 @@ function valuesOf(
   }
 }
 
-/** Topics that the sinks and Routers of the file name. */
+/** Topics that the sinks and Routers of the file name, templates among them, which are not plain words. */
 function topicsOf(configuration: ConfigurationFile | undefined): Candidate[] {
   const topics = new Map<string, string>()
   const add = (topic: string | undefined, meaning: string): void => {
-    if (topic !== undefined && !/[{*]/.test(topic) && !topics.has(topic)) topics.set(topic, meaning)
+    if (topic !== undefined && !topics.has(topic)) topics.set(topic, meaning)
   }
   for (const [pipeline, { components }] of configuration?.pipelines ?? []) {
     for (const { texts } of components.values()) {

@@ -16,7 +16,7 @@ import {
 import { endOfString } from "../json/tokens.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
 import type { Paint, Style } from "./colours.ts"
-import { isJson } from "./record-formats.ts"
+import { isDate, isJson } from "./record-formats.ts"
 import { visible } from "./visible.ts"
 
 /** A record for people: where it is and its time, key and headers, then the value, indented. Control characters are escaped. */
@@ -25,7 +25,7 @@ export function toPretty(record: StoredRecord, paint: Paint): string {
   const place = `${topic}[${partition}]@${offset}`
   const heading = [
     paint("bold", escapeLine(place)),
-    paint("dim", toLocalTime(timestampMs)),
+    paint("dim", isDate(timestampMs) ? toLocalTime(timestampMs) : "no date"),
     ...(key === undefined ? [] : [`${paint("dim", "key")} ${escapeLine(toText(key))}`]),
   ]
   const lines = [

@@ -55,6 +55,12 @@ test("json: key, headers and further members are before the value, in base64 whe
   )
 })
 
+test("a producer's time that is no date is shown as none: in nanoseconds, say", () => {
+  const odd = record("{}", { timestampMs: 1.7e18 })
+  expect(JSON.parse(toJsonLine(odd))).toMatchObject({ timestamp: null, value: {} })
+  expect(toPretty(odd, painter(false))).toBe("t[3]@42  no date\n{}\n")
+})
+
 test("raw: the value's bytes and a newline; value: control characters escaped", () => {
   const value = Buffer.from([0x7b, 0x1b, 0xff])
   expect(toRaw(record(value))).toEqual(Buffer.from([0x7b, 0x1b, 0xff, 0x0a]))

@@ -13,6 +13,11 @@ export function isJson(bytes: Uint8Array): boolean {
   return flaw === undefined || flaw.rule === "not_an_object"
 }
 
+/** Whether a time can be written as a date; producers choose it. */
+export const isDate = (ms: number): boolean => Math.abs(ms) < LATEST_DATE_MS
+/** A day before the last that a Date can have, for local time. */
+const LATEST_DATE_MS = 8.64e15 - 86_400_000
+
 const NEWLINE = Buffer.from("\n")
 
 /** The value's bytes and a newline. */
@@ -35,7 +40,7 @@ export function toJsonLine(
   { topic, partition, offset, timestampMs, key, headers, value }: StoredRecord,
   more: { readonly [name: string]: unknown } = {},
 ): string {
-  const timestamp = new Date(timestampMs).toISOString()
+  const timestamp = isDate(timestampMs) ? new Date(timestampMs).toISOString() : null
   const members = [
     toMembers({ topic, partition, offset, timestamp }),
     key === undefined ? toMembers({ key: null }) : bytesAs("key", key),

@@ -167,6 +167,15 @@ test("closing: what was asked before is answered, and the lock is free when it i
   expect(await find(open(), "b")).toMatchObject({ value: [1] })
 })
 
+test("closing: when its thread ends, what was asked fails, and what is asked upon that", async () => {
+  const writer = await openWhole()
+  void crash(writer)
+  const { promise: answer, resolve } = Promise.withResolvers<Answer<unknown>>()
+  writer.do("untilOf", [["a"]], () => writer.do("untilOf", [["b"]], resolve))
+  await writer.close()
+  expect(await answer).toMatchObject({ kind: "failed", pages: "lost" })
+})
+
 test("closing: a thread that does not answer is reported, left behind, and keeps the lock until it ends", async () => {
   const journal = `${file()}-journal`
   // SQLite opens it to read it, which waits for one that writes

@@ -264,6 +264,7 @@ export class DurableWriter<D extends DurableDatabase> {
     const reason = `its thread failed: ${message}`
     const failure: Failure = { kind: "failed", reason, cause: message, isDiskFull: false, pages: "lost" }
     if (this.#mode === "open") this.#failed(failure)
+    this.#failure ??= failure
     for (const { answered } of pending) answered(failure)
   }
 

@@ -222,6 +222,23 @@ test.each([
   },
 )
 
+test("an expired key that the log still has does not stand for its record of later, which a failure lost", async () => {
+  const broker = openLog()
+  const keys = new DedupeKeys(openKeys(broker))
+  const shorter = Date.now() + 100
+  await publish(broker, { ...unheard("a"), untilMs: shorter })
+  await Bun.sleep(shorter + 1 - Date.now())
+  expect(await keys.begin("a", soon())).toBe("first")
+  const other = new Database(join(folder, "log.sqlite"))
+  other.run("ALTER TABLE dedupe_keys RENAME TO gone")
+  expect(await publishOnce(broker, keys, "a", soon())).toBe(false)
+  other.run("DROP TABLE IF EXISTS dedupe_keys")
+  other.run("ALTER TABLE gone RENAME TO dedupe_keys")
+  other.close()
+  expect(inJournal()).toEqual(["a"])
+  expect(await keys.begin("a", soon())).toBe("first")
+})
+
 test("keys of another folder's store are left to that one", async () => {
   openKeys()
   const broker = openLog()

@@ -13,6 +13,9 @@ beforeAll(async () => {
     join(folder.path, "pipelines.conf"),
     `[connection:main]
 directory = log
+[connection:$(touch ran)]
+directory = other
+[provider:a;touch ran]
 [pipeline:invoices:WebHookSource]
 path = /invoices
 [pipeline:invoices:Verifier]
@@ -25,9 +28,13 @@ dead_letter_topic = invoices.dead
 by = json:/type
 invoice.* = billing
 customer.* = crm
+other.* = b\`touch ran\`
 * = drop
 [pipeline:letters:BrokerSink]
 topic = letters
+[pipeline:hostile:BrokerSink]
+topic = $(touch ran)
+dead_letter_topic = a;touch ran
 `,
   )
 })
@@ -57,6 +64,7 @@ test.each([
   [["tail", "-f", "invoices", "let"], ["letters"]],
   [
     ["tail", ""],
+    // nothing that a shell would take for more than a word
     ["invoices", "invoices.dead", "billing", "crm", "letters"],
   ],
   [["tail", "--connection", ""], ["main"]],
@@ -68,6 +76,7 @@ test.each([
     ["--follow", "--format"],
   ],
   [["verify", "-p", "strip"], ["stripe"]],
+  [["verify", "-p", "a;"], []],
   [["run", "-c", ""], [":files"]],
   [["tail", "-c", "no-such-file", ""], []],
   [["tail", "-n", ""], []],
@@ -119,8 +128,11 @@ const SHELLS = {
   zsh: [["zsh", "-f", "-i"], "autoload -U compinit; compinit -u; source <(hookline completion zsh)"],
 } as const
 
+/** Whether a shell is there; if not, that is said loudly, or is an error with CI set. */
 const isThere = (shell: string): boolean => {
   if (Bun.which(shell) !== null) return true
+  if (process.env.CI)
+    throw new Error(`with CI set the tests of completion may not be skipped, but ${shell} is not installed`)
   process.stderr.write(`\n*** THE COMPLETION IN ${shell} IS NOT TESTED: it is not installed ***\n\n`)
   return false
 }

@@ -147,6 +147,75 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     expect(seen).toHaveLength(new Set(seen).size)
   })
 
+  test("goes on behind records that retention deleted, and ends where the log has lost its own", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    await publish(topic, ["a", "b", "c", "d"])
+    const admin = openAdmin(kafka!)
+    await admin.deleteRecords({
+      topics: [{ name: topic, partitions: [{ partition: 0, offset: 2n }] }],
+    })
+    await admin.close()
+    const read = async (first: number, end: number): Promise<string[]> => {
+      const ranges = [{ partition: 0, first, end }]
+      const options = { retries: false, signal: AbortSignal.timeout(3000) }
+      return (await Array.fromAsync(reader.read(topic, ranges, options))).map(text)
+    }
+    const began = steadyMs()
+    expect(await read(0, 4)).toEqual(["c", "d"])
+    expect(await read(10, 12)).toEqual([])
+    expect(steadyMs() - began).toBeLessThan(2500)
+  })
+
+  test("a record that is published while a time is looked up is before the end that is found, or behind it", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    await using broker = openTestBroker(kafka!)
+    for (let round = 0; round < 60; round++) {
+      const sinceMs = Date.now()
+      const finding = reader.ranges(topic, { sinceMs })
+      await Bun.sleep(round % 6)
+      const { offset } = await broker.publish({ topic, value: Buffer.from("a") }, steadyMs() + 10_000)
+      // whoever follows goes on from there
+      expect((await finding)[0]!.first).toBeLessThanOrEqual(offset)
+    }
+  })
+
+  test("follows a topic whose log begins again before the offset that it has read to", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    await publish(topic, ["a"])
+    const stop = new AbortController()
+    const ranges = [{ partition: 0, first: 5, end: Number.POSITIVE_INFINITY }]
+    const seen: string[] = []
+    setTimeout(() => stop.abort(), 3000).unref()
+    for await (const record of reader.read(topic, ranges, { retries: true, signal: stop.signal })) {
+      seen.push(text(record))
+      stop.abort()
+    }
+    expect(seen).toEqual(["a"])
+  })
+
+  test("of a partition that the topic does not have fails", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    const reading = reader.read(topic, [{ partition: 5, first: 0, end: 1 }], {
+      retries: false,
+      signal: new AbortController().signal,
+    })
+    await expect(Array.fromAsync(reading)).rejects.toMatchObject({ code: "unavailable" })
+  })
+
+  test("shows the broker's time where that is the topic's", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic, { configs: { "message.timestamp.type": "LogAppendTime" } })
+    await using broker = openTestBroker(kafka!)
+    const value = Buffer.from("a")
+    await broker.publish({ topic, value, timestampMs: Date.now() - 3_600_000 }, steadyMs() + 10_000)
+    const [record] = await readAll(topic, "beginning")
+    expect(Math.abs(record!.timestampMs - Date.now())).toBeLessThan(60_000)
+  })
+
   test("of several topics at once, first of all, asks each broker over one connection", async () => {
     const topics = [freshTopic(), freshTopic(), freshTopic()]
     for (const topic of topics) {

@@ -92,8 +92,12 @@ export class EmbeddedBroker implements Broker {
       log,
       failed: (failure) => this.#publisher.rejectAll(failure),
       recovered: (state) => {
-        const ids = new Map((state as readonly JournaledKey[]).map(({ key, id }) => [key, id]))
-        this.#settleKeys(({ key }) => ids.get(key))
+        const last = new Map((state as readonly JournaledKey[]).map((one) => [one.key, one]))
+        this.#settleKeys(({ key, untilMs }) => {
+          const one = last.get(key)
+          // an expired one of the same key says nothing of this record
+          return one?.untilMs === untilMs ? one.id : undefined
+        })
         this.prepare(this.#topics)
       },
     })

@@ -60,24 +60,17 @@ async function findRanges(
   { sinceMs, untilMs }: TimeRange = {},
 ): Promise<OffsetRange[]> {
   const leading = leaders.of(topic)
-  const find = async ({ connection, partitions }: Led): Promise<OffsetRange[]> => {
-    /** Offsets by partition; -1: no record is of that time or later. */
-    const ask = async (timestamp: bigint): Promise<Map<number, number>> => {
-      const asked = partitions.map((partitionIndex) => {
-        return { partitionIndex, currentLeaderEpoch: -1, timestamp }
-      })
-      const level = FetchIsolationLevels.READ_UNCOMMITTED
-      const answer = connection.request(LIST_OFFSETS, -1, level, [{ name: topic, partitions: asked }])
-      const { topics } = await orUnavailable(answer)
-      return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
-    }
+  const find = async (led: Led): Promise<OffsetRange[]> => {
+    const ask = (timestamp: bigint): Promise<Map<number, number>> => findOffsets(topic, led, timestamp)
+    // before the others: what is published meanwhile is not in the range, but behind its end
+    const last = await ask(ListOffsetTimestamps.LATEST)
     const from = await ask(sinceMs === undefined ? ListOffsetTimestamps.EARLIEST : toTimestamp(sinceMs))
     const until = untilMs === undefined ? undefined : await ask(toTimestamp(untilMs))
-    const last = await ask(ListOffsetTimestamps.LATEST)
-    return partitions.map((partition): OffsetRange => {
-      const or = (offset = -1): number => (offset < 0 ? last.get(partition)! : offset)
-      const first = or(from.get(partition))
-      return { partition, first, end: Math.max(first, or(until?.get(partition))) }
+    return led.partitions.map((partition): OffsetRange => {
+      const end = last.get(partition)!
+      const orEnd = (offset = -1): number => (offset < 0 ? end : Math.min(offset, end))
+      const first = orEnd(from.get(partition))
+      return { partition, first, end: Math.max(first, orEnd(until?.get(partition))) }
     })
   }
   try {
@@ -86,6 +79,20 @@ async function findRanges(
     leaders.forget(topic, leading, error)
     throw error
   }
+}
+
+/** The first offsets of a time, by partition; -1: no record is of that time or later. */
+async function findOffsets(
+  topic: string,
+  { connection, partitions: led }: Led,
+  timestamp: bigint,
+): Promise<Map<number, number>> {
+  const partitions = led.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }))
+  const level = FetchIsolationLevels.READ_UNCOMMITTED
+  const { topics } = await orUnavailable(
+    connection.request(LIST_OFFSETS, -1, level, [{ name: topic, partitions }]),
+  )
+  return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
 }
 
 /** Negative ones have other meanings. */
@@ -120,7 +127,13 @@ async function* fetchAll(
     while (!signal.aborted && positions.some(({ next, end }) => next < end)) {
       const leading = leaders.of(topic)
       try {
-        for (const led of await leading) yield* fetch(topic, led, positions, maxBytes)
+        const all = await leading
+        const isLed = ({ partition }: Position): boolean =>
+          all.some((one) => one.partitions.includes(partition))
+        // the topic may have been created again, with fewer
+        if (!positions.some((one) => one.next < one.end && isLed(one)))
+          throw new HooklineError("unavailable", `topic ${topic} has none of the partitions to be read`)
+        for (const led of all) yield* fetch(topic, led, positions, maxBytes)
       } catch (error) {
         if (signal.aborted) return
         if (!retries) throw error
@@ -159,14 +172,25 @@ async function* fetch(
   )
   const { responses } = await orUnavailable(partial(asked))
   const answers = responses.flatMap((one) => one.partitions)
-  for (const { partitionIndex, errorCode, logStartOffset, records } of answers) {
+  for (const { partitionIndex, errorCode, records } of answers) {
     const position = open.find(({ partition }) => partition === partitionIndex)
     if (position === undefined) continue
-    if (errorCode === OFFSET_OUT_OF_RANGE) position.next = Math.max(position.next, Number(logStartOffset))
+    if (errorCode === OFFSET_OUT_OF_RANGE) await seek(topic, connection, position)
     else if (errorCode !== 0)
       throw new HooklineError("unavailable", `Kafka answers a read with error ${errorCode}`)
     for (const batch of records ?? []) yield* unpack(topic, batch, position)
   }
+}
+
+/**
+ * Goes to the first record kept, from an offset that the log does not have: records were deleted before they were read, or the
+ * log ends before it, since the topic was created again. What is read up to an offset ends then.
+ */
+async function seek(topic: string, connection: Led["connection"], position: Position): Promise<void> {
+  const { partition, next, end } = position
+  const led = { connection, partitions: [partition] }
+  const first = (await findOffsets(topic, led, ListOffsetTimestamps.EARLIEST)).get(partition)!
+  position.next = first <= next && Number.isFinite(end) ? end : first
 }
 
 type Batch = NonNullable<
@@ -177,6 +201,7 @@ type Batch = NonNullable<
 function* unpack(topic: string, batch: Batch, position: Position): Generator<StoredRecord> {
   const base = Number(batch.firstOffset)
   const isControl = (batch.attributes & CONTROL) !== 0
+  const appendTime = (batch.attributes & LOG_APPEND_TIME) === 0 ? undefined : batch.maxTimestamp
   for (const { offsetDelta, timestampDelta, key, value, headers } of isControl ? [] : batch.records) {
     const offset = base + offsetDelta
     if (offset < position.next || offset >= position.end) continue
@@ -184,7 +209,7 @@ function* unpack(topic: string, batch: Batch, position: Position): Generator<Sto
       topic,
       partition: position.partition,
       offset,
-      timestampMs: Number(batch.firstTimestamp + timestampDelta),
+      timestampMs: Number(appendTime ?? batch.firstTimestamp + timestampDelta),
       key: key ?? undefined,
       value: value ?? new Uint8Array(0),
       headers: headers.map(([name, content]) => [(name ?? "").toString(), content ?? new Uint8Array(0)]),
@@ -197,7 +222,9 @@ const ANY_EPOCH = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 }
 const NO_SESSION = 0
 const NO_SESSION_EPOCH = -1
 const OFFSET_OUT_OF_RANGE = 1
-/** Bit of a batch's attributes: markers of transactions, not records. */
+/** Bit of a batch's attributes: its records have the time at which the broker stored it, as their latest time. */
+const LOG_APPEND_TIME = 1 << 3
+/** And: markers of transactions, not records. */
 const CONTROL = 1 << 5
 const MAX_BYTES = 4 * 1_048_576
 const MIN_BYTES = 65_536

@@ -12,6 +12,16 @@ import { checkIsKind, describeFailure, type DatabaseLocation } from "./database-
  * @throws HooklineError `log_io`
  */
 export function checkDatabase(location: DatabaseLocation): void {
+  checkAccessTo(location)
+  if ((look(location.file)?.size ?? 0) > 0) checkContent(location)
+}
+
+/**
+ * Checks the folder and the modes of a database's files, and nothing of their content.
+ *
+ * @throws HooklineError `log_io`
+ */
+export function checkAccessTo(location: DatabaseLocation): void {
   const { file, lockFile, alternative } = location
   checkFolder(dirname(file), location)
   for (const path of [file, lockFile]) {
@@ -20,7 +30,6 @@ export function checkDatabase(location: DatabaseLocation): void {
     if (!stat.isFile()) throw new HooklineError("log_io", `${path} is not a file; name ${alternative}`)
     checkAccess(path, constants.R_OK | constants.W_OK, `${path} can't be read and written`)
   }
-  if ((look(file)?.size ?? 0) > 0) checkContent(location)
 }
 
 /**
@@ -76,14 +85,20 @@ function checkAccess(path: string, mode: number, problem: string): void {
 /**
  * Opened as one that can't change, SQLite takes no lock and makes no file beside it. A descriptor of this program's own
  * is no way to read the header: closing it would release the locks that this process has on the file (fcntl(2)).
+ *
+ * With a WAL beside it the file alone may be half of a checkpoint: what it is shows when both are opened, at a start.
  */
 function checkContent(location: DatabaseLocation): void {
+  const hasWal = (): boolean => (look(`${location.file}-wal`)?.size ?? 0) > 0
+  if (hasWal()) return
   const flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI
   let db: Database | undefined
   try {
     db = new Database(`${pathToFileURL(location.file).href}?immutable=1`, flags)
     checkIsKind(db, location)
   } catch (cause) {
+    // a running process began to write
+    if (hasWal()) return
     throw new HooklineError("log_io", describeFailure(cause, location), { cause })
   } finally {
     db?.close()

@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import { steadyMs } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { checkDatabase } from "./check-database.ts"
+import { checkAccessTo } from "./check-database.ts"
 import { describeFailure, makeFolderOf, warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { POLL_MS, LockWatch } from "./lock-watch.ts"
@@ -83,7 +83,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#location = location
     this.#deps = deps
     this.#lockWatch = new LockWatch(location, deps.log)
-    checkDatabase(location)
+    checkAccessTo(location)
     makeFolderOf(location)
     this.#releaseLock = lockForWriting(location)
     try {

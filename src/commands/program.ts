@@ -107,7 +107,10 @@ a key to Redis that expires after a second.`,
       "find what a start would: print all errors, or what would run; nothing is started or changed",
     )
     .addOption(config())
-    .option("--listen", "as a start beside nothing else: ports must be free, and logs not in use")
+    .option(
+      "--listen",
+      "also require ports to be free, and logs and spools not to be in use, as a start does",
+    )
     .option("--connect", "connect to brokers and Redis, and print what each address and topic answers")
     .option("--json", "print problems, warnings, connections and pipelines as JSON")
     .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))

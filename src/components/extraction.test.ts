@@ -35,7 +35,7 @@ test("a part that the provider is not known to have is a problem that names what
   const reported: string[] = []
   checkExtractions(["event:time", "event:id", "json:/a"], ACME, (it) => reported.push(it))
   expect(reported).toEqual([
-    "event:time is not known of acme; write header:Name or json:/pointer; known: event:id, event:type",
+    "event:time has no known place in events of acme; write header:Name or json:/pointer; known: event:id, event:type",
   ])
 })
 
@@ -43,6 +43,6 @@ test("without a Verifier every part of the event is a problem", () => {
   const reported: string[] = []
   checkExtractions(["event:id"], undefined, (it) => reported.push(it))
   expect(reported).toEqual([
-    "event:id is known by the provider of a Verifier, which the pipeline does not have; write header:Name or json:/pointer",
+    "event:id needs a Verifier with a provider, and the pipeline has none; write header:Name or json:/pointer",
   ])
 })

@@ -75,7 +75,7 @@ test.each<[what: string, section: string, problem: string | undefined]>([
   [
     "a value of an unknown provider",
     "Router]\nby = event:type\na = b",
-    "Router] by: event:type is known by the provider",
+    "Router] by: event:type needs a Verifier with a provider",
   ],
   ["Filter with neither", "Filter]\nwhen = json:/type", "Filter] keep: is missing"],
   ["Filter with both", "Filter]\nwhen = json:/t\nkeep = a\ndrop = b", "Filter] drop: conflicts with keep"],
@@ -83,7 +83,7 @@ test.each<[what: string, section: string, problem: string | undefined]>([
   [
     "Filter by an unknown provider's",
     "Filter]\nwhen = event:type\nkeep = a",
-    "Filter] when: event:type is known by",
+    "Filter] when: event:type needs a Verifier with a provider",
   ],
 ])("%s", (_, section, problem) => {
   const problems = problemsOf(base("p", `[pipeline:p:${section}`))

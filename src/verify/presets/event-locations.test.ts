@@ -92,6 +92,6 @@ test("a part that no preset has is refused with what is known instead", () => {
   const github = { name: "github", event: PRESETS.github!.event!, covers: undefined }
   expect(locateEventPart("event:type", github)).toBe("header:X-GitHub-Event")
   expect(() => locateEventPart("event:time", github)).toThrow(
-    "event:time is not known of github; write header:Name or json:/pointer; known: event:id, event:type",
+    "event:time has no known place in events of github; write header:Name or json:/pointer; known: event:id, event:type",
   )
 })

@@ -58,11 +58,13 @@ export function locateEventPart(text: string, sender: KnownSender | undefined): 
   const part = text.slice("event:".length) as keyof EventLocations
   if (sender === undefined)
     throw new WrongValue(
-      `${text} is known by the provider of a Verifier, which the pipeline does not have; write header:Name or json:/pointer`,
+      `${text} needs a Verifier with a provider, and the pipeline has none; write header:Name or json:/pointer`,
     )
   const found = sender.event[part]
   if (found !== undefined) return found
   const known = Object.keys(sender.event).map((it) => `event:${it}`)
   const those = known.length === 0 ? "" : `; known: ${known.join(", ")}`
-  throw new WrongValue(`${text} is not known of ${sender.name}; write header:Name or json:/pointer${those}`)
+  throw new WrongValue(
+    `${text} has no known place in events of ${sender.name}; write header:Name or json:/pointer${those}`,
+  )
 }

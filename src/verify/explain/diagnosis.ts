@@ -91,7 +91,9 @@ async function findMistakes(
       if (name === provider || findFamily(name)?.signer === undefined) continue
       if (await accepts({ provider: name })) names.push(name)
     }
-    return names.length === 0 ? [] : [{ kind: "provider_other", detail: names.join(", ") }]
+    const [first] = names
+    if (first === undefined) return []
+    return [{ kind: "provider_other", detail: names.join(", "), options: { provider: first } }]
   }
 
   if (await accepts({})) return [timeMistake(explanation, nowMs)]
@@ -130,7 +132,14 @@ function timeMistake({ timestampMs = 0, result }: Explanation, nowMs: number): M
   const isNear = (ms: number): boolean => Math.abs(ms - nowMs) < NEAR_MS
   if (isNear(timestampMs / 1000)) return { kind: "time_unit", detail: "milliseconds instead of seconds" }
   if (isNear(timestampMs * 1000)) return { kind: "time_unit", detail: "seconds instead of milliseconds" }
-  return { kind: "time_off", detail: result instanceof Refused ? result.detail : "" }
+  const lateMs = nowMs - timestampMs
+  // a later one is a replay, or was captured long ago
+  const isRetry = lateMs > 0 && lateMs < 3_600_000
+  return {
+    kind: "time_off",
+    detail: result instanceof Refused ? result.detail : "",
+    options: isRetry ? { tolerance: `${Math.ceil(lateMs / 60_000) + 1}m` } : undefined,
+  }
 }
 
 /** Ten years: a time in the wrong unit is off by far more. */

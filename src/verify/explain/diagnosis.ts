@@ -1,6 +1,7 @@
 import { flippedBodies, MOST_BYTES_FLIPPED, otherBodies } from "./bodies.ts"
 import { exampleHeaders } from "./example.ts"
 import { otherScheme } from "./scheme.ts"
+import { beforeEnrichment, readRecord } from "./records.ts"
 import { otherSecrets } from "./secrets.ts"
 import { otherHeaders } from "./signatures.ts"
 import { otherUrls } from "./urls.ts"
@@ -98,6 +99,7 @@ async function findMistakes(
 
   if (await accepts({})) return [timeMistake(explanation, nowMs)]
   const found = [
+    ...(await firstOf(beforeEnrichment(request))),
     ...(await firstOf(otherHeaders(request, example))),
     ...(await firstOf(otherSecrets(settings, "secret"))),
     ...(await firstOf(otherSecrets(settings, "password"))),
@@ -164,8 +166,14 @@ function possibleMistakes(
     else if (headers.get("Content-Type")?.includes("json") === true && readJson(body) === undefined)
       add("body_truncated")
   }
+  const record = needs === "body" ? readRecord(body) : undefined
+  if (record !== undefined)
+    add(
+      "body_record",
+      record.form === "line" ? "a line of hookline tail" : "a record that Hookline published",
+    )
   if (signsUrl) add("url_unlike", url)
   add("secret_wrong")
-  if (needs === "body" && body.length > 0) add("body_unlike")
+  if (needs === "body" && body.length > 0 && record === undefined) add("body_unlike")
   return mistakes
 }

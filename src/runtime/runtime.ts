@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
-import { openLog, type Logger } from "../telemetry/log.ts"
+import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { adminService, ownActivity, type Running } from "./admin-service.ts"
@@ -117,6 +117,10 @@ export class Runtime implements ReloadableApplication, Running {
 
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
     return logReload(this, () => this.change(read), explain)
+  }
+
+  async setLogLevel(level: LogLevel): Promise<void> {
+    this.#deps.setLevel(level)
   }
 
   /** As `reload`, without logging. */

@@ -6,6 +6,7 @@
  */
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { builtPageModule } from "./built-page.ts"
 
 const src = join(import.meta.dir, "../src")
 const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/hookline"))
@@ -28,6 +29,15 @@ const { success, logs } = await Bun.build({
       setup(build) {
         build.onResolve({ filter: /^@platformatic\/wasm-utils$/ }, () => ({
           path: fileURLToPath(import.meta.resolve("@platformatic/wasm-utils/bundled")),
+        }))
+      },
+    },
+    {
+      name: "the admin page, bundled",
+      setup(build) {
+        build.onLoad({ filter: /\/src\/admin\/built-page\.ts$/ }, async () => ({
+          contents: await builtPageModule(),
+          loader: "js",
         }))
       },
     },

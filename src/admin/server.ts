@@ -4,6 +4,7 @@ import { HooklineError } from "../errors.ts"
 import { tokenTest, type Access } from "./access.ts"
 import type { Api } from "./api/api.ts"
 import { hostTest } from "./host.ts"
+import { answerWithPage } from "./page-files.ts"
 import { Sampler } from "./sampler.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
 
@@ -32,7 +33,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
   let admits = tokenTest(access.token)
   const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
   let isOwnHost = ownHost(access)
-  const routes: { [path: string]: (request: Request) => Response | Promise<Response> } = {
+  const routes: { [path: string]: (request: Request) => Response | Promise<Response | undefined> } = {
     "/healthz": () => text(200, "ok\n"),
     "/readyz": async (request) => answer(await service.readiness(), admits(request)),
     "/metrics": async (request) => {
@@ -55,11 +56,10 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
         if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
         const { pathname } = new URL(request.url)
         if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
-        const route = routes[pathname]
-        if (route === undefined) return text(404, "not found; try /healthz, /readyz or /metrics\n")
+        const route = routes[pathname] ?? (() => answerWithPage(pathname))
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })
-        return route(request)
+        return (await route(request)) ?? text(404, "not found; try /, /healthz, /readyz or /metrics\n")
       },
       // Bun's own page shows the source
       error(error) {

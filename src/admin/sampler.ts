@@ -2,10 +2,10 @@ import { inSlices, steadyMs } from "../clock.ts"
 import { History, STEP_MS } from "./history.ts"
 import type { Service } from "./service.ts"
 
-/** While someone looks. */
-const WATCHED_MS = 1000
+/** How old what someone looks at may be. */
+const FRESH_MS = 100
 
-/** Samples the counters: at a slow pace, or each second while someone looks. */
+/** Samples the counters at a slow pace, and when someone looks. */
 export class Sampler {
   readonly history = new History(steadyMs())
   readonly #service: Pick<Service, "activity">
@@ -13,7 +13,6 @@ export class Sampler {
   #timer: Timer | undefined
   #sampling: Promise<void> | undefined
   #sampledMs = Number.NEGATIVE_INFINITY
-  #watchers = 0
   #isClosed = false
 
   /** @param failed called with a fault, after which sampling goes on */
@@ -23,19 +22,13 @@ export class Sampler {
     void this.sample()
   }
 
-  /** Samples each second until the returned function is called. */
-  watch(): () => void {
-    if (this.#watchers++ === 0) this.#wait()
-    return () => void this.#watchers--
-  }
-
-  /** Brings the history up to date, where it is more than a second old. */
+  /** The history, brought up to date. */
   async fresh(): Promise<History> {
-    if (steadyMs() - this.#sampledMs >= WATCHED_MS) await this.sample()
+    if (steadyMs() - this.#sampledMs >= FRESH_MS) await this.sample()
     return this.history
   }
 
-  /** Samples now; joins a sampling that is under way. */
+  /** Joins a sampling that is under way. */
   sample(): Promise<void> {
     return (this.#sampling ??= this.#sample().finally(() => {
       this.#sampling = undefined
@@ -62,7 +55,6 @@ export class Sampler {
   #wait(): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
-    const ms = this.#watchers > 0 ? WATCHED_MS : STEP_MS
-    this.#timer = setTimeout(() => void this.sample(), ms).unref()
+    this.#timer = setTimeout(() => void this.sample(), STEP_MS).unref()
   }
 }

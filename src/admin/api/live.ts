@@ -17,7 +17,6 @@ export class Live {
   readonly #deps: LiveDeps
   readonly #watching = new Set<EventStream>()
   #timer: Timer | undefined
-  #unwatch: (() => void) | undefined
 
   constructor(deps: LiveDeps) {
     this.#deps = deps
@@ -35,17 +34,13 @@ export class Live {
   #add(stream: EventStream): void {
     this.#watching.add(stream)
     stream.ended.addEventListener("abort", () => this.#remove(stream), { once: true })
-    this.#unwatch ??= this.#deps.sampler.watch()
     clearTimeout(this.#timer)
     void this.#send()
   }
 
   #remove(stream: EventStream): void {
     this.#watching.delete(stream)
-    if (this.#watching.size > 0) return
-    clearTimeout(this.#timer)
-    this.#unwatch?.()
-    this.#unwatch = undefined
+    if (this.#watching.size === 0) clearTimeout(this.#timer)
   }
 
   async #send(): Promise<void> {

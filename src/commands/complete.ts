@@ -86,6 +86,8 @@ function valuesOf(
       return topicsOf(configuration(file))
     case "connection":
       return [...(configuration(file)?.connections.keys() ?? [])].map((it) => [it, "connection"])
+    case "pipeline":
+      return [...(configuration(file)?.pipelines.keys() ?? [])].map((it) => [it, "pipeline"])
     case "provider":
       return [
         ...PROVIDER_NAMES.map((it) => [it, ""] as const),

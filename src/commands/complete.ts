@@ -81,6 +81,7 @@ function valuesOf(
   const name = "flags" in declared ? /<(\w+)>$/.exec(declared.flags)?.[1] : declared.name()
   switch (name) {
     case "file":
+    case "folder":
       return [FILES]
     case "topic":
       return topicsOf(configuration(file))

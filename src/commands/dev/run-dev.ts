@@ -1,5 +1,4 @@
 import { isatty } from "node:tty"
-import { HooklineError } from "../../errors.ts"
 import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { Application } from "../../runtime/application.ts"
@@ -37,25 +36,25 @@ export async function dev(flags: DevFlags): Promise<void> {
     await session!.close()
     throw error
   })
-  const hasKeys = isatty(STDIN)
-  const secretFile = flags.secretFile?.[0]
-  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys }, paint))
-
   const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>()
   let isStopping = false
   const end = (): void => {
-    if (isStopping) process.exit(SIGINT_STATUS)
+    if (isStopping) {
+      giveBack()
+      process.exit(SIGINT_STATUS)
+    }
     isStopping = true
     interrupt()
   }
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end)
   const giveBack = readKeys({ body: () => session.printBody(), end })
+  const hasKeys = isatty(STDIN)
+  const secretFile = flags.secretFile?.[0]
+  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys }, paint))
   await interrupted
   try {
     await app.stop()
     print(`\n${await session.close()}\n`)
-  } catch (error) {
-    throw new HooklineError("internal", `stopping failed: ${(error as Error).message}`, { cause: error })
   } finally {
     giveBack()
   }

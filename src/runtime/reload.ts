@@ -1,4 +1,5 @@
-import type { AdminServer, Status } from "../admin/server.ts"
+import type { AdminServer } from "../admin/server.ts"
+import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
 import type { Route } from "../http/route.ts"
@@ -35,7 +36,7 @@ export interface ReloadDependencies extends OpenLog {
   readonly resources: Resources
   readonly requestLog: RequestLog
   readonly metrics: Metrics
-  readonly status: Status
+  readonly service: Service
   /** As in build-pipeline.ts. */
   readonly topicsAdded: () => void
   readonly membership: Membership | undefined
@@ -77,7 +78,7 @@ export async function changePlan(
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
-    const admin = membership === undefined ? acquireAdmin(plan, transaction, deps.status, log) : undefined
+    const admin = membership === undefined ? acquireAdmin(plan, transaction, deps.service, log) : undefined
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on

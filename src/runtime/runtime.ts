@@ -1,11 +1,14 @@
+import type { Readiness } from "../admin/service.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
+import { adminService, ownActivity, type Running } from "./admin-service.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
 import {
@@ -27,7 +30,7 @@ interface Requests {
 }
 
 /** @internal Runs one plan after another in this process. */
-export class Runtime implements ReloadableApplication {
+export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
   readonly #resources: Resources
@@ -50,10 +53,7 @@ export class Runtime implements ReloadableApplication {
       resources: this.#resources,
       requestLog: new RequestLog(this.log),
       metrics: this.metrics,
-      status: {
-        readiness: () => readinessOf(this.active, this.#stopped !== undefined),
-        metrics: () => this.metrics.expose(),
-      },
+      service: adminService(this),
       topicsAdded: () => prepareTopics(this.active),
       membership,
       from: requests.from,
@@ -100,6 +100,18 @@ export class Runtime implements ReloadableApplication {
     const routes = [...pipelines.values()].map(({ route }) => route)
     const { urls } = servers
     return urls.map((url, at) => ({ pipeline: routes[at]!.pipeline, url: url + routes[at]!.path }))
+  }
+
+  readiness(): Readiness {
+    return readinessOf(this.active, this.#stopped !== undefined)
+  }
+
+  expose(): Promise<Exposition> {
+    return this.metrics.expose()
+  }
+
+  activity(): ReturnType<Running["activity"]> {
+    return ownActivity(this.metrics)
   }
 
   state(): State {

@@ -31,9 +31,8 @@ export function toText(report: Report, heading: readonly string[]): string {
     ? ["verified"]
     : [`refused (${reason}): ${detail}`, REASON_WORDS[reason as RefusedReason]]
   const isLate = mistakes.some(({ kind }) => kind === "time_off")
-  return render({ ...report, result }, heading, [
-    ...(isLate ? ["  To check a captured request at its own time, set --now."] : []),
-  ])
+  const hints = isLate ? ["  To check a captured request at its own time, set --now."] : []
+  return render({ ...report, result }, heading, hints)
 }
 
 /** What the admin API says of a captured request, in the same form. */

@@ -40,10 +40,11 @@ export async function startDev(
   const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     for await (const bytes of stream) add(bytes)
   }
-  void Promise.all([...streams.map(read), child.exited]).then(() => {
+  void (async () => {
+    await Promise.all([...streams.map(read), child.exited])
     hasEnded = true
     changed.resolve()
-  })
+  })()
   const running: RunningDev = {
     async printed(pattern) {
       while (!pattern.test(Bun.stripANSI(output))) {

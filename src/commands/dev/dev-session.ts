@@ -84,7 +84,7 @@ export class DevSession {
   /** Ends the forwarding. @returns the session in a sentence or two */
   async close(): Promise<string> {
     await this.#forwarding?.close()
-    for (const place of [...this.#held.keys()]) this.#release(place, "")
+    for (const place of this.#held.keys()) this.#release(place, "")
     const { published, refused, dropped, answered } = this.#counts
     const counted = [
       `${published} published`,

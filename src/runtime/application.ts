@@ -8,6 +8,7 @@ import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
+import type { TRACES } from "../config/sections/traces.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { Changes } from "./configuration-diff.ts"
@@ -24,6 +25,8 @@ export interface ApplicationOptions {
   readonly service?: OptionsInCode<(typeof SERVICE)["options"]>
   /** Options as in `[admin]`. An application without a file has no admin listener unless this is given. */
   readonly admin?: OptionsInCode<(typeof ADMIN)["options"]>
+  /** Options as in `[traces]`. */
+  readonly traces?: OptionsInCode<(typeof TRACES)["options"]>
 }
 
 /** Registers connections and pipelines, and runs them. */
@@ -269,6 +272,7 @@ export class Application {
       connections: new Map(this.#connections),
       pipelines: [...this.#pipelines],
       admin: this.#options.admin ?? (configuration === undefined ? { listen: "off" } : undefined),
+      traces: this.#options.traces,
       service: this.#options.service,
       registry: components,
       cwd: process.cwd(),

@@ -53,6 +53,16 @@ export type Incident =
   | "producer_id_renewed"
   | "request_limit_lowered"
 
+/** Counters of traces, in spans where nothing else is named. */
+export interface TraceMetrics {
+  /** Taken by the collector. */
+  exported(spans: number): void
+  /** `closed`: not sent before a stop or reload ended. */
+  dropped(reason: "queue_full" | "refused" | "closed", spans: number): void
+  /** A request was not traced because of max_traces_per_second. */
+  overLimit(): void
+}
+
 /** Counters of a connection's spool, in records. */
 export interface SpoolMetrics {
   /** Stored and acknowledged. */
@@ -120,6 +130,14 @@ export class Metrics {
   readonly #spooled = this.#tallies<"connection" | "outcome">(
     "hookline_spool_records_total",
     "Spooled records by outcome: spooled, forwarded, quarantined.",
+  )
+  readonly #spans = this.#tallies<"outcome" | "reason">(
+    "hookline_trace_spans_total",
+    "Spans by outcome: exported, or dropped, by reason (queue_full, refused by the collector, closed before they were sent).",
+  )
+  readonly #overLimit = this.#tallies<never>(
+    "hookline_traces_over_limit_total",
+    "Requests that were sampled and not traced, because of max_traces_per_second.",
   )
   readonly #acknowledgement = this.#distribution(
     "hookline_acknowledgement_seconds",
@@ -200,6 +218,17 @@ export class Metrics {
       incident: byFirst((kind) => this.#incidents.bind({ connection: id, kind })),
     }
   })
+
+  traces(): TraceMetrics {
+    const dropped = (reason: string) => this.#spans.bind({ outcome: "dropped", reason })
+    const byReason = { queue_full: dropped("queue_full"), refused: dropped("refused"), closed: dropped("closed") }
+    const overLimit = this.#overLimit.bind({})
+    return {
+      exported: this.#spans.bind({ outcome: "exported", reason: "" }),
+      dropped: (reason, spans) => byReason[reason](spans),
+      overLimit: () => overLimit(),
+    }
+  }
 
   spool(id: string): SpoolMetrics {
     const of = (outcome: string) => this.#spooled.bind({ connection: id, outcome })

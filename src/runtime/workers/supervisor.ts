@@ -92,7 +92,7 @@ export class Supervisor implements ReloadableApplication {
       },
     )
     const own = changesOf(bare(before), bare(this.plan))
-    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin }
+    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin, traces: own.traces }
   }
 
   stop(): Promise<void> {

@@ -101,7 +101,7 @@ export const brokerSink = defineComponent({
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (
       record: Record,
-      { arrivedMs }: Event,
+      { arrivedMs, request }: Event,
       span: Span | undefined,
     ): Promise<Accepted | Rejected> => {
       try {
@@ -109,7 +109,8 @@ export const brokerSink = defineComponent({
         if (span !== undefined) span.end(publishedTo(receipt))
         if (log.isLevelEnabled("debug")) {
           const what = record.topic === letters ? "dead letter published" : "event published"
-          log.debug(positionOf(record, receipt, steadyMs() - arrivedMs), what)
+          const position = positionOf(record, receipt, steadyMs() - arrivedMs)
+          log.debug({ ...position, request_id: request.id }, what)
         }
         return new Accepted(receipt)
       } catch (error) {

@@ -27,6 +27,7 @@ function describe(info: RequestInfo, { pipeline, path }: Route): Received {
       "server.port": url === null || url.port === "" ? undefined : Number(url.port),
       "client.address": info.remoteAddress,
       "hookline.pipeline": pipeline,
+      "hookline.request_id": info.id,
     },
   }
 }

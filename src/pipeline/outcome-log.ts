@@ -33,11 +33,12 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request?: RequestInfo): void {
+  failed(err: unknown, request: Pick<RequestInfo, "id"> & Partial<RequestInfo>): void {
     const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
     this.#count(ended.status, ended.outcome, ended.reason)
-    if (request?.trace !== undefined) endTrace(request.trace, ended)
-    const line = { err, pipeline: this.#pipeline, reason: "internal", path: request?.path }
+    const { id, path, trace } = request
+    if (trace !== undefined) endTrace(trace, ended)
+    const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: id }
     this.#log.write("error", line, "unhandled error while processing a request")
   }
 
@@ -47,9 +48,10 @@ export class OutcomeLog {
   }
 
   #write(outcome: Ended, request: RequestInfo, bytes: number | undefined): void {
-    const { method, path, remoteAddress } = request
+    const { id, method, path, remoteAddress } = request
     const { reason } = outcome
-    const line = { pipeline: this.#pipeline, reason, method, path, remote_address: remoteAddress, bytes }
+    const where = { method, path, remote_address: remoteAddress, request_id: id }
+    const line = { pipeline: this.#pipeline, reason, ...where, bytes }
     if (outcome.kind === "dropped")
       return this.#log.write(
         outcome.isRoutine ? "debug" : "info",

@@ -93,10 +93,11 @@ export const brokerSink = defineComponent({
     const { broker, deliveryTimeoutMs, kind } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
+    const tracing = values.trace_headers === "on" ? [traceHeaders] : []
     const adding = [
       headers && configuredHeaders(headers, context.sender),
       cloudEventHeaders(values, context),
-      values.trace_headers === "on" ? traceHeaders : undefined,
+      ...tracing,
     ].filter((it) => it !== undefined)
     // Hot path: one record, one promise of the broker, one outcome.
     const publish = async (
@@ -137,7 +138,9 @@ export const brokerSink = defineComponent({
       letters !== undefined && {
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
           const span = startPublishing(event, letters, { name: `publish ${letters}`, kind })
-          return publish(deadLetter(letters, event, outcome, from), event, span)
+          const record = deadLetter(letters, event, outcome, from)
+          const headers = [...record.headers!, ...headersOf(event, tracing, span)]
+          return publish({ ...record, headers }, event, span)
         },
       },
     )

@@ -108,11 +108,7 @@ export class Servers {
    * @returns opens new listeners, which accept connections from then on
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
    */
-  *prepare(
-    routes: readonly Route[],
-    limits: Limits,
-    tracer: Tracer | undefined,
-  ): Steps<() => ServersChange> {
+  *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
     const { log, metrics } = this.#options
     const { maxInFlightBytes, bodyTimeoutMs, maxConnections } = limits
     const deps: EndpointDeps = {

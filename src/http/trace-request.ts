@@ -15,17 +15,17 @@ export const traceRequest = (tracer: Tracer, info: RequestInfo, route: Route): T
  */
 function describe(info: RequestInfo, { pipeline, path }: Route): Received {
   const isKnown = METHODS.includes(info.method)
-  const url = URL.parse(info.url)
+  const url = info.headers.has("host") ? URL.parse(info.url) : null
   return {
     name: `${isKnown ? info.method : "HTTP"} ${path}`,
     attributes: {
       "http.request.method": isKnown ? info.method : "_OTHER",
       "http.route": path,
       "url.path": info.path,
-      "url.scheme": url?.protocol.slice(0, -1),
+      "url.scheme": info.url.startsWith("https:") ? "https" : "http",
       "server.address": url?.hostname,
       "server.port": url === null || url.port === "" ? undefined : Number(url.port),
-      "client.address": info.remoteAddress,
+      "client.address": info.remoteAddress === "unknown" ? undefined : info.remoteAddress,
       "hookline.pipeline": pipeline,
       "hookline.request_id": info.id,
     },

@@ -73,7 +73,12 @@ export class OutcomeLog {
 
 function endTrace(
   trace: Trace,
-  { status, outcome, reason, bytes }: { status: number; outcome: string; reason: string; bytes?: number | undefined },
+  {
+    status,
+    outcome,
+    reason,
+    bytes,
+  }: { status: number; outcome: string; reason: string; bytes?: number | undefined },
 ): void {
   const attributes = {
     "http.response.status_code": status,

@@ -113,7 +113,14 @@ function* prepareListeners(
     const open = yield* servers.prepare(routes, limits, tracer)
     return () => ({ servers, change: open() })
   }
-  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1, tracer }
+  const options = {
+    ...limits,
+    from,
+    log: requestLog,
+    metrics: metrics.pipeline,
+    sharesPorts: workers > 1,
+    tracer,
+  }
   return () => ({ servers: new Servers(routes, options) })
 }
 

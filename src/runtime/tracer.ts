@@ -42,7 +42,7 @@ export async function acquireTracer(
         limit: tokenBucket({ perSecond, burst: Math.max(1, perSecond) }),
         attributes,
         log,
-        metrics: metrics.traces(),
+        metrics: metrics.traces,
       }),
     close: (it, untilMs) => it.close(untilMs),
   })

@@ -6,6 +6,7 @@ import { exposeLines, readRegistry, shareAnswer, type Exposition } from "./expos
 import { observedGauges, type Observed } from "./gauges.ts"
 import type { MetricLines, ReadMetric } from "./metric-lines.ts"
 import { Tallies } from "./tally.ts"
+import { traceMetrics, type TraceMetrics } from "./traces/trace-metrics.ts"
 import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
 /** Counters of a pipeline, bound once when it is built; the id "" stands for an unknown path. */
@@ -53,16 +54,6 @@ export type Incident =
   | "producer_id_renewed"
   | "request_limit_lowered"
 
-/** Counters of traces, in spans where nothing else is named. */
-export interface TraceMetrics {
-  /** Taken by the collector. */
-  exported(spans: number): void
-  /** `closed`: not sent before a stop or reload ended. */
-  dropped(reason: "queue_full" | "refused" | "closed", spans: number): void
-  /** A request was not traced because of max_traces_per_second. */
-  overLimit(): void
-}
-
 /** Counters of a connection's spool, in records. */
 export interface SpoolMetrics {
   /** Stored and acknowledged. */
@@ -95,6 +86,7 @@ export class Metrics {
   readonly #own: ReadMetric[] = []
   #configuration: ConfigurationMetrics | undefined
   #workers: WorkerMetrics | undefined
+  #traces: TraceMetrics | undefined
   readonly #requests = this.#tallies<"pipeline" | "status">(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -130,14 +122,6 @@ export class Metrics {
   readonly #spooled = this.#tallies<"connection" | "outcome">(
     "hookline_spool_records_total",
     "Spooled records by outcome: spooled, forwarded, quarantined.",
-  )
-  readonly #spans = this.#tallies<"outcome" | "reason">(
-    "hookline_trace_spans_total",
-    "Spans by outcome: exported, or dropped, by reason (queue_full, refused by the collector, closed before they were sent).",
-  )
-  readonly #overLimit = this.#tallies<never>(
-    "hookline_traces_over_limit_total",
-    "Requests that were sampled and not traced, because of max_traces_per_second.",
   )
   readonly #acknowledgement = this.#distribution(
     "hookline_acknowledgement_seconds",
@@ -189,6 +173,11 @@ export class Metrics {
     return (this.#workers ??= workerMetrics(this.#registry))
   }
 
+  /** Created on first use: only a service with traces has them. */
+  get traces(): TraceMetrics {
+    return (this.#traces ??= traceMetrics(this.#registry))
+  }
+
   /** The handles of a pipeline, the same for every call with its id. */
   readonly pipeline = once((id: string): PipelineMetrics => {
     const acknowledgement = this.#acknowledgement.bind({ pipeline: id })
@@ -218,17 +207,6 @@ export class Metrics {
       incident: byFirst((kind) => this.#incidents.bind({ connection: id, kind })),
     }
   })
-
-  traces(): TraceMetrics {
-    const dropped = (reason: string) => this.#spans.bind({ outcome: "dropped", reason })
-    const byReason = { queue_full: dropped("queue_full"), refused: dropped("refused"), closed: dropped("closed") }
-    const overLimit = this.#overLimit.bind({})
-    return {
-      exported: this.#spans.bind({ outcome: "exported", reason: "" }),
-      dropped: (reason, spans) => byReason[reason](spans),
-      overLimit: () => overLimit(),
-    }
-  }
 
   spool(id: string): SpoolMetrics {
     const of = (outcome: string) => this.#spooled.bind({ connection: id, outcome })

@@ -1,4 +1,13 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import {
+  Application,
+  brokerSink,
+  enricher,
+  memoryConnection,
+  Pipeline,
+  validator,
+  webHookSource,
+} from "../../src/index.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
 import { freePort } from "../support/ports.ts"
@@ -36,7 +45,11 @@ ${traces}
 
 async function post(
   { urls }: RunningHookline,
-  { headers = {}, token = SECRET, body = '{"a":1}' }: { headers?: object; token?: string; body?: string } = {},
+  {
+    headers = {},
+    token = SECRET,
+    body = '{"a":1}',
+  }: { headers?: object; token?: string; body?: string } = {},
 ): Promise<number> {
   const url = urls["hooks"]!.replace("*", "a?secret=in-the-query")
   const sent = { "X-Token": token, ...headers }
@@ -49,7 +62,10 @@ async function post(
 async function recordHeaders(topic = "hooks"): Promise<{ [name: string]: string }[]> {
   const args = ["tail", topic, "-c", "pipelines.conf", "--format", "json", "-n", "1000"]
   const { stdout } = await hookline(args, { cwd: folder.path })
-  const records = stdout.trim().split("\n").map((line) => JSON.parse(line))
+  const records = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
   return records.map(({ headers }) => Object.fromEntries(headers))
 }
 
@@ -68,7 +84,15 @@ headers = Authorization=Bearer%20not-a-real-token
 service_name = webhooks
 resource = deployment.environment.name=test
 sample = 0`
-    await using running = await startHookline(configuration(traces), { folder: folder.path })
+    // the file decides, not OpenTelemetry's variables
+    const env = {
+      OTEL_TRACES_SAMPLER: "always_off",
+      OTEL_SERVICE_NAME: "other",
+      OTEL_RESOURCE_ATTRIBUTES: "other=yes",
+      OTEL_EXPORTER_OTLP_HEADERS: "other=yes",
+      OTEL_SDK_DISABLED: "true",
+    }
+    await using running = await startHookline(configuration(traces), { folder: folder.path, env })
     const sent = { traceparent: SAMPLED, tracestate: "vendor=a" }
     expect(await post(running, { headers: sent })).toBe(200)
     await receiver.received((spans) => spans.length === 3)
@@ -118,6 +142,7 @@ sample = 0`
       "deployment.environment.name": "test",
     })
     expect(receiver.exports[0]!.headers["Authorization"]).toBe("Bearer not-a-real-token")
+    expect({ ...receive.resource, ...receiver.exports[0]!.headers }).not.toHaveProperty("other")
     const [record] = await recordHeaders()
     expect(record).toEqual({ traceparent: `00-${TRACE}-${publish.spanId}-01`, tracestate: "vendor=a" })
     expect(JSON.stringify(receiver.exports)).not.toMatch(/in-the-query|not-a-real-secret/)
@@ -133,12 +158,14 @@ sample = 0`
     expect(await post(running, { token: "wrong" })).toBe(401)
     expect(await post(running, { body: "no json" })).toBe(400)
     await receiver.received((spans) => spans.length >= 4)
-    const ended = receiver.spans().map(({ name, status, attributes }) => [
-      name,
-      status,
-      attributes["http.response.status_code"],
-      attributes["hookline.reason"],
-    ])
+    const ended = receiver
+      .spans()
+      .map(({ name, status, attributes }) => [
+        name,
+        status,
+        attributes["http.response.status_code"],
+        attributes["hookline.reason"],
+      ])
     expect(ended).toEqual([
       ["verify", "UNSET", undefined, "no_match"],
       ["POST /hooks/*", "UNSET", 401, "unverified_no_match"],
@@ -185,7 +212,9 @@ sample = 0`
     })
     expect(receive.traceId).not.toBe(TRACE)
     const last = (await recordHeaders()).at(-1)!
-    expect(last).toEqual({ traceparent: `00-${receive.traceId}-${byKind(receiver.spans(), "PRODUCER").spanId}-01` })
+    expect(last).toEqual({
+      traceparent: `00-${receive.traceId}-${byKind(receiver.spans(), "PRODUCER").spanId}-01`,
+    })
   })
 
   test("senders can't have more traced than max_traces_per_second", async () => {
@@ -222,6 +251,88 @@ sample = 0`
     expect(published).toHaveLength(98)
     const named = (await recordHeaders("items")).map((it) => it["traceparent"]!.split("-")[2]!)
     expect(named.toSorted()).toEqual([...published, ...Array(52).fill(own)].toSorted())
+  })
+
+  test("a dead letter has a span, which its record names", async () => {
+    await using receiver = await startOtlpReceiver()
+    const text = configuration(`[traces]\nendpoint = ${receiver.endpoint}`)
+    const sink = "trace_headers = on\ndead_letter_topic = dead"
+    await using running = await startHookline(text.replace("trace_headers = on", sink), {
+      folder: folder.path,
+    })
+    expect(await post(running, { body: "no json" })).toBe(400)
+    expect(await running.stop()).toBe(0)
+    const span = byKind(receiver.spans(), "PRODUCER")
+    expect(span.name).toBe("publish dead")
+    expect((await recordHeaders("dead"))[0]).toMatchObject({
+      "hookline.errors.reason": "invalid_json",
+      traceparent: `00-${span.traceId}-${span.spanId}-01`,
+    })
+  })
+
+  test("workers trace what each receives; an event that is not acknowledged is an error", async () => {
+    await using receiver = await startOtlpReceiver()
+    const port = await freePort()
+    const text = configuration(`[traces]\nendpoint = ${receiver.endpoint}\n[service]\nworkers = 2`)
+      .replace("directory = log", "bootstrap_servers = 127.0.0.1:1\ndelivery_timeout = 100ms")
+      .replace("port = 0", `port = ${port}`)
+    await using running = await startHookline(text, { folder: folder.path })
+    expect(await post(running)).toBe(503)
+    await receiver.received((spans) => spans.length === 3)
+    const spans = receiver.spans()
+    expect(byKind(spans, "PRODUCER")).toMatchObject({
+      status: "ERROR",
+      attributes: { "messaging.system": "kafka", "error.type": "deadline" },
+    })
+    expect(byKind(spans, "SERVER")).toMatchObject({ status: "ERROR", attributes: { "error.type": "503" } })
+    expect(await metricsOf(running)).toContain('hookline_trace_spans_total{outcome="exported",reason=""}')
+    expect(await running.stop()).toBe(0)
+  })
+
+  test("the span of a spooled event says so", async () => {
+    await using receiver = await startOtlpReceiver()
+    const text = configuration(`[traces]\nendpoint = ${receiver.endpoint}`).replace(
+      "directory = log",
+      "bootstrap_servers = 127.0.0.1:1\nspool = spool.sqlite",
+    )
+    await using running = await startHookline(text, { folder: folder.path })
+    expect(await post(running)).toBe(200)
+    expect(await running.stop()).toBe(0)
+    expect(byKind(receiver.spans(), "PRODUCER").attributes).toMatchObject({ "hookline.spooled": true })
+  })
+
+  test("an application in code traces requests to app.fetch, by their headers alone", async () => {
+    await using receiver = await startOtlpReceiver()
+    const memory = memoryConnection()
+    const app = new Application({
+      service: { logLevel: "silent" },
+      traces: { endpoint: receiver.endpoint, sample: 0 },
+    })
+      .registerConnection("memory", memory)
+      .addPipeline(
+        new Pipeline("mounted", {
+          source: webHookSource({ path: "/hooks" }),
+          processors: [validator(), enricher()],
+          sink: brokerSink({ topic: "mounted", traceHeaders: "on" }),
+        }),
+      )
+    await app.start({ listen: false })
+    const post = (headers: { [name: string]: string }) =>
+      app.fetch(
+        new Request("http://mine.example/hooks", {
+          method: "POST",
+          body: "{}",
+          headers: { host: "mine.example", ...headers },
+        }),
+      )
+    expect((await post({ traceparent: SAMPLED })).status).toBe(200)
+    expect((await post({})).status).toBe(200)
+    await app.stop()
+    const [receive, publish] = ["SERVER", "PRODUCER"].map((it) => byKind(receiver.spans(), it))
+    expect(receiver.spans()).toHaveLength(2)
+    expect(receive!.attributes).toMatchObject({ "server.address": "mine.example" })
+    const [, value] = memory.records()[0]!.headers!.find(([name]) => name === "traceparent")!
+    expect(Buffer.from(value).toString()).toBe(`00-${TRACE}-${publish!.spanId}-01`)
   })
 
   test("SIGTERM sends what was recorded before the process ends", async () => {
@@ -337,6 +448,6 @@ resource = =b`
   const { status, stderr } = await hookline(["check", "-c", "wrong.conf"], { cwd: folder.path })
   expect(status).toBe(78)
   const problems = stderr.split("\n").flatMap((line) => /\[traces\] (\w+): /.exec(line)?.[1] ?? [])
-  expect(problems).toEqual(["endpoint", "headers", "parent", "sample", "resource"])
+  expect(problems).toEqual(["endpoint", "headers", "sample", "parent", "resource"])
   expect(stderr).not.toContain("not-a-real-token")
 })

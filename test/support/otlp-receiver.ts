@@ -110,8 +110,7 @@ export async function startOtlpReceiver(port = 0): Promise<OtlpReceiver> {
   })()
   const bound = await started.promise
   const url = `http://127.0.0.1:${bound}`
-  const spans = (): readonly ReceivedSpan[] =>
-    exports.flatMap((it) => (it.status === 200 ? it.spans : []))
+  const spans = (): readonly ReceivedSpan[] => exports.flatMap((it) => (it.status === 200 ? it.spans : []))
   return {
     port: bound,
     endpoint: url,

@@ -154,10 +154,12 @@ function endSpan(
   result: VerificationResult | Promise<VerificationResult>,
 ): VerificationResult | Promise<VerificationResult> {
   if (result instanceof Promise)
-    return result.then((it) => endSpan(span, it)).catch((error: unknown) => {
-      span.end({}, "internal")
-      throw error
-    })
+    return result
+      .then((it) => endSpan(span, it))
+      .catch((error: unknown) => {
+        span.end({}, "internal")
+        throw error
+      })
   span.end({ "hookline.reason": result.kind === "refused" ? result.reason : undefined })
   return result
 }

@@ -217,7 +217,12 @@ export function planOf(resolved: ResolvedDraft): Plan {
   const { admin, traces, service, problems } = resolved
   problems.throwIfAny()
   // without problems all values are set
-  return { ...resolved, admin: admin.values, traces: traces.values, service: service.values } as unknown as Plan
+  return {
+    ...resolved,
+    admin: admin.values,
+    traces: traces.values,
+    service: service.values,
+  } as unknown as Plan
 }
 
 /**

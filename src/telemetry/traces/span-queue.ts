@@ -2,7 +2,7 @@ import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
 import { pause, steadyMs } from "../../clock.ts"
 import type { Logger } from "../log.ts"
-import type { TraceMetrics } from "../metrics.ts"
+import type { DropReason, TraceMetrics } from "./trace-metrics.ts"
 
 export interface SpanQueueOptions {
   /** URL of the collector, with the path. */
@@ -125,7 +125,8 @@ export class SpanQueue implements SpanProcessor {
         return this.#failed(`HTTP ${status}`, !RETRIED.includes(status), retryAfterMs(response.headers))
       }
       const rejected = await rejectedSpans(response)
-      if (rejected === undefined) return this.#failed("not an OTLP endpoint: its answer is none of OTLP", true)
+      if (rejected === undefined)
+        return this.#failed("not an OTLP endpoint: its answer is none of OTLP", true)
       metrics.exported(spans.length - rejected)
       if (rejected > 0) this.#drop("refused", rejected)
       this.#recovered()
@@ -154,7 +155,7 @@ export class SpanQueue implements SpanProcessor {
     this.#lost = undefined
   }
 
-  #drop(reason: "queue_full" | "refused" | "closed", spans: number): void {
+  #drop(reason: DropReason, spans: number): void {
     this.#options.metrics.dropped(reason, spans)
     if (this.#lost !== undefined) this.#lost += spans
   }

@@ -4,6 +4,7 @@ import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoin
 import { HooklineError } from "../errors.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { hostTest } from "./host.ts"
+import { answerWithPage } from "./page-files.ts"
 
 /** The application as the admin listener sees it. */
 export interface Status {
@@ -73,10 +74,14 @@ export function openAdmin(
     const server = Bun.serve({
       hostname: listen.host,
       port: listen.port,
-      fetch(request) {
+      async fetch(request) {
         if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-        const route = routes[new URL(request.url).pathname]
-        if (route === undefined) return text(404, "not found; try /healthz, /readyz or /metrics\n")
+        const path = new URL(request.url).pathname
+        const route = routes[path]
+        if (route === undefined)
+          return (
+            (await answerWithPage(path)) ?? text(404, "not found; try /, /healthz, /readyz or /metrics\n")
+          )
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })
         return route(request)

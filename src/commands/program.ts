@@ -8,6 +8,7 @@ import { addDetails } from "./details.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag } from "./flag-values.ts"
 import { parseCondition, type Matches } from "./record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
+import { declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
 import { declareVerify } from "./verify.ts"
@@ -44,6 +45,7 @@ export function declareProgram(): Command {
   declareSpool(program)
   declareVerify(program)
   declareSend(program)
+  declareReplay(program)
   declareHelp(program)
   return program
 }

@@ -118,7 +118,7 @@ export class BrokerTarget implements ReplayTarget {
     while (!signal.aborted && broker.ready() !== true) await pause(POLL_MS, signal)
     if (signal.aborted) return
     this.#isFailing = false
-    for (const pending of [...this.#pending]) void this.#publish(pending)
+    for (const pending of this.#pending) void this.#publish(pending)
   }
 
   #settle(pending: Pending, sent: Sent): void {

@@ -11,6 +11,11 @@ export interface Flight {
   result: "open" | "delivered" | "skipped" | "stopped" | ReplayFailure
 }
 
+export function flightOf(record: StoredRecord, isSkipped: boolean): Flight {
+  if (isSkipped) return { record, bytes: 0, result: "skipped" }
+  return { record, bytes: record.value.length + (record.key?.length ?? 0), result: "open" }
+}
+
 /** So many records that do not match may lie behind one that is sent. */
 const SKIPPED = 1000
 

@@ -1,11 +1,17 @@
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
 import { pause } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
-import { Flights, type Flight } from "./flights.ts"
+import { flightOf, Flights, type Flight } from "./flights.ts"
 import { Pace, Speed } from "./pace.ts"
-import type { ReplayFailure, ReplayPosition, ReplayProgress, ReplayState } from "./progress.ts"
+import {
+  toFailure,
+  type ReplayFailure,
+  type ReplayPosition,
+  type ReplayProgress,
+  type ReplayState,
+} from "./progress.ts"
 import { lengthOf, type Matches, type Selection } from "./range.ts"
-import type { Refusal, ReplayTarget } from "./target.ts"
+import { refusedError, type ReplayTarget } from "./target.ts"
 
 /*
  * Sends the records of a range to a target, in the order of the reader: by offset within each partition, by time across
@@ -53,6 +59,8 @@ export class ReplayJob {
   readonly #behind = new Speed()
   /** Ends reading. */
   readonly #stop = new AbortController()
+  /** Ends a read, for another one with more partitions. */
+  #reading = new AbortController()
   #state: ReplayState = "running"
   #error: unknown
   #readProblem: string | undefined
@@ -70,7 +78,7 @@ export class ReplayJob {
     this.#partitions = new Map(
       selection.ranges.map((range) => {
         const next = Math.min(Math.max(range.first, from?.next.get(range.partition) ?? 0), range.end)
-        return [range.partition, { range, read: next, next }]
+        return [range.partition, { range, read: next, next }] as const
       }),
     )
     this.#replayed = from?.replayed ?? 0
@@ -99,9 +107,16 @@ export class ReplayJob {
     await this.#ending
   }
 
+  /** Has it read more partitions. */
+  extend(ranges: readonly OffsetRange[]): void {
+    for (const range of ranges)
+      this.#partitions.set(range.partition, { range, read: range.first, next: range.first })
+    this.#reading.abort()
+  }
+
   progress(): ReplayProgress {
-    const { selection, target } = this.#options
-    const offsets = lengthOf(selection.ranges)
+    const { target } = this.#options
+    const offsets = lengthOf([...this.#partitions.values()].map(({ range }) => range))
     const passed = this.#passed
     const offsetsPerS = this.#behind.perSecond(passed)
     const left = offsets - passed
@@ -187,18 +202,20 @@ export class ReplayJob {
 
   /** Reads to the end of the ranges, however often the source is unavailable. */
   async #readAll(): Promise<void> {
-    const { signal } = this.#stop
+    const { signal: stopped } = this.#stop
     const { reader, selection } = this.#options
-    while (!signal.aborted) {
+    while (!stopped.aborted) {
+      this.#reading = new AbortController()
+      const signal = AbortSignal.any([stopped, this.#reading.signal])
       try {
         if (this.#readProblem !== undefined) await reader.ranges(selection.topic)
         this.#readProblem = undefined
         const unread = [...this.#partitions.values()].map(({ range, read }) => ({ ...range, first: read }))
         for await (const record of reader.read(selection.topic, unread, { retries: false, signal })) {
           await this.#take(record)
-          if (signal.aborted) return
+          if (signal.aborted) break
         }
-        return
+        if (!signal.aborted) return
       } catch (error) {
         if (!(error instanceof HooklineError) || !error.retryHelps) throw error
         this.#readProblem = error.message
@@ -211,11 +228,7 @@ export class ReplayJob {
   async #take(record: StoredRecord): Promise<void> {
     const { signal } = this.#stop
     const isSkipped = this.#options.matches?.(record) === false
-    const flight: Flight = {
-      record,
-      bytes: isSkipped ? 0 : bytesOf(record),
-      result: isSkipped ? "skipped" : "open",
-    }
+    const flight = flightOf(record, isSkipped)
     while (!signal.aborted && !this.#flights.hasRoom(flight)) await this.#changed.promise
     if (!isSkipped) await this.#pace?.turn(signal)
     while (this.#state === "paused") await this.#changed.promise
@@ -232,7 +245,7 @@ export class ReplayJob {
       const sent = await target.send(flight.record)
       if (typeof sent === "string") flight.result = sent
       else if (onRefusal === "skip") flight.result = toFailure(flight.record, sent)
-      else throw refused(flight.record, sent)
+      else throw refusedError(flight.record, sent)
     } catch (error) {
       flight.result = "stopped"
       this.#fail(error)
@@ -278,22 +291,6 @@ export class ReplayJob {
     this.#changed.resolve()
     this.#changed = Promise.withResolvers()
   }
-}
-
-const bytesOf = ({ key, value }: StoredRecord): number => value.length + (key?.length ?? 0)
-
-const toFailure = ({ partition, offset, timestampMs }: StoredRecord, refusal: Refusal): ReplayFailure => ({
-  partition,
-  offset,
-  timestampMs,
-  ...refusal,
-})
-
-function refused(
-  { topic, partition, offset }: StoredRecord,
-  { reason, code = "refused" }: Refusal,
-): HooklineError {
-  return new HooklineError(code, `${topic}[${partition}]@${offset} was refused: ${reason}`)
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,3 +1,4 @@
+import type { StoredRecord } from "../brokers/broker.ts"
 import type { Refusal } from "./target.ts"
 
 /** The states of a ReplayJob. */
@@ -20,6 +21,11 @@ export interface ReplayFailure extends Refusal {
   /** The record's, in milliseconds since 1970. */
   readonly timestampMs: number
 }
+
+export const toFailure = (
+  { partition, offset, timestampMs }: StoredRecord,
+  refusal: Refusal,
+): ReplayFailure => ({ partition, offset, timestampMs, ...refusal })
 
 export interface ReplayProgress {
   readonly state: ReplayState

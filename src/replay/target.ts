@@ -1,5 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import type { PublishFault } from "../errors.ts"
+import { HooklineError, type PublishFault } from "../errors.ts"
 
 /** What became of a record. */
 export type Sent = "delivered" | Refusal | "stopped"
@@ -23,4 +23,11 @@ export interface ReplayTarget {
   problem(): string | undefined
   /** Gives up what has no answer: it is `stopped`, and may have arrived. */
   stop(): void
+}
+
+export function refusedError(
+  { topic, partition, offset }: StoredRecord,
+  { reason, code = "refused" }: Refusal,
+): HooklineError {
+  return new HooklineError(code, `${topic}[${partition}]@${offset} was refused: ${reason}`)
 }

@@ -3,6 +3,8 @@ import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { addDetails } from "./details.ts"
 import { parseLines, parseRate } from "./flag-values.ts"
 import { parseCondition } from "./record-filter.ts"
+import type { ForwardFlags } from "./forward.ts"
+import type { ForwardsFlags } from "./forwards.ts"
 import type { ReplayFlags } from "./replay.ts"
 import { parseTopicPlace, parseTopicRange, type TopicPlace } from "./topic-range.ts"
 
@@ -47,16 +49,12 @@ Exit status: 0 if all records were replayed, 1 if some were refused and skipped,
         .choices(["keep", "new"])
         .default("keep"),
     )
-    .addOption(
-      new Option("--on-refusal <what>", "at a record that the target refuses for good")
-        .choices(["stop", "skip"])
-        .default("stop"),
-    )
+    .addOption(onRefusal("stop"))
     .option(
       "--name <name>",
       "of the replay, under which its position is kept; default: made from what it replays",
     )
-    .option("--state <folder>", "where positions are kept; default: .hookline beside the configuration file")
+    .addOption(state())
     .option("--restart", "begin anew, though a replay of that name was interrupted")
     .option("--dry-run", "only count the records")
     .option("--json", "print JSON")
@@ -70,3 +68,80 @@ function parseWhere(text: string, before: readonly string[] = []): string[] {
 
 const parseDestination = (text: string): TopicPlace | URL =>
   /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? parseTargetUrl(text) : parseTopicPlace(text)
+
+export function declareForward(program: Command): void {
+  const forward = addDetails(program.command("forward"), {
+    notes: `The position is kept under a name, and is durable: what is published while the command does not run, or the target is down,
+is posted when it does again. A record is posted until the target takes it; one that it refuses (a 3xx or 4xx that will
+not change) is kept among the failures, and holds up none. After a kill the record under way may be posted twice.
+
+An interrupt ends it, with exit status 0.`,
+    example: "hookline forward log/payments http://localhost:3000/webhooks",
+  })
+    .description("post the records of a topic to a URL, in order, and go on where an earlier run was")
+    .helpCommand(false)
+    .argument("<connection/topic>", "what to forward", parseTopicPlace)
+    .argument("<url>", "where to post it", parseTargetUrl)
+    .addOption(config())
+    .option(
+      "--name <name>",
+      "of the forward, under which its position is kept; default: made from connection and topic",
+    )
+    .addOption(
+      new Option(
+        "--from <where>",
+        "where a new one begins: with all that is kept, or with what is new",
+      ).choices(["beginning", "end"]),
+    )
+    .addOption(onRefusal("skip"))
+    .addOption(state())
+    .action(async (place: TopicPlace, url: URL, flags: ForwardFlags) =>
+      (await import("./forward.ts")).forward(place, url, flags),
+    )
+  addDetails(forward.command("list"), { example: "hookline forward list --json" })
+    .description(
+      "list the forwards: topic, URL, how many records were posted and refused, and whether it runs",
+    )
+    .addOption(config())
+    .addOption(state())
+    .option("--json", "print JSON")
+    .action(async (flags: ForwardsFlags) => (await import("./forwards.ts")).listForwards(flags))
+  const named = (command: Command): Command =>
+    command.argument("<forward>", "its name").addOption(config()).addOption(state())
+  named(addDetails(forward.command("failures"), { example: "hookline forward failures log-payments" }))
+    .description("print the records that the target of a forward has refused; also while it runs")
+    .option("--json", "print JSON lines")
+    .action(async (name: string, flags: ForwardsFlags) =>
+      (await import("./forwards.ts")).printFailures(name, flags),
+    )
+  named(
+    addDetails(forward.command("retry"), {
+      notes: "Exit status: 0 if none is left, 1 if some are refused again or no longer in the log.",
+      example: "hookline forward retry log-payments",
+    }),
+  )
+    .description("post the refused records of a forward again; also while it runs")
+    .action(async (name: string, flags: ForwardsFlags) =>
+      (await import("./forwards.ts")).retryFailures(name, flags),
+    )
+  named(addDetails(forward.command("remove"), { example: "hookline forward remove log-payments" }))
+    .description("forget a forward, its position and failures")
+    .action(async (name: string, flags: ForwardsFlags) =>
+      (await import("./forwards.ts")).removeForward(name, flags),
+    )
+}
+
+const config = (): Option =>
+  new Option(
+    "-c, --config <file>",
+    "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
+  )
+const state = (): Option =>
+  new Option("--state <folder>", "where positions are kept; default: .hookline beside the configuration file")
+const onRefusal = (usual: "stop" | "skip"): Option =>
+  new Option(
+    "--on-refusal <what>",
+    "at a record that the target refuses for good: stop, or go on with the next",
+  )
+    .choices(["stop", "skip"])
+    .default(usual)

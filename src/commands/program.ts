@@ -8,7 +8,7 @@ import { addDetails } from "./details.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag } from "./flag-values.ts"
 import { parseCondition, type Matches } from "./record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
-import { declareReplay } from "./declare-replay.ts"
+import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
 import { declareVerify } from "./verify.ts"
@@ -46,6 +46,7 @@ export function declareProgram(): Command {
   declareVerify(program)
   declareSend(program)
   declareReplay(program)
+  declareForward(program)
   declareHelp(program)
   return program
 }
@@ -66,6 +67,7 @@ function findCommand(program: Command, words: readonly string[]): Command {
   for (const word of words) {
     if (word.startsWith("-") || command.commands.length === 0) break
     const found = command.commands.find((it) => it.name() === word)
+    if (found === undefined && command.registeredArguments.length > 0) break
     if (found === undefined) {
       const names = command
         .createHelp()

@@ -62,7 +62,7 @@ export class ReplayJob {
   /** Ends a read, for another one with more partitions. */
   #reading = new AbortController()
   #state: ReplayState = "running"
-  #error: unknown
+  #error: Error | undefined
   #readProblem: string | undefined
   #replayed: number
   #failed: number
@@ -131,13 +131,18 @@ export class ReplayJob {
       failed: this.#failed,
       perSecond: this.#state === "running" ? this.#sent.perSecond(this.#replayed) : 0,
       remainingMs: isMoving ? (left / offsetsPerS) * 1000 : undefined,
-      problem: this.#error === undefined ? waits : messageOf(this.#error),
+      problem: this.#error?.message ?? waits,
       failures: this.#failures,
     }
   }
 
+  /** Why nothing can be read now; undefined: it can, as far as is known. */
+  get sourceProblem(): string | undefined {
+    return this.#readProblem
+  }
+
   /** What ended it, if it failed. */
-  get error(): unknown {
+  get error(): Error | undefined {
     return this.#error
   }
 
@@ -168,7 +173,7 @@ export class ReplayJob {
 
   #fail(error: unknown): void {
     if (this.#isOver) return
-    this.#error = error
+    this.#error = error instanceof Error ? error : new Error(String(error))
     this.#setState("failed")
   }
 
@@ -292,5 +297,3 @@ export class ReplayJob {
     this.#changed = Promise.withResolvers()
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

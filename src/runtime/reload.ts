@@ -1,7 +1,9 @@
-import type { AdminServer, Status } from "../admin/server.ts"
+import type { AdminServer } from "../admin/server.ts"
+import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
 import type { Route } from "../http/route.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
@@ -34,12 +36,14 @@ export interface ReloadDependencies extends OpenLog {
   readonly resources: Resources
   readonly requestLog: RequestLog
   readonly metrics: Metrics
-  readonly status: Status
+  readonly service: Service
   /** As in build-pipeline.ts. */
   readonly topicsAdded: () => void
   readonly membership: Membership | undefined
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
+  /** undefined: nobody asked. */
+  readonly onAnswer: OnAnswer | undefined
   /** Aborts a change between two slices. */
   readonly signal: AbortSignal
 }
@@ -74,7 +78,7 @@ export async function changePlan(
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
-    const admin = membership === undefined ? acquireAdmin(plan, transaction, deps.status, log) : undefined
+    const admin = membership === undefined ? acquireAdmin(plan, transaction, deps.service, log) : undefined
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on
@@ -95,7 +99,7 @@ function* prepareListeners(
   { service }: Plan,
   pipelines: BuiltPipelines,
   servers: Servers | undefined,
-  { membership, from, requestLog, metrics }: ReloadDependencies,
+  { membership, from, onAnswer, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
@@ -108,7 +112,14 @@ function* prepareListeners(
     const open = yield* servers.prepare(routes, limits)
     return () => ({ servers, change: open() })
   }
-  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  const options = {
+    ...limits,
+    from,
+    onAnswer,
+    log: requestLog,
+    metrics: metrics.pipeline,
+    sharesPorts: workers > 1,
+  }
   return () => ({ servers: new Servers(routes, options) })
 }
 

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
 import { inSlices, type Steps } from "../clock.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
+import { readActivity, type Activity } from "./activity.ts"
 import { Distribution } from "./distribution.ts"
 import { exposeLines, readRegistry, shareAnswer, type Exposition } from "./exposition.ts"
 import { observedGauges, type Observed } from "./gauges.ts"
@@ -234,6 +235,11 @@ export class Metrics {
   async lines(): Promise<readonly MetricLines[]> {
     const own = await inSlices(readAll(this.#own))
     return [...own, ...(await readRegistry(this.#registry))]
+  }
+
+  /** What pipelines did, for rates: a part of `lines`. */
+  activity(): Steps<Activity> {
+    return readActivity(this.#events, this.#acknowledgement)
   }
 
   #tallies<L extends string>(name: string, help: string): Tallies<L> {

@@ -1,8 +1,7 @@
 import { Option, type Command } from "commander"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { addDetails } from "./details.ts"
-import { parseLines, parseRate } from "./flag-values.ts"
-import { parseCondition } from "./record-filter.ts"
+import { parseLines, parseRate, parseWhere } from "./flag-values.ts"
 import type { ForwardFlags } from "./forward.ts"
 import type { ForwardsFlags } from "./forwards.ts"
 import type { ReplayFlags } from "./replay.ts"
@@ -40,7 +39,7 @@ Exit status: 0 if all records were replayed, 1 if some were refused and skipped,
     .addOption(new Option("--partition <number>", "only that partition").argParser(parseLines))
     .addOption(
       new Option("--where <condition>", "only records that match, as tail --where; repeatable").argParser(
-        parseWhere,
+        parseWheres,
       ),
     )
     .addOption(new Option("-r, --rate <number>", "records per second, at most").argParser(parseRate))
@@ -61,8 +60,8 @@ Exit status: 0 if all records were replayed, 1 if some were refused and skipped,
     .action(async (flags: ReplayFlags) => (await import("./replay.ts")).replay(flags))
 }
 
-function parseWhere(text: string, before: readonly string[] = []): string[] {
-  parseCondition(text)
+function parseWheres(text: string, before: readonly string[] = []): string[] {
+  parseWhere(text)
   return [...before, text]
 }
 

@@ -3,7 +3,7 @@ import { atOnce } from "../clock.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { parsePointer } from "../json/pointer.ts"
 import { presetOf } from "../verify/presets/providers.ts"
-import { isJson } from "./record-formats.ts"
+import { isJson } from "../json/check.ts"
 
 const USUAL = "json:/type"
 const MOST_SHOWN = 80

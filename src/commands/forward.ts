@@ -55,7 +55,7 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
   try {
     compare(store, about, name, flags)
     const open = (): Promise<LogReader> => app.openReader(place.connection)
-    await new Forwarding(store, about, open, interruption.signal).run(printer(typeOf), flags)
+    await new ForwardRun(store, about, open, interruption.signal).run(printer(typeOf), flags)
   } finally {
     store.close()
   }
@@ -78,7 +78,7 @@ function compare(store: PositionStore<Forward>, wanted: Forward, name: string, {
     console.error(`${name} goes on where it was: --from is for a new one (see hookline forward remove)`)
 }
 
-class Forwarding {
+class ForwardRun {
   readonly #store: PositionStore<Forward>
   readonly #about: Forward
   readonly #open: () => Promise<LogReader>

@@ -1,6 +1,7 @@
 // Hot path: every answer passes here.
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
 import type { Event, RequestInfo } from "./event.ts"
 import type { Ended, Outcome } from "./outcome.ts"
 
@@ -49,7 +50,9 @@ export class OutcomeLog {
   answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number, event?: Event): void {
     if (this.#onAnswer !== undefined)
       this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
-    this.#count(status, outcome.kind, outcome.kind === "accepted" ? "" : outcome.reason)
+    const reason = outcome.kind === "accepted" ? "" : outcome.reason
+    this.#count(status, outcome.kind, reason)
+    if (request.trace !== undefined) endTrace(request.trace, { status, outcome: outcome.kind, reason, bytes })
     if (outcome.kind === "accepted") return
     if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
     this.#write(outcome, request, bytes)
@@ -57,18 +60,20 @@ export class OutcomeLog {
 
   /** A fault, answered 500. */
   failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">): void {
+    const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
     if ("headers" in request)
       this.#tell({
         pipeline: this.#pipeline,
         request,
         event: undefined,
         bytes: undefined,
-        status: 500,
+        status: ended.status,
         outcome: undefined,
       })
-    this.#count(500, "rejected", "internal")
+    this.#count(ended.status, ended.outcome, ended.reason)
+    if ("trace" in request && request.trace !== undefined) endTrace(request.trace, ended)
     const path = "path" in request ? request.path : undefined
-    const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: request.id }
+    const line = { err, pipeline: this.#pipeline, reason: ended.reason, path, request_id: request.id }
     this.#log.write("error", line, "unhandled error while processing a request")
   }
 
@@ -108,4 +113,22 @@ export class OutcomeLog {
     const detail = outcome.logDetail ?? outcome.detail
     this.#log.write(status >= 500 ? "warn" : "info", { ...line, status, detail }, "event rejected")
   }
+}
+
+function endTrace(
+  trace: Trace,
+  {
+    status,
+    outcome,
+    reason,
+    bytes,
+  }: { status: number; outcome: string; reason: string; bytes?: number | undefined },
+): void {
+  const attributes = {
+    "http.response.status_code": status,
+    "http.request.body.size": bytes,
+    "hookline.outcome": outcome,
+    "hookline.reason": reason === "" ? undefined : reason,
+  }
+  trace.end(attributes, status < 500 ? undefined : String(status))
 }

@@ -8,11 +8,13 @@ import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { acquireAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Resources } from "./resources.ts"
+import { acquireTracer } from "./tracer.ts"
 
 /** A plan and what it has open. */
 export interface ActivePlan {
@@ -23,6 +25,8 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off, or another process's. */
   readonly admin: AdminServer | undefined
+  /** undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined
 }
 
 /** One of several processes that share the load. */
@@ -74,7 +78,9 @@ export async function changePlan(
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
-    const openListeners = await inSlices(prepareListeners(plan, pipelines, before?.servers, deps), signal)
+    const tracer = await acquireTracer(plan, transaction, deps)
+    const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
+    const openListeners = await inSlices(listeners, signal)
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
@@ -86,7 +92,7 @@ export async function changePlan(
     deps.setLevel(plan.service.log_level)
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
-    committed({ plan, connections, pipelines, servers: servers.servers, admin })
+    committed({ plan, connections, pipelines, servers: servers.servers, admin, tracer })
   } catch (error) {
     change?.abort()
     await transaction.abort()
@@ -97,8 +103,7 @@ export async function changePlan(
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
   { service }: Plan,
-  pipelines: BuiltPipelines,
-  servers: Servers | undefined,
+  { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
   { membership, from, onAnswer, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
@@ -109,7 +114,7 @@ function* prepareListeners(
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }
   if (servers !== undefined) {
-    const open = yield* servers.prepare(routes, limits)
+    const open = yield* servers.prepare(routes, limits, tracer)
     return () => ({ servers, change: open() })
   }
   const options = {
@@ -119,6 +124,7 @@ function* prepareListeners(
     log: requestLog,
     metrics: metrics.pipeline,
     sharesPorts: workers > 1,
+    tracer,
   }
   return () => ({ servers: new Servers(routes, options) })
 }

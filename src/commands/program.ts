@@ -6,6 +6,7 @@ import type { CheckFlags } from "./check.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag } from "./flag-values.ts"
+import { declareHealth } from "./health.ts"
 import { parseCondition, type Matches } from "./record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
 import { declareSend } from "./send.ts"
@@ -44,6 +45,7 @@ export function declareProgram(): Command {
   declareSpool(program)
   declareVerify(program)
   declareSend(program)
+  declareHealth(program, config())
   declareHelp(program)
   return program
 }

@@ -1,7 +1,8 @@
 /**
  * `npm test`: the unit tests, the end-to-end tests, and those fault tests that take seconds; the others are left to
- * `npm run test:faults`. Files run in several processes at a time, which share one Kafka. Arguments are passed on to
- * `bun test`.
+ * `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer, since they start clusters,
+ * browsers or compilers of their own. Files run in several processes at a time, which share one Kafka. Arguments are
+ * passed on to `bun test`.
  */
 import { readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
@@ -54,8 +55,10 @@ const shared =
   kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
 try {
   const flags = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
-  const files = ["./src", "./test/e2e", "./test/fuzz", ...faults]
-  process.exitCode = await runTests([...flags, ...files, ...process.argv.slice(2)], shared)
+  const args = process.argv.slice(2)
+  const isLong = args[0] === "--long"
+  const files = isLong ? ["./test/long"] : ["./src", "./test/e2e", "./test/fuzz", ...faults]
+  process.exitCode = await runTests([...flags, ...files, ...(isLong ? args.slice(1) : args)], shared)
 } finally {
   await kafka?.stop()
 }

@@ -97,12 +97,14 @@ export const brokerSink = defineComponent({
       values.trace_headers === "on" ? traceHeaders : undefined,
     ].filter((it) => it !== undefined)
     // Hot path: one record, one promise of the broker, one outcome.
-    const publish = async (record: Record, { arrivedMs }: Event): Promise<Accepted | Rejected> => {
+    const publish = async (record: Record, event: Event): Promise<Accepted | Rejected> => {
+      const { arrivedMs, request } = event
       try {
         const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
         if (log.isLevelEnabled("debug")) {
           const what = record.topic === letters ? "dead letter published" : "event published"
-          log.debug(positionOf(record, receipt, steadyMs() - arrivedMs), what)
+          const position = positionOf(record, receipt, steadyMs() - arrivedMs)
+          log.debug({ ...position, request_id: request.id }, what)
         }
         return new Accepted(receipt)
       } catch (error) {

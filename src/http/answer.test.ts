@@ -9,10 +9,11 @@ test.each([
   [499, "Client Error"],
   [599, "Server Error"],
 ])("the title of status %d is %s", async (status, title) => {
-  expect(await problem(new Rejected(status, "coffee", "No coffee."), true).json()).toEqual({
+  expect(await problem(new Rejected(status, "coffee", "No coffee."), true, "b1f4-7").json()).toEqual({
     type: "about:blank",
     title,
     status,
     detail: "No coffee.",
+    request_id: "b1f4-7",
   })
 })

@@ -51,18 +51,19 @@ const TITLES: { readonly [status: number]: string | undefined } = {
  *
  * @param close closes the connection after it; without it the rest of the body is read and discarded, since a
  *   sender may not read the answer before it has sent all
+ * @param requestId names it in the log, for whoever is asked about the answer
  */
-export function problem({ status, detail, headers, bodiless }: Rejected, close: boolean): Response {
-  const connection = close ? { Connection: "close" } : {}
-  if (bodiless) return new Response(null, { status, headers: { ...headers, ...connection } })
+export function problem(
+  { status, detail, headers, bodiless }: Rejected,
+  close: boolean,
+  requestId: string,
+): Response {
+  const own = { "X-Request-Id": requestId, ...(close ? { Connection: "close" } : {}) }
+  if (bodiless) return new Response(null, { status, headers: { ...headers, ...own } })
   const title = TITLES[status] ?? (status < 500 ? "Client Error" : "Server Error")
-  return new Response(JSON.stringify({ type: "about:blank", title, status, detail }), {
+  return new Response(JSON.stringify({ type: "about:blank", title, status, detail, request_id: requestId }), {
     status,
-    headers: {
-      ...headers,
-      "Content-Type": "application/problem+json",
-      ...connection,
-    },
+    headers: { ...headers, "Content-Type": "application/problem+json", ...own },
   })
 }
 

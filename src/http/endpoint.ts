@@ -73,7 +73,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes)
     if (isAccepted) return new Response(accepted.body, accepted.init)
     if (outcome.kind === "answered") return reply(outcome)
-    return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout)
+    return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout, info.id)
   }
   /** The same, counting an unverified sender. A fault on this side does not count against it. */
   const answerSender = (info: RequestInfo, outcome: Outcome, bytes?: number): Response => {
@@ -123,7 +123,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       return answerSender(info, outcome, length)
     } catch (error) {
       outcomes.failed(error, info)
-      return problem(REFUSALS.internal, draining.aborted)
+      return problem(REFUSALS.internal, draining.aborted, info.id)
     } finally {
       reservation.release()
     }

@@ -1,6 +1,7 @@
 import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { OptionError, type HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
+import { newRequestId } from "./request-id.ts"
 import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
 
 export interface RequestHandlers {
@@ -10,7 +11,7 @@ export interface RequestHandlers {
   /** For targets that are not normalised, but whose normal form has an endpoint. */
   readonly notNormal: Endpoint
   /** Receives what an endpoint throws. */
-  readonly failed: (error: unknown) => void
+  readonly failed: (error: unknown, requestId: string) => void
 }
 
 /**
@@ -128,8 +129,9 @@ export class Listener {
       fetch: (request: Request, server: Bun.Server<undefined>) =>
         refuse(request, server, targetOf(request.url)),
       error: (error: unknown) => {
-        failed(error)
-        return problem(REFUSALS.internal, false)
+        const id = newRequestId()
+        failed(error, id)
+        return problem(REFUSALS.internal, false, id)
       },
     }
   }

@@ -2,6 +2,7 @@ import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { IDLE_TIMEOUT_S, type RequestHandlers } from "./listener.ts"
 import type { MountingServer, Peer } from "./peer.ts"
+import { newRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
 import { targetOf } from "./routes.ts"
 
@@ -23,8 +24,9 @@ export class Mount {
     try {
       return await (endpoints.find(target.path) ?? unknownPath)(request, peer, target)
     } catch (error) {
-      failed(error)
-      return problem(REFUSALS.internal, false)
+      const id = newRequestId()
+      failed(error, id)
+      return problem(REFUSALS.internal, false, id)
     }
   }
 }

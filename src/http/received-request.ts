@@ -3,6 +3,7 @@ import type { RequestInfo } from "../pipeline/event.ts"
 import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "./addresses.ts"
 import type { Peer } from "./peer.ts"
+import { newRequestId, proxyRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
 import type { Target } from "./routes.ts"
 
@@ -18,6 +19,7 @@ export class ReceivedRequest implements RequestInfo {
   readonly #request: Request
   readonly #server: Peer
   readonly #route: Origin
+  #id: string | undefined
   #remoteAddress: string | undefined
 
   constructor(request: Request, server: Peer, { path, query }: Target, route: Origin) {
@@ -26,6 +28,10 @@ export class ReceivedRequest implements RequestInfo {
     this.#request = request
     this.#server = server
     this.#route = route
+  }
+
+  get id(): string {
+    return (this.#id ??= this.#proxyId() ?? newRequestId())
   }
 
   get method(): string {
@@ -45,8 +51,19 @@ export class ReceivedRequest implements RequestInfo {
     return (this.#remoteAddress ??= this.#findSender().address)
   }
 
+  /** Taken from a trusted proxy only: a sender could choose the id of another's request. */
+  #proxyId(): string | undefined {
+    const trustsProxy = this.#route?.trustsProxy
+    const peer = trustsProxy && this.#peer()
+    return peer !== undefined && trustsProxy!(peer) ? proxyRequestId(this.headers) : undefined
+  }
+
+  #peer(): string | undefined {
+    return this.#server.requestIP(this.#request)?.address
+  }
+
   #findSender(): Sender {
-    const peer = this.#server.requestIP(this.#request)?.address
+    const peer = this.#peer()
     const trustsProxy = this.#route?.trustsProxy
     return peer === undefined || trustsProxy === undefined
       ? { address: peer ?? "unknown", proxies: 0 }

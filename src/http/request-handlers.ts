@@ -28,7 +28,7 @@ export function* requestHandlers(routes: readonly Route[], deps: EndpointDeps): 
     endpoints,
     unknownPath: refusing(REFUSALS.unknown_path, deps),
     notNormal: refusing(REFUSALS.path_not_normal, deps),
-    failed: (error) => deps.outcomes(undefined).failed(error),
+    failed: (error, requestId) => deps.outcomes(undefined).failed(error, { id: requestId }),
   }
 }
 
@@ -37,6 +37,6 @@ function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
   return (request, server, target) => {
     const info = new ReceivedRequest(request, server, target, undefined)
     outcomeLog.answered(refusal.status, refusal, info)
-    return problem(refusal, false)
+    return problem(refusal, false, info.id)
   }
 }

@@ -57,8 +57,10 @@ export function composePipeline(parts: Parts): Handler {
     const ended = checkEnd(result)
     return keepDeadLetter === undefined ? ended : keepDeadLetter(event, ended)
   }
-  const logFault = (err: unknown): void =>
-    log.write("error", { pipeline, reason: "internal", err }, "onSettled() callback failed")
+  const logFault = (err: unknown, { request }: Event): void => {
+    const line = { pipeline, reason: "internal", request_id: request.id, err }
+    log.write("error", line, "onSettled() callback failed")
+  }
 
   const settle = (event: Event, outcome: Outcome | undefined) => event.settle(outcome, logFault)
   const handleList = listHandler({

@@ -43,8 +43,9 @@ export function deadLettersOf({
     const { status, reason, detail, logDetail = detail, headers } = result
     // too large for the broker: a retry would fail for ever
     if (status < 500) {
-      const bytes = event.receivedBody.length
-      log.write("error", { pipeline, reason: outcome.reason, bytes, detail: logDetail }, "dead letter lost")
+      const { request, receivedBody } = event
+      const line = { pipeline, reason: outcome.reason, request_id: request.id, bytes: receivedBody.length }
+      log.write("error", { ...line, detail: logDetail }, "dead letter lost")
       return outcome
     }
     return new Rejected(status, `dead_letter_${reason}`, detail, {

@@ -5,6 +5,8 @@ import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./o
 
 /** A webhook request without its body. */
 export interface RequestInfo {
+  /** In log lines about the request and in refusals: Hookline's own, or the one that a trusted proxy gave. */
+  readonly id: string
   readonly method: string
   /** Path of the request target, as sent, without the query. */
   readonly path: string
@@ -124,15 +126,19 @@ export class Event {
    *
    * @returns undefined: all have ended
    */
-  settle(outcome: Outcome | undefined, failed: (error: unknown) => void): Promise<unknown> | undefined {
+  settle(
+    outcome: Outcome | undefined,
+    failed: (error: unknown, event: Event) => void,
+  ): Promise<unknown> | undefined {
     if (this.#settled === undefined) return undefined
+    const fail = (error: unknown): void => failed(error, this)
     const pending: Promise<void>[] = []
     for (const settled of this.#settled) {
       try {
         const writing = settled(outcome)
-        if (writing !== undefined) pending.push(Promise.resolve(writing).catch(failed))
+        if (writing !== undefined) pending.push(Promise.resolve(writing).catch(fail))
       } catch (error) {
-        failed(error)
+        fail(error)
       }
     }
     return pending.length === 0 ? undefined : Promise.all(pending)

@@ -30,9 +30,10 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request?: RequestInfo): void {
+  failed(err: unknown, request: Pick<RequestInfo, "id"> & Partial<RequestInfo>): void {
     this.#count(500, "rejected", "internal")
-    const line = { err, pipeline: this.#pipeline, reason: "internal", path: request?.path }
+    const { id, path } = request
+    const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: id }
     this.#log.write("error", line, "unhandled error while processing a request")
   }
 
@@ -42,9 +43,10 @@ export class OutcomeLog {
   }
 
   #write(outcome: Ended, request: RequestInfo, bytes: number | undefined): void {
-    const { method, path, remoteAddress } = request
+    const { id, method, path, remoteAddress } = request
     const { reason } = outcome
-    const line = { pipeline: this.#pipeline, reason, method, path, remote_address: remoteAddress, bytes }
+    const where = { method, path, remote_address: remoteAddress, request_id: id }
+    const line = { pipeline: this.#pipeline, reason, ...where, bytes }
     if (outcome.kind === "dropped")
       return this.#log.write(
         outcome.isRoutine ? "debug" : "info",

@@ -1,5 +1,5 @@
 import type { Steps } from "../clock.ts"
-import type { Logger } from "../telemetry/log.ts"
+import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -30,4 +30,6 @@ export interface ReloadableApplication extends RunningApplication {
    * @param explain adds to an error what else is wrong
    */
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes>
+  /** Logs at another level, in all its processes, until a reload sets the configured one. */
+  setLogLevel(level: LogLevel): Promise<void>
 }

@@ -2,7 +2,7 @@ import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
-import { openLog, type Logger } from "../telemetry/log.ts"
+import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
@@ -106,6 +106,10 @@ export class Runtime implements ReloadableApplication {
 
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {
     return logReload(this, () => this.change(read), explain)
+  }
+
+  async setLogLevel(level: LogLevel): Promise<void> {
+    this.#deps.setLevel(level)
   }
 
   /** As `reload`, without logging. */

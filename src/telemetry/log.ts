@@ -1,6 +1,7 @@
 import { destination, pino, type Logger as PinoLogger } from "pino"
 import pretty from "pino-pretty"
 import { escapeControls, escapeLine } from "./escape-controls.ts"
+import { requestSentence } from "./request-sentence.ts"
 
 /** Writes a line of the log: fields beside the message, or the message alone. */
 interface Write {
@@ -23,10 +24,11 @@ export interface Logger {
 }
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ["auto", "json", "pretty"] as const
 
 export interface LogOptions {
-  level: (typeof LOG_LEVELS)[number]
+  level: LogLevel
   /** auto: pretty on a terminal, JSON lines elsewhere */
   format: (typeof LOG_FORMATS)[number]
   /** The worker's number, added to every line. */
@@ -36,7 +38,7 @@ export interface LogOptions {
 /** The log, and a setter of the level for it and all its children. */
 export interface OpenLog {
   readonly log: Logger
-  readonly setLevel: (level: LogOptions["level"]) => void
+  readonly setLevel: (level: LogLevel) => void
 }
 
 /** Opens the log on standard output, unbuffered: no line is lost when the process dies. */
@@ -53,7 +55,7 @@ export function openLog({ level, format, worker }: LogOptions): OpenLog {
       })
     : destination({ dest: 1, sync: true })
   // paths, header values and parser errors come from senders
-  const toSafe = human ? escapeParsed : escapeControls
+  const toSafe = human ? forTerminal : escapeControls
   const stream = { write: (line: string) => void out.write(toSafe(line)) }
   // a child keeps the level that it was created with
   const made = new Set<WeakRef<PinoLogger>>()
@@ -80,10 +82,12 @@ export function openLog({ level, format, worker }: LogOptions): OpenLog {
   }
 }
 
-/** Escapes the texts of a JSON line for a terminal. A stack keeps its line breaks, the message does not. */
-function escapeParsed(line: string): string {
-  const escaped = JSON.parse(line, (key, value: unknown) =>
+/** A JSON line for people: one about a request is a sentence, and control characters are escaped. */
+function forTerminal(line: string): string {
+  const readable = requestSentence(JSON.parse(line) as { [key: string]: unknown })
+  // a stack keeps its line breaks, the message does not
+  const escaped = JSON.stringify(readable, (key, value: unknown) =>
     typeof value === "string" ? (key === "msg" ? escapeLine(value) : escapeControls(value)) : value,
-  ) as object
-  return `${JSON.stringify(escaped)}\n`
+  )
+  return `${escaped}\n`
 }

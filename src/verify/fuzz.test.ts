@@ -150,6 +150,7 @@ test.each(PROVIDER_NAMES.filter((name) => handshakeOf(name, CONTEXT) !== undefin
       fc.asyncProperty(method, asked, query, question, async (method, pairs, [parameter, text], bytes) => {
         const headers = toHeaders([["Content-Type", "application/x-www-form-urlencoded"], ...pairs])
         const request = {
+          id: "fuzz-1",
           method,
           headers,
           path: "/in",

@@ -91,6 +91,7 @@ test("a rejection is answered as a problem document with its headers; its log de
     title: "Unauthorized",
     status: 401,
     detail: "Signature missing.",
+    request_id: answer.headers.get("x-request-id"),
   })
 })
 
@@ -121,6 +122,7 @@ test("a path that no pipeline has is answered 404", async () => {
       method: "POST",
       path: "/elsewhere",
       remote_address: "127.0.0.1",
+      request_id: answer.headers.get("x-request-id"),
       msg: "request refused",
     },
   ])

@@ -28,6 +28,7 @@ test("beyond the limit is 429 with Retry-After and a problem document, and the l
     "application/problem+json",
   ])
   expect(await answer.json()).toEqual({
+    request_id: answer.headers.get("x-request-id"),
     type: "about:blank",
     title: "Too Many Requests",
     status: 429,

@@ -147,7 +147,7 @@ listen = off`,
     const answer = await post("plain", '{"a":1,}')
     expect(answer.headers.get("content-type")).toBe("application/problem+json")
     const problem = (await answer.json()) as { [key: string]: unknown }
-    expect(Object.keys(problem).toSorted()).toEqual(["detail", "status", "title", "type"])
+    expect(Object.keys(problem).toSorted()).toEqual(["detail", "request_id", "status", "title", "type"])
     expect(problem["detail"]).toMatch(/\b7\b/)
   })
 }

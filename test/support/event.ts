@@ -6,6 +6,7 @@ export function eventOf(
   { headers = {}, receivedAtMs }: { headers?: { [name: string]: string }; receivedAtMs?: number } = {},
 ): Event {
   const request = {
+    id: "test-1",
     method: "POST",
     path: "/",
     query: "",

@@ -61,8 +61,9 @@ export function verifierStep(
     metrics.unverified(reason, mode)
     if (observed !== undefined) {
       request.failedVerification = true
-      const { method, path, remoteAddress } = request
-      const line = { pipeline: undefined, reason, detail, method, path, remote_address: remoteAddress }
+      const { id, method, path, remoteAddress } = request
+      const where = { method, path, remote_address: remoteAddress, request_id: id }
+      const line = { pipeline: undefined, reason, detail, ...where }
       observed.write("warn", line, "not verified; passes")
       return undefined
     }

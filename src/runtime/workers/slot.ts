@@ -1,7 +1,7 @@
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
-import type { Logger } from "../../telemetry/log.ts"
+import type { Logger, LogLevel } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
 import type { Listening } from "../running-application.ts"
@@ -27,6 +27,8 @@ export interface SlotOwner {
   readonly workers: number
   /** For a process started now. */
   readonly configuration: () => ConfigurationFile
+  /** For a process started now; undefined: its configuration's. */
+  readonly logLevel: () => LogLevel | undefined
   readonly stallTimeoutMs: () => number
   /** A process that was up has ended; `counted` are its last known metrics. */
   readonly ended: (worker: number, counted: readonly MetricLines[]) => void
@@ -92,6 +94,11 @@ export class Slot {
     if (metrics !== undefined && this.#process === process) this.counted = unpackMetrics(metrics)
   }
 
+  /** Resolves when its process logs at that level; one that stalls does so later. */
+  async setLogLevel(level: LogLevel): Promise<void> {
+    if (this.#process !== undefined) await inTime(this.#process.call("setLogLevel", level))
+  }
+
   /** Reloads its process. @throws HooklineError why it can't; it keeps its configuration */
   async reload(configuration: ConfigurationFile): Promise<Reloaded> {
     const reloaded = await this.#process!.call("reload", configuration)
@@ -145,12 +152,7 @@ export class Slot {
 
   /** undefined: the process is not up, stalls, or does not answer in time. */
   async #ask<T>(question: (process: WorkerProcess) => Promise<T>): Promise<T | undefined> {
-    if (!this.isUp) return undefined
-    const late = Promise.withResolvers<undefined>()
-    const timer = setTimeout(late.resolve, ANSWER_MS, undefined)
-    const answer = await Promise.race([question(this.#process!).catch(() => undefined), late.promise])
-    clearTimeout(timer)
-    return answer
+    return this.isUp ? inTime(question(this.#process!)) : undefined
   }
 
   async #begin(): Promise<readonly Listening[]> {
@@ -164,6 +166,8 @@ export class Slot {
     try {
       const given = { worker: this.number, workers, configuration: this.#configuration }
       const listening = await process.call("start", given)
+      const level = this.#owner.logLevel()
+      if (level !== undefined) await process.call("setLogLevel", level)
       if (this.#hasEnded()) throw new HooklineError("closing", "the application is stopping")
       this.#state = "up"
       return listening
@@ -233,4 +237,13 @@ export class Slot {
   #hasEnded(): boolean {
     return this.#state === "ended"
   }
+}
+
+/** undefined: the process has ended, or does not answer in time. */
+async function inTime<T>(pending: Promise<T>): Promise<T | undefined> {
+  const late = Promise.withResolvers<undefined>()
+  const timer = setTimeout(late.resolve, ANSWER_MS, undefined)
+  const answer = await Promise.race([pending.catch(() => undefined), late.promise])
+  clearTimeout(timer)
+  return answer
 }

@@ -4,7 +4,7 @@ import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
 import { shareAnswer } from "../../telemetry/exposition.ts"
-import { openLog, type Logger, type OpenLog } from "../../telemetry/log.ts"
+import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
 import { acquireAdmin } from "../admin-listener.ts"
@@ -38,6 +38,8 @@ export class Supervisor implements ReloadableApplication {
   #past: readonly MetricLines[] = []
   /** For workers started now. */
   #configuration: ConfigurationFile
+  /** Set since the last reload; undefined: the configuration's. */
+  #level: LogLevel | undefined
   #stopped: Promise<void> | undefined
   #changing: Promise<unknown> = Promise.resolve()
 
@@ -53,6 +55,7 @@ export class Supervisor implements ReloadableApplication {
       log,
       workers: service.workers,
       configuration: () => this.#configuration,
+      logLevel: () => this.#level,
       stallTimeoutMs: () => this.plan.service.stall_timeout,
       ended: (worker: number, counted: readonly MetricLines[]) => {
         this.#past = addCounters(this.#past, counted)
@@ -94,6 +97,12 @@ export class Supervisor implements ReloadableApplication {
     )
     const own = changesOf(bare(before), bare(this.plan))
     return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin }
+  }
+
+  async setLogLevel(level: LogLevel): Promise<void> {
+    this.#level = level
+    this.#setLevel(level)
+    await Promise.all(this.#slots.map((slot) => slot.setLogLevel(level)))
   }
 
   stop(): Promise<void> {
@@ -161,6 +170,7 @@ export class Supervisor implements ReloadableApplication {
         if (!known.has(port)) checkFree({ host, port })
       }
       const listening = await takeOver(plan)
+      this.#level = undefined
       this.#setLevel(plan.service.log_level)
       transaction.commit(Promise.resolve(), plan.service.drain_timeout)
       this.plan = plan

@@ -7,6 +7,7 @@ import { makePlan, type Plan } from "../plan/plan.ts"
 import type { Membership } from "../reload.ts"
 import type { Listening } from "../running-application.ts"
 import { Runtime } from "../runtime.ts"
+import type { LogLevel } from "../../telemetry/log.ts"
 import type { State } from "../status.ts"
 import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
@@ -71,6 +72,11 @@ export class Worker {
   async reload(configuration: ConfigurationFile): Promise<Reloaded> {
     const changes = await this.#runtime!.change(() => this.#plan(configuration))
     return { changes, listening: this.#runtime!.listening }
+  }
+
+  /** Without effect before it has started: the supervisor calls it again then. */
+  async setLogLevel(level: LogLevel): Promise<void> {
+    await this.#runtime?.setLogLevel(level)
   }
 
   state(): State {

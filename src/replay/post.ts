@@ -1,0 +1,150 @@
+import type { StoredRecord } from "../brokers/broker.ts"
+import { pause, steadyMs } from "../clock.ts"
+import { headersOf } from "./request-of-record.ts"
+
+/** How one POST of a record ended. */
+export type Attempt = Delivered | Refused | Unavailable
+
+export interface Delivered {
+  readonly outcome: "delivered"
+  /** 2xx */
+  readonly status: number
+  readonly durationMs: number
+}
+
+/** The target does not take this record, and would not if it came again: a 3xx or 4xx. */
+export interface Refused {
+  readonly outcome: "refused"
+  readonly status: number
+  /** The status and the beginning of the body. */
+  readonly reason: string
+  readonly durationMs: number
+}
+
+/** The target can't be reached, or answers 5xx, 408, 425 or 429. */
+export interface Unavailable {
+  readonly outcome: "unavailable"
+  /** undefined: no response */
+  readonly status: number | undefined
+  readonly reason: string
+  /** Of the header Retry-After. */
+  readonly retryAfterMs: number | undefined
+  readonly durationMs: number
+}
+
+export interface Delivery {
+  readonly signal: AbortSignal
+  /** Time limit of a response. */
+  readonly timeoutMs?: number
+  /** Called after each attempt; `retryInMs` when there will be another. */
+  readonly attempted?: (attempt: Attempt, retryInMs: number | undefined) => void
+}
+
+const TIMEOUT_MS = 30_000
+const RETRY_MS = { first: 250, longest: 10_000 }
+/** A Retry-After beyond it counts as this. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000
+/** Of a response's body; the rest is not read. */
+const MOST_READ_BYTES = 16_384
+const MOST_SHOWN = 200
+
+/**
+ * Posts a record until the target takes it or refuses it for good, with growing pauses or those that Retry-After asks for.
+ *
+ * @returns undefined when the signal aborted before
+ */
+export async function deliver(
+  url: URL,
+  record: StoredRecord,
+  { signal, timeoutMs = TIMEOUT_MS, attempted }: Delivery,
+): Promise<Delivered | Refused | undefined> {
+  const headers = headersOf(record)
+  for (let backOffMs = RETRY_MS.first; ; backOffMs = Math.min(backOffMs * 2, RETRY_MS.longest)) {
+    if (signal.aborted) return undefined
+    const attempt = await post(
+      url,
+      record.value,
+      headers,
+      AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    )
+    if (signal.aborted && attempt.outcome === "unavailable") return undefined
+    if (attempt.outcome !== "unavailable") {
+      attempted?.(attempt, undefined)
+      return attempt
+    }
+    // up to a quarter less, so that several senders do not come back together
+    const retryInMs =
+      attempt.retryAfterMs === undefined
+        ? Math.round(backOffMs * (1 - Math.random() / 4))
+        : Math.max(attempt.retryAfterMs, RETRY_MS.first)
+    attempted?.(attempt, retryInMs)
+    await pause(retryInMs, signal)
+  }
+}
+
+async function post(url: URL, value: Uint8Array, headers: Headers, signal: AbortSignal): Promise<Attempt> {
+  const startedMs = steadyMs()
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers,
+      body: value.slice(),
+      redirect: "manual",
+      signal,
+    })
+    const text = await readStart(response)
+    return judge(response, text, steadyMs() - startedMs)
+  } catch (error) {
+    return {
+      outcome: "unavailable",
+      status: undefined,
+      reason: describe(error),
+      retryAfterMs: undefined,
+      durationMs: steadyMs() - startedMs,
+    }
+  }
+}
+
+function judge({ status, headers }: Response, text: string, durationMs: number): Attempt {
+  if (status >= 200 && status < 300) return { outcome: "delivered", status, durationMs }
+  const shown = text.trim().slice(0, MOST_SHOWN)
+  if (status >= 500 || RETRIED.has(status)) {
+    const reason = shown === "" ? `${status}` : `${status}: ${shown}`
+    return { outcome: "unavailable", status, reason, retryAfterMs: readRetryAfter(headers), durationMs }
+  }
+  const reason =
+    status < 400
+      ? `${status}: redirects are not followed`
+      : shown === ""
+        ? `${status}`
+        : `${status}: ${shown}`
+  return { outcome: "refused", status, reason, durationMs }
+}
+
+/** Of 4xx: timeout, too early, too many requests. */
+const RETRIED = new Set([408, 425, 429])
+
+function readRetryAfter(headers: Headers): number | undefined {
+  const text = headers.get("retry-after") ?? ""
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS)
+}
+
+/** Reads a small body to its end, so that the connection is used again. */
+async function readStart({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > MOST_READ_BYTES) break
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function describe(error: unknown): string {
+  const { name, message, code } = error as Error & { code?: unknown }
+  if (name === "TimeoutError") return "no response in time"
+  if (code === "ECONNREFUSED" || code === "ConnectionRefused") return "connection refused"
+  return typeof code === "string" && !message.includes(code) ? `${message} (${code})` : message
+}

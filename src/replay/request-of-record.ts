@@ -1,0 +1,74 @@
+import type { StoredRecord } from "../brokers/broker.ts"
+import { HooklineError } from "../errors.ts"
+import { findFlaw } from "../json/check.ts"
+
+/** @throws HooklineError `usage` */
+export function parseTargetUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw new HooklineError("usage", "the target is not an http or https URL")
+  url.hash = ""
+  return url
+}
+
+/** A URL without what may be secret in it: the password and the values of its query. */
+export function toShownUrl({ protocol, host, pathname, search }: URL): string {
+  return `${protocol}//${host}${pathname}${search === "" ? "" : "?…"}`
+}
+
+/**
+ * The headers of a record that is posted to a URL, its value being the body: `hookline-topic`, `-partition`, `-offset`,
+ * `-timestamp` (ISO 8601) and `-key`, and the record's own under their names. Those of a CloudEvent in Kafka's binary mode
+ * are those of HTTP's: `ce_id` is `ce-id`. Bytes that a header can't have are percent-encoded.
+ */
+export function headersOf(record: StoredRecord): Headers {
+  const { topic, partition, offset, timestampMs, key, value } = record
+  const headers = new Headers()
+  for (const [name, content] of record.headers) {
+    if (IS_TOKEN.test(name) && !isReserved(name.toLowerCase()))
+      headers.append(name.replace(/^ce_/, "ce-"), toHeaderValue(content))
+  }
+  if (!headers.has("content-type"))
+    headers.set("content-type", isJson(value) ? "application/json" : "application/octet-stream")
+  headers.set("hookline-topic", topic)
+  headers.set("hookline-partition", `${partition}`)
+  headers.set("hookline-offset", `${offset}`)
+  const time = new Date(timestampMs)
+  if (!Number.isNaN(time.getTime())) headers.set("hookline-timestamp", time.toISOString())
+  if (key !== undefined) headers.set("hookline-key", toHeaderValue(key))
+  return headers
+}
+
+const IS_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
+
+/** Those of the connection or of the body's encoding, which are the client's, and those of this module. */
+const isReserved = (name: string): boolean =>
+  RESERVED.has(name) || name.startsWith("hookline-") || name.startsWith("proxy-")
+
+const RESERVED = new Set([
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+])
+
+function toHeaderValue(bytes: Uint8Array): string {
+  let value = ""
+  for (const byte of bytes) {
+    const isPrintable = byte >= 0x20 && byte <= 0x7e
+    value += isPrintable ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`
+  }
+  return value
+}
+
+function isJson(value: Uint8Array): boolean {
+  const flaw = findFlaw(value)
+  return flaw === undefined || flaw.rule === "not_an_object"
+}

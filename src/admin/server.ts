@@ -75,7 +75,8 @@ export function openAdmin(
       port: listen.port,
       fetch(request) {
         if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-        const route = routes[new URL(request.url).pathname]
+        // without a Host header the URL is a path
+        const route = routes[new URL(request.url, "http://localhost").pathname]
         if (route === undefined) return text(404, "not found; try /healthz, /readyz or /metrics\n")
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })

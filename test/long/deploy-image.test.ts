@@ -21,7 +21,12 @@ describe.skipIf(!canBuildImages())("the image", () => {
     const { root } = image
     expect(readdirSync(join(root, "usr/local/bin"))).toEqual(["hookline"])
     const files = [...new Bun.Glob("**/*").scanSync({ cwd: root, dot: true, followSymlinks: false })]
-    expect(files.filter((file) => !/(^|\/)(hookline|lib[\w-]+\.so\.\d|ld-[\w-]+\.so\.\d|LICENSE|THIRD-PARTY-NOTICES\.md)$/.test(file))).toEqual([])
+    expect(
+      files.filter(
+        (file) =>
+          !/(^|\/)(hookline|lib[\w-]+\.so\.\d|ld-[\w-]+\.so\.\d|LICENSE|THIRD-PARTY-NOTICES\.md)$/.test(file),
+      ),
+    ).toEqual([])
   })
 
   test("takes an event with a read-only root as a numbered user, is healthy, and ends by its stop signal", async () => {

@@ -12,7 +12,8 @@ export function canBuildImages(): boolean {
   const missing = TOOLS.filter((name) => Bun.which(name) === null)
   if (process.getuid?.() !== 0) missing.push("root")
   if (missing.length === 0) return true
-  if (process.env.CI) throw new Error(`with CI set the image may not be skipped; missing: ${missing.join(", ")}`)
+  if (process.env.CI)
+    throw new Error(`with CI set the image may not be skipped; missing: ${missing.join(", ")}`)
   process.stderr.write(`\n*** THE TEST OF THE IMAGE IS SKIPPED: no ${missing.join(", ")} ***\n\n`)
   return false
 }
@@ -61,12 +62,24 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
   await buildah("bud", "--isolation", "chroot", "-t", `docker.io/library/${base}`, context)
   // the packages are of where this machine gets them from
   const npmrc = join(folder, "npmrc")
-  const settings = ["registry", "cafile"].map(async (key) => [key, (await run("npm", "config", "get", key)).trim()])
+  const settings = ["registry", "cafile"].map(async (key) => [
+    key,
+    (await run("npm", "config", "get", key)).trim(),
+  ])
   const known = (await Promise.all(settings)).filter(([, value]) => value !== "null")
   await writeFile(npmrc, known.map(([key, value]) => `${key}=${value}\n`).join(""))
   const volumes = ["-v", `${npmrc}:/root/.npmrc:ro`, "-v", "/etc/ssl/certs:/etc/ssl/certs:ro"]
   const cache = (await run("npm", "config", "get", "cache")).trim()
-  const build = ["--isolation", "chroot", "--pull-never", "--format", "docker", ...volumes, "-v", `${cache}:/root/.npm`]
+  const build = [
+    "--isolation",
+    "chroot",
+    "--pull-never",
+    "--format",
+    "docker",
+    ...volumes,
+    "-v",
+    `${cache}:/root/.npm`,
+  ]
   await buildah("bud", ...build, "-f", DOCKERFILE, "-t", "hookline:test", ROOT)
   const { Docker } = JSON.parse(await buildah("inspect", "--type", "image", "hookline:test")) as {
     Docker: { config: Image["config"] }

@@ -1,5 +1,11 @@
 import { afterAll, expect, test } from "bun:test"
-import { hookline, reload, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import {
+  hookline,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
 import { freePorts } from "../support/ports.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 

@@ -29,7 +29,10 @@ describe.skipIf(kafka === undefined)("the compiled command line publishes to Kaf
   test("over TLS, whose CA is a file", async () => {
     const { ca, server } = await makeCertificates(join(folder.path, "certificates"))
     const keystore = join(folder.path, "keystore.pem")
-    await Bun.write(keystore, (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()))
+    await Bun.write(
+      keystore,
+      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
+    )
     await using tls = await startKafka({
       listeners: { TLS: "SSL" },
       properties: { "ssl.keystore.type": "PEM", "ssl.keystore.location": keystore },

@@ -38,6 +38,10 @@ export function unavailable(reason: keyof typeof UNAVAILABLE, logDetail?: string
   return new Rejected(503, reason, detail, { logDetail, headers: { "Retry-After": String(retryAfterS) } })
 }
 
+/** What the sender is told by a reason of these; undefined: it is another. */
+export const unavailableDetail = (reason: string): string | undefined =>
+  Object.hasOwn(UNAVAILABLE, reason) ? UNAVAILABLE[reason as keyof typeof UNAVAILABLE][0] : undefined
+
 /** The refusal for a record that the broker did not acknowledge. */
 export function unpublished({ code, message }: PublishError): Rejected {
   return code === "record_too_large"

@@ -12,21 +12,22 @@ interface Series {
 
 /** A histogram with a plain array of counts for each set of labels, see tally.ts. Idle pipelines have no lines. */
 export class Distribution implements ReadMetric {
+  /** Upper bounds of the buckets, ascending, without +Inf. */
+  readonly bounds: readonly number[]
   readonly #name: string
   readonly #help: string
-  readonly #bounds: readonly number[]
   readonly #series: Series[] = []
 
   /** @param bounds upper bounds of the buckets, ascending, without +Inf */
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.#name = name
     this.#help = help
-    this.#bounds = bounds
+    this.bounds = bounds
   }
 
   /** Binds a set of labels. Call once per set: each call is a series of its own. */
   bind(labels: { readonly [name: string]: string }): (value: number) => void {
-    const bounds = this.#bounds
+    const bounds = this.bounds
     let series: Series | undefined
     // Hot path.
     return (value) => {
@@ -41,11 +42,16 @@ export class Distribution implements ReadMetric {
     }
   }
 
+  /** Every series and its observations per bucket, the last above every bound: the counts themselves, not a copy. */
+  *entries(): IterableIterator<readonly [labels: Series["labels"], counts: Float64Array]> {
+    for (const { labels, counts } of this.#series) yield [labels, counts]
+  }
+
   *read(): Steps<MetricLines> {
     const lines: string[] = []
     const values: number[] = []
     for (const one of this.#series) {
-      lines.push(...(one.lines ??= linesOf(this.#name, this.#bounds, one)))
+      lines.push(...(one.lines ??= linesOf(this.#name, this.bounds, one)))
       let total = 0
       for (const count of one.counts) values.push((total += count))
       values.push(one.sum, total)

@@ -1,11 +1,13 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
 import { inSlices, type Steps } from "../clock.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
+import { readActivity, type Activity } from "./activity.ts"
 import { Distribution } from "./distribution.ts"
 import { exposeLines, readRegistry, shareAnswer, type Exposition } from "./exposition.ts"
 import { observedGauges, type Observed } from "./gauges.ts"
 import type { MetricLines, ReadMetric } from "./metric-lines.ts"
 import { Tallies } from "./tally.ts"
+import { traceMetrics, type TraceMetrics } from "./traces/trace-metrics.ts"
 import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
 /** Counters of a pipeline, bound once when it is built; the id "" stands for an unknown path. */
@@ -85,6 +87,7 @@ export class Metrics {
   readonly #own: ReadMetric[] = []
   #configuration: ConfigurationMetrics | undefined
   #workers: WorkerMetrics | undefined
+  #traces: TraceMetrics | undefined
   readonly #requests = this.#tallies<"pipeline" | "status">(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -171,6 +174,11 @@ export class Metrics {
     return (this.#workers ??= workerMetrics(this.#registry))
   }
 
+  /** Created on first use: only a service with traces has them. */
+  get traces(): TraceMetrics {
+    return (this.#traces ??= traceMetrics(this.#registry))
+  }
+
   /** The handles of a pipeline, the same for every call with its id. */
   readonly pipeline = once((id: string): PipelineMetrics => {
     const acknowledgement = this.#acknowledgement.bind({ pipeline: id })
@@ -234,6 +242,11 @@ export class Metrics {
   async lines(): Promise<readonly MetricLines[]> {
     const own = await inSlices(readAll(this.#own))
     return [...own, ...(await readRegistry(this.#registry))]
+  }
+
+  /** What pipelines did, for rates: a part of `lines`. */
+  activity(): Steps<Activity> {
+    return readActivity(this.#events, this.#acknowledgement)
   }
 
   #tallies<L extends string>(name: string, help: string): Tallies<L> {

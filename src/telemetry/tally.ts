@@ -1,7 +1,8 @@
 import type { Steps } from "../clock.ts"
 import { labelText, type MetricLines, type ReadMetric } from "./metric-lines.ts"
 
-interface Tally {
+interface Tally<L extends string> {
+  readonly labels: { readonly [name in L]: string }
   count: number
 }
 
@@ -14,7 +15,7 @@ const STEP_TALLIES = 256
 export class Tallies<L extends string> implements ReadMetric {
   readonly #name: string
   readonly #help: string
-  readonly #tallies = new Map<string, Tally>()
+  readonly #tallies = new Map<string, Tally<L>>()
 
   constructor(name: string, help: string) {
     this.#name = name
@@ -24,11 +25,16 @@ export class Tallies<L extends string> implements ReadMetric {
   /** Binds a set of labels. Call once per set: this looks the series up. */
   bind(labels: { [name in L]: string }): (count?: number) => void {
     const series = this.#name + labelText(labels)
-    const tally = this.#tallies.get(series) ?? { count: 0 }
+    const tally = this.#tallies.get(series) ?? { labels, count: 0 }
     this.#tallies.set(series, tally)
     return (count = 1) => {
       tally.count += count
     }
+  }
+
+  /** Every series and its count now. */
+  *entries(): IterableIterator<readonly [labels: Tally<L>["labels"], count: number]> {
+    for (const { labels, count } of this.#tallies.values()) yield [labels, count]
   }
 
   *read(): Steps<MetricLines> {

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander"
-import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { addDetails } from "./details.ts"
 
@@ -26,8 +26,12 @@ answers 200, else 69.`,
 
 /** Prints the answer. @throws HooklineError `unavailable` unless it is 200; `config`, `no_input` */
 async function health({ config, ready }: HealthFlags): Promise<void> {
-  const { Application } = await import("../runtime/application.ts")
-  const { listen } = Application.fromFile(config).admin()
+  const [{ atOnce }, { loadConfiguration }, { planAdmin }] = await Promise.all([
+    import("../clock.ts"),
+    import("../config/file/load.ts"),
+    import("../runtime/plan/plan-part.ts"),
+  ])
+  const { listen } = planAdmin(atOnce(loadConfiguration(config, { env: process.env, cwd: process.cwd() })))
   if (listen === "off" || listen.port === 0)
     throw new HooklineError("usage", "[admin] listen names no port; health asks the admin listener")
   const url = `http://${formatEndpoint(reachable(listen))}/${ready ? "readyz" : "healthz"}`
@@ -45,10 +49,4 @@ async function ask(url: string): Promise<{ status: number; text: string }> {
   } catch (error) {
     throw new HooklineError("unavailable", `${url}: ${(error as Error).message}`, { cause: error })
   }
-}
-
-/** Where this machine reaches a listener on all its addresses. */
-function reachable({ host, port }: EndpointOptions): EndpointOptions {
-  if (host === "0.0.0.0") return { host: "127.0.0.1", port }
-  return { host: host === "::" ? "::1" : host, port }
 }

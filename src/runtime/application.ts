@@ -17,7 +17,7 @@ import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diag
 import { recordIn } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
-import { connectionIds, makePlan, planAdmin, planConnection, type Draft, type Plan } from "./plan/plan.ts"
+import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
 
@@ -206,16 +206,6 @@ export class Application {
     )
     if (connection !== undefined) return connection
     throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
-  }
-
-  /**
-   * Resolves `[admin]`, whatever is wrong elsewhere.
-   *
-   * @internal
-   * @throws HooklineError `config`
-   */
-  admin(): Plan["admin"] {
-    return planAdmin(this.#draftOf(this.#configuration, () => {}))
   }
 
   /**

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
-import { hasDeployTool } from "../support/deploy-tools.ts"
+import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { ROOT } from "../support/documents.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 
@@ -23,16 +23,12 @@ interface Service {
   readonly environment: { readonly [name: string]: string }
 }
 
-describe.skipIf(!hasDeployTool("docker-compose", "version"))("the compose file", () => {
+describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
   test("starts the image with a configuration that Hookline takes, and secrets that it names", async () => {
-    const { status, stdout, stderr } = await runToEnd([
-      "docker-compose",
-      "-f",
-      join(DEPLOY, "compose.yaml"),
-      "config",
-      "--format",
-      "json",
-    ])
+    const { status, stdout, stderr } = await runToEnd(
+      ["docker-compose", "-f", join(DEPLOY, "compose.yaml"), "config", "--format", "json"],
+      { env: DEPLOY_TOOLS },
+    )
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
     const { services } = JSON.parse(stdout) as { services: { hookline: Service; kafka: Service } }
     const { hookline: service, kafka } = services

@@ -3,7 +3,7 @@ import { chown } from "node:fs/promises"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
-import { hasDeployTool } from "../support/deploy-tools.ts"
+import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { ROOT } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { buildImage, canBuildImages, inContainer, type Image } from "../support/image.ts"
@@ -11,8 +11,8 @@ import { freePorts } from "../support/ports.ts"
 
 setDefaultTimeout(300_000)
 
-test.skipIf(!hasDeployTool("hadolint", "--version"))("hadolint finds nothing in the Dockerfile", async () => {
-  const checked = await runToEnd(["hadolint", join(ROOT, "deploy/Dockerfile")])
+test.skipIf(!(await hasDeployTools()))("hadolint finds nothing in the Dockerfile", async () => {
+  const checked = await runToEnd(["hadolint", join(ROOT, "deploy/Dockerfile")], { env: DEPLOY_TOOLS })
   expect(checked).toEqual({ status: 0, stdout: "", stderr: "" })
 })
 

@@ -99,28 +99,15 @@ export function connectionIds({ configuration, connections }: Draft, key?: strin
  * @throws HooklineError `config`
  */
 export function planConnection(draft: Draft, id: string): Connection | undefined {
+  const { configuration } = draft
   if (!connectionIds(draft).includes(id)) return undefined
-  const problems = problemsOf(draft, draft.configuration?.connections.get(id)?.name)
+  const section = configuration?.connections.get(id)?.name
+  // problems of reading the file as a whole, or this section
+  const known = configuration?.problems.filter((it) => it.section === undefined || it.section === section)
+  const problems = new Problems(configuration?.file, { problems: known })
   const resolved = resolveOne(draft, id, problems)
   problems.throwIfAny()
   return resolved as unknown as Connection
-}
-
-/** `[admin]` of a draft, whatever else is wrong. @throws HooklineError `config` */
-export function planAdmin(draft: Draft): Plan["admin"] {
-  const { configuration, cwd } = draft
-  const section = configuration?.admin
-  const problems = problemsOf(draft, section?.name)
-  const baseDir = configuration?.baseDir ?? cwd
-  const resolved = resolveSection(ADMIN, { address: "admin", section, given: draft.admin, baseDir }, problems)
-  problems.throwIfAny()
-  return resolved.values as Plan["admin"]
-}
-
-/** Problems of reading the file as a whole, or one section of it. */
-function problemsOf({ configuration }: Draft, section: string | undefined): Problems {
-  const known = configuration?.problems.filter((it) => it.section === undefined || it.section === section)
-  return new Problems(configuration?.file, { problems: known })
 }
 
 function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConnection {

@@ -62,6 +62,7 @@ listen = 127.0.0.1:${admin}
     })
     const answer = await fetch(`http://127.0.0.1:${port}/webhook`, { method: "POST", body: '{"n":1}' })
     expect(answer.status).toBe(200)
+    expect(await (await fetch(`http://127.0.0.1:${admin}/`)).text()).toStartWith("<!doctype html>")
     const within = (...command: string[]) =>
       runToEnd(endingWithThisProcess(...inContainer(image, folders, command)), { env })
     expect(config.Healthcheck.Test[0]).toBe("CMD")

@@ -20,6 +20,7 @@ import {
 } from "./reload.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
+import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
@@ -151,6 +152,8 @@ export class Runtime implements ReloadableApplication, Running {
     this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { plan, servers } = this.active
     const { drain_timeout: drainTimeoutMs } = plan.service
+    // a worker's supervisor has waited
+    if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await servers.drain(drainTimeoutMs)

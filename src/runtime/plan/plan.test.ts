@@ -105,6 +105,7 @@ describe("a plan of the file", () => {
       workers: 1,
       max_in_flight_bytes: 67_108_864,
       max_connections: undefined,
+      shutdown_delay: 0,
       drain_timeout: 20_000,
       body_timeout: 30_000,
       stall_timeout: 10_000,

@@ -8,7 +8,8 @@ import { hostTest } from "./host.ts"
 /** The application as the admin listener sees it. */
 export interface Status {
   readiness(): Readiness | Promise<Readiness>
-  metrics(): Promise<Exposition>
+  /** @param accept of the request: the format */
+  metrics(accept: string | null): Promise<Exposition>
 }
 
 /** The problem of each component, by name; undefined: it is ready. */
@@ -44,7 +45,7 @@ export interface AdminServer {
 }
 
 /**
- * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus). With a token, metrics
+ * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept asks for it). With a token, metrics
  * and the reasons in `/readyz` require `Authorization: Bearer`; the probes' status does not, since load balancers and
  * kubelets send no token. Requests for another host get 421.
  *
@@ -65,7 +66,7 @@ export function openAdmin(
     "/readyz": async (request) => answer(await status.readiness(), admits(request)),
     "/metrics": async (request) => {
       if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-      const { text: body, contentType } = await status.metrics()
+      const { text: body, contentType } = await status.metrics(request.headers.get("accept"))
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }

@@ -3,7 +3,7 @@ import { list, oneOf, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
-import { unpublished } from "../pipeline/unavailable.ts"
+import { unpublished, UNPUBLISHED } from "../pipeline/unavailable.ts"
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import {
@@ -124,6 +124,7 @@ export const brokerSink = defineComponent({
         }
         return publish(record, event)
       },
+      { outcomes: UNPUBLISHED },
       letters !== undefined && {
         deadLetter: (event: Event, outcome: Rejected | Dropped) =>
           publish(deadLetter(letters, event, outcome, from), event),

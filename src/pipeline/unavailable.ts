@@ -38,8 +38,16 @@ export function unavailable(reason: keyof typeof UNAVAILABLE, logDetail?: string
   return new Rejected(503, reason, detail, { logDetail, headers: { "Retry-After": String(retryAfterS) } })
 }
 
+const PUBLISH_FAULTS = ["unavailable", "deadline", "closing", "log_io", "refused"] as const
+
+/** Every refusal for a record that the broker did not acknowledge. */
+export const UNPUBLISHED: readonly Rejected[] = [
+  ...PUBLISH_FAULTS.map((fault) => unavailable(fault)),
+  unpublished({ code: "record_too_large", message: "" }),
+]
+
 /** The refusal for a record that the broker did not acknowledge. */
-export function unpublished({ code, message }: PublishError): Rejected {
+export function unpublished({ code, message }: Pick<PublishError, "code" | "message">): Rejected {
   return code === "record_too_large"
     ? new Rejected(413, code, "The event is too large to be stored.", { logDetail: message })
     : unavailable(code, message)

@@ -2,6 +2,7 @@ import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
+import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
@@ -17,7 +18,7 @@ import {
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
-import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication {
@@ -29,6 +30,7 @@ export class Runtime implements ReloadableApplication {
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
+  readonly #endWatch: () => void
 
   private constructor({ service }: Plan, membership: Membership | undefined, from: RequestsFrom | undefined) {
     const opened = openLog({
@@ -37,6 +39,7 @@ export class Runtime implements ReloadableApplication {
       worker: membership?.worker,
     })
     this.log = opened.log
+    this.#endWatch = watchEventLoop(this.metrics.eventLoopLag)
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -45,7 +48,7 @@ export class Runtime implements ReloadableApplication {
       metrics: this.metrics,
       status: {
         readiness: () => readinessOf(this.active, this.#stopped !== undefined),
-        metrics: () => this.metrics.expose(),
+        metrics: (accept) => this.metrics.expose(accept),
       },
       topicsAdded: () => prepareTopics(this.active),
       membership,
@@ -71,12 +74,15 @@ export class Runtime implements ReloadableApplication {
     }
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
+      maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
       connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
       impaired: () => runtime.state().impaired,
       stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
       spools: () => spoolsOf(runtime.active.connections),
+      logs: () => logsOf(runtime.active.connections),
     })
+    metrics.observeReadiness(() => readinessOf(runtime.active, runtime.#stopped !== undefined).state)
     return runtime
   }
 
@@ -139,6 +145,7 @@ export class Runtime implements ReloadableApplication {
     await this.#changing
     await this.#resources.close(untilMs)
     this.#deps.requestLog.flush()
+    this.#endWatch()
     this.log.info("stopped")
   }
 }

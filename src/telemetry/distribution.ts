@@ -1,5 +1,5 @@
 import type { Steps } from "../clock.ts"
-import { labelText, type MetricLines, type ReadMetric } from "./metric-lines.ts"
+import { labelText, type MetricDeclaration, type MetricLines, type ReadMetric } from "./metric-lines.ts"
 
 interface Series {
   readonly labels: { readonly [name: string]: string }
@@ -10,30 +10,28 @@ interface Series {
   lines?: readonly string[]
 }
 
-/** A histogram with a plain array of counts for each set of labels, see tally.ts. Idle pipelines have no lines. */
-export class Distribution implements ReadMetric {
-  readonly #name: string
-  readonly #help: string
+/**
+ * A histogram with a plain array of counts for each set of labels, see tally.ts. Until it has an observation a set has
+ * three lines, its count, sum and last bucket, all 0: a rate sees the first event, and idle pipelines cost little.
+ */
+export class Distribution<L extends string> implements ReadMetric {
+  readonly declared: MetricDeclaration
   readonly #bounds: readonly number[]
   readonly #series: Series[] = []
 
   /** @param bounds upper bounds of the buckets, ascending, without +Inf */
-  constructor(name: string, help: string, bounds: readonly number[]) {
-    this.#name = name
-    this.#help = help
+  constructor(name: string, help: string, labels: readonly L[], bounds: readonly number[]) {
+    this.declared = { name, help, type: "histogram", labels }
     this.#bounds = bounds
   }
 
   /** Binds a set of labels. Call once per set: each call is a series of its own. */
-  bind(labels: { readonly [name: string]: string }): (value: number) => void {
+  bind(labels: { readonly [name in L]: string }): (value: number) => void {
     const bounds = this.#bounds
-    let series: Series | undefined
+    const series: Series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 }
+    this.#series.push(series)
     // Hot path.
     return (value) => {
-      if (series === undefined) {
-        series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 }
-        this.#series.push(series)
-      }
       let bucket = 0
       while (bucket < bounds.length && value > bounds[bucket]!) bucket++
       series.counts[bucket]!++
@@ -42,16 +40,19 @@ export class Distribution implements ReadMetric {
   }
 
   *read(): Steps<MetricLines> {
+    const { name, help } = this.declared
+    const idle = this.#bounds.length
     const lines: string[] = []
     const values: number[] = []
     for (const one of this.#series) {
-      lines.push(...(one.lines ??= linesOf(this.#name, this.#bounds, one)))
+      const all = (one.lines ??= linesOf(name, this.#bounds, one))
+      const isIdle = one.counts.every((count) => count === 0)
+      lines.push(...(isIdle ? all.slice(idle) : all))
       let total = 0
-      for (const count of one.counts) values.push((total += count))
+      for (const count of isIdle ? one.counts.subarray(idle) : one.counts) values.push((total += count))
       values.push(one.sum, total)
       yield
     }
-    const [name, help] = [this.#name, this.#help]
     return { name, help, type: "histogram", aggregator: "sum", series: lines, values }
   }
 }

@@ -19,7 +19,7 @@ test("a registry is written as prom-client writes it", async () => {
   registry.registerMetric(
     new Counter({ name: "without_series_total", help: "h", labelNames: ["a"], registers: [] }),
   )
-  const { text, contentType } = await exposeLines(await readRegistry(registry))
+  const { text, contentType } = await exposeLines(await readRegistry(registry), "prometheus")
   expect(text).toBe(await registry.metrics())
   expect(contentType).toBe(registry.contentType)
 })
@@ -30,8 +30,8 @@ test("tallies and distributions are written as prom-client's counters and histog
   const bounds = [0.001, 0.5, 1, 10]
   const counter = new Counter({ name: "c_total", help: "h\\\n", labelNames: ["a", "b"], registers })
   const histogram = new Histogram({ name: "h", help: "h", labelNames: ["a"], buckets: bounds, registers })
-  const tallies = new Tallies<"a" | "b">("c_total", "h\\\n")
-  const distribution = new Distribution("h", "h", bounds)
+  const tallies = new Tallies("c_total", "h\\\n", ["a", "b"])
+  const distribution = new Distribution("h", "h", ["a"], bounds)
   for (const a of TEXTS) {
     for (const at of VALUES.keys()) {
       counter.inc({ a, b: String(at) }, at)
@@ -47,24 +47,27 @@ test("tallies and distributions are written as prom-client's counters and histog
     }
   }
   const own = [atOnce(tallies.read()), atOnce(distribution.read())]
-  expect((await exposeLines(own)).text).toBe(await registry.metrics())
-  expect((await exposeLines([atOnce(tallies.read()), atOnce(distribution.read())])).text).toBe(
+  expect((await exposeLines(own, "prometheus")).text).toBe(await registry.metrics())
+  expect((await exposeLines([atOnce(tallies.read()), atOnce(distribution.read())], "prometheus")).text).toBe(
     await registry.metrics(),
   )
 })
 
-test("a distribution without observations has no lines", () => {
-  const distribution = new Distribution("h", "h", [1])
+test("without observations a set of a distribution's labels has its count, sum and last bucket", () => {
+  const distribution = new Distribution("h", "h", ["pipeline"], [1])
   distribution.bind({ pipeline: "idle" })
   distribution.bind({ pipeline: "busy" })(2)
   expect(atOnce(distribution.read())).toMatchObject({
     series: [
+      'h_bucket{le="+Inf",pipeline="idle"}',
+      'h_sum{pipeline="idle"}',
+      'h_count{pipeline="idle"}',
       'h_bucket{le="1",pipeline="busy"}',
       'h_bucket{le="+Inf",pipeline="busy"}',
       'h_sum{pipeline="busy"}',
       'h_count{pipeline="busy"}',
     ],
-    values: [0, 1, 2, 1],
+    values: [0, 0, 0, 0, 1, 2, 1],
   })
 })
 

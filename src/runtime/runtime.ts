@@ -30,7 +30,7 @@ export class Runtime implements ReloadableApplication {
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
-  readonly #endWatch: () => void
+  #endWatch = (): void => {}
 
   private constructor({ service }: Plan, membership: Membership | undefined, from: RequestsFrom | undefined) {
     const opened = openLog({
@@ -39,7 +39,6 @@ export class Runtime implements ReloadableApplication {
       worker: membership?.worker,
     })
     this.log = opened.log
-    this.#endWatch = watchEventLoop(this.metrics.eventLoopLag)
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -82,6 +81,7 @@ export class Runtime implements ReloadableApplication {
       spools: () => spoolsOf(runtime.active.connections),
       logs: () => logsOf(runtime.active.connections),
     })
+    runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
     metrics.observeReadiness(() => readinessOf(runtime.active, runtime.#stopped !== undefined).state)
     return runtime
   }

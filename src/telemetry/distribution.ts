@@ -10,10 +10,7 @@ interface Series {
   lines?: readonly string[]
 }
 
-/**
- * A histogram with a plain array of counts for each set of labels, see tally.ts. Until it has an observation a set has
- * three lines, its count, sum and last bucket, all 0: a rate sees the first event, and idle pipelines cost little.
- */
+/** A histogram with a plain array of counts for each set of labels, see tally.ts. */
 export class Distribution<L extends string> implements ReadMetric {
   readonly declared: MetricDeclaration
   readonly #bounds: readonly number[]
@@ -25,7 +22,7 @@ export class Distribution<L extends string> implements ReadMetric {
     this.#bounds = bounds
   }
 
-  /** Binds a set of labels. Call once per set: each call is a series of its own. */
+  /** Binds a set of labels, whose series begin at 0. Call once per set: each call is a series of its own. */
   bind(labels: { readonly [name in L]: string }): (value: number) => void {
     const bounds = this.#bounds
     const series: Series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 }
@@ -41,15 +38,12 @@ export class Distribution<L extends string> implements ReadMetric {
 
   *read(): Steps<MetricLines> {
     const { name, help } = this.declared
-    const idle = this.#bounds.length
     const lines: string[] = []
     const values: number[] = []
     for (const one of this.#series) {
-      const all = (one.lines ??= linesOf(name, this.#bounds, one))
-      const isIdle = one.counts.every((count) => count === 0)
-      lines.push(...(isIdle ? all.slice(idle) : all))
+      lines.push(...(one.lines ??= linesOf(name, this.#bounds, one)))
       let total = 0
-      for (const count of isIdle ? one.counts.subarray(idle) : one.counts) values.push((total += count))
+      for (const count of one.counts) values.push((total += count))
       values.push(one.sum, total)
       yield
     }

@@ -38,8 +38,6 @@ type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
 /** An outcome, with refusals divided into those of the sender's fault (4xx) and others (5xx). */
 export type AnswerKind = "accepted" | "dropped" | "answered" | "refused" | "failed"
 
-const ANSWER_KINDS: readonly AnswerKind[] = ["accepted", "dropped", "answered", "refused", "failed"]
-
 /** Declares the metrics of pipelines. @returns the handles of one, the same for every call with its id */
 export function pipelineMetrics(own: OwnMetrics): (id: string) => PipelineMetrics {
   const requests = own.tallies(
@@ -107,7 +105,7 @@ export function pipelineMetrics(own: OwnMetrics): (id: string) => PipelineMetric
     return {
       begin() {
         bytes(undefined)
-        ANSWER_KINDS.forEach(answer)
+        answer("accepted")
         acknowledgement(undefined)
       },
       answered: byFirst((status) => requests.bind({ pipeline, status: String(status) })),

@@ -6,9 +6,12 @@
  */
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { builtPageModule } from "./built-page.ts"
 
 const src = join(import.meta.dir, "../src")
 const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/hookline"))
+// before the build: one within a plugin of another never ends
+const page = await builtPageModule()
 
 const { success, logs } = await Bun.build({
   // the modules of threads are looked for beside the program, see src/storage/thread-url.ts
@@ -29,6 +32,12 @@ const { success, logs } = await Bun.build({
         build.onResolve({ filter: /^@platformatic\/wasm-utils$/ }, () => ({
           path: fileURLToPath(import.meta.resolve("@platformatic/wasm-utils/bundled")),
         }))
+      },
+    },
+    {
+      name: "the admin page, bundled",
+      setup(build) {
+        build.onLoad({ filter: /\/src\/admin\/built-page\.ts$/ }, () => ({ contents: page, loader: "js" }))
       },
     },
   ],

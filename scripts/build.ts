@@ -1,10 +1,12 @@
 /**
- * Compiles what is published: `dist/` with modules, types and source maps, by tsc; and what says on Node that Bun is needed.
+ * Compiles what is published: `dist/` with modules, types and source maps, by tsc; the admin page; and what says on Node
+ * that Bun is needed.
  *
  * Run it with `npm run build`; `npm pack` does.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { builtPageModule } from "./built-page.ts"
 
 const root = join(import.meta.dir, "..")
 const dist = join(root, "dist")
@@ -23,6 +25,10 @@ for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
   const text = readFileSync(file, "utf8")
   writeFileSync(file, text.replace(/((?:from|import\()\s*"\.[^"]*)\.ts"/g, '$1.js"'))
 }
+
+// with its source map, which is that of what bundles it
+rmSync(join(dist, "admin/built-page.js.map"))
+writeFileSync(join(dist, "admin/built-page.js"), await builtPageModule())
 
 // Node links a module's names before it runs the first line, so that they have to be there for the message to be read
 const names = Object.keys((await import(join(dist, "index.js"))) as object)

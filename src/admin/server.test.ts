@@ -1,11 +1,24 @@
 import { expect, test } from "bun:test"
-import { openAdmin, type Status } from "./server.ts"
+import { openAdmin } from "./server.ts"
+import type { Service } from "./service.ts"
 
 test("a fault while a request is answered gets 500 without its cause, which is logged", async () => {
   const faults: unknown[] = []
   const fault = new Error("of the process, not for callers")
-  const status: Status = { readiness: () => Promise.reject(fault), metrics: () => Promise.reject(fault) }
-  const admin = openAdmin({ host: "127.0.0.1", port: 0 }, {}, status, (error) => faults.push(error))
+  const service: Service = {
+    startedAtMs: 0,
+    readiness: () => Promise.reject(fault),
+    metrics: () => Promise.reject(fault),
+    activity: () => Promise.resolve([]),
+    pipelines: () => [],
+    connections: () => [],
+    openReader: () => Promise.reject(fault),
+  }
+  const admin = openAdmin(
+    { host: "127.0.0.1", port: 0 },
+    {},
+    { service, failed: (error) => faults.push(error) },
+  )
   try {
     for (const path of ["/readyz", "/metrics"]) {
       const response = await fetch(admin.url + path)

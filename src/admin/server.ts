@@ -1,42 +1,12 @@
-import { createHash, timingSafeEqual } from "node:crypto"
-import type { SpoolState } from "../brokers/broker.ts"
 import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
+import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
-import type { Exposition } from "../telemetry/exposition.ts"
+import { tokenTest, type Access } from "./access.ts"
+import type { Api } from "./api/api.ts"
 import { hostTest } from "./host.ts"
-
-/** The application as the admin listener sees it. */
-export interface Status {
-  readiness(): Readiness | Promise<Readiness>
-  /** @param accept of the request: the format */
-  metrics(accept: string | null): Promise<Exposition>
-}
-
-/** The problem of each component, by name; undefined: it is ready. */
-export type ComponentProblems = Iterable<readonly [name: string, problem: string | undefined]>
-
-/** Whether events are accepted now, and if not, why. */
-export interface Readiness {
-  /** `partly ready`: some pipelines or topics accept events, others do not. */
-  readonly state: "ready" | "partly ready" | "not ready" | "draining"
-  /** By connection id. */
-  readonly connections: ComponentProblems
-  /** Problems of single topics, by connection id. */
-  readonly impaired: Iterable<readonly [id: string, problems: readonly string[]]>
-  readonly stores: ComponentProblems
-  readonly listeners?: ComponentProblems
-  /** By connection id. */
-  readonly spools: Iterable<readonly [id: string, state: SpoolState]>
-  /** By worker number, where there are several. */
-  readonly workers?: ComponentProblems
-}
-
-export interface Access {
-  /** The bearer token that callers must present; undefined: none. */
-  readonly token?: string | undefined
-  /** Accepted values of Host, beside `localhost`, IP addresses and the host that it listens on. */
-  readonly hosts?: readonly string[] | undefined
-}
+import { answerWithPage } from "./page-files.ts"
+import { Sampler } from "./sampler.ts"
+import type { ComponentProblems, Readiness, Service } from "./service.ts"
 
 export interface AdminServer {
   readonly url: string
@@ -44,43 +14,53 @@ export interface AdminServer {
   close(): Promise<void>
 }
 
+export interface AdminDeps {
+  readonly service: Service
+  /** Called with a fault, which is answered 500. */
+  readonly failed: (error: unknown) => void
+}
+
 /**
- * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept asks for it). With a token, metrics
- * and the reasons in `/readyz` require `Authorization: Bearer`; the probes' status does not, since load balancers and
+ * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept
+ * asks for it), `/api/` and the page. With a token, metrics, the API and the reasons in `/readyz` require it; the probes'
+ * status does not, since load balancers and
  * kubelets send no token. Requests for another host get 421.
  *
- * @param failed called with a fault, which is answered 500
  * @throws HooklineError `listen`
  */
-export function openAdmin(
-  listen: EndpointOptions,
-  access: Access,
-  status: Status,
-  failed: (error: unknown) => void,
-): AdminServer {
+export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps): AdminServer {
+  const { service, failed } = deps
+  let current = access
   let admits = tokenTest(access.token)
   const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
   let isOwnHost = ownHost(access)
-  const routes: { [path: string]: (request: Request) => Response | Promise<Response> } = {
+  const routes: { [path: string]: (request: Request) => Response | Promise<Response | undefined> } = {
     "/healthz": () => text(200, "ok\n"),
-    "/readyz": async (request) => answer(await status.readiness(), admits(request)),
+    "/readyz": async (request) => answer(await service.readiness(), admits(request)),
     "/metrics": async (request) => {
       if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-      const { text: body, contentType } = await status.metrics(request.headers.get("accept"))
+      const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
+  }
+  const sampler = new Sampler(service, failed)
+  let api: Promise<Api> | undefined
+  const openApi = async (): Promise<Api> => {
+    const { Api } = await import("./api/api.ts")
+    return new Api({ service, sampler, access: () => current, failed })
   }
   try {
     const server = Bun.serve({
       hostname: listen.host,
       port: listen.port,
-      fetch(request) {
+      async fetch(request, server) {
         if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-        const route = routes[new URL(request.url).pathname]
-        if (route === undefined) return text(404, "not found; try /healthz, /readyz or /metrics\n")
+        const { pathname } = new URL(request.url)
+        if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
+        const route = routes[pathname] ?? (() => answerWithPage(pathname))
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })
-        return route(request)
+        return (await route(request)) ?? text(404, "not found; try /, /healthz, /readyz or /metrics\n")
       },
       // Bun's own page shows the source
       error(error) {
@@ -91,12 +71,18 @@ export function openAdmin(
     return {
       url: server.url.origin,
       setAccess(next) {
+        current = next
         admits = tokenTest(next.token)
         isOwnHost = ownHost(next)
       },
-      close: () => server.stop(true),
+      async close() {
+        sampler.close()
+        ;(await api)?.close()
+        await server.stop(true)
+      },
     }
   } catch (error) {
+    sampler.close()
     throw new HooklineError(
       "listen",
       `[admin] listen: can't listen on ${formatEndpoint(listen)} (${(error as { code?: string }).code ?? (error as Error).message}); free it, choose another, or set listen = off`,
@@ -146,14 +132,6 @@ function describe({ outage, problem, records, bytes, oldestMs, quarantined }: Sp
     oldest_age_seconds: oldestMs === undefined ? 0 : Math.max(0, Date.now() - oldestMs) / 1000,
     quarantined,
   }
-}
-
-/** Compares digests in constant time, so that timing reveals neither the token's length nor a prefix. */
-function tokenTest(token: string | undefined): (request: Request) => boolean {
-  if (token === undefined) return () => true
-  const digest = (value: string): Buffer => createHash("sha256").update(value).digest()
-  const expected = digest(`Bearer ${token}`)
-  return (request) => timingSafeEqual(digest(request.headers.get("authorization") ?? ""), expected)
 }
 
 function text(status: number, body: string, headers: { [name: string]: string } = {}): Response {

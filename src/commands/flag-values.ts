@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander"
+import { parseCondition, type Matches } from "../brokers/record-filter.ts"
 import { duration, WrongValue } from "../config/options/option-types.ts"
 
 /** Parsers of the values of flags, which throw InvalidArgumentError. */
@@ -22,6 +23,14 @@ export function parseRate(text: string): number {
 /** In milliseconds. */
 export function parseSeconds(text: string): number {
   return Math.ceil(parseRate(text) * 1000)
+}
+
+export function parseWhere(text: string): Matches {
+  try {
+    return parseCondition(text)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
+  }
 }
 
 /** An offset of every partition, or `partition:offset`. */

@@ -13,11 +13,12 @@ import {
   skipSpace,
   startOfText,
 } from "../json/bytes.ts"
+import { isJson } from "../json/check.ts"
 import { endOfString } from "../json/tokens.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
 import type { Paint, Style } from "./colours.ts"
-import { isDate, isJson } from "./record-formats.ts"
-import { visible } from "./visible.ts"
+import { isDate } from "./record-formats.ts"
+import { visible } from "../verify/explain/visible.ts"
 
 /** A record for people: where it is and its time, key and headers, then the value, indented. Control characters are escaped. */
 export function toPretty(record: StoredRecord, paint: Paint): string {
@@ -31,10 +32,14 @@ export function toPretty(record: StoredRecord, paint: Paint): string {
   const lines = [
     heading.join("  "),
     ...headers.map(([name, bytes]) => `${paint("dim", `${escapeLine(name)}:`)} ${escapeLine(toText(bytes))}`),
-    isJson(value) ? indent(value, paint) : escapeControls(toText(value)),
+    prettyBody(value, paint),
   ]
   return `${lines.join("\n")}\n`
 }
+
+/** JSON indented, another text as it is; control characters are escaped. */
+export const prettyBody = (value: Uint8Array, paint: Paint): string =>
+  isJson(value) ? indent(value, paint) : escapeControls(toText(value))
 
 const toText = (bytes: Uint8Array): string => (isUtf8(bytes) ? Buffer.from(bytes).toString() : visible(bytes))
 

@@ -5,8 +5,9 @@ import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
-import { parseLines, parseOffset, parseSeconds, parseTimeFlag } from "./flag-values.ts"
-import { parseCondition, type Matches } from "./record-filter.ts"
+import { declareDev } from "./dev.ts"
+import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
+import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
@@ -40,6 +41,7 @@ export function declareProgram(): Command {
     )
     .exitOverride()
   declareRun(program)
+  declareDev(program)
   declareReading(program)
   declareSpool(program)
   declareVerify(program)
@@ -146,7 +148,7 @@ With --follow, a topic or log that is not there yet is waited for, and an interr
       new Option(
         "--where <condition>",
         "records that match: json:/type=invoice.*, header:Name=…, key=…; repeatable",
-      ).argParser((text, before: readonly Matches[] = []) => [...before, parseCondition(text)]),
+      ).argParser((text, before: readonly Matches[] = []) => [...before, parseWhere(text)]),
     )
     .addOption(
       new Option("--from <where>", "all records kept, or only new ones")

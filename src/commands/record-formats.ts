@@ -1,17 +1,11 @@
 import { isUtf8 } from "node:buffer"
 import type { StoredRecord } from "../brokers/broker.ts"
 import { startOfText } from "../json/bytes.ts"
-import { findFlaw } from "../json/check.ts"
+import { isJson } from "../json/check.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 
 export const RECORD_FORMATS = ["pretty", "value", "json", "raw"] as const
 export type RecordFormat = (typeof RECORD_FORMATS)[number]
-
-/** Whether bytes are one JSON value in UTF-8. */
-export function isJson(bytes: Uint8Array): boolean {
-  const flaw = findFlaw(bytes)
-  return flaw === undefined || flaw.rule === "not_an_object"
-}
 
 /** Whether a time can be written as a date; producers choose it. */
 export const isDate = (ms: number): boolean => Math.abs(ms) < LATEST_DATE_MS

@@ -6,7 +6,8 @@ import { defineComponent } from "./define-component.ts"
 import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
 import { checkExtractions } from "./extraction.ts"
 import { atMostEveryMinute } from "./once-a-minute.ts"
-import { compilePatterns, pattern } from "./pattern.ts"
+import { compilePatterns } from "../json/pattern.ts"
+import { pattern } from "./pattern.ts"
 
 /** Drops events by a value of the body or a header. */
 export const filter = defineComponent({

@@ -1,6 +1,7 @@
 // Hot path: made for every event; members that are not read cost nothing.
 import { steadyMs } from "../clock.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "./addresses.ts"
 import type { Peer } from "./peer.ts"
@@ -19,6 +20,7 @@ export class ReceivedRequest implements RequestInfo {
   readonly startedMs = steadyMs()
   isVerified = false
   failedVerification = false
+  trace: Trace | undefined
   readonly #request: Request
   readonly #server: Peer
   readonly #route: Origin

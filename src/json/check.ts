@@ -129,3 +129,9 @@ function expectedInString(bytes: Uint8Array, at: number): string {
     ? "an escaped control character"
     : "an escape sequence"
 }
+
+/** Whether bytes are one JSON value in UTF-8. */
+export function isJson(bytes: Uint8Array): boolean {
+  const flaw = findFlaw(bytes)
+  return flaw === undefined || flaw.rule === "not_an_object"
+}

@@ -46,6 +46,10 @@ export const UNPUBLISHED: readonly Rejected[] = [
   unpublished({ code: "record_too_large", message: "" }),
 ]
 
+/** What the sender is told by a reason of these; undefined: it is another. */
+export const unavailableDetail = (reason: string): string | undefined =>
+  Object.hasOwn(UNAVAILABLE, reason) ? UNAVAILABLE[reason as keyof typeof UNAVAILABLE][0] : undefined
+
 /** The refusal for a record that the broker did not acknowledge. */
 export function unpublished({ code, message }: Pick<PublishError, "code" | "message">): Rejected {
   return code === "record_too_large"

@@ -1,4 +1,5 @@
-import { openAdmin, type AdminServer, type Status } from "../admin/server.ts"
+import { openAdmin, type AdminServer } from "../admin/server.ts"
+import type { Service } from "../admin/service.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { ADMIN } from "../config/sections/admin.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -9,7 +10,7 @@ import type { Transaction } from "./resources.ts"
 export function acquireAdmin(
   { admin }: Plan,
   transaction: Transaction,
-  status: Status,
+  service: Service,
   log: Logger,
 ): AdminServer | undefined {
   const { listen, token, hosts } = admin
@@ -18,8 +19,13 @@ export function acquireAdmin(
     name: "admin listener",
     config: reopenConfig(ADMIN, admin),
     open: () => {
-      const opened = openAdmin(listen, { token, hosts }, status, (err) =>
-        log.error({ err }, "unhandled error while answering an admin request"),
+      const opened = openAdmin(
+        listen,
+        { token, hosts },
+        {
+          service,
+          failed: (err) => log.error({ err }, "unhandled error while answering an admin request"),
+        },
       )
       transaction.onCommit(() => log.info({ url: opened.url }, "admin listening"))
       return opened

@@ -1,11 +1,15 @@
+import type { Readiness } from "../admin/service.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
+import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
+import { adminService, ownActivity, type Running } from "./admin-service.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
 import {
@@ -20,8 +24,14 @@ import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
+interface Requests {
+  /** Default: own ports. */
+  readonly from?: RequestsFrom
+  readonly onAnswer?: OnAnswer | undefined
+}
+
 /** @internal Runs one plan after another in this process. */
-export class Runtime implements ReloadableApplication {
+export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
   readonly #resources: Resources
@@ -32,7 +42,7 @@ export class Runtime implements ReloadableApplication {
   #stopped: Promise<void> | undefined
   #endWatch = (): void => {}
 
-  private constructor({ service }: Plan, membership: Membership | undefined, from: RequestsFrom | undefined) {
+  private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
       level: service.log_level,
       format: service.log_format,
@@ -45,13 +55,11 @@ export class Runtime implements ReloadableApplication {
       resources: this.#resources,
       requestLog: new RequestLog(this.log),
       metrics: this.metrics,
-      status: {
-        readiness: () => readinessOf(this.active, this.#stopped !== undefined),
-        metrics: (accept) => this.metrics.expose(accept),
-      },
+      service: adminService(this),
       topicsAdded: () => prepareTopics(this.active),
       membership,
-      from,
+      from: requests.from,
+      onAnswer: requests.onAnswer,
       signal: this.#stopping.signal,
     }
   }
@@ -60,11 +68,10 @@ export class Runtime implements ReloadableApplication {
    * Opens everything in a plan.
    *
    * @param membership undefined: a single process, with the admin listener
-   * @param from undefined: own ports
    * @throws HooklineError when a part can't be opened; those opened before are closed
    */
-  static async start(plan: Plan, membership?: Membership, from?: RequestsFrom): Promise<Runtime> {
-    const runtime = new Runtime(plan, membership, from)
+  static async start(plan: Plan, membership?: Membership, requests: Requests = {}): Promise<Runtime> {
+    const runtime = new Runtime(plan, membership, requests)
     const { metrics } = runtime
     await runtime.#change(() => Promise.resolve(plan))
     if (membership === undefined) {
@@ -82,7 +89,7 @@ export class Runtime implements ReloadableApplication {
       logs: () => logsOf(runtime.active.connections),
     })
     runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
-    metrics.observeReadiness(() => readinessOf(runtime.active, runtime.#stopped !== undefined).state)
+    metrics.observeReadiness(() => runtime.readiness().state)
     return runtime
   }
 
@@ -99,6 +106,18 @@ export class Runtime implements ReloadableApplication {
     const routes = [...pipelines.values()].map(({ route }) => route)
     const { urls } = servers
     return urls.map((url, at) => ({ pipeline: routes[at]!.pipeline, url: url + routes[at]!.path }))
+  }
+
+  readiness(): Readiness {
+    return readinessOf(this.active, this.#stopped !== undefined)
+  }
+
+  expose(accept: string | null): Promise<Exposition> {
+    return this.metrics.expose(accept)
+  }
+
+  activity(): ReturnType<Running["activity"]> {
+    return ownActivity(this.metrics)
   }
 
   state(): State {

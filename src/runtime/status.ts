@@ -1,4 +1,4 @@
-import type { Readiness } from "../admin/server.ts"
+import type { Readiness } from "../admin/service.ts"
 import type { Impairment, LogState, SpoolState } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"

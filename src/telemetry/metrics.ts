@@ -1,5 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
+import type { Steps } from "../clock.ts"
 import manifest from "../../package.json" with { type: "json" }
+import { readActivity, type Activity } from "./activity.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
 import { connectionMetrics } from "./connection-metrics.ts"
 import { declarationsIn, exposing, readRegistry } from "./exposition.ts"
@@ -7,6 +9,7 @@ import { observedGauges, readinessGauge, type Observed, type ReadinessState } fr
 import type { MetricDeclaration, MetricLines } from "./metric-lines.ts"
 import { OwnMetrics } from "./own-metrics.ts"
 import { pipelineMetrics } from "./pipeline-metrics.ts"
+import { traceMetrics, type TraceMetrics } from "./traces/trace-metrics.ts"
 import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
 export type { ConnectionMetrics, KafkaMetrics, LogMetrics, SpoolMetrics } from "./connection-metrics.ts"
@@ -33,9 +36,11 @@ export class Metrics {
   readonly #own = new OwnMetrics()
   #configuration: ConfigurationMetrics | undefined
   #workers: WorkerMetrics | undefined
+  #traces: TraceMetrics | undefined
 
+  readonly #pipelines = pipelineMetrics(this.#own)
   /** The handles of a pipeline, the same for every call with its id. */
-  readonly pipeline = pipelineMetrics(this.#own)
+  readonly pipeline = this.#pipelines.pipeline
   readonly #connections = connectionMetrics(this.#own)
   /** The handles of connections, by id. */
   readonly connection = this.#connections.connection
@@ -74,6 +79,11 @@ export class Metrics {
     return (this.#workers ??= workerMetrics(this.#registry))
   }
 
+  /** Created on first use: only a service with traces has them. */
+  get traces(): TraceMetrics {
+    return (this.#traces ??= traceMetrics(this.#registry))
+  }
+
   /** Adds the gauges that are read from the running application at each scrape. */
   observe(observed: Observed): void {
     observedGauges(this.#registry, observed)
@@ -89,6 +99,11 @@ export class Metrics {
 
   async lines(): Promise<readonly MetricLines[]> {
     return [...(await this.#own.read()), ...(await readRegistry(this.#registry))]
+  }
+
+  /** What pipelines did, for rates: a part of `lines`. */
+  activity(): Steps<Activity> {
+    return readActivity(this.#pipelines.events, this.#pipelines.acknowledgements)
   }
 
   get declared(): readonly MetricDeclaration[] {

@@ -38,8 +38,8 @@ type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
 /** An outcome, with refusals divided into those of the sender's fault (4xx) and others (5xx). */
 export type AnswerKind = "accepted" | "dropped" | "answered" | "refused" | "failed"
 
-/** Declares the metrics of pipelines. @returns the handles of one, the same for every call with its id */
-export function pipelineMetrics(own: OwnMetrics): (id: string) => PipelineMetrics {
+/** Declares the metrics of pipelines. The handles of a pipeline are the same for every call with its id. */
+export function pipelineMetrics(own: OwnMetrics) {
   const requests = own.tallies(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -97,7 +97,7 @@ export function pipelineMetrics(own: OwnMetrics): (id: string) => PipelineMetric
     "Events published to the sink's topic since the Router found none: they lack its value (no_value), no line matches (no_rule), or the template gives a name that Kafka forbids (invalid_topic) or `topics` does not allow (topic_not_allowed).",
     ["pipeline", "reason"],
   )
-  return once((pipeline) => {
+  const pipeline = once((pipeline: string): PipelineMetrics => {
     const bytes = once(() => received.bind({ pipeline }))
     const answer = once((outcome: AnswerKind) => answers.bind({ pipeline, outcome }))
     const acknowledgement = once(() => acknowledgements.bind({ pipeline }))
@@ -121,4 +121,5 @@ export function pipelineMetrics(own: OwnMetrics): (id: string) => PipelineMetric
       acknowledged: (ms) => acknowledgement(undefined)(ms / 1000),
     }
   })
+  return { pipeline, events, acknowledgements }
 }

@@ -1,7 +1,8 @@
 import type { Steps } from "../clock.ts"
 import { labelText, type MetricDeclaration, type MetricLines, type ReadMetric } from "./metric-lines.ts"
 
-interface Tally {
+interface Tally<L extends string> {
+  readonly labels: { readonly [name in L]: string }
   count: number
 }
 
@@ -13,7 +14,7 @@ const STEP_TALLIES = 256
  */
 export class Tallies<L extends string> implements ReadMetric {
   readonly declared: MetricDeclaration
-  readonly #tallies = new Map<string, Tally>()
+  readonly #tallies = new Map<string, Tally<L>>()
 
   constructor(name: string, help: string, labels: readonly L[]) {
     this.declared = { name, help, type: "counter", labels }
@@ -22,11 +23,16 @@ export class Tallies<L extends string> implements ReadMetric {
   /** Binds a set of labels, whose series begins at 0. Call once per set: this looks the series up. */
   bind(labels: { [name in L]: string }): (count?: number) => void {
     const series = this.declared.name + labelText(labels)
-    const tally = this.#tallies.get(series) ?? { count: 0 }
+    const tally = this.#tallies.get(series) ?? { labels, count: 0 }
     this.#tallies.set(series, tally)
     return (count = 1) => {
       tally.count += count
     }
+  }
+
+  /** Every series and its count now. */
+  *entries(): IterableIterator<readonly [labels: Tally<L>["labels"], count: number]> {
+    for (const { labels, count } of this.#tallies.values()) yield [labels, count]
   }
 
   *read(): Steps<MetricLines> {

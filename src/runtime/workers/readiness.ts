@@ -1,4 +1,4 @@
-import type { Readiness } from "../../admin/server.ts"
+import type { Readiness } from "../../admin/service.ts"
 import { NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../status.ts"
 import type { WorkerStatus } from "./slot.ts"
 

@@ -1,3 +1,4 @@
+import type { Sample } from "../../admin/history.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
@@ -92,6 +93,13 @@ export class Slot {
     const process = this.#process
     const metrics = await this.#ask((it) => it.call("metrics"))
     if (metrics !== undefined && this.#process === process) this.counted = unpackMetrics(metrics)
+  }
+
+  /** undefined: its process does not answer. */
+  async activity(): Promise<Sample | undefined> {
+    const process = this.#process
+    const activity = await this.#ask((it) => it.call("activity"))
+    return activity === undefined ? undefined : [String(process?.pid), activity]
   }
 
   /** Resolves when its process logs at that level; one that stalls does so later. */

@@ -1,4 +1,5 @@
-import type { Readiness } from "../../admin/server.ts"
+import type { Sample } from "../../admin/history.ts"
+import type { Readiness } from "../../admin/service.ts"
 import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
@@ -8,6 +9,7 @@ import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemet
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
 import { acquireAdmin } from "../admin-listener.ts"
+import { adminService, type Running } from "../admin-service.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
 import { logListening, logReload } from "../reload-log.ts"
@@ -25,11 +27,12 @@ import { addCounters, sumMetrics } from "./summed-metrics.ts"
  * A reload goes to one worker first. If that fails, nothing has changed; if it succeeds the others follow, and one that
  * fails although the first succeeded is replaced.
  */
-export class Supervisor implements ReloadableApplication {
+export class Supervisor implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
   plan: Plan
   listening: readonly Listening[] = []
+  readonly #service = adminService(this)
   readonly #setLevel: OpenLog["setLevel"]
   readonly #resources: Resources
   readonly #slots: readonly Slot[]
@@ -74,7 +77,7 @@ export class Supervisor implements ReloadableApplication {
       () => supervisor.#startAll(),
     )
     supervisor.metrics.configuration.started()
-    supervisor.metrics.observeReadiness(async () => (await supervisor.#readiness()).state)
+    supervisor.metrics.observeReadiness(async () => (await supervisor.readiness()).state)
     return supervisor
   }
 
@@ -96,7 +99,7 @@ export class Supervisor implements ReloadableApplication {
       },
     )
     const own = changesOf(bare(before), bare(this.plan))
-    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin }
+    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin, traces: own.traces }
   }
 
   async setLogLevel(level: LogLevel): Promise<void> {
@@ -161,8 +164,7 @@ export class Supervisor implements ReloadableApplication {
     try {
       if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
       const plan = await read()
-      const status = { readiness: () => this.#readiness(), metrics: this.#expose }
-      acquireAdmin(plan, transaction, status, this.log)
+      acquireAdmin(plan, transaction, this.#service, this.log)
       // with SO_REUSEPORT workers would share a port with any other process: check here, once, that it is free
       for (const { source } of plan.pipelines) {
         const { host, port } = source.values as { host: string; port: number }
@@ -180,12 +182,17 @@ export class Supervisor implements ReloadableApplication {
     }
   }
 
-  async #readiness(): Promise<Readiness> {
+  async readiness(): Promise<Readiness> {
     const workers = await Promise.all(this.#slots.map((slot) => slot.status()))
     return readinessOf(workers, this.#stopped !== undefined)
   }
 
-  readonly #expose = exposing(async () => {
+  async activity(): Promise<readonly Sample[]> {
+    const samples = await Promise.all(this.#slots.map((slot) => slot.activity()))
+    return samples.filter((it) => it !== undefined)
+  }
+
+  readonly expose = exposing(async () => {
     await Promise.all(this.#slots.map((slot) => slot.count()))
     this.metrics.workers.update(this.#slots)
     const own = await this.metrics.lines()

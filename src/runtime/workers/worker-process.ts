@@ -7,7 +7,10 @@ const PROGRAM = join(import.meta.dir, `../../cli${extname(import.meta.path)}`)
 /** Bun reads nothing from the current folder: as in bin/hookline. */
 const FLAGS = ["--config=/dev/null", "--no-env-file", "--no-install", "--tsconfig-override=/dev/null"]
 
-type Calls = Pick<Worker, "start" | "reload" | "setLogLevel" | "state" | "heartbeat" | "metrics" | "stop">
+type Calls = Pick<
+  Worker,
+  "start" | "reload" | "setLogLevel" | "state" | "heartbeat" | "metrics" | "activity" | "stop"
+>
 
 /** A worker's process: the same program, called over IPC. */
 export class WorkerProcess {

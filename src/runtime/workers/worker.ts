@@ -1,7 +1,8 @@
-import { atOnce, type Steps } from "../../clock.ts"
+import { atOnce, inSlices, type Steps } from "../../clock.ts"
 import { components } from "../../components/registry.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError, type FaultCode } from "../../errors.ts"
+import type { Activity } from "../../telemetry/activity.ts"
 import type { Changes } from "../configuration-diff.ts"
 import { makePlan, type Plan } from "../plan/plan.ts"
 import type { Membership } from "../reload.ts"
@@ -88,6 +89,10 @@ export class Worker {
 
   async metrics(): Promise<PackedMetrics> {
     return packMetrics(await this.#runtime!.metrics.lines())
+  }
+
+  activity(): Promise<Activity> {
+    return inSlices(this.#runtime!.metrics.activity())
   }
 
   /** Drains and exits, without an answer. */

@@ -1,22 +1,24 @@
-import { InvalidArgumentError } from "commander"
-import type { StoredRecord } from "../brokers/broker.ts"
-import { compilePattern } from "../components/pattern.ts"
+import { HooklineError } from "../errors.ts"
+import { isJson } from "../json/check.ts"
+import { compilePattern } from "../json/pattern.ts"
 import { parsePointer } from "../json/pointer.ts"
-import { isJson } from "./record-formats.ts"
+import type { StoredRecord } from "./broker.ts"
 
-/** Whether a record is to be printed. */
+/** Whether a record meets a condition. */
 export type Matches = (record: StoredRecord) => boolean
 
 /**
  * Parses `json:/type=invoice.*`, `header:Name=value` or `key=value`: what is compared with a pattern, in which `*` stands for any text.
  * A string is compared as its text, another JSON value as it is spelled. What a record lacks, or has as null, matches nothing.
+ *
+ * @throws HooklineError `usage`
  */
 export function parseCondition(text: string): Matches {
   const at = text.indexOf("=")
   const [what, pattern] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
   const find = at < 0 ? undefined : parseField(what)
   if (find === undefined)
-    throw new InvalidArgumentError("Expected json:/pointer=pattern, header:Name=pattern or key=pattern.")
+    throw new HooklineError("usage", "Expected json:/pointer=pattern, header:Name=pattern or key=pattern.")
   const fits = compilePattern(pattern)
   return (record) => find(record).some((value) => fits(Buffer.from(value)))
 }

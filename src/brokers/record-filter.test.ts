@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import type { StoredRecord } from "../brokers/broker.ts"
+import type { StoredRecord } from "./broker.ts"
 import { parseCondition } from "./record-filter.ts"
 
 const record: StoredRecord = {

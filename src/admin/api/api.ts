@@ -1,0 +1,56 @@
+import type { Sampler } from "../sampler.ts"
+import type { Service } from "../service.ts"
+import { Sessions } from "../sessions.ts"
+import { sameAs, tokenTest, type Access } from "../access.ts"
+import { EventStreams } from "./event-stream.ts"
+import { makeGate } from "./gate.ts"
+import { Live } from "./live.ts"
+import { openApiRoute } from "./openapi.ts"
+import { overviewRoutes, Problems } from "./overview.ts"
+import { recordRoutes } from "./records.ts"
+import type { Connection } from "./route.ts"
+import { Router } from "./router.ts"
+import { sessionRoutes } from "./session.ts"
+
+export interface ApiDeps {
+  readonly service: Service
+  readonly sampler: Sampler
+  readonly access: () => Access
+  readonly failed: (error: unknown) => void
+}
+
+/** The admin API of one listener. Loaded on demand: the schemas take a quarter of a second. */
+export class Api {
+  readonly #router: Router
+  readonly #streams = new EventStreams()
+
+  constructor({ service, sampler, access, failed }: ApiDeps) {
+    const streams = this.#streams
+    const sessions = new Sessions()
+    const deps = { service, sampler, streams, failed, problems: new Problems() }
+    const callers = () => {
+      const { token } = access()
+      return { hasToken: tokenTest(token), needsToken: token !== undefined }
+    }
+    const isToken = () => {
+      const { token } = access()
+      return token === undefined ? undefined : sameAs(token)
+    }
+    const routes = [
+      ...overviewRoutes(deps),
+      new Live(deps).route,
+      ...recordRoutes(deps),
+      ...sessionRoutes(sessions, isToken),
+    ]
+    this.#router = new Router([...routes, openApiRoute(routes)], makeGate(callers, sessions))
+  }
+
+  /** Rejects with a fault. */
+  answer(request: Request, connection: Connection): Promise<Response> {
+    return this.#router.answer(request, connection)
+  }
+
+  close(): void {
+    this.#streams.close()
+  }
+}

@@ -1,0 +1,50 @@
+import type { TokenTest } from "../access.ts"
+import type { Sessions } from "../sessions.ts"
+import { ApiError } from "./problem.ts"
+import type { Route } from "./route.ts"
+import type { Gate } from "./router.ts"
+
+interface Callers {
+  readonly hasToken: TokenTest
+  /** Whether a token is configured. */
+  readonly needsToken: boolean
+}
+
+/**
+ * Admits callers with the token, or with a session's cookie. A page of another site can make a browser send requests, with
+ * the cookie or, on loopback, without any: those that change something must come from the API's own origin and be JSON,
+ * which a form can't be. A script with the token sends no Origin.
+ */
+export function makeGate(callers: () => Callers, sessions: Sessions): Gate {
+  return {
+    admit(request, { method, body, isOpen = false }: Route) {
+      const { hasToken, needsToken } = callers()
+      if (isOtherSite(request)) throw new ApiError(403, "requests of other sites are refused")
+      const isBearer = needsToken && hasToken(request)
+      if (needsToken && !isOpen && !isBearer && !sessions.has(request))
+        throw new ApiError(401, "a token is required: Authorization: Bearer, or POST /api/session", {
+          "WWW-Authenticate": "Bearer",
+        })
+      if (method === "GET") return
+      if (body !== undefined && !isJson(request))
+        throw new ApiError(415, "Content-Type must be application/json")
+    },
+  }
+}
+
+/** Whether a browser sends it for another site's page: by Origin, and by Sec-Fetch-Site where there is one. */
+function isOtherSite({ headers, url, method }: Request): boolean {
+  const origin = headers.get("origin")
+  const site = headers.get("sec-fetch-site")
+  if (origin !== null && !isOwnOrigin(origin, headers.get("host") ?? new URL(url).host)) return true
+  // a link from elsewhere may open the page, and its answers are not readable
+  if (site === null || site === "same-origin" || site === "none") return false
+  return method !== "GET" || headers.get("sec-fetch-mode") !== "navigate"
+}
+
+function isOwnOrigin(origin: string, host: string): boolean {
+  return URL.canParse(origin) && new URL(origin).host === new URL(`http://${host}`).host
+}
+
+const isJson = ({ headers }: Request): boolean =>
+  /^application\/json\s*(;|$)/i.test(headers.get("content-type") ?? "")

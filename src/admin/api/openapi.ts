@@ -1,0 +1,100 @@
+import { Type, type TObject, type TSchema } from "typebox"
+import manifest from "../../../package.json" with { type: "json" }
+import { route, type Route } from "./route.ts"
+
+/** The route of the API's own description, which lists it as well. */
+export function openApiRoute(routes: readonly Route[]): Route {
+  const own: Route = route({
+    method: "GET",
+    path: "/api/openapi.json",
+    summary: "This description (OpenAPI 3.1).",
+    response: Type.Object({}),
+    answer: () => describe([...routes, own]),
+  })
+  return own
+}
+
+/** An OpenAPI 3.1 document, whose schemas are JSON Schema as they are declared. */
+export function describe(routes: readonly Route[]): object {
+  const paths: { [path: string]: { [method: string]: object } } = {}
+  for (const it of routes) {
+    const path = it.path.replace(/:(\w+)/g, "{$1}")
+    ;(paths[path] ??= {})[it.method.toLowerCase()] = operation(it)
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Hookline admin API",
+      version: manifest.version,
+      description: manifest.description,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    paths,
+    components: {
+      schemas: { Problem: PROBLEM },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+    },
+  }
+}
+
+const PROBLEM = {
+  type: "object",
+  required: ["type", "title", "status", "detail"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+  },
+}
+
+function operation({ method, path, summary, params, query, body, response, events, isOpen }: Route): object {
+  return {
+    operationId: nameOf(method, path),
+    summary,
+    security: isOpen === true ? [] : [{ bearer: [] }, {}],
+    parameters: [...parameters(params, "path"), ...parameters(query, "query")],
+    ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
+    responses: {
+      ...answers(response, events),
+      default: {
+        description: "An error.",
+        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+      },
+    },
+  }
+}
+
+function answers(response: TSchema | undefined, events: Route["events"]): object {
+  if (events !== undefined) {
+    const texts = Object.entries(events).map(([name, schema]) => ({ title: name, ...schema }))
+    return {
+      200: {
+        description: `Server-sent events: ${Object.keys(events).join(", ")}. The schema is that of their data.`,
+        content: { "text/event-stream": { schema: { oneOf: texts } } },
+      },
+    }
+  }
+  return response === undefined
+    ? { 204: { description: "Done." } }
+    : { 200: { description: "The answer.", content: json(response) } }
+}
+
+const json = (schema: TSchema): object => ({ "application/json": { schema } })
+
+const parameters = (schema: TObject | undefined, where: "path" | "query"): object[] =>
+  Object.entries(schema?.properties ?? {}).map(([name, of]) => ({
+    name,
+    in: where,
+    required: schema?.required?.includes(name) ?? false,
+    schema: of,
+  }))
+
+/** `getRecordsLive`, `postCapturesIdResend` */
+const nameOf = (method: string, path: string): string =>
+  method.toLowerCase() +
+  path
+    .slice("/api/".length)
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("")

@@ -1,0 +1,220 @@
+import manifest from "../../../package.json" with { type: "json" }
+import { PipelineDetail, Overview, type Attention } from "./shapes.ts"
+import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
+import type { PipelineInfo, Readiness, Service } from "../service.ts"
+import { steadyMs } from "../../clock.ts"
+import { Type } from "typebox"
+import type { Sampler } from "../sampler.ts"
+import { ApiError } from "./problem.ts"
+import { wordsOf } from "./reason-words.ts"
+import { route, type Route } from "./route.ts"
+import type { ConnectionOverview, PipelineOverview } from "./shapes.ts"
+
+/** Points of a sparkline, of 15 minutes. */
+const POINTS = 60
+const FIVE_MINUTES = 300_000 / STEP_MS
+/** Refusals of one reason in five minutes that someone should look at. */
+const REFUSALS_NOTED = 5
+const REASONS_LISTED = 20
+
+export interface OverviewDeps {
+  readonly service: Service
+  readonly sampler: Sampler
+  /** Since when each problem lasts, by connection. */
+  readonly problems: Problems
+}
+
+/** Since when problems last: what is looked at each time must be all of one kind. */
+export class Problems {
+  readonly #since = new Map<string, number>()
+
+  /** @returns when the problem began, in milliseconds since 1970, as far as it was looked at */
+  since(name: string, problem: string | undefined, nowMs: number): number | null {
+    if (problem === undefined) {
+      this.#since.delete(name)
+      return null
+    }
+    const since = this.#since.get(name) ?? nowMs
+    this.#since.set(name, since)
+    return since
+  }
+}
+
+export function overviewRoutes(deps: OverviewDeps): Route[] {
+  return [
+    route({
+      method: "GET",
+      path: "/api/overview",
+      summary: "Pipelines, connections, rates, and what needs action.",
+      response: Overview,
+      answer: () => overviewOf(deps),
+    }),
+    route({
+      method: "GET",
+      path: "/api/pipelines/:id",
+      summary: "A pipeline's rates, refusals and latencies of the last 15 minutes.",
+      params: Type.Object({ id: Type.String() }),
+      response: PipelineDetail,
+      async answer({ params: { id } }) {
+        const pipeline = deps.service.pipelines().find((it) => it.id === id)
+        if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
+        const history = await deps.sampler.fresh()
+        const end = Date.now() - history.sinceStepMs(steadyMs())
+        const { accepted, refused, p50, p99 } = history.of(id)?.series() ?? NOTHING
+        return {
+          pipeline: pipelineOverview(pipeline, history.of(id)),
+          step_ms: STEP_MS,
+          times: Array.from({ length: STEPS }, (_, at) => Math.round(end - (STEPS - 1 - at) * STEP_MS)),
+          accepted,
+          refused,
+          p50_ms: p50,
+          p99_ms: p99,
+        }
+      },
+    }),
+  ]
+}
+
+const zeros = Array.from({ length: STEPS }, () => 0)
+const nulls = Array.from({ length: STEPS }, () => null)
+const NOTHING = { accepted: zeros, refused: [], p50: nulls, p99: nulls }
+const FLAT = Array.from({ length: POINTS }, () => 0)
+
+export async function overviewOf({ service, sampler, problems }: OverviewDeps): Promise<Overview> {
+  const [history, readiness] = await Promise.all([sampler.fresh(), service.readiness()])
+  const now = Date.now()
+  const pipelines = service.pipelines().map((pipeline) => pipelineOverview(pipeline, history.of(pipeline.id)))
+  const connections = connectionOverviews(service, readiness, (id, problem) =>
+    problems.since(id, problem, now),
+  )
+  return {
+    version: manifest.version,
+    state: readiness.state,
+    started_at: service.startedAtMs,
+    now,
+    sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
+    capture: "off",
+    captured_refusals: 0,
+    attention: attentionOf(readiness, connections, pipelines, now),
+    connections,
+    pipelines,
+  }
+}
+
+function pipelineOverview(
+  { id, provider, isVerified, url, connection, topic }: PipelineInfo,
+  history: PipelineHistory | undefined,
+): PipelineOverview {
+  const rates = history?.rates() ?? { accepted: 0, refused: 0 }
+  const latency = (q: number): number | null => {
+    const ms = history?.latency(q)
+    return ms === undefined ? null : rounded(ms)
+  }
+  return {
+    id,
+    provider: provider ?? null,
+    is_verified: isVerified,
+    url,
+    connection,
+    topic,
+    events_per_second: rounded(rates.accepted),
+    refused_per_second: rounded(rates.refused),
+    refusals: (history?.refusals(FIVE_MINUTES) ?? [])
+      .slice(0, REASONS_LISTED)
+      .map(([reason, count]) => ({ reason, words: wordsOf(reason), count })),
+    p50_ms: latency(0.5),
+    p99_ms: latency(0.99),
+    last_event_at: history?.lastMs ?? null,
+    sparkline: history?.sparkline(POINTS) ?? FLAT,
+  }
+}
+
+function connectionOverviews(
+  service: Service,
+  readiness: Readiness,
+  since: (id: string, problem: string | undefined) => number | null,
+): ConnectionOverview[] {
+  const problems = new Map(readiness.connections)
+  const impaired = new Map(readiness.impaired)
+  const spools = new Map(readiness.spools)
+  return service.connections().map(({ id, kind, address }) => {
+    const problem = problems.get(id)
+    const spool = spools.get(id)
+    return {
+      id,
+      kind,
+      address,
+      problem: problem ?? null,
+      problem_since: since(id, problem),
+      impaired: [...(impaired.get(id) ?? [])].slice(0, 100),
+      spool:
+        spool === undefined
+          ? null
+          : {
+              records: spool.records,
+              bytes: spool.bytes,
+              oldest_at: spool.oldestMs ?? null,
+              quarantined: spool.quarantined,
+              problem: spool.problem ?? null,
+            },
+    }
+  })
+}
+
+const grouped = new Intl.NumberFormat("en")
+const ATTENTION_LISTED = 50
+
+function attentionOf(
+  { stores, listeners = [], workers = [] }: Readiness,
+  connections: readonly ConnectionOverview[],
+  pipelines: readonly PipelineOverview[],
+  now: number,
+): Attention[] {
+  const found: Attention[] = []
+  const add = (level: Attention["level"], text: string, of: Partial<Attention> = {}): void => {
+    found.push({ level, text, pipeline: null, connection: null, ...of })
+  }
+  for (const { id: connection, problem, problem_since: since, impaired, spool } of connections) {
+    const forText = since === null || now - since < 2000 ? "" : ` for ${ageOf(now - since)}`
+    if (problem !== null)
+      add("error", `Connection ${connection} accepts no events${forText}: ${problem}`, { connection })
+    for (const text of impaired.slice(0, 3)) add("warning", text, { connection })
+    if (spool === null) continue
+    if (spool.problem !== null)
+      add("error", `The spool of ${connection} accepts no events: ${spool.problem}`, { connection })
+    if (spool.records > 0) {
+      const age = spool.oldest_at === null ? "" : `, the oldest for ${ageOf(now - spool.oldest_at)}`
+      const text = `The spool of ${connection} holds ${grouped.format(spool.records)} events${age}.`
+      add("warning", text, { connection })
+    }
+    if (spool.quarantined > 0)
+      add(
+        "warning",
+        `The broker refused ${grouped.format(spool.quarantined)} spooled events of ${connection} for good; see hookline spool status.`,
+        { connection },
+      )
+  }
+  for (const [name, problem] of stores)
+    if (problem !== undefined) add("error", `The dedupe store ${name} can't be used: ${problem}`)
+  for (const [, problem] of listeners) if (problem !== undefined) add("error", problem)
+  for (const [worker, problem] of workers)
+    if (problem !== undefined) add("error", `Worker ${worker}: ${problem}`)
+  for (const { id: pipeline, refusals } of pipelines) {
+    const [first] = refusals
+    if (first === undefined || first.count < REFUSALS_NOTED) continue
+    const count = refusals.reduce((sum, it) => sum + it.count, 0)
+    const text = `${grouped.format(count)} refusals of ${pipeline} in 5 minutes: ${first.words}`
+    add("warning", text, { pipeline })
+  }
+  return found.toSorted((a, b) => a.level.localeCompare(b.level)).slice(0, ATTENTION_LISTED)
+}
+
+/** `42 s`, `3 min`, `5 h`, `2 d`. */
+function ageOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 120) return `${minutes} min`
+  const hours = Math.round(minutes / 60)
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
+}

@@ -1,0 +1,104 @@
+import type { LogReader, OffsetRange, StoredRecord } from "../../brokers/broker.ts"
+import type { Matches } from "../../brokers/record-filter.ts"
+
+/** Offsets that one request looks at, at most. */
+export const MAX_SCANNED = 10_000
+/** Records that are read at once, where a filter leaves most of them out. */
+const FILTERED_CHUNK = 500
+const LEAST_CHUNK = 16
+/** How long reading keeps the event loop. */
+const SLICE_MS = 5
+
+export interface Page<T> {
+  /** The newest first. */
+  readonly records: readonly T[]
+  /** What is left of each partition; empty: nothing. */
+  readonly older: readonly OffsetRange[]
+  readonly scanned: number
+}
+
+/** A partition that is read backwards, in chunks. */
+interface Backward<T> {
+  readonly range: OffsetRange
+  /** Everything from here on was read. */
+  at: number
+  /** What was read and not taken yet, the newest last. */
+  readonly found: { readonly offset: number; readonly timestampMs: number; readonly value: T }[]
+  chunk: number
+}
+
+/**
+ * Reads the last records of some ranges, by time across partitions, without reading the rest. Holds what `toValue` makes of
+ * records, not these.
+ *
+ * @throws HooklineError as LogReader
+ */
+export async function recordsBefore<T>(
+  reader: LogReader,
+  topic: string,
+  ranges: readonly OffsetRange[],
+  {
+    limit,
+    matches,
+    toValue,
+    signal,
+  }: {
+    readonly limit: number
+    readonly matches: Matches | undefined
+    readonly toValue: (record: StoredRecord) => T
+    readonly signal: AbortSignal
+  },
+): Promise<Page<T>> {
+  const share = Math.max(LEAST_CHUNK, Math.ceil(limit / Math.max(1, ranges.length)))
+  const parts = ranges.map((range): Backward<T> => {
+    const chunk = matches === undefined ? share : FILTERED_CHUNK
+    return { range, at: range.end, found: [], chunk }
+  })
+  const records: T[] = []
+  let scanned = 0
+  let endsMs = performance.now() + SLICE_MS
+  const readChunk = async (part: Backward<T>): Promise<void> => {
+    const { range } = part
+    const first = Math.max(range.first, part.at - Math.min(part.chunk, MAX_SCANNED - scanned))
+    const read: Backward<T>["found"] = []
+    const chunk = [{ partition: range.partition, first, end: part.at }]
+    for await (const record of reader.read(topic, chunk, { retries: false, signal })) {
+      if (matches?.(record) !== false)
+        read.push({ offset: record.offset, timestampMs: record.timestampMs, value: toValue(record) })
+      if (performance.now() < endsMs) continue
+      await new Promise(setImmediate)
+      endsMs = performance.now() + SLICE_MS
+    }
+    part.found.unshift(...read)
+    scanned += part.at - first
+    part.at = first
+    part.chunk = Math.min(part.chunk * 2, 2000)
+  }
+  const isOver = (part: Backward<T>): boolean => part.at <= part.range.first
+  while (records.length < limit) {
+    const lacking = parts.filter((part) => part.found.length === 0 && !isOver(part))
+    if (lacking.length > 0 && (scanned >= MAX_SCANNED || signal.aborted)) break
+    // a chunk may have no record: offsets have gaps, and the filter leaves out
+    for (const part of lacking) if (scanned < MAX_SCANNED) await readChunk(part)
+    if (parts.some((part) => part.found.length === 0 && !isOver(part))) continue
+    const newest = newestOf(parts)
+    if (newest === undefined) break
+    records.push(newest.found.pop()!.value)
+  }
+  const older = parts.flatMap(({ range, at, found }) => {
+    const end = found.length > 0 ? found.at(-1)!.offset + 1 : at
+    return end > range.first ? [{ ...range, end }] : []
+  })
+  return { records, older, scanned }
+}
+
+/** The partition whose last record is the newest. */
+function newestOf<T>(parts: readonly Backward<T>[]): Backward<T> | undefined {
+  let newest: Backward<T> | undefined
+  for (const part of parts) {
+    const last = part.found.at(-1)
+    if (last !== undefined && last.timestampMs >= (newest?.found.at(-1)!.timestampMs ?? -Infinity))
+      newest = part
+  }
+  return newest
+}

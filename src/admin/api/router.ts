@@ -1,0 +1,109 @@
+import { ApiError, problemOf } from "./problem.ts"
+import { check, readTexts, type Asked, type Connection, type Route } from "./route.ts"
+
+/** Of a request's body. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024
+
+/** What may be answered without being asked for by a person who is signed in, and by whom. */
+export interface Gate {
+  /** @throws ApiError 401, 403, 415 */
+  admit(request: Request, route: Route): void
+}
+
+/** Answers requests by their routes; every error is a problem document. */
+export class Router {
+  readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[]
+  readonly #gate: Gate
+
+  constructor(routes: readonly Route[], gate: Gate) {
+    // a fixed segment wins over a parameter
+    this.#routes = routes
+      .map((route) => ({ route, segments: route.path.split("/") }))
+      .toSorted((a, b) => rank(a.segments) - rank(b.segments))
+    this.#gate = gate
+  }
+
+  /** Rejects with a fault. */
+  async answer(request: Request, connection: Connection): Promise<Response> {
+    try {
+      return await this.#answer(request, connection)
+    } catch (error) {
+      const response = problemOf(error)
+      if (response === undefined) throw error
+      response.headers.set("Cache-Control", "no-store")
+      return response
+    }
+  }
+
+  async #answer(request: Request, connection: Connection): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url)
+    const method = request.method === "HEAD" ? "GET" : request.method
+    const segments = pathname.split("/")
+    const fitting = this.#routes.filter((it) => fits(it.segments, segments))
+    if (fitting.length === 0) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
+    const found = fitting.find(({ route }) => route.method === method)
+    if (found === undefined) {
+      const allowed = [...new Set(fitting.map(({ route }) => route.method))].join(", ")
+      throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
+    }
+    const { route } = found
+    this.#gate.admit(request, route)
+    const asked: Asked<unknown, unknown, unknown> = {
+      params: readTexts(paramsOf(found.segments, segments), route.params, "path"),
+      query: readTexts(searchParams, route.query, "query"),
+      body: await readBody(request, route),
+      request,
+      connection,
+    }
+    const answer = await route.answer(asked)
+    if (answer instanceof Response) return answer
+    const headers = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }
+    return answer === undefined
+      ? new Response(null, { status: 204, headers })
+      : Response.json(answer, { headers })
+  }
+}
+
+const rank = (segments: readonly string[]): number => segments.filter((it) => it.startsWith(":")).length
+
+const fits = (pattern: readonly string[], segments: readonly string[]): boolean =>
+  pattern.length === segments.length &&
+  pattern.every((it, at) => (it.startsWith(":") ? segments[at] !== "" : it === segments[at]))
+
+function* paramsOf(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Iterable<readonly [name: string, text: string]> {
+  for (const [at, it] of pattern.entries())
+    if (it.startsWith(":")) yield [it.slice(1), decoded(segments[at]!)]
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw new ApiError(400, "path: invalid escapes")
+  }
+}
+
+async function readBody(request: Request, { body: schema, method }: Route): Promise<unknown> {
+  if (schema === undefined) return undefined
+  if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request.body ?? []) {
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)))
+  } catch {
+    throw new ApiError(400, `${method} needs a body of JSON in UTF-8`)
+  }
+  check(value, schema, "body")
+  return value
+}
+
+const tooLarge = (): ApiError => new ApiError(413, `the body is larger than ${MAX_BODY_BYTES} bytes`)

@@ -1,0 +1,51 @@
+/** A file of the admin page. */
+export interface PageFile {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly contentType: string
+  /** Whether its name has the hash of its content, so that browsers may keep it. */
+  readonly isImmutable: boolean
+}
+
+/**
+ * What every answer with a part of the page carries. No inline script or style runs, nothing is loaded from elsewhere, and
+ * no other site frames it.
+ */
+export const PAGE_HEADERS = {
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+} as const
+
+let files: Promise<ReadonlyMap<string, PageFile>> | undefined
+
+/** The page's files by their path, `/` and `/assets/page-<hash>.js` among them; they are loaded at the first call. */
+export function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
+  files ??= load()
+  return files
+}
+
+async function load(): Promise<ReadonlyMap<string, PageFile>> {
+  const { builtPage } = await import("./built-page.ts")
+  const encoder = new TextEncoder()
+  return new Map(
+    Object.entries(await builtPage()).map(([path, { text, contentType }]) => [
+      path,
+      { bytes: encoder.encode(text), contentType, isImmutable: path !== "/" },
+    ]),
+  )
+}
+
+/** A response with a file of the page; undefined: there is none of that path. */
+export async function answerWithPage(path: string): Promise<Response | undefined> {
+  const file = (await pageFiles()).get(path)
+  if (file === undefined) return undefined
+  const headers = {
+    ...PAGE_HEADERS,
+    "Content-Type": file.contentType,
+    "Cache-Control": file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
+  }
+  return new Response(file.bytes, { headers })
+}

@@ -1,0 +1,26 @@
+import type { ComponentChildren } from "preact"
+import { useEffect, useRef } from "preact/hooks"
+
+interface DialogProps {
+  readonly label: string
+  readonly class?: string
+  close(): void
+  readonly children: ComponentChildren
+}
+
+/** A modal dialog: the browser keeps the focus in it, Escape and a press beside it close it, and the focus goes back. */
+export function Dialog({ label, class: name = "", close, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog
+      ref={dialog}
+      class={`dialog ${name}`}
+      aria-label={label}
+      onClose={close}
+      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
+    >
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  )
+}

@@ -1,0 +1,23 @@
+import { ApiError } from "../api-client.ts"
+
+/** What went wrong, in the place where it did, and what to do. */
+export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void }) {
+  const title = error instanceof Error ? error.message : String(error)
+  const detail = error instanceof ApiError ? error.detail : undefined
+  return (
+    <div class="error-note" role="alert">
+      <span class="state-icon state-error" aria-hidden="true">
+        ✕
+      </span>
+      <div>
+        <strong>{title}</strong>
+        {detail !== undefined && <p>{detail}</p>}
+      </div>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}

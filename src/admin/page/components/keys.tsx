@@ -1,0 +1,19 @@
+import { isMac } from "../keyboard.ts"
+
+const NAMES: { readonly [key: string]: string } = { Escape: "Esc", ArrowDown: "↓", ArrowUp: "↑" }
+
+/** A shortcut as keycaps. */
+export function Keys({ keys }: { keys: string }) {
+  const caps = keys.split(" ").map((key) => {
+    const [, modified] = /^mod\+(.+)$/.exec(key) ?? []
+    if (modified !== undefined) return (isMac ? "⌘" : "Ctrl ") + modified.toUpperCase()
+    return NAMES[key] ?? key
+  })
+  return (
+    <span class="keys">
+      {caps.map((cap) => (
+        <kbd key={cap}>{cap}</kbd>
+      ))}
+    </span>
+  )
+}

@@ -1,0 +1,89 @@
+import { State } from "../components/state.tsx"
+import { isMac } from "../keyboard.ts"
+import { hrefOf } from "../router.ts"
+import { overview, streamState } from "../store/live.ts"
+import { nextTheme, theme } from "../store/theme.ts"
+import { toast } from "../store/toasts.ts"
+import { VIEWS, type View } from "../views/views.ts"
+
+interface HeaderProps {
+  readonly view: View
+  openPalette(): void
+  openShortcuts(): void
+}
+
+export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
+  return (
+    <header class="header">
+      <div class="header-line">
+        <a class="brand" href={hrefOf("overview")}>
+          <Mark />
+          Hookline
+        </a>
+        <ServiceState />
+      </div>
+      <div class="header-line">
+        <nav class="tabs" aria-label="Views">
+          {VIEWS.map(({ id, title, badge }) => {
+            const count = badge?.() ?? 0
+            return (
+              <a key={id} class="tab" href={hrefOf(id)} aria-current={id === view.id ? "page" : undefined}>
+                {title}
+                {count > 0 && <span class="badge">{count}</span>}
+              </a>
+            )
+          })}
+        </nav>
+        <div class="tools">
+          <button type="button" class="quiet find" onClick={openPalette} aria-keyshortcuts="Meta+K Control+K">
+            <span class="find-word">Find</span> <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
+          </button>
+          <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" onClick={openShortcuts}>
+            ?
+          </button>
+          <button
+            type="button"
+            class="quiet icon"
+            aria-label={`Theme: ${theme.value}`}
+            title={`Theme: ${theme.value}`}
+            onClick={() => toast(`Theme: ${nextTheme()}`)}
+          >
+            {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
+          </button>
+        </div>
+      </div>
+    </header>
+  )
+}
+
+const LEVELS = {
+  ready: "good",
+  "partly ready": "warning",
+  "not ready": "error",
+  draining: "warning",
+} as const
+
+function ServiceState() {
+  const it = overview.value
+  if (it === undefined) return <div class="service" aria-hidden="true" />
+  const isLost = streamState.value === "lost"
+  return (
+    <div class="service">
+      {isLost ? (
+        <State level="warning">connection lost</State>
+      ) : (
+        <State level={LEVELS[it.state]}>{it.state}</State>
+      )}
+      <span class="service-connections">{it.connections.map(({ id }) => id).join(", ")}</span>
+      <span class="service-version">{it.version}</span>
+    </div>
+  )
+}
+
+function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M5 3v10M11 3v6.5a3 3 0 0 1-6 0" />
+    </svg>
+  )
+}

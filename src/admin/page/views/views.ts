@@ -1,0 +1,36 @@
+import type { ComponentType } from "preact"
+import { overview } from "../store/live.ts"
+import { Events } from "./events/events.tsx"
+import { OverviewView } from "./overview/overview.tsx"
+import { Refused } from "./refused/refused.tsx"
+import { Replay } from "./replay/replay.tsx"
+import { Send } from "./send/send.tsx"
+
+/** What a tab leads to. A view reads the rest of the address from `route`. */
+export interface View {
+  /** The first part of its address. */
+  readonly id: string
+  readonly title: string
+  /** `g` and this key go there. */
+  readonly goKey: string
+  readonly Component: ComponentType
+  /** A count beside the title; 0: none. */
+  badge?(): number
+}
+
+/** The views in the order of their tabs; the first is the one at `/`. */
+export const VIEWS: readonly View[] = [
+  { id: "overview", title: "Overview", goKey: "o", Component: OverviewView },
+  { id: "events", title: "Events", goKey: "e", Component: Events },
+  {
+    id: "refused",
+    title: "Refused",
+    goKey: "r",
+    Component: Refused,
+    badge: () => overview.value?.captured_refusals ?? 0,
+  },
+  { id: "send", title: "Send", goKey: "s", Component: Send },
+  { id: "replay", title: "Replay", goKey: "p", Component: Replay },
+]
+
+export const viewOf = (id: string): View => VIEWS.find((it) => it.id === id) ?? VIEWS[0]!

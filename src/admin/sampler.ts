@@ -1,0 +1,60 @@
+import { inSlices, steadyMs } from "../clock.ts"
+import { History, STEP_MS } from "./history.ts"
+import type { Service } from "./service.ts"
+
+/** How old what someone looks at may be. */
+const FRESH_MS = 100
+
+/** Samples the counters at a slow pace, and when someone looks. */
+export class Sampler {
+  readonly history = new History(steadyMs())
+  readonly #service: Pick<Service, "activity">
+  readonly #failed: (error: unknown) => void
+  #timer: Timer | undefined
+  #sampling: Promise<void> | undefined
+  #sampledMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  /** @param failed called with a fault, after which sampling goes on */
+  constructor(service: Pick<Service, "activity">, failed: (error: unknown) => void) {
+    this.#service = service
+    this.#failed = failed
+    void this.sample()
+  }
+
+  /** The history, brought up to date. */
+  async fresh(): Promise<History> {
+    if (steadyMs() - this.#sampledMs >= FRESH_MS) await this.sample()
+    return this.history
+  }
+
+  /** Joins a sampling that is under way. */
+  sample(): Promise<void> {
+    return (this.#sampling ??= this.#sample().finally(() => {
+      this.#sampling = undefined
+      this.#wait()
+    }))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  async #sample(): Promise<void> {
+    try {
+      const samples = await this.#service.activity()
+      const nowMs = steadyMs()
+      await inSlices(this.history.take(samples, nowMs, Date.now()))
+      this.#sampledMs = nowMs
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #wait(): void {
+    clearTimeout(this.#timer)
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => void this.sample(), STEP_MS).unref()
+  }
+}

@@ -1,0 +1,74 @@
+import { steadyMs } from "../clock.ts"
+
+/** How long a session lasts after its last request. */
+const IDLE_MS = 12 * 3_600_000
+/** The oldest ends when there are more. */
+const MAX_SESSIONS = 100
+/** Wrong tokens after which all logins wait. */
+const MAX_FAILURES = 10
+const FAILURES_MS = 60_000
+
+export const COOKIE = "hookline-session"
+
+/** Sessions of the page, in memory. A session's id is random, and says nothing of the token. */
+export class Sessions {
+  /** By id, until when; the one that was used last comes last. */
+  readonly #until = new Map<string, number>()
+  #failures = 0
+  #failuresUntil = 0
+
+  /** Seconds until another token may be tried; 0: now. */
+  get waitS(): number {
+    if (steadyMs() >= this.#failuresUntil) this.#failures = 0
+    return this.#failures < MAX_FAILURES ? 0 : Math.ceil((this.#failuresUntil - steadyMs()) / 1000)
+  }
+
+  /** A wrong token was tried. */
+  failed(): void {
+    if (this.#failures++ === 0) this.#failuresUntil = steadyMs() + FAILURES_MS
+  }
+
+  /** @returns the id of a new session */
+  begin(): string {
+    const id = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url")
+    this.#until.set(id, steadyMs() + IDLE_MS)
+    const [oldest] = this.#until.keys()
+    if (this.#until.size > MAX_SESSIONS) this.#until.delete(oldest!)
+    return id
+  }
+
+  /** Whether a request has the cookie of a session. */
+  has(request: Request): boolean {
+    const id = idOf(request)
+    const until = id === undefined ? undefined : this.#until.get(id)
+    if (id === undefined || until === undefined) return false
+    this.#until.delete(id)
+    if (steadyMs() >= until) return false
+    this.#until.set(id, steadyMs() + IDLE_MS)
+    return true
+  }
+
+  end(request: Request): void {
+    this.#until.delete(idOf(request) ?? "")
+  }
+
+  /** Ends all: another token is in force. */
+  clear(): void {
+    this.#until.clear()
+  }
+}
+
+const idOf = ({ headers }: Request): string | undefined =>
+  headers
+    .get("cookie")
+    ?.split(";")
+    .map((pair) => pair.trim().split("="))
+    .find(([name]) => name === COOKIE)?.[1]
+
+/** The header that sets a session's cookie, or ends it. */
+export function cookieOf(request: Request, id: string | undefined): string {
+  const isTls =
+    new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https"
+  const rest = `Path=/; HttpOnly; SameSite=Strict${isTls ? "; Secure" : ""}`
+  return id === undefined ? `${COOKIE}=; Max-Age=0; ${rest}` : `${COOKIE}=${id}; ${rest}`
+}

@@ -1,0 +1,88 @@
+import { inSlices } from "../clock.ts"
+import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/service.ts"
+import type { Activity } from "../telemetry/activity.ts"
+import type { Exposition } from "../telemetry/exposition.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import { openReader } from "./connection-spec.ts"
+import type { Plan, PlannedPipeline } from "./plan/plan.ts"
+import { senderOf } from "./plan/sender.ts"
+import { verifiedFrom } from "./plan/verified.ts"
+import type { Listening } from "./running-application.ts"
+
+/** What runs, of one process or several. */
+export interface Running extends Pick<Status, "readiness"> {
+  readonly plan: Plan
+  readonly listening: readonly Listening[]
+  /** @param accept of the request: the format */
+  expose(accept: string | null): Promise<Exposition>
+  /** The counters of each process that answers, by its name. */
+  activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
+}
+
+/** What the admin API is told of what runs. */
+export function adminService(running: Running): Service {
+  return {
+    startedAtMs: Date.now(),
+    readiness: () => running.readiness(),
+    metrics: (accept) => running.expose(accept),
+    activity: () => running.activity(),
+    pipelines: () => pipelinesOf(running),
+    connections: () => connectionsOf(running.plan),
+    openReader: (id) => openReader(running.plan.connections.get(id)!, running.plan.memoryLogs.get(id)),
+  }
+}
+
+/** The counters of this process. */
+export const ownActivity = async (
+  metrics: Metrics,
+): Promise<readonly (readonly [process: string, activity: Activity])[]> => [
+  ["", await inSlices(metrics.activity())],
+]
+
+function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
+  const urls = new Map(listening.map(({ pipeline, url }) => [pipeline, url]))
+  const first = plan.connections.keys().next().value ?? ""
+  return plan.pipelines.map((pipeline) => {
+    const { connection, topic } = pipeline.sink.values as { connection?: string; topic?: string }
+    const sender = senderOf(pipeline.processors)
+    return {
+      id: pipeline.id,
+      provider: sender?.name,
+      isVerified: verifiedFrom(pipeline) !== undefined,
+      url: urls.get(pipeline.id) ?? "",
+      connection: connection ?? first,
+      topic: topic ?? "",
+      event: sender?.event ?? {},
+      recordHeaders: recordHeadersOf(pipeline),
+    }
+  })
+}
+
+/** By extraction, as the sink's options spell it. */
+function recordHeadersOf({ sink }: PlannedPipeline): ReadonlyMap<string, string> {
+  const { headers = [], cloudevents } = sink.values as { headers?: readonly string[]; cloudevents?: string }
+  const configured = headers.map((text): [string, string] => {
+    const at = text.indexOf("=")
+    return [text.slice(at + 1).trim(), text.slice(0, at).trim()]
+  })
+  const events: [string, string][] =
+    cloudevents === "binary"
+      ? [
+          ["event:id", "ce_id"],
+          ["event:type", "ce_type"],
+        ]
+      : []
+  return new Map([...events, ...configured])
+}
+
+const connectionsOf = ({ connections }: Plan): ConnectionInfo[] =>
+  [...connections].map(([id, connection]) => ({
+    id,
+    kind: connection.kind,
+    address:
+      connection.kind === "kafka"
+        ? connection.values.bootstrap_servers.join(", ")
+        : connection.kind === "embedded"
+          ? connection.values.directory
+          : "memory",
+  }))

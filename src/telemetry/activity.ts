@@ -1,0 +1,47 @@
+import type { Steps } from "../clock.ts"
+import type { Distribution } from "./distribution.ts"
+import type { Tallies } from "./tally.ts"
+
+/** What pipelines did since the start of a process: plain values, which pass between processes. */
+export interface Activity {
+  readonly events: readonly EventCount[]
+  /** Upper bounds of the buckets of `latencies`, ascending, in seconds, without +Inf. */
+  readonly bounds: readonly number[]
+  readonly latencies: readonly LatencyCounts[]
+}
+
+export interface EventCount {
+  readonly pipeline: string
+  readonly outcome: string
+  /** Empty for accepted events. */
+  readonly reason: string
+  readonly count: number
+}
+
+/** Acknowledgements by their latency. */
+export interface LatencyCounts {
+  readonly pipeline: string
+  /** For each bucket, the last above every bound; not cumulative. */
+  readonly counts: Float64Array
+}
+
+const STEP_SERIES = 256
+
+/** Copies the counters, in steps: the hot path counts into the originals. */
+export function* readActivity(
+  events: Tallies<"pipeline" | "outcome" | "reason">,
+  latency: Distribution<"pipeline">,
+): Steps<Activity> {
+  const counted: EventCount[] = []
+  let read = 0
+  for (const [labels, count] of events.entries()) {
+    if (count > 0) counted.push({ ...labels, count })
+    if (++read % STEP_SERIES === 0) yield
+  }
+  const latencies: LatencyCounts[] = []
+  for (const [labels, counts] of latency.entries()) {
+    latencies.push({ pipeline: labels.pipeline, counts: counts.slice() })
+    if (latencies.length % STEP_SERIES === 0) yield
+  }
+  return { events: counted, bounds: latency.bounds, latencies }
+}

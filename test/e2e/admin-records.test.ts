@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import type { LiveRecords, Overview, RecordDetail, RecordPage } from "../../src/admin/api/shapes.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { serverSentEvents } from "../support/sse.ts"
+
+const CONFIGURATION = `
+[connection:log]
+directory = log
+[pipeline:invoices:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /invoices
+[pipeline:invoices:BrokerSink]
+topic = invoices
+key = json:/customer
+headers = kind=json:/type
+[pipeline:empty:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:empty:BrokerSink]
+topic = empty
+[admin]
+listen = 127.0.0.1:0
+`
+const COUNT = 30
+
+let folder: ReturnType<typeof temporaryFolder>
+let running: RunningHookline
+beforeAll(async () => {
+  folder = temporaryFolder()
+  running = await startHookline(CONFIGURATION, {
+    folder: folder.path,
+  })
+  for (let n = 0; n < COUNT; n++) await post(n)
+}, 30_000)
+afterAll(async () => {
+  await running.stop()
+  folder[Symbol.dispose]()
+})
+
+const post = async (n: number): Promise<void> => {
+  const body = JSON.stringify({ n, type: n % 3 === 0 ? "invoice.paid" : "invoice.sent", customer: "cus_9" })
+  const { status } = await fetch(running.urls["invoices"]!, { method: "POST", body })
+  expect(status).toBe(200)
+}
+const get = async <T>(path: string): Promise<T> => {
+  const response = await fetch(`${running.adminUrl}/api/${path}`)
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+  return (await response.json()) as T
+}
+const topic = "connection=log&topic=invoices"
+
+test("the overview has every pipeline, its rate and latencies, and the connections", async () => {
+  const { pipelines, connections, state } = await get<Overview>("overview")
+  expect(state).toBe("ready")
+  expect(connections).toMatchObject([{ id: "log", kind: "embedded", problem: null, spool: null }])
+  const [invoices, empty] = pipelines
+  expect(invoices).toMatchObject({ id: "invoices", topic: "invoices", connection: "log", refusals: [] })
+  expect(invoices!.url).toBe(running.urls["invoices"]!)
+  expect(invoices!.events_per_second).toBeGreaterThan(0)
+  expect(invoices!.p50_ms).toBeGreaterThan(0)
+  expect(invoices!.p99_ms).toBeGreaterThanOrEqual(invoices!.p50_ms!)
+  expect(Math.abs(Date.now() - invoices!.last_event_at!)).toBeLessThan(60_000)
+  expect(empty).toMatchObject({ id: "empty", events_per_second: 0, p50_ms: null, last_event_at: null })
+})
+
+test("topics have their records counted", async () => {
+  expect(await get<unknown>("topics")).toMatchObject([
+    { connection: "log", topic: "empty", records: 0 },
+    { connection: "log", topic: "invoices", partitions: 1, records: COUNT },
+  ])
+})
+
+test("pages of records go back from the newest to the oldest, each record once", async () => {
+  const offsets: number[] = []
+  let older: string | null = null
+  do {
+    const before: string = older === null ? "" : `&before=${older}`
+    const page: RecordPage = await get(`records?${topic}&limit=7${before}`)
+    offsets.push(...page.records.map(({ offset }) => offset))
+    older = page.older
+  } while (older !== null)
+  expect(offsets).toEqual(Array.from({ length: COUNT }, (_, at) => COUNT - 1 - at))
+})
+
+test("a filter and a limit apply together", async () => {
+  const page = await get<RecordPage>(`records?${topic}&limit=4&where=json:/type=*.paid`)
+  expect(page.records.map(({ offset }) => offset)).toEqual([27, 24, 21, 18])
+  expect(page.records[0]).toMatchObject({ key: "cus_9", partition: 0 })
+})
+
+test("a record is there whole, with its key, headers and bytes", async () => {
+  const record = await get<RecordDetail>("records/log/invoices/0/3")
+  const value = JSON.parse(Buffer.from(record.value_base64, "base64").toString())
+  expect(value).toMatchObject({ n: 3, source: "webhook" })
+  expect(Buffer.from(record.key_base64!, "base64").toString()).toBe("cus_9")
+  expect(record).toMatchObject({ pipeline: "invoices", headers: [{ name: "kind", value: "invoice.paid" }] })
+})
+
+test("a live tail gets what comes, and goes on after a break without a gap", async () => {
+  const url = `${running.adminUrl}/api/records/live?${topic}`
+  const numbers: number[] = []
+  let id: string | undefined
+  const readUntil = async (count: number): Promise<void> => {
+    for await (const event of serverSentEvents(
+      url,
+      id === undefined ? {} : { headers: { "Last-Event-ID": id } },
+    )) {
+      if (id === undefined && numbers.length === 0) for (const n of [100, 101]) await post(n)
+      id = event.id
+      const { records, skipped } = event.data as LiveRecords
+      expect(skipped).toBe(0)
+      numbers.push(...records.map(({ preview }) => (JSON.parse(preview) as { n: number }).n))
+      if (numbers.length >= count) return
+    }
+  }
+  await readUntil(2)
+  for (const n of [102, 103, 104]) await post(n)
+  await readUntil(5)
+  expect(numbers).toEqual([100, 101, 102, 103, 104])
+}, 20_000)
+
+test("live overviews come each second and show a refusal", async () => {
+  let seen = 0
+  for await (const { name, data } of serverSentEvents(`${running.adminUrl}/api/live`)) {
+    if (name !== "overview") continue
+    if (seen++ === 0)
+      expect((await fetch(running.urls["empty"]!, { method: "POST", body: "{" })).status).toBe(400)
+    const { refusals } = (data as Overview).pipelines.find(({ id }) => id === "empty")!
+    if (refusals.length === 0) continue
+    expect(refusals).toEqual([{ reason: "invalid_json", words: "the body is not JSON", count: 1 }])
+    break
+  }
+  expect(seen).toBeLessThanOrEqual(4)
+}, 20_000)
+
+test("at most 16 streams are open, and a closed one makes room", async () => {
+  const closing = Array.from({ length: 16 }, () => new AbortController())
+  const url = `${running.adminUrl}/api/live`
+  await Promise.all(closing.map(({ signal }) => fetch(url, { signal })))
+  expect((await fetch(url)).status).toBe(503)
+  closing[0]!.abort()
+  for (;;) {
+    const { status, body } = await fetch(url)
+    await body?.cancel()
+    if (status === 200) break
+  }
+  for (const it of closing) it.abort()
+}, 20_000)
+
+test.each([
+  ["records", 400],
+  ["records?connection=log", 400],
+  ["records?connection=other&topic=x", 404],
+  ["records?connection=log&topic=other", 404],
+  [`records?${topic}&limit=0`, 400],
+  [`records?${topic}&limit=501`, 400],
+  [`records?${topic}&limit=ten`, 400],
+  [`records?${topic}&limit=1&limit=2`, 400],
+  [`records?${topic}&since=yesterday`, 400],
+  [`records?${topic}&where=type`, 400],
+  [`records?${topic}&before=x`, 400],
+  [`records?${topic}&unknown=1`, 400],
+  [`records?${topic}&__proto__=1`, 400],
+  ["records/log/invoices/0/1000", 404],
+  ["records/log/invoices/7/0", 404],
+  ["records/log/invoices/x/0", 400],
+  ["records/log/invoices/-1/0", 400],
+  ["records/log/invoices/0/9007199254740993", 400],
+  ["records/log/%FF/0/0", 400],
+  ["records/live?connection=log&topic=other", 404],
+  ["pipelines/other", 404],
+  ["nothing", 404],
+  ["", 404],
+] as const)("GET /api/%s is %p, as a problem document", async (path, status) => {
+  const response = await fetch(`${running.adminUrl}/api/${path}`)
+  expect(response.headers.get("content-type")).toBe("application/problem+json")
+  expect([response.status, ((await response.json()) as { status: number }).status]).toEqual([status, status])
+})
+
+test("another method gets 405 with Allow", async () => {
+  const response = await fetch(`${running.adminUrl}/api/overview`, { method: "PATCH" })
+  expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"])
+})

@@ -21,8 +21,9 @@ export interface AdminDeps {
 }
 
 /**
- * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus), `/api/` and the page. With
- * a token, metrics, the API and the reasons in `/readyz` require it; the probes' status does not, since load balancers and
+ * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept
+ * asks for it), `/api/` and the page. With a token, metrics, the API and the reasons in `/readyz` require it; the probes'
+ * status does not, since load balancers and
  * kubelets send no token. Requests for another host get 421.
  *
  * @throws HooklineError `listen`
@@ -38,7 +39,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     "/readyz": async (request) => answer(await service.readiness(), admits(request)),
     "/metrics": async (request) => {
       if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-      const { text: body, contentType } = await service.metrics()
+      const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }

@@ -5,7 +5,7 @@ import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import type { InFlightBudget } from "./admission/budget.ts"
-import { isBodiless, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
+import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
 import type { BodyDeadlines } from "./body-deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
@@ -44,6 +44,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const unverifiedLimit = verifiesSenders ? route.unverifiedLimit : undefined
   const outcomes = deps.outcomes(pipeline)
   const accepted = acceptedAnswer(route.response, handler.response)
+  outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
   const wrongMethod = methodNotAllowed(methods)
   const bodyLimits = { maxBytes: maxBodyBytes, deadlines: bodyDeadlines, isFramed }
   // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
@@ -72,15 +73,16 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
-  const answer = (info: RequestInfo, outcome: Outcome, bytes?: number, event?: Event): Response => {
+  const answer = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
-    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event)
+    const ms = steadyMs() - info.startedMs
+    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
     if (isAccepted) return new Response(accepted.body, accepted.init)
     if (outcome.kind === "answered") return reply(outcome)
     return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout, info.id)
   }
   /** The same, counting an unverified sender. A fault on this side does not count against it. */
-  const answerSender = (info: RequestInfo, outcome: Outcome, bytes?: number, event?: Event): Response => {
+  const answerSender = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
     const isSendersFault =
       (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 499
     if (isSendersFault && info.isVerified !== true) unverifiedLimit?.refused(info.remoteAddress)
@@ -127,7 +129,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
       return answerSender(info, outcome, length, event)
     } catch (error) {
-      outcomes.failed(error, info)
+      outcomes.failed(error, info, steadyMs() - info.startedMs)
       return problem(REFUSALS.internal, draining.aborted, info.id)
     } finally {
       reservation.release()

@@ -1,4 +1,5 @@
 // Hot path: made for every event; members that are not read cost nothing.
+import { steadyMs } from "../clock.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
@@ -15,6 +16,8 @@ type Origin = Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
 export class ReceivedRequest implements RequestInfo {
   readonly path: string
   readonly query: string
+  /** When its header section had arrived, by the steady clock. */
+  readonly startedMs = steadyMs()
   isVerified = false
   failedVerification = false
   trace: Trace | undefined

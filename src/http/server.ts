@@ -98,6 +98,10 @@ export class Servers {
     return { requests: this.#budget.requests, bytes: this.#budget.bytes }
   }
 
+  get maxInFlightBytes(): number {
+    return this.#budget.maxBytes
+  }
+
   isAccepting(): boolean {
     return this.#connectionLimit?.isFull !== true
   }

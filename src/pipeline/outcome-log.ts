@@ -1,5 +1,5 @@
 // Hot path: every answer passes here.
-import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { AnswerKind, PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import type { Event, RequestInfo } from "./event.ts"
@@ -46,12 +46,32 @@ export class OutcomeLog {
     this.#onAnswer = onAnswer
   }
 
-  /** @param bytes of the received body; undefined: not read */
-  answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number, event?: Event): void {
+  /** The pipeline's series of what may be counted begin at 0. @param accepted the status of its accepted events */
+  begin(accepted: number, outcomes: readonly Ended[]): void {
+    this.#metrics.begin()
+    this.#count(accepted, "accepted", "", 0)
+    for (const outcome of outcomes)
+      this.#count(outcome.kind === "dropped" ? accepted : outcome.status, outcome.kind, outcome.reason, 0)
+  }
+
+  /**
+   * @param bytes of the received body; undefined: not read
+   * @param ms from the end of the header section to the answer; undefined: of no pipeline
+   */
+  answered(
+    status: number,
+    outcome: Outcome,
+    request: RequestInfo,
+    bytes?: number,
+    event?: Event,
+    ms?: number,
+  ): void {
     if (this.#onAnswer !== undefined)
       this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
     const reason = outcome.kind === "accepted" ? "" : outcome.reason
     this.#count(status, outcome.kind, reason)
+    if (bytes !== undefined) this.#metrics.received(bytes)
+    if (ms !== undefined) this.#metrics.took(answerKind(status, outcome), ms)
     if (request.trace !== undefined) endTrace(request.trace, { status, outcome: outcome.kind, reason, bytes })
     if (outcome.kind === "accepted") return
     if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
@@ -59,7 +79,7 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">): void {
+  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">, ms?: number): void {
     const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
     if ("headers" in request)
       this.#tell({
@@ -71,6 +91,7 @@ export class OutcomeLog {
         outcome: undefined,
       })
     this.#count(ended.status, ended.outcome, ended.reason)
+    if (ms !== undefined) this.#metrics.took("failed", ms)
     if ("trace" in request && request.trace !== undefined) endTrace(request.trace, ended)
     const path = "path" in request ? request.path : undefined
     const line = { err, pipeline: this.#pipeline, reason: ended.reason, path, request_id: request.id }
@@ -86,9 +107,9 @@ export class OutcomeLog {
     }
   }
 
-  #count(status: number, outcome: Outcome["kind"], reason: string): void {
-    this.#metrics.answered(status)
-    if (this.#pipeline !== undefined) this.#metrics.ended(outcome, reason)
+  #count(status: number, outcome: Outcome["kind"], reason: string, count?: number): void {
+    this.#metrics.answered(status, count)
+    if (this.#pipeline !== undefined) this.#metrics.ended(outcome, reason, count)
   }
 
   #write(outcome: Ended, request: RequestInfo, bytes: number | undefined): void {
@@ -113,6 +134,11 @@ export class OutcomeLog {
     const detail = outcome.logDetail ?? outcome.detail
     this.#log.write(status >= 500 ? "warn" : "info", { ...line, status, detail }, "event rejected")
   }
+}
+
+function answerKind(status: number, { kind }: Outcome): AnswerKind {
+  if (kind !== "rejected") return kind
+  return status < 500 ? "refused" : "failed"
 }
 
 function endTrace(

@@ -13,7 +13,8 @@ import type { Listening } from "./running-application.ts"
 export interface Running extends Pick<Status, "readiness"> {
   readonly plan: Plan
   readonly listening: readonly Listening[]
-  expose(): Promise<Exposition>
+  /** @param accept of the request: the format */
+  expose(accept: string | null): Promise<Exposition>
   /** The counters of each process that answers, by its name. */
   activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
 }
@@ -23,7 +24,7 @@ export function adminService(running: Running): Service {
   return {
     startedAtMs: Date.now(),
     readiness: () => running.readiness(),
-    metrics: () => running.expose(),
+    metrics: (accept) => running.expose(accept),
     activity: () => running.activity(),
     pipelines: () => pipelinesOf(running),
     connections: () => connectionsOf(running.plan),

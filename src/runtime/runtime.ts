@@ -4,6 +4,7 @@ import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -22,7 +23,7 @@ import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
-import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 interface Requests {
   /** Default: own ports. */
@@ -40,6 +41,7 @@ export class Runtime implements ReloadableApplication, Running {
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
+  #endWatch = (): void => {}
 
   private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
@@ -79,12 +81,16 @@ export class Runtime implements ReloadableApplication, Running {
     }
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
+      maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
       connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
       impaired: () => runtime.state().impaired,
       stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
       spools: () => spoolsOf(runtime.active.connections),
+      logs: () => logsOf(runtime.active.connections),
     })
+    runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
+    metrics.observeReadiness(() => runtime.readiness().state)
     return runtime
   }
 
@@ -107,8 +113,8 @@ export class Runtime implements ReloadableApplication, Running {
     return readinessOf(this.active, this.#stopped !== undefined)
   }
 
-  expose(): Promise<Exposition> {
-    return this.metrics.expose()
+  expose(accept: string | null): Promise<Exposition> {
+    return this.metrics.expose(accept)
   }
 
   activity(): ReturnType<Running["activity"]> {
@@ -161,6 +167,7 @@ export class Runtime implements ReloadableApplication, Running {
     await this.#changing
     await this.#resources.close(untilMs)
     this.#deps.requestLog.flush()
+    this.#endWatch()
     this.log.info("stopped")
   }
 }

@@ -4,7 +4,7 @@ import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
-import { shareAnswer } from "../../telemetry/exposition.ts"
+import { exposing } from "../../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
@@ -19,7 +19,7 @@ import type { Explain, Listening, ReloadableApplication } from "../running-appli
 import { GRACE_MS, type Reloaded } from "./worker.ts"
 import { readinessOf } from "./readiness.ts"
 import { Slot } from "./slot.ts"
-import { addCounters, exposeSum } from "./summed-metrics.ts"
+import { addCounters, sumMetrics } from "./summed-metrics.ts"
 
 /**
  * Runs a configuration in several processes, the workers, which share ports and nothing else. It serves no webhooks
@@ -78,6 +78,7 @@ export class Supervisor implements ReloadableApplication, Running {
       () => supervisor.#startAll(),
     )
     supervisor.metrics.configuration.started()
+    supervisor.metrics.observeReadiness(async () => (await supervisor.readiness()).state)
     return supervisor
   }
 
@@ -193,11 +194,11 @@ export class Supervisor implements ReloadableApplication, Running {
     return samples.filter((it) => it !== undefined)
   }
 
-  readonly expose = shareAnswer(async () => {
+  readonly expose = exposing(async () => {
     await Promise.all(this.#slots.map((slot) => slot.count()))
     this.metrics.workers.update(this.#slots)
     const own = await this.metrics.lines()
-    return exposeSum([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
+    return sumMetrics([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
   })
 }
 

@@ -10,6 +10,8 @@ import { builtPageModule } from "./built-page.ts"
 
 const src = join(import.meta.dir, "../src")
 const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/hookline"))
+// before the build: one within a plugin of another never ends
+const page = await builtPageModule()
 
 const { success, logs } = await Bun.build({
   // the modules of threads are looked for beside the program, see src/storage/thread-url.ts
@@ -35,10 +37,7 @@ const { success, logs } = await Bun.build({
     {
       name: "the admin page, bundled",
       setup(build) {
-        build.onLoad({ filter: /\/src\/admin\/built-page\.ts$/ }, async () => ({
-          contents: await builtPageModule(),
-          loader: "js",
-        }))
+        build.onLoad({ filter: /\/src\/admin\/built-page\.ts$/ }, () => ({ contents: page, loader: "js" }))
       },
     },
   ],

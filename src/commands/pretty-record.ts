@@ -18,7 +18,7 @@ import { endOfString } from "../json/tokens.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
 import type { Paint, Style } from "./colours.ts"
 import { isDate } from "./record-formats.ts"
-import { visible } from "./visible.ts"
+import { visible } from "../verify/explain/visible.ts"
 
 /** A record for people: where it is and its time, key and headers, then the value, indented. Control characters are escaped. */
 export function toPretty(record: StoredRecord, paint: Paint): string {

@@ -3,12 +3,12 @@ import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/schemes/freshness.ts"
 import { makeVerifier, type ProviderRef } from "../verify/presets/providers.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
+import { reportOf } from "../verify/explain/report.ts"
 import { WrongSetting, type VerifierSettings } from "../verify/schemes/family.ts"
-import { Verified, type SignedRequest } from "../verify/verifier.ts"
-import { concealer } from "./conceal.ts"
+import type { SignedRequest } from "../verify/verifier.ts"
 import { addDetails } from "./details.ts"
 import { listProviders } from "./list-providers.ts"
-import { report, toJson } from "./verify-report.ts"
+import { headingOf, toJson, toText } from "./verify-report.ts"
 import {
   addVerifierFlags,
   ownProviders,
@@ -66,11 +66,10 @@ export async function verify(flags: VerifyFlags): Promise<void> {
   const nowMs = flags.now === undefined ? Date.now() : readTime(flags.now)
   const inquiry = { provider, settings, request, nowMs }
   const diagnosis = await diagnose(inquiry)
-  const conceal = concealer(settings)
-  const shown =
-    flags.json === true ? toJson(inquiry, diagnosis, conceal) : await report(inquiry, diagnosis, conceal)
+  const report = await reportOf(inquiry, diagnosis)
+  const shown = flags.json === true ? toJson(report, inquiry, diagnosis) : toText(report, headingOf(provider))
   console.log(escapeControls(shown))
-  process.exitCode = diagnosis.explanation.result instanceof Verified ? 0 : 1
+  process.exitCode = report.is_verified ? 0 : 1
 }
 
 function requiresBody(provider: ProviderRef, settings: VerifierSettings): boolean {

@@ -11,7 +11,8 @@ import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
-import type { Coverage } from "../verify/schemes/family.ts"
+import type { ProviderRef } from "../verify/presets/providers.ts"
+import type { Coverage, VerifierSettings } from "../verify/schemes/family.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {
@@ -68,6 +69,8 @@ export interface Component<
   readonly kind: K
   /** Whether, with these options, only verified senders' requests pass; absent: never. */
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
+  /** How it verifies requests, with valid options, for explanations; absent: it verifies none. */
+  readonly verification?: ((values: Values<O>) => Verification) | undefined
   /** What its signatures prove, with valid options; undefined: it checks none. */
   readonly proves?: ((values: Values<O>) => Proof) | undefined
   /** What decides the topics of events; absent: it does not choose them. */
@@ -102,6 +105,12 @@ export interface Proof {
   readonly covers: Coverage
   /** Whether the signed time is compared with the clock. */
   readonly checksTime: boolean
+}
+
+/** A provider with its settings. */
+export interface Verification {
+  readonly provider: ProviderRef
+  readonly settings: VerifierSettings
 }
 
 /** What decides the topics of events. */

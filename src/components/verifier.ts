@@ -14,6 +14,7 @@ import {
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"
+import { readSecrets } from "./verifier/secret-file.ts"
 import { verifierStep } from "./verifier/step.ts"
 
 type Options = typeof VERIFIER_OPTIONS
@@ -36,9 +37,19 @@ export const verifier = defineComponent({
       checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
     }
   },
+  verification: ({ provider, secret_file: file, ...settings }) =>
+    file === undefined
+      ? { provider, settings }
+      : { provider, settings: { ...settings, ...storedSecret(file) } },
   implies: ({ provider = "" }) => ({ Decoder: decodingOf(provider) }),
   create: (values, context) => verifierStep(values, context),
 })
+
+/** The secret of a `secret_file`, if the provider's first request has arrived. */
+function storedSecret(file: string): Pick<VerifierSettings, "secret"> {
+  const secret = readSecrets(file)
+  return secret.length === 0 ? {} : { secret }
+}
 
 function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSender | undefined {
   const family = provider === undefined ? undefined : findFamily(provider)

@@ -43,8 +43,8 @@ export function openSecretFile(path: string, log: Logger, make: (secrets: readon
   }
 }
 
-/** Empty: no such file yet. */
-function readSecrets(path: string): string[] {
+/** Empty: no such file yet. @throws HooklineError `config` */
+export function readSecrets(path: string): string[] {
   try {
     const text = existsSync(path) ? readFileSync(path, "utf8") : ""
     return text.split("\n").flatMap((line) => line.trim() || [])

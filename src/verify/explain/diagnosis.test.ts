@@ -16,6 +16,10 @@ import { diagnose, type Diagnosis } from "./diagnosis.ts"
 import type { VerifierSettings } from "../schemes/family.ts"
 import { findFamily, makeSigner } from "../presets/providers.ts"
 import type { SignedRequest } from "../verifier.ts"
+import { toJsonLine } from "../../commands/record-formats.ts"
+import { toLocalTime } from "../../components/local-time.ts"
+import { toName } from "../../json/name.ts"
+import { splice } from "../../json/splice.ts"
 
 const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
 afterAll(() => keys.stop(true))
@@ -47,6 +51,22 @@ const header = (request: SignedRequest, name: string, value: string): Partial<Si
 const ofBody = (change: (body: string) => string | Uint8Array) => (request: SignedRequest) => ({
   body: Buffer.from(change(Buffer.from(request.body).toString())),
 })
+/** As the Enricher publishes a body. */
+const enriched = (body: string): string => {
+  const names = [toName("received_at"), toName("source")]
+  const members = Buffer.from(`"received_at":"${toLocalTime(NOW)}","source":"webhook"`)
+  return Buffer.from(splice(Buffer.from(body), names, members)).toString()
+}
+const tailLine = (value: string): string =>
+  toJsonLine({
+    topic: "t",
+    partition: 0,
+    offset: 3,
+    timestampMs: NOW,
+    key: undefined,
+    headers: [],
+    value: Buffer.from(value),
+  })
 const written = (value: unknown, python = false): string =>
   python ? '{"a": [1, 2], "note": "h\\u00e9llo/"}' : JSON.stringify(value)
 const JSON_VALUE = { a: [1, 2], note: "héllo/" }
@@ -82,6 +102,36 @@ const NAMED: [string, string, SignedCase, MistakeKind, string][] = [
     { body: JSON.stringify(JSON_VALUE, null, 2), change: ofBody((it) => JSON.stringify(JSON.parse(it))) },
     "body_reserialised",
     "indented by 2 spaces",
+  ],
+  ["a record's value", "stripe", { change: ofBody(enriched) }, "body_enriched", ""],
+  [
+    "a record's value with a line end",
+    "github",
+    { change: ofBody((it) => `${enriched(it)}\n`) },
+    "body_enriched",
+    "",
+  ],
+  ["the record of an empty object", "github", { body: "{}", change: ofBody(enriched) }, "body_enriched", ""],
+  [
+    "a line of tail --format json",
+    "github",
+    { change: ofBody((it) => tailLine(enriched(it))) },
+    "body_enriched",
+    "",
+  ],
+  [
+    "a record of a body that had a source of its own",
+    "github",
+    { body: '{"a":1,"source":"api"}', change: ofBody(enriched) },
+    "body_record",
+    "a record that Hookline published",
+  ],
+  [
+    "a line of tail of such a body",
+    "github",
+    { body: '{"a":1,"source":"api"}', change: ofBody((it) => tailLine(enriched(it))) },
+    "body_record",
+    "a line of hookline tail",
   ],
   [
     "a newline that an editor added",

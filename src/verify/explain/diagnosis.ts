@@ -1,6 +1,7 @@
 import { flippedBodies, MOST_BYTES_FLIPPED, otherBodies } from "./bodies.ts"
 import { exampleHeaders } from "./example.ts"
 import { otherScheme } from "./scheme.ts"
+import { beforeEnrichment, readRecord } from "./records.ts"
 import { otherSecrets } from "./secrets.ts"
 import { otherHeaders } from "./signatures.ts"
 import { otherUrls } from "./urls.ts"
@@ -91,11 +92,14 @@ async function findMistakes(
       if (name === provider || findFamily(name)?.signer === undefined) continue
       if (await accepts({ provider: name })) names.push(name)
     }
-    return names.length === 0 ? [] : [{ kind: "provider_other", detail: names.join(", ") }]
+    const [first] = names
+    if (first === undefined) return []
+    return [{ kind: "provider_other", detail: names.join(", "), options: { provider: first } }]
   }
 
   if (await accepts({})) return [timeMistake(explanation, nowMs)]
   const found = [
+    ...(await firstOf(beforeEnrichment(request))),
     ...(await firstOf(otherHeaders(request, example))),
     ...(await firstOf(otherSecrets(settings, "secret"))),
     ...(await firstOf(otherSecrets(settings, "password"))),
@@ -130,7 +134,14 @@ function timeMistake({ timestampMs = 0, result }: Explanation, nowMs: number): M
   const isNear = (ms: number): boolean => Math.abs(ms - nowMs) < NEAR_MS
   if (isNear(timestampMs / 1000)) return { kind: "time_unit", detail: "milliseconds instead of seconds" }
   if (isNear(timestampMs * 1000)) return { kind: "time_unit", detail: "seconds instead of milliseconds" }
-  return { kind: "time_off", detail: result instanceof Refused ? result.detail : "" }
+  const lateMs = nowMs - timestampMs
+  // a later one is a replay, or was captured long ago
+  const isRetry = lateMs > 0 && lateMs < 3_600_000
+  return {
+    kind: "time_off",
+    detail: result instanceof Refused ? result.detail : "",
+    options: isRetry ? { tolerance: `${Math.ceil(lateMs / 60_000) + 1}m` } : undefined,
+  }
 }
 
 /** Ten years: a time in the wrong unit is off by far more. */
@@ -155,8 +166,14 @@ function possibleMistakes(
     else if (headers.get("Content-Type")?.includes("json") === true && readJson(body) === undefined)
       add("body_truncated")
   }
+  const record = needs === "body" ? readRecord(body) : undefined
+  if (record !== undefined)
+    add(
+      "body_record",
+      record.form === "line" ? "a line of hookline tail" : "a record that Hookline published",
+    )
   if (signsUrl) add("url_unlike", url)
   add("secret_wrong")
-  if (needs === "body" && body.length > 0) add("body_unlike")
+  if (needs === "body" && body.length > 0 && record === undefined) add("body_unlike")
   return mistakes
 }

@@ -8,6 +8,8 @@ export interface Inquiry {
   readonly settings: VerifierSettings
   readonly request: SignedRequest
   readonly nowMs: number
+  /** Whose configuration is suggested; undefined: not known. */
+  readonly pipeline?: string | undefined
 }
 
 /** An inquiry with one mistake undone. */

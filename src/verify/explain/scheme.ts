@@ -1,5 +1,5 @@
-import { otherKeys } from "./secrets.ts"
-import { digestsIn } from "./signatures.ts"
+import { AS_TEXT, otherKeys } from "./secrets.ts"
+import { digestsIn, prefixBefore } from "./signatures.ts"
 import type { Mistake } from "./words.ts"
 import type { Explanation, SignedRequest } from "../verifier.ts"
 
@@ -14,13 +14,15 @@ export function otherScheme(
 ): Mistake | undefined {
   // public-key signatures have no expected digest, and a token's matches whatever the body
   if (explanation.signed !== undefined && explanation.expected.length === 0) return undefined
-  const texts = [...request.headers.values()]
+  const received = [...request.headers].flatMap(([header, value]) =>
+    digestsIn(value).map((digest) => ({ header, prefix: prefixBefore(value, digest), ...digest })),
+  )
   const usual = digestsIn(explanation.expected[0] ?? "").at(-1)?.bytes.length
   const contents = [
     ["", explanation.signed],
     ["of the body alone", request.body],
   ] as const
-  for (const { bytes } of texts.flatMap(digestsIn)) {
+  for (const { bytes, encoding, header, prefix } of received) {
     if (!isHmacSize(bytes.length)) continue
     const algorithm = HMACS[bytes.length]
     for (const [form, key] of secrets.flatMap(otherKeys)) {
@@ -30,9 +32,17 @@ export function otherScheme(
         const isUsual = content === "" && bytes.length === usual
         if (isUsual) return { kind: "secret_form", detail: form }
         const scheme = `HMAC by ${algorithm.toUpperCase().replace("SHA", "SHA-")}`
+        // the kind hmac uses secrets as text
+        const options =
+          form !== AS_TEXT
+            ? undefined
+            : content === ""
+              ? { algorithm, encoding }
+              : { provider: "hmac", header, algorithm, encoding, ...(prefix !== "" && { prefix }) }
         return {
           kind: "signature_scheme",
           detail: [scheme, content].join(" ").trim() + `, the secret ${form}`,
+          options,
         }
       }
     }

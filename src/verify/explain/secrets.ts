@@ -16,15 +16,20 @@ export function* otherSecrets(settings: VerifierSettings, key: "secret" | "passw
       ["secret_form", "used as text, not decoded from base64", Buffer.from(secret).toString("base64")],
     ] as const
     for (const [kind, detail, other] of others)
-      if (other !== secret && other !== "")
-        yield { mistake: { kind, detail }, settings: { ...settings, [key]: [other] } }
+      if (other !== secret && other !== "") {
+        const without = kind === "secret_around" ? "without the " : ""
+        const options = { [key]: `the same, ${without}${detail}` }
+        yield { mistake: { kind, detail, options }, settings: { ...settings, [key]: [other] } }
+      }
   }
 }
+
+export const AS_TEXT = "used as text"
 
 /** The HMAC keys that a text may stand for, each with its decoding. */
 export function otherKeys(secret: string): [string, Uint8Array][] {
   const bare = secret.trim().replace(/^whsec_/, "")
-  const keys: [string, Uint8Array][] = [["used as text", Buffer.from(secret)]]
+  const keys: [string, Uint8Array][] = [[AS_TEXT, Buffer.from(secret)]]
   if (bare !== secret) keys.push(["used as text, without whsec_ or white space", Buffer.from(bare)])
   const bytes = decodeBase64(bare.replaceAll("-", "+").replaceAll("_", "/"))
   if (bytes !== undefined) keys.push(["decoded from base64", bytes])

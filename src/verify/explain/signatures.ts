@@ -1,7 +1,7 @@
 import { MOST_SIGNATURES } from "../schemes/family.ts"
 import type { SignedRequest } from "../verifier.ts"
 import type { Candidate } from "./inquiry.ts"
-import type { MistakeKind } from "./words.ts"
+import type { MistakeKind, SuggestedOptions } from "./words.ts"
 
 /** A digest or signature in a header's value. */
 interface Digest {
@@ -35,10 +35,15 @@ export function digestsIn(text: string): Digest[] {
  */
 export function* otherHeaders(request: SignedRequest, example: Headers): Iterable<Candidate> {
   const received = request.headers
-  const candidate = (kind: MistakeKind, detail: string, ...changed: [string, string][]): Candidate => {
+  const candidate = (
+    kind: MistakeKind,
+    detail: string,
+    changed: readonly (readonly [string, string])[],
+    options?: SuggestedOptions,
+  ): Candidate => {
     const headers = new Headers(received)
     for (const [name, value] of changed) headers.set(name, value)
-    return { mistake: { kind, detail }, request: { ...request, headers } }
+    return { mistake: { kind, detail, options }, request: { ...request, headers } }
   }
   const repeated = [...received].filter(([, value]) => isRepeated(value))
   if (repeated.length > 0) {
@@ -46,12 +51,12 @@ export function* otherHeaders(request: SignedRequest, example: Headers): Iterabl
     yield candidate(
       "header_twice",
       names,
-      ...repeated.map(([name, value]): [string, string] => [name, halfOf(value)]),
+      repeated.map(([name, value]) => [name, halfOf(value)]),
     )
   }
   for (const [name, value] of received) {
     for (const one of new Set(value.split(", ", MOST_SIGNATURES)))
-      if (one !== value) yield candidate("header_twice", name, [name, one])
+      if (one !== value) yield candidate("header_twice", name, [[name, one]])
   }
   for (const [name, signed] of example) {
     const model = digestsIn(signed).at(-1)
@@ -60,13 +65,17 @@ export function* otherHeaders(request: SignedRequest, example: Headers): Iterabl
     const others = [...received].flatMap(([other, value]) =>
       digestsIn(value)
         .flatMap((digest) => respell(value, digest, model.encoding, prefix))
-        .map(([spelling, respelled]) => ({ other, value, spelling, respelled })),
+        .map((it) => ({ other, value, ...it })),
     )
     // of several alternative headers the example has one
-    for (const { other, value, spelling, respelled } of others)
-      if (respelled !== value) yield candidate("signature_spelling", spelling, [other, respelled])
-    for (const { other, respelled } of others)
-      if (other !== name) yield candidate("header_other", `${other} for ${name}`, [name, respelled])
+    for (const { other, value, spelling, respelled, options } of others)
+      if (respelled !== value) yield candidate("signature_spelling", spelling, [[other, respelled]], options)
+    for (const { other, respelled, options } of others)
+      if (other !== name)
+        yield candidate("header_other", `${other} for ${name}`, [[name, respelled]], {
+          header: other,
+          ...options,
+        })
   }
 }
 
@@ -75,16 +84,18 @@ const halfOf = (value: string): string => value.slice(0, (value.length - 2) / 2)
 const isRepeated = (value: string): boolean => value === `${halfOf(value)}, ${halfOf(value)}`
 
 /** The prefix of a digest: `sha256=`, `v1,`. */
-const prefixBefore = (text: string, { start }: Digest): string =>
+export const prefixBefore = (text: string, { start }: Digest): string =>
   /[A-Za-z][A-Za-z0-9]*[=,]$/.exec(text.slice(0, start))?.[0] ?? ""
 
+/** A value in the scheme's spelling, and the options for the received one. */
+interface Respelled {
+  readonly spelling: string
+  readonly respelled: string
+  readonly options: SuggestedOptions
+}
+
 /** Spellings of a value with one digest in the scheme's encoding: as before, and with the prefix added or replaced. */
-function respell(
-  value: string,
-  digest: Digest,
-  encoding: Digest["encoding"],
-  prefix: string,
-): [string, string][] {
+function respell(value: string, digest: Digest, encoding: Digest["encoding"], prefix: string): Respelled[] {
   const before = value.slice(0, digest.start)
   const [token, after] = [value.slice(digest.start, digest.end), value.slice(digest.end)]
   const encoded = Buffer.from(digest.bytes).toString(encoding)
@@ -95,14 +106,17 @@ function respell(
       : token === encoded
         ? undefined
         : "in upper case"
-  const kept: [string, string] = [coded ?? "as it is", before + encoded + after]
+  const decoding: SuggestedOptions = digest.encoding === encoding ? {} : { encoding: digest.encoding }
+  const kept = { spelling: coded ?? "as it is", respelled: before + encoded + after, options: decoding }
   if (own === prefix) return [kept]
   const prefixed =
     own === "" ? `without the prefix ${prefix}` : `with the prefix ${own} instead of ${prefix || "none"}`
   const spelling = coded === undefined ? prefixed : `${coded}, and ${prefixed}`
+  const options = { ...decoding, prefix: own === "" ? '""' : own }
+  const bare = before.slice(0, before.length - own.length)
   return [
     kept,
-    [spelling, before + prefix + encoded + after],
-    [spelling, before.slice(0, before.length - own.length) + prefix + encoded + after],
+    { spelling, respelled: before + prefix + encoded + after, options },
+    { spelling, respelled: bare + prefix + encoded + after, options },
   ]
 }

@@ -20,5 +20,10 @@ export function otherUrls(request: SignedRequest): readonly Candidate[] {
     ),
   )
   const others = [...new Set(spellings)].filter((it) => it !== url)
-  return others.map((url) => ({ mistake: { kind: "url_other", detail: url }, request: { ...request, url } }))
+  return others.map((other) => {
+    // path and query as requested follow an origin by themselves
+    const origin = other.endsWith(path + query) ? other.slice(0, other.length - (path + query).length) : other
+    const mistake = { kind: "url_other", detail: other, options: { public_url: origin } } as const
+    return { mistake, request: { ...request, url: other } }
+  })
 }

@@ -1,4 +1,5 @@
 import MISTAKES from "./mistakes.json" with { type: "json" }
+import type { SettingKey } from "../schemes/family.ts"
 import type { RefusedReason } from "../verifier.ts"
 
 /** The meaning of each reason, for `hookline verify` and the log. */
@@ -21,7 +22,12 @@ export interface Mistake {
   readonly kind: MistakeKind
   /** The specifics. Holds no secret. */
   readonly detail: string
+  /** Options that would undo it, as a file spells them; those that the provider does not have are left out. */
+  readonly options?: SuggestedOptions | undefined
 }
+
+/** Keys of a Verifier, and `public_url` of its source. A secret is described, not spelled. */
+export type SuggestedOptions = { readonly [key in SettingKey | "provider" | "public_url"]?: string }
 
 /** A mistake and its remedy, as sentences. */
 export function describeMistake({ kind, detail }: Mistake): { problem: string; remedy: string } {

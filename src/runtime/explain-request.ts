@@ -1,0 +1,50 @@
+import type { Verification } from "../components/define-component.ts"
+import { diagnose } from "../verify/explain/diagnosis.ts"
+import { notJudged, reportOf, type Report, type ReportOptions } from "../verify/explain/report.ts"
+import { makeVerifier, nameOf } from "../verify/presets/providers.ts"
+import { WrongSetting } from "../verify/schemes/family.ts"
+import type { SignedRequest } from "../verify/verifier.ts"
+import type { PlannedPipeline } from "./plan/plan.ts"
+
+/** A request that was received; its body is undefined where not all of it was kept. */
+type Captured = Omit<SignedRequest, "body"> & { readonly body: Uint8Array | undefined }
+
+/**
+ * Why a pipeline verifies a request or refuses it: the report of the first of its Verifiers that refuses it, else of the
+ * last one. Takes up to a second: for people, not for events.
+ *
+ * @param nowMs when the request came
+ */
+export async function explainRequest(
+  pipeline: Pick<PlannedPipeline, "id" | "processors">,
+  request: Captured,
+  nowMs: number,
+  options?: ReportOptions,
+): Promise<Report> {
+  let report = notJudged(null, "The pipeline has no Verifier: it does not check who sends.")
+  for (const { provider, settings } of verificationsOf(pipeline)) {
+    try {
+      const { body } = request
+      if (body === undefined && makeVerifier(provider, settings).needs === "body")
+        return notJudged(nameOf(provider), "Its body was not kept whole, so the signature can't be checked.")
+      const kept = { ...request, body: body ?? new Uint8Array() }
+      const inquiry = { provider, settings, request: kept, nowMs, pipeline: pipeline.id }
+      report = await reportOf(inquiry, await diagnose(inquiry), options)
+      if (!report.is_verified) return report
+    } catch (error) {
+      if (!(error instanceof WrongSetting)) throw error
+      // the settings of a plan are valid but for a secret that the provider has yet to send
+      return notJudged(nameOf(provider), `It can't be verified yet: ${error.message}.`)
+    }
+  }
+  return report
+}
+
+/** How a pipeline's Verifiers verify, in their order; most pipelines have one or none. @throws HooklineError `config` */
+export function verificationsOf({
+  processors,
+}: Pick<PlannedPipeline, "processors">): readonly Verification[] {
+  return processors.flatMap((it) =>
+    typeof it === "function" ? [] : (it.component.verification?.(it.values) ?? []),
+  )
+}

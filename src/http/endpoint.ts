@@ -68,19 +68,19 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
-  const answer = (info: RequestInfo, outcome: Outcome, bytes?: number): Response => {
+  const answer = (info: RequestInfo, outcome: Outcome, bytes?: number, event?: Event): Response => {
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
-    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes)
+    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event)
     if (isAccepted) return new Response(accepted.body, accepted.init)
     if (outcome.kind === "answered") return reply(outcome)
     return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout, info.id)
   }
   /** The same, counting an unverified sender. A fault on this side does not count against it. */
-  const answerSender = (info: RequestInfo, outcome: Outcome, bytes?: number): Response => {
+  const answerSender = (info: RequestInfo, outcome: Outcome, bytes?: number, event?: Event): Response => {
     const isSendersFault =
       (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 499
     if (isSendersFault && info.isVerified !== true) unverifiedLimit?.refused(info.remoteAddress)
-    return answer(info, outcome, bytes)
+    return answer(info, outcome, bytes, event)
   }
 
   return async (request, server, target) => {
@@ -120,7 +120,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       const event = new Event(info, body, receivedAtMs, steadyMs())
       event.memory = reservation
       const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
-      return answerSender(info, outcome, length)
+      return answerSender(info, outcome, length, event)
     } catch (error) {
       outcomes.failed(error, info)
       return problem(REFUSALS.internal, draining.aborted, info.id)

@@ -1,4 +1,4 @@
-import { OutcomeLog } from "../pipeline/outcome-log.ts"
+import { OutcomeLog, type OnAnswer } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
@@ -27,6 +27,7 @@ export interface ServerOptions extends Limits {
   readonly metrics: (pipelineId: string) => PipelineMetrics
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
+  readonly onAnswer?: OnAnswer | undefined
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined
 }
@@ -106,10 +107,10 @@ export class Servers {
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
    */
   *prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange> {
-    const { log, metrics } = this.#options
+    const { log, metrics, onAnswer } = this.#options
     const { maxInFlightBytes, bodyTimeoutMs, maxConnections } = limits
     const deps: EndpointDeps = {
-      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log),
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer),
       budget: this.#budget,
       isFramed: true,
       bodyTimeoutMs,

@@ -1,8 +1,25 @@
 // Hot path: every answer passes here.
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import type { RequestInfo } from "./event.ts"
+import type { Event, RequestInfo } from "./event.ts"
 import type { Ended, Outcome } from "./outcome.ts"
+
+/** A request as it is answered. Request and event are the pipeline's own: to be read in the call, not changed or kept. */
+export interface AnsweredRequest {
+  /** undefined: no pipeline has its path. */
+  readonly pipeline: string | undefined
+  readonly request: RequestInfo
+  /** undefined: its body was not read, or processing it failed. */
+  readonly event: Event | undefined
+  /** Of the body as received, decompressed; undefined: not read. */
+  readonly bytes: number | undefined
+  readonly status: number
+  /** undefined: a fault. */
+  readonly outcome: Outcome | undefined
+}
+
+/** Called once for each request, before its answer is sent. An error is logged. */
+export type OnAnswer = (answered: AnsweredRequest) => void
 
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
@@ -13,16 +30,25 @@ export class OutcomeLog {
   readonly #pipeline: string | undefined
   readonly #metrics: PipelineMetrics
   readonly #log: RequestLog
+  readonly #onAnswer: OnAnswer | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
-  constructor(pipeline: string | undefined, metrics: PipelineMetrics, log: RequestLog) {
+  constructor(
+    pipeline: string | undefined,
+    metrics: PipelineMetrics,
+    log: RequestLog,
+    onAnswer?: OnAnswer | undefined,
+  ) {
     this.#pipeline = pipeline
     this.#metrics = metrics
     this.#log = log
+    this.#onAnswer = onAnswer
   }
 
   /** @param bytes of the received body; undefined: not read */
-  answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number): void {
+  answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number, event?: Event): void {
+    if (this.#onAnswer !== undefined)
+      this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
     this.#count(status, outcome.kind, outcome.kind === "accepted" ? "" : outcome.reason)
     if (outcome.kind === "accepted") return
     if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
@@ -30,11 +56,29 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request: Pick<RequestInfo, "id"> & Partial<RequestInfo>): void {
+  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">): void {
+    if ("headers" in request)
+      this.#tell({
+        pipeline: this.#pipeline,
+        request,
+        event: undefined,
+        bytes: undefined,
+        status: 500,
+        outcome: undefined,
+      })
     this.#count(500, "rejected", "internal")
-    const { id, path } = request
-    const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: id }
+    const path = "path" in request ? request.path : undefined
+    const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: request.id }
     this.#log.write("error", line, "unhandled error while processing a request")
+  }
+
+  #tell(answered: AnsweredRequest): void {
+    try {
+      this.#onAnswer?.(answered)
+    } catch (err) {
+      const line = { err, pipeline: this.#pipeline, reason: "internal", request_id: answered.request.id }
+      this.#log.write("error", line, "onAnswer() callback failed")
+    }
   }
 
   #count(status: number, outcome: Outcome["kind"], reason: string): void {

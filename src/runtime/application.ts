@@ -10,6 +10,7 @@ import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { Changes } from "./configuration-diff.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
 import { recordIn } from "./file-watcher.ts"
@@ -24,6 +25,11 @@ export interface ApplicationOptions {
   readonly service?: OptionsInCode<(typeof SERVICE)["options"]>
   /** Options as in `[admin]`. An application without a file has no admin listener unless this is given. */
   readonly admin?: OptionsInCode<(typeof ADMIN)["options"]>
+  /**
+   * Called for each request, refused ones included, before its answer is sent. It runs for every event: copy what is needed
+   * of the request and the event, and return.
+   */
+  readonly onAnswer?: OnAnswer
 }
 
 /** Registers connections and pipelines, and runs them. */
@@ -110,7 +116,10 @@ export class Application {
           "config",
           `option service.workers is ${workers}, and an application started by code is one process; use \`hookline run\`, or set { service: { workers: 1 } }`,
         )
-      return (this.#mounted = await Runtime.start(plan, undefined, { ports: listen, mount: true }))
+      return (this.#mounted = await Runtime.start(plan, undefined, {
+        from: { ports: listen, mount: true },
+        onAnswer: this.#options.onAnswer,
+      }))
     }, listen)
   }
 

@@ -3,6 +3,7 @@ import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
 import type { Route } from "../http/route.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
@@ -41,6 +42,8 @@ export interface ReloadDependencies extends OpenLog {
   readonly membership: Membership | undefined
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
+  /** undefined: nobody asked. */
+  readonly onAnswer: OnAnswer | undefined
   /** Aborts a change between two slices. */
   readonly signal: AbortSignal
 }
@@ -96,7 +99,7 @@ function* prepareListeners(
   { service }: Plan,
   pipelines: BuiltPipelines,
   servers: Servers | undefined,
-  { membership, from, requestLog, metrics }: ReloadDependencies,
+  { membership, from, onAnswer, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
@@ -109,7 +112,14 @@ function* prepareListeners(
     const open = yield* servers.prepare(routes, limits)
     return () => ({ servers, change: open() })
   }
-  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  const options = {
+    ...limits,
+    from,
+    onAnswer,
+    log: requestLog,
+    metrics: metrics.pipeline,
+    sharesPorts: workers > 1,
+  }
   return () => ({ servers: new Servers(routes, options) })
 }
 

@@ -5,6 +5,7 @@ import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
+import { declareDev } from "./dev.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
@@ -40,6 +41,7 @@ export function declareProgram(): Command {
     )
     .exitOverride()
   declareRun(program)
+  declareDev(program)
   declareReading(program)
   declareSpool(program)
   declareVerify(program)

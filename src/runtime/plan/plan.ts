@@ -126,7 +126,7 @@ function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConne
 const CONNECTION = "connection"
 
 /** Checks the `[defaults:…]` sections. @returns those of components */
-function resolveDefaults(
+export function resolveDefaults(
   { configuration, pipelines = [], registry }: Draft,
   defined: Found["defined"],
   problems: Problems,

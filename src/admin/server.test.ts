@@ -13,6 +13,12 @@ test("a fault while a request is answered gets 500 without its cause, which is l
     pipelines: () => [],
     connections: () => [],
     openReader: () => Promise.reject(fault),
+    captureMode: () => "off",
+    receivers: () => [],
+    verifications: () => [],
+    explain: () => Promise.reject(fault),
+    logLevel: () => "info",
+    setLogLevel: () => Promise.reject(fault),
   }
   const admin = openAdmin(
     { host: "127.0.0.1", port: 0 },

@@ -9,7 +9,7 @@ export interface AnsweredRequest {
   /** undefined: no pipeline has its path. */
   readonly pipeline: string | undefined
   readonly request: RequestInfo
-  /** undefined: its body was not read, or processing it failed. */
+  /** undefined: its body was not read. */
   readonly event: Event | undefined
   /** Of the body as received, decompressed; undefined: not read. */
   readonly bytes: number | undefined
@@ -21,6 +21,15 @@ export interface AnsweredRequest {
 /** Called once for each request, before its answer is sent. An error is logged. */
 export type OnAnswer = (answered: AnsweredRequest) => void
 
+/** Keeps answered requests for people to look at. */
+export interface Capture {
+  /** Whether accepted ones are kept too, and so received bodies until the answer. */
+  readonly keepsAccepted: boolean
+  /** @param outcome undefined: a fault. @returns false: `keep` need not be called */
+  wants(outcome: Outcome | undefined): boolean
+  keep(answered: AnsweredRequest): void
+}
+
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
  * drops. Never logs a body, nor
@@ -31,6 +40,7 @@ export class OutcomeLog {
   readonly #metrics: PipelineMetrics
   readonly #log: RequestLog
   readonly #onAnswer: OnAnswer | undefined
+  readonly #capture: Capture | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
   constructor(
@@ -38,16 +48,23 @@ export class OutcomeLog {
     metrics: PipelineMetrics,
     log: RequestLog,
     onAnswer?: OnAnswer | undefined,
+    capture?: Capture | undefined,
   ) {
     this.#pipeline = pipeline
     this.#metrics = metrics
     this.#log = log
     this.#onAnswer = onAnswer
+    this.#capture = capture
+  }
+
+  /** Whether bodies as received are needed until the answer. */
+  get keepsReceivedBodies(): boolean {
+    return this.#capture?.keepsAccepted ?? false
   }
 
   /** @param bytes of the received body; undefined: not read */
   answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number, event?: Event): void {
-    if (this.#onAnswer !== undefined)
+    if (this.#onAnswer !== undefined || this.#capture?.wants(outcome) === true)
       this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
     this.#count(status, outcome.kind, outcome.kind === "accepted" ? "" : outcome.reason)
     if (outcome.kind === "accepted") return
@@ -56,16 +73,11 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">): void {
-    if ("headers" in request)
-      this.#tell({
-        pipeline: this.#pipeline,
-        request,
-        event: undefined,
-        bytes: undefined,
-        status: 500,
-        outcome: undefined,
-      })
+  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">, event?: Event): void {
+    if ("headers" in request) {
+      const bytes = event?.receivedBody.length
+      this.#tell({ pipeline: this.#pipeline, request, event, bytes, status: 500, outcome: undefined })
+    }
     this.#count(500, "rejected", "internal")
     const path = "path" in request ? request.path : undefined
     const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: request.id }
@@ -73,6 +85,7 @@ export class OutcomeLog {
   }
 
   #tell(answered: AnsweredRequest): void {
+    if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
     try {
       this.#onAnswer?.(answered)
     } catch (err) {

@@ -1,4 +1,5 @@
-import type { Readiness } from "../admin/service.ts"
+import { Captures } from "../admin/captured.ts"
+import type { Readiness, Receiver } from "../admin/service.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
@@ -21,6 +22,7 @@ import {
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
+import { receiverOf } from "./receiver.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 interface Requests {
@@ -33,6 +35,7 @@ interface Requests {
 export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
+  readonly receiver: Receiver
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
   readonly #stopping = new AbortController()
@@ -47,6 +50,8 @@ export class Runtime implements ReloadableApplication, Running {
       worker: membership?.worker,
     })
     this.log = opened.log
+    const captures = new Captures(membership?.worker)
+    this.receiver = receiverOf(captures, () => this.active.servers)
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -58,6 +63,7 @@ export class Runtime implements ReloadableApplication, Running {
       membership,
       from: requests.from,
       onAnswer: requests.onAnswer,
+      captures,
       signal: this.#stopping.signal,
     }
   }
@@ -112,6 +118,10 @@ export class Runtime implements ReloadableApplication, Running {
 
   activity(): ReturnType<Running["activity"]> {
     return ownActivity(this.metrics)
+  }
+
+  receivers(): readonly Receiver[] {
+    return [this.receiver]
   }
 
   state(): State {

@@ -93,10 +93,10 @@ export function verifierStep(
     request: RequestInfo,
     body: Uint8Array,
   ): VerificationResult | Promise<VerificationResult> => {
-    const { method, path, query, headers } = request
+    const { method, path, query, headers, firstCameAtMs } = request
     const verifier = learning?.current() ?? fixed
     const url = verifier.signsUrl ? request.url : ""
-    return verifier.verify({ method, path, query, headers, url, body }, now())
+    return verifier.verify({ method, path, query, headers, url, body }, firstCameAtMs ?? now())
   }
 
   const pass = (event: Event, { id, key, isForm }: Passed): ReturnType<Processor> => {

@@ -11,6 +11,12 @@ const serviceWith = (fault: Error): Service => ({
   pipelines: () => [],
   connections: () => [],
   openReader: () => Promise.reject(fault),
+  captureMode: () => "off",
+  receivers: () => [],
+  verifications: () => [],
+  explain: () => Promise.reject(fault),
+  logLevel: () => "info",
+  setLogLevel: () => Promise.reject(fault),
 })
 
 test("a fault while a request is answered gets 500 without its cause, which is logged", async () => {

@@ -75,7 +75,11 @@ test("a scrape gets OpenMetrics where it asks for that version, and text else", 
     (await scrape(accept)).contentType.split(";")[0]!
   const PROMETHEUS =
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
-  for (const accept of [PROMETHEUS, "application/openmetrics-text", "Application/OpenMetrics-Text; version=1.0.0"])
+  for (const accept of [
+    PROMETHEUS,
+    "application/openmetrics-text",
+    "Application/OpenMetrics-Text; version=1.0.0",
+  ])
     expect(await typeFor(accept)).toBe("application/openmetrics-text")
   for (const accept of [
     null,

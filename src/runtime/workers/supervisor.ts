@@ -1,5 +1,5 @@
 import type { Sample } from "../../admin/history.ts"
-import type { Readiness } from "../../admin/service.ts"
+import type { Readiness, Receiver } from "../../admin/service.ts"
 import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
@@ -192,6 +192,10 @@ export class Supervisor implements ReloadableApplication, Running {
   async activity(): Promise<readonly Sample[]> {
     const samples = await Promise.all(this.#slots.map((slot) => slot.activity()))
     return samples.filter((it) => it !== undefined)
+  }
+
+  receivers(): readonly Receiver[] {
+    return this.#slots.flatMap((slot) => slot.receiver ?? [])
   }
 
   readonly expose = exposing(async () => {

@@ -68,7 +68,7 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
           </span>
           {summary.pipeline !== null && <span>{summary.pipeline}</span>}
           <Time ms={summary.at} withDate />
-          <Bytes value={summary.bytes} />
+          {summary.bytes !== null && <Bytes value={summary.bytes} />}
           <span>from {summary.remote_address}</span>
           {record !== null && <RecordLink record={record} />}
         </p>

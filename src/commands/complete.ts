@@ -81,11 +81,14 @@ function valuesOf(
   const name = "flags" in declared ? /<(\w+)>$/.exec(declared.flags)?.[1] : declared.name()
   switch (name) {
     case "file":
+    case "folder":
       return [FILES]
     case "topic":
       return topicsOf(configuration(file))
     case "connection":
       return [...(configuration(file)?.connections.keys() ?? [])].map((it) => [it, "connection"])
+    case "pipeline":
+      return [...(configuration(file)?.pipelines.keys() ?? [])].map((it) => [it, "pipeline"])
     case "provider":
       return [
         ...PROVIDER_NAMES.map((it) => [it, ""] as const),

@@ -1,5 +1,6 @@
 // Hot path: made for every event; members that are not read cost nothing.
 import type { RequestInfo } from "../pipeline/event.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "./addresses.ts"
 import type { Peer } from "./peer.ts"
@@ -16,6 +17,7 @@ export class ReceivedRequest implements RequestInfo {
   readonly query: string
   isVerified = false
   failedVerification = false
+  trace: Trace | undefined
   readonly #request: Request
   readonly #server: Peer
   readonly #route: Origin

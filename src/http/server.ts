@@ -1,8 +1,9 @@
-import { OutcomeLog } from "../pipeline/outcome-log.ts"
+import { OutcomeLog, type OnAnswer } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { requestHandlers } from "./request-handlers.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
@@ -27,6 +28,8 @@ export interface ServerOptions extends Limits {
   readonly metrics: (pipelineId: string) => PipelineMetrics
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
+  readonly onAnswer?: OnAnswer | undefined
+  readonly tracer?: Tracer | undefined
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined
 }
@@ -77,7 +80,7 @@ export class Servers {
     }
     this.#connectionLimit = this.#from.ports ? new ConnectionLimit(accepting, options.log) : undefined
     try {
-      void atOnce(this.prepare(routes, options))().commit()
+      void atOnce(this.prepare(routes, options, options.tracer))().commit()
     } catch (error) {
       this.#connectionLimit?.end()
       throw error
@@ -102,20 +105,22 @@ export class Servers {
   /**
    * Prepares other routes and limits. Each change is committed or aborted before the next.
    *
+   * @param tracer undefined: nothing is traced
    * @returns opens new listeners, which accept connections from then on
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
    */
-  *prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange> {
-    const { log, metrics } = this.#options
+  *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
+    const { log, metrics, onAnswer } = this.#options
     const { maxInFlightBytes, bodyTimeoutMs, maxConnections } = limits
     const deps: EndpointDeps = {
-      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log),
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer),
       budget: this.#budget,
       isFramed: true,
       bodyTimeoutMs,
       bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
       draining: this.#draining.signal,
+      tracer,
     }
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {

@@ -1,5 +1,6 @@
 // Hot path: one for every webhook.
 import { steadyMs } from "../clock.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
 import type { DedupeKey } from "./record.ts"
 import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./outcome.ts"
 
@@ -24,6 +25,8 @@ export interface RequestInfo {
   isVerified?: boolean
   /** Set by a Verifier in mode observe on an unverified request, which may be forged. */
   failedVerification?: boolean
+  /** @internal undefined: not traced. */
+  readonly trace?: Trace | undefined
 }
 
 /** The place of an item in a list. */

@@ -1,8 +1,26 @@
 // Hot path: every answer passes here.
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import type { RequestInfo } from "./event.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
+import type { Event, RequestInfo } from "./event.ts"
 import type { Ended, Outcome } from "./outcome.ts"
+
+/** A request as it is answered. Request and event are the pipeline's own: to be read in the call, not changed or kept. */
+export interface AnsweredRequest {
+  /** undefined: no pipeline has its path. */
+  readonly pipeline: string | undefined
+  readonly request: RequestInfo
+  /** undefined: its body was not read, or processing it failed. */
+  readonly event: Event | undefined
+  /** Of the body as received, decompressed; undefined: not read. */
+  readonly bytes: number | undefined
+  readonly status: number
+  /** undefined: a fault. */
+  readonly outcome: Outcome | undefined
+}
+
+/** Called once for each request, before its answer is sent. An error is logged. */
+export type OnAnswer = (answered: AnsweredRequest) => void
 
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
@@ -13,28 +31,59 @@ export class OutcomeLog {
   readonly #pipeline: string | undefined
   readonly #metrics: PipelineMetrics
   readonly #log: RequestLog
+  readonly #onAnswer: OnAnswer | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
-  constructor(pipeline: string | undefined, metrics: PipelineMetrics, log: RequestLog) {
+  constructor(
+    pipeline: string | undefined,
+    metrics: PipelineMetrics,
+    log: RequestLog,
+    onAnswer?: OnAnswer | undefined,
+  ) {
     this.#pipeline = pipeline
     this.#metrics = metrics
     this.#log = log
+    this.#onAnswer = onAnswer
   }
 
   /** @param bytes of the received body; undefined: not read */
-  answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number): void {
-    this.#count(status, outcome.kind, outcome.kind === "accepted" ? "" : outcome.reason)
+  answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number, event?: Event): void {
+    if (this.#onAnswer !== undefined)
+      this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
+    const reason = outcome.kind === "accepted" ? "" : outcome.reason
+    this.#count(status, outcome.kind, reason)
+    if (request.trace !== undefined) endTrace(request.trace, { status, outcome: outcome.kind, reason, bytes })
     if (outcome.kind === "accepted") return
     if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
     this.#write(outcome, request, bytes)
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request: Pick<RequestInfo, "id"> & Partial<RequestInfo>): void {
-    this.#count(500, "rejected", "internal")
-    const { id, path } = request
-    const line = { err, pipeline: this.#pipeline, reason: "internal", path, request_id: id }
+  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">): void {
+    const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
+    if ("headers" in request)
+      this.#tell({
+        pipeline: this.#pipeline,
+        request,
+        event: undefined,
+        bytes: undefined,
+        status: ended.status,
+        outcome: undefined,
+      })
+    this.#count(ended.status, ended.outcome, ended.reason)
+    if ("trace" in request && request.trace !== undefined) endTrace(request.trace, ended)
+    const path = "path" in request ? request.path : undefined
+    const line = { err, pipeline: this.#pipeline, reason: ended.reason, path, request_id: request.id }
     this.#log.write("error", line, "unhandled error while processing a request")
+  }
+
+  #tell(answered: AnsweredRequest): void {
+    try {
+      this.#onAnswer?.(answered)
+    } catch (err) {
+      const line = { err, pipeline: this.#pipeline, reason: "internal", request_id: answered.request.id }
+      this.#log.write("error", line, "onAnswer() callback failed")
+    }
   }
 
   #count(status: number, outcome: Outcome["kind"], reason: string): void {
@@ -64,4 +113,22 @@ export class OutcomeLog {
     const detail = outcome.logDetail ?? outcome.detail
     this.#log.write(status >= 500 ? "warn" : "info", { ...line, status, detail }, "event rejected")
   }
+}
+
+function endTrace(
+  trace: Trace,
+  {
+    status,
+    outcome,
+    reason,
+    bytes,
+  }: { status: number; outcome: string; reason: string; bytes?: number | undefined },
+): void {
+  const attributes = {
+    "http.response.status_code": status,
+    "http.request.body.size": bytes,
+    "hookline.outcome": outcome,
+    "hookline.reason": reason === "" ? undefined : reason,
+  }
+  trace.end(attributes, status < 500 ? undefined : String(status))
 }

@@ -3,15 +3,18 @@ import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
 import type { Route } from "../http/route.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { acquireAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Resources } from "./resources.ts"
+import { acquireTracer } from "./tracer.ts"
 
 /** A plan and what it has open. */
 export interface ActivePlan {
@@ -22,6 +25,8 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off, or another process's. */
   readonly admin: AdminServer | undefined
+  /** undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined
 }
 
 /** One of several processes that share the load. */
@@ -41,6 +46,8 @@ export interface ReloadDependencies extends OpenLog {
   readonly membership: Membership | undefined
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
+  /** undefined: nobody asked. */
+  readonly onAnswer: OnAnswer | undefined
   /** Aborts a change between two slices. */
   readonly signal: AbortSignal
 }
@@ -71,7 +78,9 @@ export async function changePlan(
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
-    const openListeners = await inSlices(prepareListeners(plan, pipelines, before?.servers, deps), signal)
+    const tracer = await acquireTracer(plan, transaction, deps)
+    const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
+    const openListeners = await inSlices(listeners, signal)
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
@@ -83,7 +92,7 @@ export async function changePlan(
     deps.setLevel(plan.service.log_level)
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
-    committed({ plan, connections, pipelines, servers: servers.servers, admin })
+    committed({ plan, connections, pipelines, servers: servers.servers, admin, tracer })
   } catch (error) {
     change?.abort()
     await transaction.abort()
@@ -94,9 +103,8 @@ export async function changePlan(
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
   { service }: Plan,
-  pipelines: BuiltPipelines,
-  servers: Servers | undefined,
-  { membership, from, requestLog, metrics }: ReloadDependencies,
+  { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
+  { membership, from, onAnswer, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
@@ -106,10 +114,18 @@ function* prepareListeners(
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }
   if (servers !== undefined) {
-    const open = yield* servers.prepare(routes, limits)
+    const open = yield* servers.prepare(routes, limits, tracer)
     return () => ({ servers, change: open() })
   }
-  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  const options = {
+    ...limits,
+    from,
+    onAnswer,
+    log: requestLog,
+    metrics: metrics.pipeline,
+    sharesPorts: workers > 1,
+    tracer,
+  }
   return () => ({ servers: new Servers(routes, options) })
 }
 

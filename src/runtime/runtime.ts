@@ -3,6 +3,7 @@ import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -22,6 +23,12 @@ import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
+interface Requests {
+  /** Default: own ports. */
+  readonly from?: RequestsFrom
+  readonly onAnswer?: OnAnswer | undefined
+}
+
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
@@ -33,7 +40,7 @@ export class Runtime implements ReloadableApplication, Running {
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
 
-  private constructor({ service }: Plan, membership: Membership | undefined, from: RequestsFrom | undefined) {
+  private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
       level: service.log_level,
       format: service.log_format,
@@ -49,7 +56,8 @@ export class Runtime implements ReloadableApplication, Running {
       service: adminService(this),
       topicsAdded: () => prepareTopics(this.active),
       membership,
-      from,
+      from: requests.from,
+      onAnswer: requests.onAnswer,
       signal: this.#stopping.signal,
     }
   }
@@ -58,11 +66,10 @@ export class Runtime implements ReloadableApplication, Running {
    * Opens everything in a plan.
    *
    * @param membership undefined: a single process, with the admin listener
-   * @param from undefined: own ports
    * @throws HooklineError when a part can't be opened; those opened before are closed
    */
-  static async start(plan: Plan, membership?: Membership, from?: RequestsFrom): Promise<Runtime> {
-    const runtime = new Runtime(plan, membership, from)
+  static async start(plan: Plan, membership?: Membership, requests: Requests = {}): Promise<Runtime> {
+    const runtime = new Runtime(plan, membership, requests)
     const { metrics } = runtime
     await runtime.#change(() => Promise.resolve(plan))
     if (membership === undefined) {

@@ -7,6 +7,7 @@ import { exposeLines, readRegistry, shareAnswer, type Exposition } from "./expos
 import { observedGauges, type Observed } from "./gauges.ts"
 import type { MetricLines, ReadMetric } from "./metric-lines.ts"
 import { Tallies } from "./tally.ts"
+import { traceMetrics, type TraceMetrics } from "./traces/trace-metrics.ts"
 import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
 /** Counters of a pipeline, bound once when it is built; the id "" stands for an unknown path. */
@@ -86,6 +87,7 @@ export class Metrics {
   readonly #own: ReadMetric[] = []
   #configuration: ConfigurationMetrics | undefined
   #workers: WorkerMetrics | undefined
+  #traces: TraceMetrics | undefined
   readonly #requests = this.#tallies<"pipeline" | "status">(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -170,6 +172,11 @@ export class Metrics {
   /** Created on first use: only the supervisor has workers. */
   get workers(): WorkerMetrics {
     return (this.#workers ??= workerMetrics(this.#registry))
+  }
+
+  /** Created on first use: only a service with traces has them. */
+  get traces(): TraceMetrics {
+    return (this.#traces ??= traceMetrics(this.#registry))
   }
 
   /** The handles of a pipeline, the same for every call with its id. */

@@ -4,11 +4,13 @@ import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { Binary } from "../support/binary.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { hasOtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts"
 
 setDefaultTimeout(20_000)
 
 const folder = temporaryFolder()
 const binary = Binary.build(folder.path)
+const canReceive = await hasOtlpReceiver()
 afterAll(() => folder[Symbol.dispose]())
 
 describe("the command line as one compiled file", () => {
@@ -18,6 +20,22 @@ describe("the command line as one compiled file", () => {
 
   test("publishes to an embedded log, whose thread it finds", async () => {
     expect(await binary.publishAndRead("[connection:log]\ndirectory = data", "embedded")).toEqual([1, 2, 3])
+  })
+
+  test.skipIf(!canReceive)("traces to a collector", async () => {
+    await using receiver = await startOtlpReceiver()
+    const traces = `[traces]\nendpoint = ${receiver.endpoint}`
+    expect(await binary.publishAndRead("[connection:log]\ndirectory = data", "traced", traces)).toEqual([
+      1, 2, 3,
+    ])
+    expect(receiver.spans().map(({ kind }) => kind)).toEqual([
+      "PRODUCER",
+      "SERVER",
+      "PRODUCER",
+      "SERVER",
+      "PRODUCER",
+      "SERVER",
+    ])
   })
 
   test("reads nothing of the folder that it is started in", async () => {

@@ -11,6 +11,7 @@ import { ADMIN } from "../../src/config/sections/admin.ts"
 import { EMBEDDED } from "../../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
+import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
@@ -46,6 +47,7 @@ const SECTIONS: readonly (readonly [section: Section, name: string])[] = [
   [EMBEDDED as Section, "connection:main"],
   ...components.map((it) => [it, `pipeline:hooks:${it.title}`] as const),
   [ADMIN as Section, "admin"],
+  [TRACES as Section, "traces"],
   [SERVICE as Section, "service"],
 ]
 const OPTIONS = SECTIONS.flatMap(([section, name]) =>
@@ -98,6 +100,7 @@ const change = (runtime: Runtime, text: string): Promise<unknown> =>
 function instanceOf({ active }: Runtime, section: Section): unknown {
   if (section === KAFKA || section === EMBEDDED) return active.connections.get("main")!.instance
   if (section === ADMIN) return active.admin
+  if (section === TRACES) return active.tracer
   return section === SERVICE ? active.servers : active.pipelines.get("hooks")
 }
 

@@ -28,6 +28,7 @@ const SASL = {
   sasl_username: "a",
   sasl_password: "obviously-fake",
 }
+const TRACED = { endpoint: "http://127.0.0.1:1" }
 const TEMPLATE = { topic: "a-{json:/a}" }
 
 /** A key pair and JSON Web Keys that nobody signs with. */
@@ -169,6 +170,15 @@ export function optionChanges(
       listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
       token: [undefined, "obviously-fake"],
       hosts: [undefined, "admin.example"],
+    },
+    traces: {
+      endpoint: ["off", "http://127.0.0.1:1"],
+      headers: ["a=b", "a=c", TRACED],
+      parent: ["continue", "link", TRACED],
+      sample: ["1", "0.5", TRACED],
+      max_traces_per_second: ["1", "2", TRACED],
+      service_name: ["a", "b", TRACED],
+      resource: ["a=b", "a=c", TRACED],
     },
     service: {
       workers: ["1", "2"],

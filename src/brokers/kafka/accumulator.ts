@@ -86,8 +86,8 @@ export class PendingRecord {
   }
 }
 
-/** What the distance of a record's own time from the batch's first takes beyond one byte, when that is under a day. */
-const MORE_TIMESTAMP_BYTES = 3
+/** What the distance of a record's own time from the batch's first takes beyond one byte, up to 69 years. */
+const MORE_TIMESTAMP_BYTES = 5
 
 /** How much more fits into a batch. */
 interface Capacity {

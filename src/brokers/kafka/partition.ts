@@ -8,6 +8,7 @@ import {
   nameOf,
   UNKNOWN_TOPIC,
 } from "./error-actions.ts"
+import { isPlaced } from "./placement.ts"
 import * as errors from "./publish-errors.ts"
 import { encodeBatch } from "./record-batch.ts"
 import { PartitionSequence } from "./sequence.ts"
@@ -275,8 +276,8 @@ export class Partition {
   #requeue({ records }: Batch, nowMs: number): void {
     this.batch = undefined
     this.notBeforeMs = nowMs + RETRY_MS.first
-    this.queue.requeue(records.filter(({ record }) => record.key !== undefined))
-    this.topic.unkeyed.requeue(records.filter(({ record }) => record.key === undefined))
+    this.queue.requeue(records.filter(({ record }) => isPlaced(record)))
+    this.topic.unkeyed.requeue(records.filter(({ record }) => !isPlaced(record)))
   }
 
   #retry(batch: Batch, nowMs: number, pauseMs = RETRY_MS.first): void {

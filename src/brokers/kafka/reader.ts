@@ -9,6 +9,7 @@ import {
 } from "@platformatic/kafka"
 import { pause } from "../../clock.ts"
 import { HooklineError } from "../../errors.ts"
+import { NO_VALUE } from "../../pipeline/record.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { kafkaClient, type KafkaOptions } from "./connection.ts"
@@ -211,8 +212,8 @@ function* unpack(topic: string, batch: Batch, position: Position): Generator<Sto
       offset,
       timestampMs: Number(appendTime ?? batch.firstTimestamp + timestampDelta),
       key: key ?? undefined,
-      value: value ?? new Uint8Array(0),
-      headers: headers.map(([name, content]) => [(name ?? "").toString(), content ?? new Uint8Array(0)]),
+      value: value ?? NO_VALUE,
+      headers: headers.map(([name, content]) => [(name ?? "").toString(), content ?? NO_VALUE]),
     }
   }
   position.next = Math.max(position.next, base + batch.lastOffsetDelta + 1)

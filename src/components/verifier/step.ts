@@ -6,6 +6,7 @@ import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
 import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/unavailable.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
+import type { Span } from "../../telemetry/traces/trace.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
@@ -93,10 +94,12 @@ export function verifierStep(
     request: RequestInfo,
     body: Uint8Array,
   ): VerificationResult | Promise<VerificationResult> => {
-    const { method, path, query, headers } = request
+    const { method, path, query, headers, trace } = request
     const verifier = learning?.current() ?? fixed
     const url = verifier.signsUrl ? request.url : ""
-    return verifier.verify({ method, path, query, headers, url, body }, now())
+    const span = trace?.start("verify", "internal", { "hookline.provider": name })
+    const result = verifier.verify({ method, path, query, headers, url, body }, now())
+    return span === undefined ? result : endSpan(span, result)
   }
 
   const pass = (event: Event, { id, key, isForm }: Passed): ReturnType<Processor> => {
@@ -144,6 +147,21 @@ export function verifierStep(
     methods: handshake?.methods ?? [],
     response: handshake?.response,
   })
+}
+
+function endSpan(
+  span: Span,
+  result: VerificationResult | Promise<VerificationResult>,
+): VerificationResult | Promise<VerificationResult> {
+  if (result instanceof Promise)
+    return result
+      .then((it) => endSpan(span, it))
+      .catch((error: unknown) => {
+        span.end({}, "internal")
+        throw error
+      })
+  span.end({ "hookline.reason": result.kind === "refused" ? result.reason : undefined })
+  return result
 }
 
 /** What verification found in a request. */

@@ -98,7 +98,7 @@ export class Supervisor implements ReloadableApplication, Running {
       },
     )
     const own = changesOf(bare(before), bare(this.plan))
-    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin }
+    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin, traces: own.traces }
   }
 
   async setLogLevel(level: LogLevel): Promise<void> {

@@ -89,7 +89,7 @@ function Form({ sample }: { sample: Sample }) {
   useShortcuts("Send", [{ keys: "mod+enter", label: "Send", run: sendIt }])
   useCommands(() => [{ kind: "Send", title: `Send to ${sample.pipeline}`, run: sendIt }], [sample, body])
   return (
-    <div class="send">
+    <div class="columns">
       <section class="send-request" aria-label="Request">
         <label>
           Content-Type

@@ -92,13 +92,12 @@ test("records that retention deletes while they are read are skipped, and named 
   const stop = new AbortController()
   const missed: OffsetRange[] = []
   const ranges = [{ partition: 0, first: 0, end: Number.POSITIVE_INFINITY }]
-  const records = reader
-    .read("trimmed", ranges, {
-      retries: false,
-      signal: stop.signal,
-      missed: (range) => void missed.push(range),
-    })
-    [Symbol.asyncIterator]()
+  const options = {
+    retries: false,
+    signal: stop.signal,
+    missed: (range: OffsetRange) => void missed.push(range),
+  }
+  const records = reader.read("trimmed", ranges, options)[Symbol.asyncIterator]()
   expect((await records.next()).value).toMatchObject({ offset: 0 })
   await broker.close()
   broker = open(50)

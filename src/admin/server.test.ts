@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { Replays } from "./replays.ts"
 import { openAdmin } from "./server.ts"
 import type { Service } from "./service.ts"
 
@@ -17,6 +18,14 @@ test("a fault while a request is answered gets 500 without its cause, which is l
     receivers: () => [],
     verifications: () => [],
     explain: () => Promise.reject(fault),
+    replays: new Replays(
+      {
+        connection: () => undefined,
+        openReader: () => Promise.reject(fault),
+        openBroker: () => Promise.reject(fault),
+      },
+      { info() {}, error() {} },
+    ),
     logLevel: () => "info",
     setLogLevel: () => Promise.reject(fault),
   }

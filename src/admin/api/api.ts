@@ -11,6 +11,9 @@ import { overviewRoutes, Problems } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
 import type { Connection } from "./route.ts"
 import { Router } from "./router.ts"
+import { logLevelRoutes } from "./log-level.ts"
+import { replayRoutes } from "./replays.ts"
+import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 
 export interface ApiDeps {
@@ -42,6 +45,9 @@ export class Api {
       new Live(deps).route,
       ...recordRoutes(deps),
       ...captureRoutes({ service, needsToken: () => access().token !== undefined }),
+      ...sendRoutes(service),
+      ...replayRoutes(service.replays),
+      ...logLevelRoutes(service),
       ...sessionRoutes(sessions, isToken),
     ]
     this.#router = new Router([...routes, openApiRoute(routes)], makeGate(callers, sessions))

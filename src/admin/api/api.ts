@@ -27,10 +27,11 @@ export interface ApiDeps {
 export class Api {
   readonly #router: Router
   readonly #streams = new EventStreams()
+  readonly #sessions = new Sessions()
 
   constructor({ service, sampler, access, failed }: ApiDeps) {
     const streams = this.#streams
-    const sessions = new Sessions()
+    const sessions = this.#sessions
     const deps = { service, sampler, streams, failed, problems: new Problems() }
     const callers = () => {
       const { token } = access()
@@ -56,6 +57,12 @@ export class Api {
   /** Rejects with a fault. */
   answer(request: Request, connection: Connection): Promise<Response> {
     return this.#router.answer(request, connection)
+  }
+
+  /** Another token is in force: who came with the one before has to come again. */
+  endSessions(): void {
+    this.#sessions.clear()
+    this.#streams.close()
   }
 
   close(): void {

@@ -15,7 +15,8 @@ import type { Replays } from "./replays.ts"
 /** The application as the probes see it. */
 export interface Status {
   readiness(): Readiness | Promise<Readiness>
-  metrics(): Promise<Exposition>
+  /** @param accept of the request: the format */
+  metrics(accept: string | null): Promise<Exposition>
 }
 
 /** The application as the admin API sees it: of one process, or of several. */

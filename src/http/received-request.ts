@@ -1,5 +1,7 @@
 // Hot path: made for every event; members that are not read cost nothing.
+import { steadyMs } from "../clock.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "./addresses.ts"
 import type { Peer } from "./peer.ts"
@@ -14,9 +16,12 @@ type Origin = Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
 export class ReceivedRequest implements RequestInfo {
   readonly path: string
   readonly query: string
+  /** When its header section had arrived, by the steady clock. */
+  readonly startedMs = steadyMs()
   isVerified = false
   failedVerification = false
   readonly firstCameAtMs: number | undefined
+  trace: Trace | undefined
   readonly #request: Request
   readonly #server: Peer
   readonly #route: Origin

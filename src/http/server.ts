@@ -3,6 +3,7 @@ import { atOnce, type Steps } from "../clock.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { requestHandlers } from "./request-handlers.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
@@ -31,6 +32,7 @@ export interface ServerOptions extends Limits {
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
   readonly onAnswer?: OnAnswer | undefined
+  readonly tracer?: Tracer | undefined
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined
 }
@@ -84,7 +86,7 @@ export class Servers {
     }
     this.#connectionLimit = this.#from.ports ? new ConnectionLimit(accepting, options.log) : undefined
     try {
-      void atOnce(this.prepare(routes, options))().commit()
+      void atOnce(this.prepare(routes, options, options.tracer))().commit()
     } catch (error) {
       this.#connectionLimit?.end()
       throw error
@@ -102,6 +104,10 @@ export class Servers {
     return { requests: this.#budget.requests, bytes: this.#budget.bytes }
   }
 
+  get maxInFlightBytes(): number {
+    return this.#budget.maxBytes
+  }
+
   isAccepting(): boolean {
     return this.#connectionLimit?.isFull !== true
   }
@@ -109,10 +115,11 @@ export class Servers {
   /**
    * Prepares other routes and limits. Each change is committed or aborted before the next.
    *
+   * @param tracer undefined: nothing is traced
    * @returns opens new listeners, which accept connections from then on
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
    */
-  *prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange> {
+  *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
     const { log, metrics, onAnswer } = this.#options
     const { maxInFlightBytes, bodyTimeoutMs, maxConnections, capture } = limits
     const deps: EndpointDeps = {
@@ -123,6 +130,7 @@ export class Servers {
       bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
       draining: this.#draining.signal,
+      tracer,
     }
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {

@@ -1,5 +1,6 @@
 // Hot path: one for every webhook.
 import { steadyMs } from "../clock.ts"
+import type { Trace } from "../telemetry/traces/trace.ts"
 import type { DedupeKey } from "./record.ts"
 import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./outcome.ts"
 
@@ -28,6 +29,8 @@ export interface RequestInfo {
   readonly firstCameAtMs?: number | undefined
   /** Set by a Verifier in mode observe on an unverified request, which may be forged. */
   failedVerification?: boolean
+  /** @internal undefined: not traced. */
+  readonly trace?: Trace | undefined
 }
 
 /** The place of an item in a list. */
@@ -173,6 +176,10 @@ export interface Processor {
   readonly methods?: readonly string[]
   /** The answer to accepted events where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
+  /** What it may end events with, for metrics that begin at 0; what is missing is counted from the first one on. */
+  readonly outcomes?: readonly Ended[]
+  /** Whether it splits events. */
+  readonly splits?: boolean
   /** Whether only verified senders' requests pass; set from the component. */
   readonly verifies?: boolean
 }
@@ -180,6 +187,8 @@ export interface Processor {
 /** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */
 export interface Publisher {
   (event: Event): Promise<Accepted | Rejected>
+  /** As `Processor.outcomes`. */
+  readonly outcomes?: readonly Rejected[]
   /**
    * Publishes the received body of an event as a dead letter, with the outcome's reason; undefined: none are kept.
    * Called for verified senders' events only.

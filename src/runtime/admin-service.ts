@@ -25,7 +25,8 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
   readonly listening: readonly Listening[]
   /** The broker of a connection, open for pipelines of this process. */
   broker(connection: string): Broker | undefined
-  expose(): Promise<Exposition>
+  /** @param accept of the request: the format */
+  expose(accept: string | null): Promise<Exposition>
   /** The counters of each process that answers, by its name. */
   activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
 }
@@ -48,7 +49,7 @@ export function adminService(running: Running): Service {
   return {
     startedAtMs: Date.now(),
     readiness: () => running.readiness(),
-    metrics: () => running.expose(),
+    metrics: (accept) => running.expose(accept),
     activity: () => running.activity(),
     pipelines: () => pipelinesOf(running),
     connections: () => connectionsOf(running.plan),

@@ -10,11 +10,13 @@ import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { acquireAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Resources } from "./resources.ts"
+import { acquireTracer } from "./tracer.ts"
 
 /** A plan and what it has open. */
 export interface ActivePlan {
@@ -25,6 +27,8 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off, or another process's. */
   readonly admin: AdminServer | undefined
+  /** undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined
 }
 
 /** One of several processes that share the load. */
@@ -77,7 +81,9 @@ export async function changePlan(
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
-    const openListeners = await inSlices(prepareListeners(plan, pipelines, before?.servers, deps), signal)
+    const tracer = await acquireTracer(plan, transaction, deps)
+    const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
+    const openListeners = await inSlices(listeners, signal)
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
@@ -90,7 +96,7 @@ export async function changePlan(
     deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
-    committed({ plan, connections, pipelines, servers: servers.servers, admin })
+    committed({ plan, connections, pipelines, servers: servers.servers, admin, tracer })
   } catch (error) {
     change?.abort()
     await transaction.abort()
@@ -110,8 +116,7 @@ function captureLimits({ admin }: Plan, workers: number): CaptureLimits {
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
   { service, admin }: Plan,
-  pipelines: BuiltPipelines,
-  servers: Servers | undefined,
+  { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
   { membership, from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
@@ -123,7 +128,7 @@ function* prepareListeners(
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }
   if (servers !== undefined) {
-    const open = yield* servers.prepare(routes, limits)
+    const open = yield* servers.prepare(routes, limits, tracer)
     return () => ({ servers, change: open() })
   }
   const options = {
@@ -133,6 +138,7 @@ function* prepareListeners(
     log: requestLog,
     metrics: metrics.pipeline,
     sharesPorts: workers > 1,
+    tracer,
   }
   return () => ({ servers: new Servers(routes, options) })
 }

@@ -6,6 +6,7 @@ import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -22,9 +23,10 @@ import {
 } from "./reload.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
+import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { receiverOf } from "./receiver.ts"
-import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 interface Requests {
   /** Default: own ports. */
@@ -43,6 +45,7 @@ export class Runtime implements ReloadableApplication, Running {
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
+  #endWatch = (): void => {}
 
   private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
@@ -85,12 +88,16 @@ export class Runtime implements ReloadableApplication, Running {
     }
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
+      maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
       connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
       impaired: () => runtime.state().impaired,
       stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
       spools: () => spoolsOf(runtime.active.connections),
+      logs: () => logsOf(runtime.active.connections),
     })
+    runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
+    metrics.observeReadiness(() => runtime.readiness().state)
     return runtime
   }
 
@@ -113,8 +120,8 @@ export class Runtime implements ReloadableApplication, Running {
     return readinessOf(this.active, this.#stopped !== undefined)
   }
 
-  expose(): Promise<Exposition> {
-    return this.metrics.expose()
+  expose(accept: string | null): Promise<Exposition> {
+    return this.metrics.expose(accept)
   }
 
   activity(): ReturnType<Running["activity"]> {
@@ -166,6 +173,8 @@ export class Runtime implements ReloadableApplication, Running {
     this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { plan, servers } = this.active
     const { drain_timeout: drainTimeoutMs } = plan.service
+    // a worker's supervisor has waited
+    if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all([servers.drain(drainTimeoutMs), this.#deps.service.replays.close()])
@@ -173,6 +182,7 @@ export class Runtime implements ReloadableApplication, Running {
     await this.#changing
     await this.#resources.close(untilMs)
     this.#deps.requestLog.flush()
+    this.#endWatch()
     this.log.info("stopped")
   }
 }

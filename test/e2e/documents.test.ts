@@ -139,7 +139,10 @@ const slugsOf = (page: string): readonly string[] =>
   )
 
 const normalised = (text: string): string =>
-  text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME").trim()
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME")
+    .replaceAll(/"request_id":"[\w-]+"/g, '"request_id":"ID"')
+    .trim()
 
 /** Writes a configuration file whose secrets, below /run/secrets, and PEM files exist. */
 function write(folder: string, name: string, text: string): string {

@@ -218,6 +218,12 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await until(() => !runtime.state().isAccepting)
     for (const socket of sockets) socket[Symbol.dispose]()
   },
+  async "service shutdown_delay"({ runtime, reload }) {
+    await reload()
+    const stopping = runtime.stop()
+    expect(await send(runtime, '{"n":1}')).toBe(200)
+    await stopping
+  },
   async "service drain_timeout"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))
     socket.send(unfinished)

@@ -4,7 +4,7 @@ import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../su
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { stripeHeaders } from "../support/stripe.ts"
-import { tabTo } from "../support/tab-to.ts"
+import { copiedText, overflowPx, tabTo } from "../support/page.ts"
 
 const SECRET = "whsec_obviously_fake_secret"
 const BODY = '{"id":"evt_1","type":"invoice.paid","amount":12345678901234567890}'
@@ -83,7 +83,7 @@ describe.skipIf(!hasBrowser())("Refused", () => {
       await tabTo(page, "Copy configuration")
       await page.keyboard.press("Enter")
       await page.getByText("Copied").waitFor()
-      const copied = await page.evaluate(() => navigator.clipboard.readText())
+      const copied = await copiedText(page)
       expect(copied).toBe("[pipeline:payments:Verifier]\n# secret: the same, with the prefix whsec_")
 
       await tabTo(page, "Explanation")
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser())("Refused", () => {
     const { page, faults } = await openPage(browser, `${running.adminUrl}/#/refused`)
     await page.getByRole("heading", { name: "Requests are not captured" }).waitFor()
     await page.getByRole("button", { name: "Copy configuration" }).click()
-    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    const copied = await copiedText(page)
     expect(copied).toBe("[admin]\ncapture = refused")
     expect(faults).toEqual([])
   }, 30_000)
@@ -154,8 +154,7 @@ describe.skipIf(!hasBrowser())("Refused", () => {
     expect(await rows(page).count()).toBe(130)
     await rows(page).first().click()
     await detail(page).getByRole("heading", { name: "400 The body is not JSON" }).waitFor()
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-    expect(overflow).toBeLessThanOrEqual(0)
+    expect(await overflowPx(page)).toBe(0)
     expect(await accessibilityFindings(page)).toEqual([])
   }, 30_000)
 })

@@ -4,7 +4,7 @@ import { hrefOf } from "../router.ts"
 export type RecordPlace = NonNullable<CaptureDetail["record"]>
 
 export const recordHref = ({ connection, topic, partition, offset }: RecordPlace): string =>
-  hrefOf("events", [topic, partition, offset], { connection })
+  hrefOf("events", [connection, topic, partition, offset])
 
 /** A link to a record among the events. */
 export function RecordLink({ record }: { record: RecordPlace }) {

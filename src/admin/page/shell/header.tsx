@@ -38,7 +38,12 @@ export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
           <button type="button" class="quiet find" onClick={openPalette} aria-keyshortcuts="Meta+K Control+K">
             <span class="find-word">Find</span> <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
           </button>
-          <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" onClick={openShortcuts}>
+          <button
+            type="button"
+            class="quiet icon open-shortcuts"
+            aria-label="Keyboard shortcuts"
+            onClick={openShortcuts}
+          >
             ?
           </button>
           <button

@@ -35,7 +35,8 @@ interface ValueProps {
 
 function Value({ node, name, depth, isLast }: ValueProps) {
   const comma = isLast ? "" : ","
-  const children = node.kind === "array" ? node.items.length : node.kind === "object" ? node.members.length : 0
+  const children =
+    node.kind === "array" ? node.items.length : node.kind === "object" ? node.members.length : 0
   if ((node.kind === "array" || node.kind === "object") && children > 0)
     return <Container node={node} depth={depth} comma={comma} {...(name !== undefined && { name })} />
   return (
@@ -104,7 +105,13 @@ function Container({ node, name, depth, comma }: ContainerProps) {
         <>
           <div class="json-children">
             {children.slice(0, shown).map((child, n) => (
-              <Value key={n} {...child} depth={depth + 1} isLast={n === children.length - 1} />
+              <Value
+                key={n}
+                node={child.value}
+                {...("name" in child && { name: child.name })}
+                depth={depth + 1}
+                isLast={n === children.length - 1}
+              />
             ))}
             {children.length > shown && (
               <button type="button" class="json-more" onClick={() => show(shown + 10 * MOST_SHOWN)}>

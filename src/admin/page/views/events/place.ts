@@ -1,16 +1,19 @@
 import { hrefOf, type Route } from "../../router.ts"
 
-/** What a link to Events says: `#/events/<topic>[/<partition>/<offset>]?connection=…&where=…&range=…`. */
+/** What a link to Events says: `#/events/<connection>/<topic>[/<partition>/<offset>]?where=…&range=…`. */
 export interface Place {
-  /** undefined: the first that has it. */
-  readonly connection: string | undefined
-  /** undefined: the first pipeline's. */
-  readonly topic: string | undefined
+  /** undefined: that of the first pipeline. */
+  readonly source: Source | undefined
   readonly record: RecordPlace | undefined
   /** As it was typed. */
   readonly filter: string
   /** `range`, and `since` and `until` of a custom one. */
   readonly range: { readonly [name: string]: string | undefined }
+}
+
+export interface Source {
+  readonly connection: string
+  readonly topic: string
 }
 
 export interface RecordPlace {
@@ -19,20 +22,20 @@ export interface RecordPlace {
 }
 
 export function placeOf({ path, query }: Pick<Route, "path" | "query">): Place {
-  const [topic, partition, offset] = path
+  const [connection, topic, partition, offset] = path
   const isRecord = [partition, offset].every((it) => /^\d{1,16}$/.test(it ?? ""))
   return {
-    connection: query["connection"],
-    topic,
+    source: connection === undefined || topic === undefined ? undefined : { connection, topic },
     record: isRecord ? { partition: Number(partition), offset: Number(offset) } : undefined,
     filter: query["where"] ?? "",
     range: { range: query["range"], since: query["since"], until: query["until"] },
   }
 }
 
-export function hrefOfPlace({ connection, topic, record, filter, range }: Place): string {
-  const path = topic === undefined ? [] : [topic, ...(record ? [record.partition, record.offset] : [])]
-  return hrefOf("events", path, { connection, where: filter, ...range })
+export function hrefOfPlace({ source, record, filter, range }: Place): string {
+  const of = source === undefined ? [] : [source.connection, source.topic]
+  const path = record === undefined ? of : [...of, record.partition, record.offset]
+  return hrefOf("events", path, { where: filter, ...range })
 }
 
 export const isSame = (a: RecordPlace | undefined, b: RecordPlace | undefined): boolean =>

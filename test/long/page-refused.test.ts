@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Browser, Page } from "playwright-core"
-import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
+import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/ports.ts"
-import { stripeHeaders } from "../support/stripe.ts"
 import { copiedText, overflowPx, tabTo } from "../support/page.ts"
+import { freePort } from "../support/ports.ts"
+import { postAsStripe } from "../support/stripe-events.ts"
 
 const SECRET = "whsec_obviously_fake_secret"
 const BODY = '{"id":"evt_1","type":"invoice.paid","amount":12345678901234567890}'
@@ -56,21 +56,18 @@ describe.skipIf(!hasBrowser())("Refused", () => {
       const url = running.urls["payments"]!
       const { page, faults } = await openPage(browser, running.adminUrl!, { theme })
       await page.getByText("ready", { exact: true }).waitFor()
-      await page.keyboard.press("g")
-      await page.keyboard.press("r")
+      await press(page, "g", "r")
       await page.getByRole("heading", { name: "No refused request" }).waitFor()
       expect(await accessibilityFindings(page)).toEqual([])
 
-      const headers = { ...stripeHeaders(BODY, SECRET), Authorization: "Bearer not-a-real-token-0123456789" }
-      expect(await statusOf(url, { body: BODY, headers })).toBe(401)
+      const authorization = { Authorization: "Bearer not-a-real-token-0123456789" }
+      expect((await postAsStripe(url, SECRET, BODY, authorization)).status).toBe(401)
       await rows(page).filter({ hasText: "No secret or key matches" }).waitFor(SECOND)
       expect(await statusOf(running.urls["open"]!, { body: "a=1&b=2" })).toBe(400)
       await rows(page).filter({ hasText: "The body is not JSON" }).waitFor(SECOND)
       expect(await rows(page).count()).toBe(2)
 
-      await page.keyboard.press("j")
-      await page.keyboard.press("j")
-      await page.keyboard.press("Enter")
+      await press(page, "j", "j", "Enter")
       const opened = detail(page)
       await opened.getByRole("heading", { name: "401 No secret or key matches" }).waitFor()
       const explanation = opened.getByRole("tabpanel")
@@ -81,32 +78,30 @@ describe.skipIf(!hasBrowser())("Refused", () => {
       expect(await accessibilityFindings(page)).toEqual([])
 
       await tabTo(page, "Copy configuration")
-      await page.keyboard.press("Enter")
+      await press(page, "Enter")
       await page.getByText("Copied").waitFor()
       const copied = await copiedText(page)
       expect(copied).toBe("[pipeline:payments:Verifier]\n# secret: the same, with the prefix whsec_")
 
       await tabTo(page, "Explanation")
-      for (const _ of ["JSON", "Raw", "Headers"]) await page.keyboard.press("ArrowRight")
+      await press(page, "ArrowRight", "ArrowRight", "ArrowRight")
       await opened.getByRole("tab", { name: "Headers", selected: true }).waitFor()
       const shown = (await opened.innerText()).toLowerCase()
-      expect(shown).toContain("stripe-signature")
-      expect(shown).not.toContain(/v1=(\w+)/.exec(headers["Stripe-Signature"])![1]!)
+      expect(shown).toMatch(/stripe-signature\s+t=\d+,v1=\w{6}…/)
       expect(shown).not.toContain("not-a-real-token")
-      await page.keyboard.press("ArrowLeft")
+      await press(page, "ArrowLeft")
       expect(await opened.getByRole("tabpanel").innerText()).toContain(BODY)
-      await page.keyboard.press("ArrowRight")
-      await page.keyboard.press("ArrowRight")
+      await press(page, "ArrowRight", "ArrowRight")
 
       expect(await reload(running, folder.path, configuration(adminPort, SECRET))).toBe("reloaded")
-      await page.keyboard.press("r")
+      await press(page, "r")
       await opened.getByText("Answered 200").waitFor()
       await explanation.getByText("The request is verified").waitFor()
       expect(await accessibilityFindings(page)).toEqual([])
       const link = opened.getByRole("link", { name: "payments / 0 @ 0" })
       await tabTo(page, "payments / 0 @ 0")
-      await page.keyboard.press("Enter")
-      expect(page.url()).toEndWith("#/events/payments/0/0?connection=log")
+      await press(page, "Enter")
+      expect(page.url()).toEndWith("#/events/log/payments/0/0")
       await link.waitFor({ state: "detached" })
       await page.getByText("12345678901234567890").first().waitFor()
       expect(faults).toEqual([])
@@ -123,7 +118,7 @@ describe.skipIf(!hasBrowser())("Refused", () => {
     await rows(page).click()
     await detail(page).getByRole("tab", { name: "Raw" }).click()
     await detail(page).getByText("It was refused before its body was read.").waitFor()
-    await page.keyboard.press("r")
+    await press(page, "r")
     await detail(page).getByText("have its sender send it again").waitFor()
   }, 30_000)
 

@@ -1,8 +1,7 @@
 import type { Page } from "playwright-core"
 
 const MOST_TABS = 100
-const FOCUSED_NAME =
-  "(document.activeElement.ariaLabel ?? document.activeElement.textContent ?? document.activeElement.name).trim()"
+const FOCUSED_NAME = "(document.activeElement.ariaLabel ?? document.activeElement.textContent).trim()"
 
 /** Presses Tab until what has that label or text has the focus. @throws where it never has */
 export async function tabTo(page: Page, name: string): Promise<void> {

@@ -6,8 +6,9 @@ import type { RecordPlace, Source } from "./place.ts"
 import type { Bounds } from "./range.ts"
 import { RecordPages, type Missing } from "./record-pages.ts"
 
-/** Records asked for at once. */
-const LIMIT = 200
+/** Records asked for at once: some screens at first, then as many as the API gives. */
+const FIRST_LIMIT = 100
+const LIMIT = 500
 /** Rows beyond those that are looked at for which older records are asked for. */
 const AHEAD = 50
 /** Summaries in memory; each takes half a kilobyte. */
@@ -148,7 +149,7 @@ export class TopicTail {
     this.searched.value = 0
     try {
       for (let search = 0; search < MOST_SEARCHES; search++) {
-        const page = await this.#page(from, LIMIT)
+        const page = await this.#page(from, pages.count === 0 ? FIRST_LIMIT : LIMIT)
         if (pages !== this.#pages) return
         pages.addOlder(page, from)
         this.#note(page.records)

@@ -98,7 +98,7 @@ export function OverviewView() {
               open={open}
             />
             {rows.length === 0 && (
-              <p class="nothing">No pipeline has this in its name, provider, path or topic.</p>
+              <p class="nothing muted">No pipeline has this in its name, provider, path or topic.</p>
             )}
           </>
         }

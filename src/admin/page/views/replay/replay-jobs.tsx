@@ -152,9 +152,7 @@ function Actions({ job: { id, state, request } }: { job: ReplayJob }) {
             Cancel
           </button>
         )}
-        {!("url" in to) && (
-          <a href={hrefOf("events", [to.topic], { connection: to.connection })}>See {to.topic}</a>
-        )}
+        {!("url" in to) && <a href={hrefOf("events", [to.connection, to.topic])}>See {to.topic}</a>}
       </div>
       {error !== undefined && <ErrorNote error={error} />}
     </>

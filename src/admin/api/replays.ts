@@ -5,12 +5,14 @@ import { ApiError } from "./problem.ts"
 import { route, type Route } from "./route.ts"
 import { ReplayCount, ReplayJob, ReplayRequest } from "./shapes.ts"
 
-const ID = Type.Object({ id: Type.String({ maxLength: 100 }) })
+const ID = Type.Object({
+  id: Type.String({ maxLength: 100, description: "`last`: the one that was begun last." }),
+})
 
 /** Replays that the service runs. */
 export function replayRoutes(replays: Replays): Route[] {
   const find = (id: string): Replay => {
-    const replay = replays.find(id)
+    const replay = id === "last" ? replays.list()[0] : replays.find(id)
     if (replay === undefined) throw new ApiError(404, "no replay has this id")
     return replay
   }

@@ -55,7 +55,8 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
       port: listen.port,
       async fetch(request, server) {
         if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-        const { pathname } = new URL(request.url)
+        // without a Host header the URL is a path
+        const { pathname } = new URL(request.url, "http://localhost")
         if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
         const route = routes[pathname] ?? (() => answerWithPage(pathname))
         if (request.method !== "GET" && request.method !== "HEAD")

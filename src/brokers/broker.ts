@@ -140,13 +140,19 @@ export interface LogReader {
    * Yields the records of these ranges, by offset within each partition and, as far as all ranges end, by time across
    * them. Ends early when the signal aborts.
    *
-   * @param options `retries`: a broker that is unavailable is tried again, not an error
+   * @param options `retries`: a broker that is unavailable is tried again, not an error. `missed` is called with offsets
+   *   that were to be read next and that the log has deleted, or never had: then it is another log than when they were asked
+   *   for
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
   read(
     topic: string,
     ranges: readonly OffsetRange[],
-    options: { readonly retries: boolean; readonly signal: AbortSignal },
+    options: {
+      readonly retries: boolean
+      readonly signal: AbortSignal
+      readonly missed?: (range: OffsetRange) => void
+    },
   ): AsyncIterable<StoredRecord>
   close(): Promise<void>
 }

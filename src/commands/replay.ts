@@ -53,7 +53,7 @@ interface About {
 type Destination = URL | { readonly topic: string; readonly id: string; readonly connection: Connection }
 
 /**
- * Replays records; the exit status is 0 when all were, 1 when some were refused and skipped, 130 or 143 when it was
+ * Replays records; the exit status is 0 when all were, 1 when some were refused and skipped or no longer in the log, 130 or 143 when it was
  * interrupted.
  *
  * @throws HooklineError `config`, `usage`, `no_input`, `no_log`, `no_topic`, `log_locked`, `log_io`, and that of a record
@@ -159,8 +159,8 @@ class ReplayRun {
     await close()
     display.end()
     if (job.error !== undefined) throw job.error
-    const { state, failed } = job.progress()
-    process.exitCode = failed > 0 ? 1 : 0
+    const { state, failed, missed } = job.progress()
+    process.exitCode = failed + missed > 0 ? 1 : 0
     return state !== "done"
   }
 

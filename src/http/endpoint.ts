@@ -28,6 +28,8 @@ export interface EndpointDeps {
   readonly outcomes: (pipeline: string | undefined) => OutcomeLog
   /** undefined: nothing is traced. */
   readonly tracer: Tracer | undefined
+  /** When the requests first came, in milliseconds since 1970; undefined: they come now. */
+  readonly firstCameAtMs?: number | undefined
 }
 
 /**
@@ -39,7 +41,8 @@ const REFUSED_AFTER_MS = 1000
 /** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, handler, deliveryTimeoutMs } = route
-  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer } = deps
+  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer, firstCameAtMs } =
+    deps
   const { admit, methods, verifiesSenders } = handler
   const unverifiedLimit = verifiesSenders ? route.unverifiedLimit : undefined
   const outcomes = deps.outcomes(pipeline)
@@ -90,13 +93,14 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 
   return async (request, server, target) => {
-    const info = new ReceivedRequest(request, server, target, route)
+    const info = new ReceivedRequest(request, server, target, route, firstCameAtMs)
     if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
     const refusal = refuseUnseen(request, info)
     if (refusal !== undefined) return answer(info, refusal)
 
     // in flight from here on: a drain waits for it
     const reservation = budget.enter()
+    let event: Event | undefined
     try {
       const admission = admit === undefined ? undefined : await admit(info)
       if (admission !== undefined) return answerSender(info, admission)
@@ -110,7 +114,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       const limited = verifiesSenders ? undefined : limitRate()
       if (limited !== undefined) return answer(info, limited)
 
-      const receivedAtMs = Date.now()
+      const receivedAtMs = firstCameAtMs ?? Date.now()
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, reservation, bodyLimits)
       if (slowBodies) server.timeout(request, idleTimeoutS)
@@ -124,12 +128,13 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       reservation.arrived()
 
       const { length } = body
-      const event = new Event(info, body, receivedAtMs, steadyMs())
+      event = new Event(info, body, receivedAtMs, steadyMs())
       event.memory = reservation
+      event.keepsReceivedBody = outcomes.keepsReceivedBodies
       const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
       return answerSender(info, outcome, length, event)
     } catch (error) {
-      outcomes.failed(error, info, steadyMs() - info.startedMs)
+      outcomes.failed(error, info, event, steadyMs() - info.startedMs)
       return problem(REFUSALS.internal, draining.aborted, info.id)
     } finally {
       reservation.release()

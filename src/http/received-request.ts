@@ -20,6 +20,7 @@ export class ReceivedRequest implements RequestInfo {
   readonly startedMs = steadyMs()
   isVerified = false
   failedVerification = false
+  readonly firstCameAtMs: number | undefined
   trace: Trace | undefined
   readonly #request: Request
   readonly #server: Peer
@@ -27,12 +28,20 @@ export class ReceivedRequest implements RequestInfo {
   #id: string | undefined
   #remoteAddress: string | undefined
 
-  constructor(request: Request, server: Peer, { path, query }: Target, route: Origin) {
+  /** @param firstCameAtMs undefined: it comes now */
+  constructor(
+    request: Request,
+    server: Peer,
+    { path, query }: Target,
+    route: Origin,
+    firstCameAtMs?: number | undefined,
+  ) {
     this.path = path
     this.query = query
     this.#request = request
     this.#server = server
     this.#route = route
+    this.firstCameAtMs = firstCameAtMs
   }
 
   get id(): string {
@@ -54,6 +63,10 @@ export class ReceivedRequest implements RequestInfo {
 
   get remoteAddress(): string {
     return (this.#remoteAddress ??= this.#findSender().address)
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#peer()
   }
 
   /** Taken from a trusted proxy only: a sender could choose the id of another's request. */

@@ -10,7 +10,7 @@ export interface AnsweredRequest {
   /** undefined: no pipeline has its path. */
   readonly pipeline: string | undefined
   readonly request: RequestInfo
-  /** undefined: its body was not read, or processing it failed. */
+  /** undefined: its body was not read. */
   readonly event: Event | undefined
   /** Of the body as received, decompressed; undefined: not read. */
   readonly bytes: number | undefined
@@ -22,6 +22,15 @@ export interface AnsweredRequest {
 /** Called once for each request, before its answer is sent. An error is logged. */
 export type OnAnswer = (answered: AnsweredRequest) => void
 
+/** Keeps answered requests for people to look at. */
+export interface Capture {
+  /** Whether accepted ones are kept too, and so received bodies until the answer. */
+  readonly keepsAccepted: boolean
+  /** @param outcome undefined: a fault. @returns false: `keep` need not be called */
+  wants(outcome: Outcome | undefined): boolean
+  keep(answered: AnsweredRequest): void
+}
+
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
  * drops. Never logs a body, nor
@@ -32,6 +41,7 @@ export class OutcomeLog {
   readonly #metrics: PipelineMetrics
   readonly #log: RequestLog
   readonly #onAnswer: OnAnswer | undefined
+  readonly #capture: Capture | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
   constructor(
@@ -39,11 +49,18 @@ export class OutcomeLog {
     metrics: PipelineMetrics,
     log: RequestLog,
     onAnswer?: OnAnswer | undefined,
+    capture?: Capture | undefined,
   ) {
     this.#pipeline = pipeline
     this.#metrics = metrics
     this.#log = log
     this.#onAnswer = onAnswer
+    this.#capture = capture
+  }
+
+  /** Whether bodies as received are needed until the answer. */
+  get keepsReceivedBodies(): boolean {
+    return this.#capture?.keepsAccepted ?? false
   }
 
   /** The pipeline's series of what may be counted begin at 0. @param accepted the status of its accepted events */
@@ -66,7 +83,7 @@ export class OutcomeLog {
     event?: Event,
     ms?: number,
   ): void {
-    if (this.#onAnswer !== undefined)
+    if (this.#onAnswer !== undefined || this.#capture?.wants(outcome) === true)
       this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
     const reason = outcome.kind === "accepted" ? "" : outcome.reason
     this.#count(status, outcome.kind, reason)
@@ -79,17 +96,19 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">, ms?: number): void {
+  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">, event?: Event, ms?: number): void {
     const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
-    if ("headers" in request)
+    if ("headers" in request) {
+      const bytes = event?.receivedBody.length
       this.#tell({
         pipeline: this.#pipeline,
         request,
-        event: undefined,
-        bytes: undefined,
+        event,
+        bytes,
         status: ended.status,
         outcome: undefined,
       })
+    }
     this.#count(ended.status, ended.outcome, ended.reason)
     if (ms !== undefined) this.#metrics.took("failed", ms)
     if ("trace" in request && request.trace !== undefined) endTrace(request.trace, ended)
@@ -99,6 +118,7 @@ export class OutcomeLog {
   }
 
   #tell(answered: AnsweredRequest): void {
+    if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
     try {
       this.#onAnswer?.(answered)
     } catch (err) {

@@ -1,4 +1,5 @@
-import type { Readiness } from "../admin/service.ts"
+import { Captures } from "../admin/captured.ts"
+import type { Readiness, Receiver } from "../admin/service.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
@@ -21,7 +22,9 @@ import {
 } from "./reload.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
+import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
+import { receiverOf } from "./receiver.ts"
 import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 interface Requests {
@@ -34,6 +37,7 @@ interface Requests {
 export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
+  readonly receiver: Receiver
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
   readonly #stopping = new AbortController()
@@ -49,6 +53,8 @@ export class Runtime implements ReloadableApplication, Running {
       worker: membership?.worker,
     })
     this.log = opened.log
+    const captures = new Captures(membership?.worker)
+    this.receiver = receiverOf(captures, () => this.active.servers)
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -60,6 +66,7 @@ export class Runtime implements ReloadableApplication, Running {
       membership,
       from: requests.from,
       onAnswer: requests.onAnswer,
+      captures,
       signal: this.#stopping.signal,
     }
   }
@@ -120,6 +127,10 @@ export class Runtime implements ReloadableApplication, Running {
     return ownActivity(this.metrics)
   }
 
+  receivers(): readonly Receiver[] {
+    return [this.receiver]
+  }
+
   state(): State {
     return stateOf(this.active)
   }
@@ -157,6 +168,8 @@ export class Runtime implements ReloadableApplication, Running {
     this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { plan, servers } = this.active
     const { drain_timeout: drainTimeoutMs } = plan.service
+    // a worker's supervisor has waited
+    if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await servers.drain(drainTimeoutMs)

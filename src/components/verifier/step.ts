@@ -112,11 +112,11 @@ export function verifierStep(
     request: RequestInfo,
     body: Uint8Array,
   ): VerificationResult | Promise<VerificationResult> => {
-    const { method, path, query, headers, trace } = request
+    const { method, path, query, headers, trace, firstCameAtMs } = request
     const verifier = learning?.current() ?? fixed
     const url = verifier.signsUrl ? request.url : ""
     const span = trace?.start("verify", "internal", { "hookline.provider": name })
-    const result = verifier.verify({ method, path, query, headers, url, body }, now())
+    const result = verifier.verify({ method, path, query, headers, url, body }, firstCameAtMs ?? now())
     return span === undefined ? result : endSpan(span, result)
   }
 

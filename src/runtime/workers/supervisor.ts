@@ -1,5 +1,5 @@
 import type { Sample } from "../../admin/history.ts"
-import type { Readiness } from "../../admin/service.ts"
+import type { Readiness, Receiver } from "../../admin/service.ts"
 import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
@@ -14,6 +14,7 @@ import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
 import { logListening, logReload } from "../reload-log.ts"
 import { Resources } from "../resources.ts"
+import { shutdownDelay } from "../shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
 import { GRACE_MS, type Reloaded } from "./worker.ts"
 import { readinessOf } from "./readiness.ts"
@@ -141,10 +142,11 @@ export class Supervisor implements ReloadableApplication, Running {
 
   async #stop(): Promise<void> {
     const { drain_timeout: drainTimeoutMs } = this.plan.service
-    this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
-    const untilMs = steadyMs() + drainTimeoutMs
     // a second signal ends this process at once, without draining
     process.once("exit", () => this.#slots.forEach((slot) => slot.kill()))
+    await shutdownDelay(this.plan, this.log)
+    this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
+    const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all(this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)))
     await this.#changing
     await this.#resources.close(untilMs)
@@ -190,6 +192,10 @@ export class Supervisor implements ReloadableApplication, Running {
   async activity(): Promise<readonly Sample[]> {
     const samples = await Promise.all(this.#slots.map((slot) => slot.activity()))
     return samples.filter((it) => it !== undefined)
+  }
+
+  receivers(): readonly Receiver[] {
+    return this.#slots.flatMap((slot) => slot.receiver ?? [])
   }
 
   readonly expose = exposing(async () => {

@@ -49,7 +49,7 @@ function Facts({ id, provider, is_verified, url, connection, topic }: Detail["pi
         <span>{provider ?? (is_verified ? "own scheme" : "not verified")}</span>
         <span>
           to{" "}
-          <a href={hrefOf("events", [topic], { connection })}>
+          <a href={hrefOf("events", [connection, topic])}>
             {connection}/{topic}
           </a>
         </span>
@@ -66,12 +66,7 @@ function Curves({ detail }: { detail: Detail }) {
   const rate = (value: number): string => `${formatRate(value)}/s`
   return (
     <div class="curves">
-      <Curve
-        title="Events"
-        times={times}
-        series={[{ label: "accepted", values: accepted }]}
-        format={rate}
-      />
+      <Curve title="Events" times={times} series={[{ label: "accepted", values: accepted }]} format={rate} />
       <Curve
         title="Refused"
         times={times}

@@ -96,8 +96,19 @@ function targetOf({ to }: ReplayRequest): ReplayTo {
 
 /** As it is now. */
 export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayJob {
-  const { state, startedMs, offsets, passed, replayed, failed, perSecond, remainingMs, problem, failures } =
-    job.progress()
+  const {
+    state,
+    startedMs,
+    offsets,
+    passed,
+    replayed,
+    failed,
+    missed,
+    perSecond,
+    remainingMs,
+    problem,
+    failures,
+  } = job.progress()
   return {
     id,
     request,
@@ -108,6 +119,7 @@ export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayJob {
     share: offsets === 0 ? 1 : passed / offsets,
     replayed,
     failed,
+    missed,
     per_second: Math.round(perSecond * 10) / 10,
     remaining_ms: remainingMs === undefined ? null : Math.round(remainingMs),
     error: problem ?? null,

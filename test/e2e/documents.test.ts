@@ -11,7 +11,7 @@ import { freePort } from "../support/ports.ts"
 const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
 const SECRET = "not-a-real-secret"
 /** Pages that are one session on one terminal, from the first command to the last. */
-const SESSIONS = ["README.md", "docs/getting-started.md", "docs/command-line.md"]
+const SESSIONS = ["README.md", "docs/getting-started.md", "docs/command-line.md", "docs/replay.md"]
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
 ).scripts

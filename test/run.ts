@@ -30,6 +30,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-readiness",
   "kafka-refusals",
   "kafka-replay",
+  "kafka-rolling-restart",
   "kafka-small-requests",
   "kafka-spool",
   "kafka-spool-reload",

@@ -7,6 +7,7 @@ import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
+import { declareHealth } from "./health.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
@@ -49,6 +50,7 @@ export function declareProgram(): Command {
   declareSend(program)
   declareReplay(program)
   declareForward(program)
+  declareHealth(program, config())
   declareHelp(program)
   return program
 }

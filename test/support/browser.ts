@@ -68,3 +68,11 @@ export async function accessibilityFindings(page: Page): Promise<string[]> {
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary}`))
 }
+
+/** Presses keys one after the other: `g`, `e`, `Enter`; `text:…` is typed. */
+export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    if (key.startsWith("text:")) await page.keyboard.type(key.slice("text:".length))
+    else await page.keyboard.press(key)
+  }
+}

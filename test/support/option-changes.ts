@@ -170,6 +170,9 @@ export function optionChanges(
       listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
       token: [undefined, "obviously-fake"],
       hosts: [undefined, "admin.example"],
+      capture: ["off", "all"],
+      capture_max_requests: ["16", "8"],
+      capture_max_bytes: ["1MiB", "64KiB"],
     },
     traces: {
       endpoint: ["off", "http://127.0.0.1:1"],
@@ -184,6 +187,7 @@ export function optionChanges(
       workers: ["1", "2"],
       max_in_flight_bytes: ["20", "10"],
       max_connections: [undefined, "32"],
+      shutdown_delay: ["0s", "200ms"],
       drain_timeout: ["20s", "100ms"],
       body_timeout: ["30s", "100ms"],
       stall_timeout: ["10s", "5s"],

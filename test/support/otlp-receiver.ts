@@ -1,13 +1,9 @@
-import { existsSync } from "node:fs"
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { endingWithThisProcess, runToEnd } from "./child.ts"
+import { endingWithThisProcess } from "./child.ts"
+import { PythonPackages } from "./python-packages.ts"
 
 /** OpenTelemetry's own protobuf types for Python: code that shares nothing with what sends. */
-const PACKAGE = "opentelemetry-proto==1.45.2"
-/** Beside the installed packages, as Kafka's. */
-const CACHE = join(import.meta.dir, "../../node_modules/.cache/hookline-otlp")
-const PACKAGES = join(CACHE, PACKAGE)
+const PACKAGES = new PythonPackages("opentelemetry-proto==1.45.2")
 
 export interface ReceivedSpan {
   readonly name: string
@@ -48,38 +44,18 @@ export interface OtlpReceiver extends AsyncDisposable {
 
 /** Whether a receiver can be started, after fetching what it needs; with CI set it is an error if not. */
 export async function hasOtlpReceiver(): Promise<boolean> {
-  const missing = await fetchPackages()
+  const missing = await PACKAGES.fetch()
   if (missing === undefined) return true
   if (process.env.CI) throw new Error(`with CI set the tests of traces may not be skipped: ${missing}`)
   process.stderr.write(`\n*** THE TESTS THAT NEED AN OTLP RECEIVER ARE SKIPPED: ${missing} ***\n\n`)
   return false
 }
 
-/** @returns why there are none */
-async function fetchPackages(): Promise<string | undefined> {
-  if (existsSync(PACKAGES)) return undefined
-  if (Bun.which("python3") === null) return "python3 is not installed"
-  await mkdir(CACHE, { recursive: true })
-  const folder = await mkdtemp(join(CACHE, "fetching-"))
-  try {
-    const pip = ["python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    const target = join(folder, "packages")
-    const { status, stderr } = await runToEnd([...pip, "--target", target, PACKAGE])
-    if (status !== 0) return `pip could not install ${PACKAGE}: ${stderr.trim()}`
-    await rename(target, PACKAGES).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error
-    })
-    return undefined
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
 /** @param port 0: any */
 export async function startOtlpReceiver(port = 0): Promise<OtlpReceiver> {
   const script = join(import.meta.dir, "otlp-receiver.py")
   const child = Bun.spawn(endingWithThisProcess("python3", script, `${port}`), {
-    env: { ...process.env, PYTHONPATH: PACKAGES },
+    env: PACKAGES.env,
     stdout: "pipe",
     stderr: "inherit",
   })

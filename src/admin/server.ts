@@ -72,6 +72,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     return {
       url: server.url.origin,
       setAccess(next) {
+        if (next.token !== current.token) void api?.then((it) => it.endSessions(), failed)
         current = next
         admits = tokenTest(next.token)
         isOwnHost = ownHost(next)

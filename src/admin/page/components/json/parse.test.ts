@@ -28,10 +28,23 @@ test("blanks between tokens and a byte-order mark are left out", () => {
   expect(toText(parseJson('\ufeff {\n "a" : [ 1 ,\t2 ] }\r\n')!)).toBe('{"a":[1,2]}')
 })
 
-test.each(["", "{", "[1,]", '{"a":}', '{"a" 1}', "{1:2}", "01", "1 2", "[1}", "nul", '"\u0001"', '"\\x"', "{,}", "[,1]", '{"a":1,}'])(
-  "%j is not JSON",
-  (text) => expect(parseJson(text)).toBeUndefined(),
-)
+test.each([
+  "",
+  "{",
+  "[1,]",
+  '{"a":}',
+  '{"a" 1}',
+  "{1:2}",
+  "01",
+  "1 2",
+  "[1}",
+  "nul",
+  '"\u0001"',
+  '"\\x"',
+  "{,}",
+  "[,1]",
+  '{"a":1,}',
+])("%j is not JSON", (text) => expect(parseJson(text)).toBeUndefined())
 
 test("nesting of a million is no recursion", () => {
   const depth = 1_000_000

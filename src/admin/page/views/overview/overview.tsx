@@ -87,7 +87,9 @@ export function OverviewView() {
               }
               open={open}
             />
-            {rows.length === 0 && <p class="nothing">No pipeline has this in its name, provider, path or topic.</p>}
+            {rows.length === 0 && (
+              <p class="nothing">No pipeline has this in its name, provider, path or topic.</p>
+            )}
           </>
         }
         detail={opened !== undefined && <PipelineDetail key={opened} id={opened} close={() => open()} />}

@@ -66,12 +66,7 @@ function Curves({ detail }: { detail: Detail }) {
   const rate = (value: number): string => `${formatRate(value)}/s`
   return (
     <div class="curves">
-      <Curve
-        title="Events"
-        times={times}
-        series={[{ label: "accepted", values: accepted }]}
-        format={rate}
-      />
+      <Curve title="Events" times={times} series={[{ label: "accepted", values: accepted }]} format={rate} />
       <Curve
         title="Refused"
         times={times}

@@ -12,7 +12,7 @@ const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
 const SECRET = "not-a-real-secret"
 /** Pages that are one session on one terminal, from the first command to the last. */
 const SESSIONS = ["README.md", "docs/getting-started.md", "docs/command-line.md"]
-/** Has commands for root: test/long/deploy-systemd.test.ts and test/e2e/deploy-compose.test.ts run them. */
+/** Has commands for root: test/long/deploy-machine.test.ts and test/e2e/deploy-compose.test.ts run them. */
 const DEPLOYING = "docs/deploying.md"
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }

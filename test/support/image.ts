@@ -85,8 +85,6 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
     config: Docker.config,
     async [Symbol.asyncDispose]() {
       await buildah("umount", "--all")
-      // the driver's own, of this folder
-      if (driver === "overlay") await run("umount", join(folder, "storage/overlay"))
     },
   }
 }

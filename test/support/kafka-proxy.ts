@@ -20,6 +20,8 @@ export interface Proxy extends AsyncDisposable {
   heal(): void
   /** How many bytes clients have sent. */
   readonly sentBytes: number
+  /** How many connections clients have opened. */
+  readonly opened: number
   /** How many connections clients have closed. */
   readonly closedByClients: number
 }
@@ -29,11 +31,13 @@ export async function openProxy(): Promise<Proxy> {
   let holding = false
   let forgetAfterMs = Number.POSITIVE_INFINITY
   let sentBytes = 0
+  let opened = 0
   let closedByClients = 0
   let cutting: PromiseWithResolvers<void> | undefined
   const open = new Set<Socket>()
   const server = createServer((client) => {
     open.add(client)
+    opened++
     client.on("close", () => open.delete(client))
     client.on("error", () => client.destroy())
     if (proxy.target === undefined || losing) {
@@ -82,6 +86,9 @@ export async function openProxy(): Promise<Proxy> {
     },
     get sentBytes() {
       return sentBytes
+    },
+    get opened() {
+      return opened
     },
     get closedByClients() {
       return closedByClients

@@ -37,6 +37,8 @@ export interface KafkaSettings {
   readonly properties?: { readonly [key: string]: string }
   /** Whether its virtual machine compiles as for years of work; else as for seconds, which halves what a start costs. */
   readonly isForLoad?: boolean
+  /** Options of its virtual machine. */
+  readonly jvm?: readonly string[]
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
 }
@@ -83,6 +85,7 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   const jvm = [
     `-XX:SharedArchiveFile=${classArchive}`,
     ...(settings.isForLoad === true ? [] : ["-XX:TieredStopAtLevel=1"]),
+    ...(settings.jvm ?? []),
   ]
   const runtime = { classPath: found.classPath, bootstrapCheckpoint, jvm }
   const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))

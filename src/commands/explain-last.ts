@@ -1,10 +1,9 @@
-import { isIP } from "node:net"
 import type { TSchema, Static } from "typebox"
 import { Value } from "typebox/value"
 import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes.ts"
 import { atOnce } from "../clock.ts"
 import { loadConfiguration } from "../config/file/load.ts"
-import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
@@ -77,7 +76,7 @@ class AdminClient {
         `[admin] listen of ${this.#file} is ${listen === "off" ? "off" : "a port that the system chooses"}: the running service can't be asked; set listen = 127.0.0.1:9464`,
       )
     this.#address = formatEndpoint(listen)
-    this.#url = `http://${formatEndpoint({ ...listen, host: reachableHost(listen) })}`
+    this.#url = `http://${formatEndpoint(reachable(listen))}`
     this.#token = token
   }
 
@@ -112,12 +111,6 @@ class AdminClient {
 }
 
 const TIMEOUT_MS = 10_000
-
-/** An address that stands for all of this machine's is reached as the loopback one. */
-function reachableHost({ host }: EndpointOptions): string {
-  if (host === "0.0.0.0") return "127.0.0.1"
-  return isIP(host) === 6 && /^[0:]+$/.test(host) ? "::1" : host
-}
 
 function parse(text: string): unknown {
   try {

@@ -8,6 +8,7 @@ import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
+import type { TRACES } from "../config/sections/traces.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
@@ -30,6 +31,8 @@ export interface ApplicationOptions {
    * of the request and the event, and return.
    */
   readonly onAnswer?: OnAnswer
+  /** Options as in `[traces]`. */
+  readonly traces?: OptionsInCode<(typeof TRACES)["options"]>
 }
 
 /** Registers connections and pipelines, and runs them. */
@@ -278,6 +281,7 @@ export class Application {
       connections: new Map(this.#connections),
       pipelines: [...this.#pipelines],
       admin: this.#options.admin ?? (configuration === undefined ? { listen: "off" } : undefined),
+      traces: this.#options.traces,
       service: this.#options.service,
       registry: components,
       cwd: process.cwd(),

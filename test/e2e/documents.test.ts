@@ -11,7 +11,7 @@ import { freePort } from "../support/ports.ts"
 const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
 const SECRET = "not-a-real-secret"
 /** Pages that are one session on one terminal, from the first command to the last. */
-const SESSIONS = ["README.md", "docs/getting-started.md", "docs/command-line.md"]
+const SESSIONS = ["README.md", "docs/getting-started.md", "docs/command-line.md", "docs/replay.md"]
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
 ).scripts
@@ -139,7 +139,10 @@ const slugsOf = (page: string): readonly string[] =>
   )
 
 const normalised = (text: string): string =>
-  text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME").trim()
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME")
+    .replaceAll(/"request_id":"[\w-]+"/g, '"request_id":"ID"')
+    .trim()
 
 /** Writes a configuration file whose secrets, below /run/secrets, and PEM files exist. */
 function write(folder: string, name: string, text: string): string {

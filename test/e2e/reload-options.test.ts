@@ -11,6 +11,7 @@ import { ADMIN } from "../../src/config/sections/admin.ts"
 import { EMBEDDED } from "../../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
+import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
@@ -46,6 +47,7 @@ const SECTIONS: readonly (readonly [section: Section, name: string])[] = [
   [EMBEDDED as Section, "connection:main"],
   ...components.map((it) => [it, `pipeline:hooks:${it.title}`] as const),
   [ADMIN as Section, "admin"],
+  [TRACES as Section, "traces"],
   [SERVICE as Section, "service"],
 ]
 const OPTIONS = SECTIONS.flatMap(([section, name]) =>
@@ -98,6 +100,7 @@ const change = (runtime: Runtime, text: string): Promise<unknown> =>
 function instanceOf({ active }: Runtime, section: Section): unknown {
   if (section === KAFKA || section === EMBEDDED) return active.connections.get("main")!.instance
   if (section === ADMIN) return active.admin
+  if (section === TRACES) return active.tracer
   return section === SERVICE ? active.servers : active.pipelines.get("hooks")
 }
 
@@ -136,6 +139,11 @@ const send = async (runtime: Runtime, body = "{}"): Promise<number> => {
   const headers = { "X-Token": "obviously-fake" }
   return (await fetch(runtime.listening[0]!.url, { method: "POST", body, headers })).status
 }
+/** Sends requests that are not JSON objects. */
+const refuse = (runtime: Runtime, count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => send(runtime, "[]")))
+const captured = async ({ receiver }: Runtime): Promise<number> =>
+  (await receiver.captured({ limit: 1000 })).length
 const portOf = (runtime: Runtime): number => Number(new URL(runtime.listening[0]!.url).port)
 const metrics = async ({ active }: Runtime, headers: { [name: string]: string }): Promise<number> =>
   (await fetch(`${active.admin!.url}/metrics`, { headers })).status
@@ -200,6 +208,26 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(200)
   },
+  async "admin capture"({ runtime, reload }) {
+    expect(await send(runtime)).toBe(200)
+    await reload()
+    expect(await captured(runtime)).toBe(0)
+    expect(await send(runtime)).toBe(200)
+    expect(await captured(runtime)).toBe(1)
+  },
+  // an eighth of each limit is for requests that no pipeline has
+  async "admin capture_max_requests"({ runtime, reload }) {
+    await refuse(runtime, 20)
+    expect(await captured(runtime)).toBe(14)
+    await reload()
+    expect(await captured(runtime)).toBe(7)
+  },
+  async "admin capture_max_bytes"({ runtime, reload }) {
+    await refuse(runtime, 175)
+    expect(await captured(runtime)).toBe(175)
+    await reload()
+    expect(await captured(runtime)).toBeWithin(1, 175)
+  },
   async "service max_in_flight_bytes"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))
     socket.send(unfinished)
@@ -214,6 +242,12 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     await until(() => !runtime.state().isAccepting)
     for (const socket of sockets) socket[Symbol.dispose]()
+  },
+  async "service shutdown_delay"({ runtime, reload }) {
+    await reload()
+    const stopping = runtime.stop()
+    expect(await send(runtime, '{"n":1}')).toBe(200)
+    await stopping
   },
   async "service drain_timeout"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))

@@ -81,9 +81,9 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     await createTopic(kafka, topic)
     await using broker = open()
     let count = 0
-    let stopped = false
+    const stopping = new AbortController()
     const publishing = Array.from({ length: 8 }, async () => {
-      while (!stopped) {
+      while (!stopping.signal.aborted) {
         await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 5000)
         count++
       }
@@ -101,7 +101,7 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     await refuse("CN=client", topic)
     const before = count
     await until("published on", () => count > before + 100)
-    stopped = true
+    stopping.abort()
     await Promise.all(publishing)
     // those who still show the certificate from before are refused
     replace(given.ssl_certificate_location, client.certificate)

@@ -37,6 +37,7 @@ const OAUTH = {
   sasl_oauth_client_secret: "obviously-fake",
 }
 const IAM = { ...KAFKA, security_protocol: "sasl_plaintext", sasl_mechanism: "AWS_MSK_IAM" }
+const TRACED = { endpoint: "http://127.0.0.1:1" }
 const TEMPLATE = { topic: "a-{json:/a}" }
 
 /** A key pair and JSON Web Keys that nobody signs with. */
@@ -188,11 +189,24 @@ export function optionChanges(
       listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
       token: [undefined, "obviously-fake"],
       hosts: [undefined, "admin.example"],
+      capture: ["off", "all"],
+      capture_max_requests: ["16", "8"],
+      capture_max_bytes: ["1MiB", "64KiB"],
+    },
+    traces: {
+      endpoint: ["off", "http://127.0.0.1:1"],
+      headers: ["a=b", "a=c", TRACED],
+      parent: ["continue", "link", TRACED],
+      sample: ["1", "0.5", TRACED],
+      max_traces_per_second: ["1", "2", TRACED],
+      service_name: ["a", "b", TRACED],
+      resource: ["a=b", "a=c", TRACED],
     },
     service: {
       workers: ["1", "2"],
       max_in_flight_bytes: ["20", "10"],
       max_connections: [undefined, "32"],
+      shutdown_delay: ["0s", "200ms"],
       drain_timeout: ["20s", "100ms"],
       body_timeout: ["30s", "100ms"],
       stall_timeout: ["10s", "5s"],

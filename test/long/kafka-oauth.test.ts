@@ -219,7 +219,7 @@ listen = off
     const { status, stdout } = await check(tokens.tokenUrl)
     expect({ status, stdout }).toEqual({
       status: 0,
-      stdout: expect.stringContaining(`token endpoint ${tokens.tokenUrl} issues a token for 300 s\n`),
+      stdout: expect.stringContaining(`token endpoint ${tokens.tokenUrl}: a token for 300 s\n`),
     })
     expect(stdout).toContain(`connection kafka: ${proxy.address} answers`)
     const nowhere = `http://127.0.0.1:${await freePort()}/token`

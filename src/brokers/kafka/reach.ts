@@ -32,7 +32,7 @@ export async function reachKafka(
 }
 
 function describeToken({ issuer }: AccessTokens, { lifetimeMs }: AccessToken): string {
-  return `${issuer.name} issues a token for ${Math.round(lifetimeMs / 1000)} s`
+  return `${issuer.name}: a token for ${Math.round(lifetimeMs / 1000)} s`
 }
 
 async function reachBrokers(client: KafkaClient, topics: readonly string[]): ReturnType<typeof reachKafka> {

@@ -24,6 +24,8 @@ export interface Proxy extends AsyncDisposable {
   readonly opened: number
   /** How many connections clients have closed. */
   readonly closedByClients: number
+  /** How many connections the broker has closed before the client did. */
+  readonly closedByBroker: number
 }
 
 export async function openProxy(): Promise<Proxy> {
@@ -33,6 +35,7 @@ export async function openProxy(): Promise<Proxy> {
   let sentBytes = 0
   let opened = 0
   let closedByClients = 0
+  let closedByBroker = 0
   let cutting: PromiseWithResolvers<void> | undefined
   const open = new Set<Socket>()
   const server = createServer((client) => {
@@ -50,6 +53,8 @@ export async function openProxy(): Promise<Proxy> {
     broker.on("close", () => client.destroy())
     client.on("close", () => broker.destroy())
     client.on("end", () => (closedByClients += 1))
+    // not its answer to a client that closed
+    broker.on("end", () => (closedByBroker += client.readableEnded ? 0 : 1))
     let lastMs = steadyMs()
     let isForgotten = false
     /** Whether the connection is still known; what passes now counts. */
@@ -92,6 +97,9 @@ export async function openProxy(): Promise<Proxy> {
     },
     get closedByClients() {
       return closedByClients
+    },
+    get closedByBroker() {
+      return closedByBroker
     },
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()

@@ -1,0 +1,15 @@
+/** Error codes of the protocol: https://kafka.apache.org/protocol#protocol_error_codes */
+export const ERROR = {
+  NONE: 0,
+  UNKNOWN_SERVER_ERROR: -1,
+  OFFSET_OUT_OF_RANGE: 1,
+  UNKNOWN_TOPIC_OR_PARTITION: 3,
+  COORDINATOR_NOT_AVAILABLE: 15,
+  TOPIC_AUTHORIZATION_FAILED: 29,
+  UNSUPPORTED_VERSION: 35,
+  INVALID_REQUEST: 42,
+  KAFKA_STORAGE_ERROR: 56,
+  FETCH_SESSION_ID_NOT_FOUND: 70,
+  UNKNOWN_LEADER_EPOCH: 75,
+  UNKNOWN_TOPIC_ID: 100,
+} as const

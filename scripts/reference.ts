@@ -10,11 +10,13 @@ import type { Section } from "../src/config/options/section.ts"
 import { ADMIN } from "../src/config/sections/admin.ts"
 import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../src/config/sections/kafka-connection.ts"
+import { TRACES } from "../src/config/sections/traces.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
 import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
 import { PROVIDER } from "../src/verify/presets/own-provider.ts"
 import { replaceParts } from "./generated-parts.ts"
 import { renderManPage } from "./man-page.ts"
+import { renderMetrics } from "./metrics-page.ts"
 import { renderProviders } from "./providers-page.ts"
 
 const INTRODUCTION = `# Reference of the configuration file
@@ -34,7 +36,7 @@ client_id: \${HOSTNAME:-hookline}
 \`\`\`
 
 - \`include\`, before the first section, lists further files by name or pattern: \`include = teams.d/*.conf\`.
-- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[defaults:<Component>]\`, \`[admin]\` and \`[service]\`. A pipeline is every section
+- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[defaults:<Component>]\`, \`[admin]\`, \`[traces]\` and \`[service]\`. A pipeline is every section
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
   where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
@@ -55,7 +57,7 @@ export function renderReference(components: readonly Section[]): string {
     ...[KAFKA, EMBEDDED].map((section) => renderTable(section.title, section)),
     renderTable("[provider:<name>]", PROVIDER),
     ...components.map((section) => renderTable(`[pipeline:<id>:${section.title}]`, section)),
-    ...[ADMIN, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
+    ...[ADMIN, TRACES, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
   ]
   return [INTRODUCTION, ...parts].join("\n")
 }
@@ -97,7 +99,7 @@ function defaultOf({ presence, defaultText }: Option<unknown>): string {
 
 /** Writes into docs/reload.md how a reload applies each option. */
 function renderReloadPage(page: string): string {
-  const sections = [KAFKA, EMBEDDED, ...components, ADMIN, SERVICE].filter(
+  const sections = [KAFKA, EMBEDDED, ...components, ADMIN, TRACES, SERVICE].filter(
     ({ options }) => Object.keys(options).length > 0,
   )
   return replaceParts(page, [sections.map(renderEffects).join("\n")])
@@ -124,6 +126,7 @@ function renderCommandLine(page: string): string {
 const PAGES = {
   "hookline.1": renderManPage,
   "command-line.md": renderCommandLine,
+  "metrics.md": renderMetrics,
   "reference.md": () => renderReference(components),
   "reload.md": renderReloadPage,
   "providers.md": renderProviders,

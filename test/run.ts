@@ -28,6 +28,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-overload",
   "kafka-readiness",
   "kafka-refusals",
+  "kafka-rolling-restart",
   "kafka-small-requests",
   "kafka-spool",
   "kafka-spool-reload",

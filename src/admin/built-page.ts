@@ -14,6 +14,7 @@ export async function builtPage(): Promise<BuiltPage> {
     entrypoints: [join(import.meta.dir, "page/index.html")],
     target: "browser",
     minify: true,
+    splitting: true,
     publicPath: "/",
     naming: {
       entry: "[name].[ext]",

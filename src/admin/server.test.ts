@@ -1,23 +1,31 @@
 import { expect, test } from "bun:test"
+import { openSocket } from "../../test/support/http-socket.ts"
 import { openAdmin } from "./server.ts"
 import type { Service } from "./service.ts"
+
+const serviceWith = (fault: Error): Service => ({
+  startedAtMs: 0,
+  readiness: () => Promise.reject(fault),
+  metrics: () => Promise.reject(fault),
+  activity: () => Promise.resolve([]),
+  pipelines: () => [],
+  connections: () => [],
+  openReader: () => Promise.reject(fault),
+  captureMode: () => "off",
+  receivers: () => [],
+  verifications: () => [],
+  explain: () => Promise.reject(fault),
+  logLevel: () => "info",
+  setLogLevel: () => Promise.reject(fault),
+})
 
 test("a fault while a request is answered gets 500 without its cause, which is logged", async () => {
   const faults: unknown[] = []
   const fault = new Error("of the process, not for callers")
-  const service: Service = {
-    startedAtMs: 0,
-    readiness: () => Promise.reject(fault),
-    metrics: () => Promise.reject(fault),
-    activity: () => Promise.resolve([]),
-    pipelines: () => [],
-    connections: () => [],
-    openReader: () => Promise.reject(fault),
-  }
   const admin = openAdmin(
     { host: "127.0.0.1", port: 0 },
     {},
-    { service, failed: (error) => faults.push(error) },
+    { service: serviceWith(fault), failed: (error) => faults.push(error) },
   )
   try {
     for (const path of ["/readyz", "/metrics"]) {
@@ -28,4 +36,21 @@ test("a fault while a request is answered gets 500 without its cause, which is l
     await admin.close()
   }
   expect(faults).toEqual([fault, fault])
+})
+
+test("a check without a Host header, as HAProxy's by default, is answered", async () => {
+  const faults: unknown[] = []
+  const admin = openAdmin(
+    { host: "127.0.0.1", port: 0 },
+    {},
+    { service: serviceWith(new Error("not asked")), failed: (error) => faults.push(error) },
+  )
+  try {
+    using socket = await openSocket(Number(new URL(admin.url).port))
+    socket.send("GET /healthz HTTP/1.0\r\n\r\n")
+    expect(await socket.until(/ok\n$/)).toStartWith("HTTP/1.1 200 OK")
+  } finally {
+    await admin.close()
+  }
+  expect(faults).toEqual([])
 })

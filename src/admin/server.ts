@@ -21,8 +21,9 @@ export interface AdminDeps {
 }
 
 /**
- * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus), `/api/` and the page. With
- * a token, metrics, the API and the reasons in `/readyz` require it; the probes' status does not, since load balancers and
+ * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept
+ * asks for it), `/api/` and the page. With a token, metrics, the API and the reasons in `/readyz` require it; the probes'
+ * status does not, since load balancers and
  * kubelets send no token. Requests for another host get 421.
  *
  * @throws HooklineError `listen`
@@ -38,7 +39,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     "/readyz": async (request) => answer(await service.readiness(), admits(request)),
     "/metrics": async (request) => {
       if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-      const { text: body, contentType } = await service.metrics()
+      const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }
@@ -54,7 +55,8 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
       port: listen.port,
       async fetch(request, server) {
         if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-        const { pathname } = new URL(request.url)
+        // without a Host header the URL is a path
+        const { pathname } = new URL(request.url, "http://localhost")
         if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
         const route = routes[pathname] ?? (() => answerWithPage(pathname))
         if (request.method !== "GET" && request.method !== "HEAD")

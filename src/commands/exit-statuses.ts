@@ -1,6 +1,6 @@
 /** The exit statuses of the command line; those from 64 to 78 are of sysexits.h. For the help, the man page and docs/command-line.md. */
 export const EXIT_STATUSES: { readonly [status: number]: string } = {
-  0: "success; `run`: stopped after draining; `tail --follow`: interrupted",
+  0: "success; `run`: stopped after draining; `tail --follow`, `dev`: interrupted",
   1: "`verify`: the request is refused; `send`: a response other than 2xx, or none; `spool drain`: events are left",
   64: "wrong command line",
   65: "the record is larger than the broker accepts",

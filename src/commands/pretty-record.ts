@@ -32,10 +32,14 @@ export function toPretty(record: StoredRecord, paint: Paint): string {
   const lines = [
     heading.join("  "),
     ...headers.map(([name, bytes]) => `${paint("dim", `${escapeLine(name)}:`)} ${escapeLine(toText(bytes))}`),
-    isJson(value) ? indent(value, paint) : escapeControls(toText(value)),
+    prettyBody(value, paint),
   ]
   return `${lines.join("\n")}\n`
 }
+
+/** JSON indented, another text as it is; control characters are escaped. */
+export const prettyBody = (value: Uint8Array, paint: Paint): string =>
+  isJson(value) ? indent(value, paint) : escapeControls(toText(value))
 
 const toText = (bytes: Uint8Array): string => (isUtf8(bytes) ? Buffer.from(bytes).toString() : visible(bytes))
 

@@ -5,9 +5,12 @@ import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
+import { declareDev } from "./dev.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
+import { declareHealth } from "./health.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
+import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
 import { declareVerify } from "./verify.ts"
@@ -40,10 +43,14 @@ export function declareProgram(): Command {
     )
     .exitOverride()
   declareRun(program)
+  declareDev(program)
   declareReading(program)
   declareSpool(program)
   declareVerify(program)
   declareSend(program)
+  declareReplay(program)
+  declareForward(program)
+  declareHealth(program, config())
   declareHelp(program)
   return program
 }
@@ -64,6 +71,7 @@ function findCommand(program: Command, words: readonly string[]): Command {
   for (const word of words) {
     if (word.startsWith("-") || command.commands.length === 0) break
     const found = command.commands.find((it) => it.name() === word)
+    if (found === undefined && command.registeredArguments.length > 0) break
     if (found === undefined) {
       const names = command
         .createHelp()

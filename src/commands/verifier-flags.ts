@@ -29,15 +29,16 @@ Secrets are never printed.`
 /** Collects the values of a repeated flag. */
 export const repeatable = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
-export function addVerifierFlags(command: Command): Command {
+/** @param configFlag `-c, --config` where the letter is free */
+export function addVerifierFlags(command: Command, configFlag = "--config"): Command {
   return command
     .option(
       "-p, --provider <provider>",
       "preset, generic kind (hookline verify --list shows them), or [provider:<name>] of the file",
     )
     .option(
-      "--config <file>",
-      "the configuration file with that provider; default: $HOOKLINE_CONFIG, or pipelines.conf",
+      `${configFlag} <file>`,
+      "the configuration file, for what it names; default: $HOOKLINE_CONFIG, or pipelines.conf",
     )
     .option("-s, --secret <secret>", "a secret as the provider shows it; repeatable; see below", repeatable)
     .option("--secret-file <file>", "a file with a secret; repeatable", repeatable)

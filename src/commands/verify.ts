@@ -1,10 +1,11 @@
-import type { Command } from "commander"
+import { Option, type Command } from "commander"
+import type { Verification } from "../components/define-component.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/schemes/freshness.ts"
-import { makeVerifier, type ProviderRef } from "../verify/presets/providers.ts"
+import { makeVerifier } from "../verify/presets/providers.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
 import { reportOf } from "../verify/explain/report.ts"
-import { WrongSetting, type VerifierSettings } from "../verify/schemes/family.ts"
+import { WrongSetting } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import { addDetails } from "./details.ts"
 import { listProviders } from "./list-providers.ts"
@@ -29,8 +30,10 @@ export interface VerifyFlags extends VerifierFlags {
   readonly header?: readonly string[]
   readonly body?: string
   readonly url?: string
-  readonly method: string
+  readonly method?: string
   readonly now?: string
+  readonly pipeline?: string
+  readonly last?: true
 }
 
 export function declareVerify(program: Command): void {
@@ -38,9 +41,13 @@ export function declareVerify(program: Command): void {
     addDetails(program.command("verify"), {
       notes: `${SECRETS_HELP}
 
+With --pipeline, provider, secrets, tolerance and public URL are that pipeline's own; options given beside it override
+them, and HOOKLINE_SECRET is not read. With --last, the service that runs with the file is asked for its last refused request.
+
 Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,
       example: 'hookline verify -p github --secret-file secret -b body -H "X-Hub-Signature-256: sha256=…"',
     }),
+    "-c, --config",
   )
     .description(
       "explain step by step why a captured request is verified or refused, and find the likely mistake",
@@ -50,8 +57,32 @@ Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage er
     .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
     .option("-b, --body <file>", "the request's raw body; - for standard input")
     .option("-u, --url <url>", "the URL registered with the provider, for providers that sign it")
-    .option("-X, --method <method>", "the request's method", "POST")
+    .option("-X, --method <method>", "the request's method (default: POST)")
     .option("--now <time>", "check the signed time as of then: RFC 3339, or seconds since 1970")
+    .addOption(
+      new Option(
+        "--pipeline <pipeline>",
+        "a pipeline of the configuration file: verify as it does",
+      ).conflicts("list"),
+    )
+    .addOption(
+      new Option(
+        "--last",
+        "explain the request that the running service refused last, of all pipelines or that of --pipeline",
+      ).conflicts([
+        "list",
+        "provider",
+        "secret",
+        "secretFile",
+        "publicKey",
+        "set",
+        "header",
+        "body",
+        "url",
+        "method",
+        "now",
+      ]),
+    )
     .option("--json", "print JSON")
     .action((flags: VerifyFlags) => verify(flags))
 }
@@ -60,32 +91,55 @@ Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage er
 export async function verify(flags: VerifyFlags): Promise<void> {
   if (flags.list === true)
     return listProviders(flags.config === undefined ? [] : ownProviders(flags.config), flags.json === true)
-  const provider = providerOf(flags)
-  const settings = readSettings(flags, process.env)
-  const request = readRequest(flags, requiresBody(provider, settings))
+  // pipelines and the admin API's shapes take long to load
+  if (flags.last === true) return (await import("./explain-last.ts")).explainLast(flags)
+  const headers = readHeaders(flags.header ?? [])
+  const { verifications, url } = await readSender(flags, headers)
+  const request = readRequest(flags, url, headers, verifications.some(requiresBody))
   const nowMs = flags.now === undefined ? Date.now() : readTime(flags.now)
-  const inquiry = { provider, settings, request, nowMs }
-  const diagnosis = await diagnose(inquiry)
-  const report = await reportOf(inquiry, diagnosis)
-  const shown = flags.json === true ? toJson(report, inquiry, diagnosis) : toText(report, headingOf(provider))
-  console.log(escapeControls(shown))
-  process.exitCode = report.is_verified ? 0 : 1
+  for (const [index, { provider, settings }] of verifications.entries()) {
+    const inquiry = { provider, settings, request, nowMs, pipeline: flags.pipeline }
+    const diagnosis = await diagnose(inquiry)
+    const report = await reportOf(inquiry, diagnosis)
+    // the first that refuses a request ends it
+    if (report.is_verified && index < verifications.length - 1) continue
+    const shown =
+      flags.json === true ? toJson(report, inquiry, diagnosis) : toText(report, headingOf(provider))
+    console.log(escapeControls(shown))
+    process.exitCode = report.is_verified ? 0 : 1
+    return
+  }
 }
 
-function requiresBody(provider: ProviderRef, settings: VerifierSettings): boolean {
+/** How the request is verified, and the URL that it was sent to. */
+async function readSender(
+  flags: VerifyFlags,
+  headers: Headers,
+): Promise<{ verifications: readonly Verification[]; url: string }> {
+  if (flags.pipeline === undefined)
+    return {
+      verifications: [{ provider: providerOf(flags), settings: readSettings(flags, process.env) }],
+      url: flags.url ?? `http://${headers.get("Host") ?? "localhost"}/`,
+    }
+  const { readPipeline, urlAsTakenBy, verificationsWith } = await import("./verify-pipeline.ts")
+  const pipeline = readPipeline(flags.config, flags.pipeline)
+  return {
+    verifications: verificationsWith(pipeline, flags),
+    url: flags.url ?? urlAsTakenBy(pipeline, headers),
+  }
+}
+
+function requiresBody(verification: Verification): boolean {
+  const { provider, settings } = verification
   try {
     return makeVerifier(provider, settings).needs === "body"
   } catch (error) {
-    throw toUsage(whiteSpaceError(error, provider, settings) ?? error)
+    throw toUsage(whiteSpaceError(error, verification) ?? error)
   }
 }
 
 /** The error, if white space around a secret is its only cause. */
-function whiteSpaceError(
-  error: unknown,
-  provider: ProviderRef,
-  settings: VerifierSettings,
-): WrongSetting | undefined {
+function whiteSpaceError(error: unknown, { provider, settings }: Verification): WrongSetting | undefined {
   if (!(error instanceof WrongSetting) || settings.secret === undefined) return undefined
   try {
     makeVerifier(provider, { ...settings, secret: settings.secret.map((it) => it.trim()) })
@@ -96,15 +150,18 @@ function whiteSpaceError(
   return new WrongSetting("secret", "has white space around it; remove it")
 }
 
-function readRequest(flags: VerifyFlags, bodyRequired: boolean): SignedRequest {
-  const headers = readHeaders(flags.header ?? [])
+function readRequest(
+  flags: VerifyFlags,
+  url: string,
+  headers: Headers,
+  bodyRequired: boolean,
+): SignedRequest {
   if (flags.body === undefined && bodyRequired)
     throw usage("--body is missing; give the file with the raw body, or -")
   const body = flags.body === undefined ? new Uint8Array() : readInput(flags.body)
-  const url = flags.url ?? `http://${headers.get("Host") ?? "localhost"}/`
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw usage("--url is not an http or https URL")
   const [, path = "", query = ""] = /^[^/]*\/\/[^/?#]*([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
-  return { method: flags.method.toUpperCase(), url, path: path || "/", query, headers, body }
+  return { method: (flags.method ?? "POST").toUpperCase(), url, path: path || "/", query, headers, body }
 }
 
 function readTime(text: string): number {

@@ -3,8 +3,9 @@ import { list, oneOf, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
-import { unpublished } from "../pipeline/unavailable.ts"
+import { unpublished, UNPUBLISHED } from "../pipeline/unavailable.ts"
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
+import type { Span } from "../telemetry/traces/trace.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import {
   checkCloudEvents,
@@ -14,6 +15,7 @@ import {
   isCloudEventHeader,
   type AddHeaders,
 } from "./broker-sink/cloud-events.ts"
+import { publishedTo, startPublishing } from "./broker-sink/publish-span.ts"
 import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
@@ -57,7 +59,7 @@ export const brokerSink = defineComponent({
     ...CLOUDEVENTS_OPTIONS,
     trace_headers: oneOf(["off", "on"], {
       default: "off",
-      doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed.",
+      doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed; with `[traces]`, those of the span that publishes the record, see traces.md.",
     }),
     dead_letter_topic: text({
       ...TOPIC_NAME,
@@ -88,19 +90,24 @@ export const brokerSink = defineComponent({
   create(values, context) {
     const { topic, connection, key, headers, dead_letter_topic: letters } = values
     const { log } = context
-    const { broker, deliveryTimeoutMs } = context.connection(connection)
+    const { broker, deliveryTimeoutMs, kind } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
+    const tracing = values.trace_headers === "on" ? [traceHeaders] : []
     const adding = [
       headers && configuredHeaders(headers, context.sender),
       cloudEventHeaders(values, context),
-      values.trace_headers === "on" ? traceHeaders : undefined,
+      ...tracing,
     ].filter((it) => it !== undefined)
     // Hot path: one record, one promise of the broker, one outcome.
-    const publish = async (record: Record, event: Event): Promise<Accepted | Rejected> => {
-      const { arrivedMs, request } = event
+    const publish = async (
+      record: Record,
+      { arrivedMs, request }: Event,
+      span: Span | undefined,
+    ): Promise<Accepted | Rejected> => {
       try {
         const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
+        if (span !== undefined) span.end(publishedTo(receipt))
         if (log.isLevelEnabled("debug")) {
           const what = record.topic === letters ? "dead letter published" : "event published"
           const position = positionOf(record, receipt, steadyMs() - arrivedMs)
@@ -108,25 +115,34 @@ export const brokerSink = defineComponent({
         }
         return new Accepted(receipt)
       } catch (error) {
-        if (error instanceof PublishError) return unpublished(error)
+        const refusal = error instanceof PublishError ? unpublished(error) : undefined
+        if (span !== undefined) span.end({}, refusal?.reason ?? "internal")
+        if (refusal !== undefined) return refusal
         throw error
       }
     }
     const from = { pipeline: context.pipeline, topic }
     return Object.assign(
       (event: Event) => {
+        const to = event.topic ?? topic
+        const span = startPublishing(event, to, { name: to === topic ? `publish ${to}` : "publish", kind })
         const record = {
-          topic: event.topic ?? topic,
+          topic: to,
           key: keyOf?.(event),
           value: event.body,
-          headers: adding.length === 0 ? undefined : headersOf(event, adding),
+          headers: adding.length === 0 ? undefined : headersOf(event, adding, span),
           dedupeKey: event.dedupeKey,
         }
-        return publish(record, event)
+        return publish(record, event, span)
       },
+      { outcomes: UNPUBLISHED },
       letters !== undefined && {
-        deadLetter: (event: Event, outcome: Rejected | Dropped) =>
-          publish(deadLetter(letters, event, outcome, from), event),
+        deadLetter: (event: Event, outcome: Rejected | Dropped) => {
+          const span = startPublishing(event, letters, { name: `publish ${letters}`, kind })
+          const record = deadLetter(letters, event, outcome, from)
+          const headers = [...record.headers!, ...headersOf(event, tracing, span)]
+          return publish({ ...record, headers }, event, span)
+        },
       },
     )
   },
@@ -168,8 +184,8 @@ function configuredHeaders(given: readonly string[], sender: KnownSender | undef
   }
 }
 
-function headersOf(event: Event, adding: readonly AddHeaders[]): RecordHeader[] {
+function headersOf(event: Event, adding: readonly AddHeaders[], span: Span | undefined): RecordHeader[] {
   const headers: RecordHeader[] = []
-  for (const add of adding) add(event, headers)
+  for (const add of adding) add(event, headers, span)
   return headers
 }

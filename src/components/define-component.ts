@@ -31,6 +31,7 @@ export interface ComponentContext {
   /** The connection of an id, or the only one. Call it in `create`. */
   readonly connection: (id: string | undefined) => {
     readonly broker: Broker
+    readonly kind: "kafka" | "embedded" | "memory"
     readonly deliveryTimeoutMs: number
   }
   /**

@@ -1,16 +1,18 @@
-import { OutcomeLog } from "../pipeline/outcome-log.ts"
+import { OutcomeLog, type AnsweredRequest, type Capture, type OnAnswer } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { requestHandlers } from "./request-handlers.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
-import type { EndpointDeps } from "./endpoint.ts"
+import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
 import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
+import { toRequest, type Submission } from "./submission.ts"
 
 export interface Limits {
   /** Bytes of bodies held at once. */
@@ -19,6 +21,8 @@ export interface Limits {
   readonly bodyTimeoutMs: number
   /** undefined: as many as descriptors allow. */
   readonly maxConnections?: number | undefined
+  /** undefined: nothing is captured. */
+  readonly capture?: Capture | undefined
 }
 
 export interface ServerOptions extends Limits {
@@ -27,6 +31,8 @@ export interface ServerOptions extends Limits {
   readonly metrics: (pipelineId: string) => PipelineMetrics
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
+  readonly onAnswer?: OnAnswer | undefined
+  readonly tracer?: Tracer | undefined
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined
 }
@@ -62,6 +68,9 @@ export class Servers {
   readonly #connectionLimit: ConnectionLimit | undefined
   readonly #draining = new AbortController()
   #routes: readonly Route[] = []
+  /** Of the current routes. */
+  #deps: EndpointDeps | undefined
+  #capture: Capture | undefined
   #listeners: ReadonlyMap<string, Listener> = new Map()
   /** Without routes; finish their requests. */
   readonly #ending = new Set<Listener>()
@@ -77,7 +86,7 @@ export class Servers {
     }
     this.#connectionLimit = this.#from.ports ? new ConnectionLimit(accepting, options.log) : undefined
     try {
-      void atOnce(this.prepare(routes, options))().commit()
+      void atOnce(this.prepare(routes, options, options.tracer))().commit()
     } catch (error) {
       this.#connectionLimit?.end()
       throw error
@@ -95,6 +104,10 @@ export class Servers {
     return { requests: this.#budget.requests, bytes: this.#budget.bytes }
   }
 
+  get maxInFlightBytes(): number {
+    return this.#budget.maxBytes
+  }
+
   isAccepting(): boolean {
     return this.#connectionLimit?.isFull !== true
   }
@@ -102,20 +115,22 @@ export class Servers {
   /**
    * Prepares other routes and limits. Each change is committed or aborted before the next.
    *
+   * @param tracer undefined: nothing is traced
    * @returns opens new listeners, which accept connections from then on
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
    */
-  *prepare(routes: readonly Route[], limits: Limits): Steps<() => ServersChange> {
-    const { log, metrics } = this.#options
-    const { maxInFlightBytes, bodyTimeoutMs, maxConnections } = limits
+  *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
+    const { log, metrics, onAnswer } = this.#options
+    const { maxInFlightBytes, bodyTimeoutMs, maxConnections, capture } = limits
     const deps: EndpointDeps = {
-      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log),
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer, capture),
       budget: this.#budget,
       isFramed: true,
       bodyTimeoutMs,
       bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
       draining: this.#draining.signal,
+      tracer,
     }
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
@@ -131,6 +146,8 @@ export class Servers {
         this.#connectionLimit?.setMax(maxConnections)
         this.mount.setHandlers(mounted)
         this.#routes = routes
+        this.#deps = deps
+        this.#capture = capture
       })
   }
 
@@ -170,6 +187,34 @@ export class Servers {
       return this.#budget.answered()
     }
     return { commit, abort: () => opened.dispose() }
+  }
+
+  /**
+   * Answers a request as if it came to a pipeline, whatever its path; undefined: there is no such pipeline. Its outcome does
+   * not count against its sender, whose limit of unverified requests does not apply.
+   */
+  async submit(
+    pipeline: string,
+    submission: Submission,
+  ): Promise<{ readonly response: Response; readonly answered: AnsweredRequest | undefined } | undefined> {
+    const route = this.#routes.find((it) => it.pipeline === pipeline)
+    const deps = this.#deps
+    if (route === undefined || deps === undefined) return undefined
+    const { log, metrics, onAnswer } = this.#options
+    const { path, query, firstCameAtMs, isOwn } = submission
+    let answered: AnsweredRequest | undefined
+    const note = (it: AnsweredRequest): void => {
+      answered = it
+      onAnswer?.(it)
+    }
+    const outcomes = new OutcomeLog(pipeline, metrics(pipeline), log, note, this.#capture)
+    const endpoint = makeEndpoint(
+      { ...route, unverifiedLimit: undefined, ...(isOwn && { allows: undefined }) },
+      { ...deps, outcomes: () => outcomes, isFramed: false, firstCameAtMs },
+    )
+    const { request, peer } = toRequest(submission)
+    const response = await endpoint(request, peer, { path, query })
+    return { response, answered }
   }
 
   /** Finishes accepted requests, answers new ones 503, and closes everything, by the timeout at the latest. */

@@ -1,6 +1,9 @@
 /** A name and a value of a record. Names may repeat; their order is kept. */
 export type RecordHeader = readonly [name: string, value: Uint8Array]
 
+/** What a record or header without a value has for one: Kafka's null, which deletes a key in a compacted topic. */
+export const NO_VALUE = new Uint8Array(0)
+
 /** A record to publish. Bytes are not copied: they must not change after `publish`. */
 export interface Record {
   readonly topic: string
@@ -10,8 +13,21 @@ export interface Record {
   readonly headers?: readonly RecordHeader[] | undefined
   /** Arrival, in milliseconds since 1970; undefined: now. */
   readonly timestampMs?: number | undefined
+  /** Where it was in another topic: see SourcePartition. */
+  readonly sourcePartition?: SourcePartition | undefined
   /** Its event's key; a log in the key store's folder writes both in one transaction. */
   readonly dedupeKey?: DedupeKey | undefined
+}
+
+/**
+ * The partition that a replayed record comes from. It goes to the one of the same number if both topics have as many;
+ * else its key decides, as for every record. Without a key it is the number modulo the target's partitions, so that
+ * records of one partition stay together.
+ */
+export interface SourcePartition {
+  readonly number: number
+  /** Partitions of the topic that it comes from. */
+  readonly of: number
 }
 
 /** A key that makes further events duplicates once the record is durable. */

@@ -128,6 +128,21 @@ test.each([
   expect(seen).toHaveLength(1)
 })
 
+test("a record counts as refused once it was refused as often as is asked for", async () => {
+  const { url, seen } = target(answer(404), answer(503), answer(400), answer(409, "no"), answer(200))
+  expect(await deliver(url, record, { signal, refusals: 3, attempted })).toMatchObject({
+    outcome: "refused",
+    reason: "409: no",
+  })
+  expect(seen).toHaveLength(4)
+  expect(retries.map((ms) => ms !== undefined)).toEqual([true, true, true, false])
+})
+
+test("a record that was refused and is taken later is delivered", async () => {
+  const { url } = target(answer(404), answer(200))
+  expect(await deliver(url, record, { signal, refusals: 2 })).toMatchObject({ outcome: "delivered" })
+})
+
 test("a target that can't be reached is tried until it is, and no longer than the signal allows", async () => {
   const { url } = target(answer(200))
   const { port } = url

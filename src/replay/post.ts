@@ -36,6 +36,8 @@ export interface Delivery {
   readonly signal: AbortSignal
   /** Time limit of a response. */
   readonly timeoutMs?: number
+  /** How often the target has to refuse the record; 1 unless given. */
+  readonly refusals?: number
   /** Called after each attempt; `retryInMs` when there will be another. */
   readonly attempted?: (attempt: Attempt, retryInMs: number | undefined) => void
 }
@@ -49,16 +51,18 @@ const MOST_READ_BYTES = 16_384
 const MOST_SHOWN = 200
 
 /**
- * Posts a record until the target takes it or refuses it for good, with growing pauses or those that Retry-After asks for.
+ * Posts a record until the target takes it or has refused it often enough, with growing pauses or those that Retry-After
+ * asks for.
  *
  * @returns undefined when the signal aborted before
  */
 export async function deliver(
   url: URL,
   record: StoredRecord,
-  { signal, timeoutMs = TIMEOUT_MS, attempted }: Delivery,
+  { signal, timeoutMs = TIMEOUT_MS, refusals = 1, attempted }: Delivery,
 ): Promise<Delivered | Refused | undefined> {
   const headers = headersOf(record)
+  let refused = 0
   for (let backOffMs = RETRY_MS.first; ; backOffMs = Math.min(backOffMs * 2, RETRY_MS.longest)) {
     if (signal.aborted) return undefined
     const attempt = await post(
@@ -68,15 +72,16 @@ export async function deliver(
       AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     )
     if (signal.aborted && attempt.outcome === "unavailable") return undefined
-    if (attempt.outcome !== "unavailable") {
+    if (attempt.outcome === "delivered" || (attempt.outcome === "refused" && ++refused >= refusals)) {
       attempted?.(attempt, undefined)
       return attempt
     }
+    const retryAfterMs = attempt.outcome === "unavailable" ? attempt.retryAfterMs : undefined
     // up to a quarter less, so that several senders do not come back together
     const retryInMs =
-      attempt.retryAfterMs === undefined
+      retryAfterMs === undefined
         ? Math.round(backOffMs * (1 - Math.random() / 4))
-        : Math.max(attempt.retryAfterMs, RETRY_MS.first)
+        : Math.max(retryAfterMs, RETRY_MS.first)
     attempted?.(attempt, retryInMs)
     await pause(retryInMs, signal)
   }

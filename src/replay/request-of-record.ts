@@ -1,6 +1,6 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
-import { findFlaw } from "../json/check.ts"
+import { isJson } from "../json/check.ts"
 
 /** @throws HooklineError `usage` */
 export function parseTargetUrl(text: string): URL {
@@ -66,9 +66,4 @@ function toHeaderValue(bytes: Uint8Array): string {
     value += isPrintable ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`
   }
   return value
-}
-
-function isJson(value: Uint8Array): boolean {
-  const flaw = findFlaw(value)
-  return flaw === undefined || flaw.rule === "not_an_object"
 }

@@ -8,8 +8,10 @@ import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
+import type { TRACES } from "../config/sections/traces.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { Changes } from "./configuration-diff.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
 import { recordIn } from "./file-watcher.ts"
@@ -24,6 +26,13 @@ export interface ApplicationOptions {
   readonly service?: OptionsInCode<(typeof SERVICE)["options"]>
   /** Options as in `[admin]`. An application without a file has no admin listener unless this is given. */
   readonly admin?: OptionsInCode<(typeof ADMIN)["options"]>
+  /**
+   * Called for each request, refused ones included, before its answer is sent. It runs for every event: copy what is needed
+   * of the request and the event, and return.
+   */
+  readonly onAnswer?: OnAnswer
+  /** Options as in `[traces]`. */
+  readonly traces?: OptionsInCode<(typeof TRACES)["options"]>
 }
 
 /** Registers connections and pipelines, and runs them. */
@@ -110,7 +119,10 @@ export class Application {
           "config",
           `option service.workers is ${workers}, and an application started by code is one process; use \`hookline run\`, or set { service: { workers: 1 } }`,
         )
-      return (this.#mounted = await Runtime.start(plan, undefined, { ports: listen, mount: true }))
+      return (this.#mounted = await Runtime.start(plan, undefined, {
+        from: { ports: listen, mount: true },
+        onAnswer: this.#options.onAnswer,
+      }))
     }, listen)
   }
 
@@ -269,6 +281,7 @@ export class Application {
       connections: new Map(this.#connections),
       pipelines: [...this.#pipelines],
       admin: this.#options.admin ?? (configuration === undefined ? { listen: "off" } : undefined),
+      traces: this.#options.traces,
       service: this.#options.service,
       registry: components,
       cwd: process.cwd(),

@@ -4,9 +4,10 @@ import type { Plan } from "./plan/plan.ts"
 export interface Changes {
   readonly connections: ChangedNames
   readonly pipelines: ChangedNames
-  /** Keys of `[service]` and `[admin]`. */
+  /** Keys of `[service]`, `[admin]` and `[traces]`. */
   readonly service: readonly string[]
   readonly admin: readonly string[]
+  readonly traces: readonly string[]
 }
 
 interface ChangedNames {
@@ -32,12 +33,20 @@ export function changesOf(before: Snapshot, now: Snapshot): Changes {
     pipelines: compare(before.pipelines, now.pipelines, isSamePipeline),
     service: changedKeys(before.plan.service, now.plan.service),
     admin: changedKeys(before.plan.admin, now.plan.admin),
+    traces: changedKeys(before.plan.traces, now.plan.traces),
   }
 }
 
 /** The changes as fields of a log line; empty when there are none. */
-export function describeChanges({ connections, pipelines, service, admin }: Changes): object {
-  const kinds = { connections, pipelines, service: { changed: service }, admin: { changed: admin } }
+export function describeChanges({ connections, pipelines, ...sections }: Changes): object {
+  const { service, admin, traces } = sections
+  const kinds = {
+    connections,
+    pipelines,
+    service: { changed: service },
+    admin: { changed: admin },
+    traces: { changed: traces },
+  }
   const fields = Object.entries(kinds).flatMap(([kind, names]) =>
     Object.entries(names).flatMap(([what, ids]) => (ids.length === 0 ? [] : [[`${kind}_${what}`, ids]])),
   )

@@ -1,17 +1,22 @@
 import type { AdminServer } from "../admin/server.ts"
+import type { Captures, CaptureLimits } from "../admin/captured.ts"
 import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
+import { captureOf } from "../config/sections/admin.ts"
 import type { Route } from "../http/route.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
 import { acquireAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Resources } from "./resources.ts"
+import { acquireTracer } from "./tracer.ts"
 
 /** A plan and what it has open. */
 export interface ActivePlan {
@@ -22,6 +27,8 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off, or another process's. */
   readonly admin: AdminServer | undefined
+  /** undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined
 }
 
 /** One of several processes that share the load. */
@@ -41,6 +48,9 @@ export interface ReloadDependencies extends OpenLog {
   readonly membership: Membership | undefined
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
+  /** undefined: nobody asked. */
+  readonly onAnswer: OnAnswer | undefined
+  readonly captures: Captures
   /** Aborts a change between two slices. */
   readonly signal: AbortSignal
 }
@@ -71,7 +81,9 @@ export async function changePlan(
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
-    const openListeners = await inSlices(prepareListeners(plan, pipelines, before?.servers, deps), signal)
+    const tracer = await acquireTracer(plan, transaction, deps)
+    const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
+    const openListeners = await inSlices(listeners, signal)
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
@@ -81,9 +93,10 @@ export async function changePlan(
     // the commit: can't fail from here on
     const unused = change?.commit() ?? Promise.resolve()
     deps.setLevel(plan.service.log_level)
+    deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
-    committed({ plan, connections, pipelines, servers: servers.servers, admin })
+    committed({ plan, connections, pipelines, servers: servers.servers, admin, tracer })
   } catch (error) {
     change?.abort()
     await transaction.abort()
@@ -91,25 +104,42 @@ export async function changePlan(
   }
 }
 
+/** @param workers processes that share the limits */
+function captureLimits({ admin }: Plan, workers: number): CaptureLimits {
+  return {
+    mode: captureOf(admin),
+    maxRequests: Math.ceil(admin.capture_max_requests / workers),
+    maxBytes: admin.capture_max_bytes / workers,
+  }
+}
+
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
-  { service }: Plan,
-  pipelines: BuiltPipelines,
-  servers: Servers | undefined,
-  { membership, from, requestLog, metrics }: ReloadDependencies,
+  { service, admin }: Plan,
+  { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
+  { membership, from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
   const limits: Limits = {
+    capture: captureOf(admin) === "off" ? undefined : captures,
     maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
     bodyTimeoutMs: service.body_timeout,
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }
   if (servers !== undefined) {
-    const open = yield* servers.prepare(routes, limits)
+    const open = yield* servers.prepare(routes, limits, tracer)
     return () => ({ servers, change: open() })
   }
-  const options = { ...limits, from, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  const options = {
+    ...limits,
+    from,
+    onAnswer,
+    log: requestLog,
+    metrics: metrics.pipeline,
+    sharesPorts: workers > 1,
+    tracer,
+  }
   return () => ({ servers: new Servers(routes, options) })
 }
 

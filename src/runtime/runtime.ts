@@ -1,8 +1,11 @@
-import type { Readiness } from "../admin/service.ts"
+import { Captures } from "../admin/captured.ts"
+import type { Readiness, Receiver } from "../admin/service.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -19,27 +22,39 @@ import {
 } from "./reload.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
+import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
-import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { receiverOf } from "./receiver.ts"
+import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+
+interface Requests {
+  /** Default: own ports. */
+  readonly from?: RequestsFrom
+  readonly onAnswer?: OnAnswer | undefined
+}
 
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
+  readonly receiver: Receiver
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
   readonly #stopping = new AbortController()
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
+  #endWatch = (): void => {}
 
-  private constructor({ service }: Plan, membership: Membership | undefined, from: RequestsFrom | undefined) {
+  private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
       level: service.log_level,
       format: service.log_format,
       worker: membership?.worker,
     })
     this.log = opened.log
+    const captures = new Captures(membership?.worker)
+    this.receiver = receiverOf(captures, () => this.active.servers)
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -49,7 +64,9 @@ export class Runtime implements ReloadableApplication, Running {
       service: adminService(this),
       topicsAdded: () => prepareTopics(this.active),
       membership,
-      from,
+      from: requests.from,
+      onAnswer: requests.onAnswer,
+      captures,
       signal: this.#stopping.signal,
     }
   }
@@ -58,11 +75,10 @@ export class Runtime implements ReloadableApplication, Running {
    * Opens everything in a plan.
    *
    * @param membership undefined: a single process, with the admin listener
-   * @param from undefined: own ports
    * @throws HooklineError when a part can't be opened; those opened before are closed
    */
-  static async start(plan: Plan, membership?: Membership, from?: RequestsFrom): Promise<Runtime> {
-    const runtime = new Runtime(plan, membership, from)
+  static async start(plan: Plan, membership?: Membership, requests: Requests = {}): Promise<Runtime> {
+    const runtime = new Runtime(plan, membership, requests)
     const { metrics } = runtime
     await runtime.#change(() => Promise.resolve(plan))
     if (membership === undefined) {
@@ -71,12 +87,16 @@ export class Runtime implements ReloadableApplication, Running {
     }
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
+      maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
       connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
       impaired: () => runtime.state().impaired,
       stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
       spools: () => spoolsOf(runtime.active.connections),
+      logs: () => logsOf(runtime.active.connections),
     })
+    runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
+    metrics.observeReadiness(() => runtime.readiness().state)
     return runtime
   }
 
@@ -99,12 +119,16 @@ export class Runtime implements ReloadableApplication, Running {
     return readinessOf(this.active, this.#stopped !== undefined)
   }
 
-  expose(): Promise<Exposition> {
-    return this.metrics.expose()
+  expose(accept: string | null): Promise<Exposition> {
+    return this.metrics.expose(accept)
   }
 
   activity(): ReturnType<Running["activity"]> {
     return ownActivity(this.metrics)
+  }
+
+  receivers(): readonly Receiver[] {
+    return [this.receiver]
   }
 
   state(): State {
@@ -144,6 +168,8 @@ export class Runtime implements ReloadableApplication, Running {
     this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { plan, servers } = this.active
     const { drain_timeout: drainTimeoutMs } = plan.service
+    // a worker's supervisor has waited
+    if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await servers.drain(drainTimeoutMs)
@@ -151,6 +177,7 @@ export class Runtime implements ReloadableApplication, Running {
     await this.#changing
     await this.#resources.close(untilMs)
     this.#deps.requestLog.flush()
+    this.#endWatch()
     this.log.info("stopped")
   }
 }

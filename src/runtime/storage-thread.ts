@@ -5,11 +5,11 @@ import type { DatabaseKind, DatabaseLocation } from "../storage/database-file.ts
 import type { DurableDatabase } from "../storage/durable-database.ts"
 import { serveDatabase } from "../storage/serve-database.ts"
 
-/** Every kind of database by name, for storage/durable-writer.ts: a compiled binary has no files to import by path. */
-const OPEN: { readonly [kind in DatabaseKind]: (location: DatabaseLocation) => DurableDatabase } = {
+/** Every kind of database with a thread, for storage/durable-writer.ts: a compiled binary has no files to import by path. */
+const OPEN: { readonly [kind in DatabaseKind]?: (location: DatabaseLocation) => DurableDatabase } = {
   log: (location) => new LogDatabase(location),
   spool: openSpoolDatabase,
   "dedupe store": (location) => new KeyDatabase(location),
 }
 
-serveDatabase((location) => OPEN[location.kind](location))
+serveDatabase((location) => OPEN[location.kind]!(location))

@@ -1,5 +1,7 @@
 import type { Logger } from "../telemetry/log.ts"
 
+const ignore = (): void => {}
+
 /** A log of which warnings and errors are kept. */
 export function warningLog(warn: (text: string) => void): Logger {
   const write = (fields: object | string, message?: string): void =>
@@ -19,5 +21,3 @@ export function warningLog(warn: (text: string) => void): Logger {
 }
 
 export const SILENT = warningLog(ignore)
-
-const ignore = (): void => {}

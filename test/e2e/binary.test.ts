@@ -3,12 +3,14 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { Binary } from "../support/binary.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hasOtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts"
 
 setDefaultTimeout(20_000)
 
 const folder = temporaryFolder()
 const binary = Binary.build(folder.path)
+const canReceive = await hasOtlpReceiver()
 afterAll(() => folder[Symbol.dispose]())
 
 describe("the command line as one compiled file", () => {
@@ -18,6 +20,53 @@ describe("the command line as one compiled file", () => {
 
   test("publishes to an embedded log, whose thread it finds", async () => {
     expect(await binary.publishAndRead("[connection:log]\ndirectory = data", "embedded")).toEqual([1, 2, 3])
+  })
+
+  test.skipIf(!canReceive)("traces to a collector", async () => {
+    await using receiver = await startOtlpReceiver()
+    const traces = `[traces]\nendpoint = ${receiver.endpoint}`
+    expect(await binary.publishAndRead("[connection:log]\ndirectory = data", "traced", traces)).toEqual([
+      1, 2, 3,
+    ])
+    expect(receiver.spans().map(({ kind }) => kind)).toEqual([
+      "PRODUCER",
+      "SERVER",
+      "PRODUCER",
+      "SERVER",
+      "PRODUCER",
+      "SERVER",
+    ])
+  })
+
+  test("has the admin page and all that it loads", async () => {
+    const running = await startHookline(
+      `[connection:log]
+directory = data
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[admin]
+listen = 127.0.0.1:0`,
+      { folder: folder.make("page"), program: [binary.file] },
+    )
+    const page = await fetch(`${running.adminUrl}/`)
+    expect(page.headers.get("content-type")).toStartWith("text/html")
+    const loaded = [...(await page.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
+    expect(loaded.some((path) => path.endsWith(".js"))).toBe(true)
+    for (const path of loaded.filter((it) => !it.startsWith("data:"))) {
+      const { status, headers } = await fetch(new URL(path, running.adminUrl))
+      expect([path, status, headers.get("cache-control")]).toEqual([
+        path,
+        200,
+        expect.stringContaining("immutable"),
+      ])
+    }
+    expect(await (await fetch(`${running.adminUrl}/api/overview`)).json()).toMatchObject({
+      pipelines: [{ id: "webhooks" }],
+    })
+    expect(await running.stop()).toBe(0)
   })
 
   test("reads nothing of the folder that it is started in", async () => {

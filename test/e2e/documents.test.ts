@@ -139,7 +139,10 @@ const slugsOf = (page: string): readonly string[] =>
   )
 
 const normalised = (text: string): string =>
-  text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME").trim()
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME")
+    .replaceAll(/"request_id":"[\w-]+"/g, '"request_id":"ID"')
+    .trim()
 
 /** Writes a configuration file whose secrets, below /run/secrets, and PEM files exist. */
 function write(folder: string, name: string, text: string): string {
@@ -175,7 +178,7 @@ async function check(folder: string, text: string): Promise<{ status: number; er
 interface Session extends Disposable {
   /** Puts the sections of a page into pipelines.conf. */
   configure(excerpt: string): void
-  /** Runs the commands of a block; `npm start` in the background. Returns what the others print. */
+  /** Runs the commands of a block; `npm start` and `hookline dev` in the background. Returns what all but `npm start` print. */
   run(block: Block): Promise<string>
 }
 
@@ -198,26 +201,27 @@ async function openSession(): Promise<Session> {
     expect(await (service?.exited ?? 0)).toBe(0)
     service = undefined
   }
-  const start = async (): Promise<void> => {
+  /** Starts a command in the background; resolves with what it has printed once that is in it. */
+  const start = async (command: string, isStarted: string): Promise<string> => {
     await stop()
-    // the script itself, so that signals reach the service and not npm
-    const child = Bun.spawn(["sh", "-c", SCRIPTS.start], {
+    const child = Bun.spawn(["sh", "-c", command], {
       cwd: folder.path,
       env,
+      stdin: "ignore",
       stdout: "pipe",
       stderr: "inherit",
     })
     service = child
-    const started = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<string>()
     void (async () => {
       let output = ""
       for await (const bytes of child.stdout) {
         output += Buffer.from(bytes).toString()
-        if (output.includes('"msg":"started"')) started.resolve()
+        if (output.includes(isStarted)) started.resolve(output)
       }
-      started.reject(new Error(`npm start ended:\n${output}`))
+      started.reject(new Error(`${command} ended:\n${output}`))
     })()
-    await started.promise
+    return started.promise
   }
   return {
     configure(excerpt) {
@@ -231,8 +235,13 @@ async function openSession(): Promise<Session> {
         const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? []
         if (name !== undefined) env[name] = value!
         // the packages are there: this test runs on them
-        else if (/^(npm install && )?npm start$/.test(line)) await start()
-        else {
+        else if (/^(npm install && )?npm start$/.test(line)) {
+          // the script itself, so that signals reach the service and not npm
+          await start(SCRIPTS.start, '"msg":"started"')
+        } else if (/^(\w+=\S+ )?bin\/hookline dev\b/.test(line)) {
+          const command = `exec env ${line} --port ${port} --admin-port 0`
+          output += (await start(command, "  Keys")).replaceAll(`${port}`, "8080")
+        } else {
           const ended = await runToEnd(["sh", "-c", here(line)], { cwd: folder.path, env })
           expect(ended.status, `${line}\n${ended.stderr}`).toBe(0)
           output += ended.stdout

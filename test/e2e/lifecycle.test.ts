@@ -1,5 +1,12 @@
 import { afterAll, expect, test } from "bun:test"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import {
+  hookline,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
+import { freePorts } from "../support/ports.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 
 const folder = temporaryFolder()
@@ -28,6 +35,37 @@ test("SIGTERM ends it with status 0 after what was accepted is answered", async 
   const published = stdout.split("\n").filter((line) => line !== "")
   expect(published.length).toBe(statuses.filter((status) => status === 200).length)
 })
+
+/** Stops one that waits for load balancers first; `end` is what is done while it waits. */
+async function stopWithDelay(
+  settings: Parameters<typeof configurationOf>[0],
+  delay: string,
+  end: (running: RunningHookline) => void,
+): Promise<number | NodeJS.Signals> {
+  using home = temporaryFolder()
+  const configuration = configurationOf({ ...settings, service: `shutdown_delay = ${delay}` })
+  await using running = await startHookline(configuration, { folder: home.path })
+  running.signal("SIGTERM")
+  await running.logged(({ msg }) => msg.startsWith("not ready from now on"))
+  const ready = await fetch(`${running.adminUrl}/readyz`)
+  expect([ready.status, await ready.json()]).toMatchObject([503, { status: "draining" }])
+  // a drain would answer 503
+  expect((await fetch(running.urls["webhooks"]!, { method: "POST", body: "[]" })).status).toBe(400)
+  end(running)
+  return await running.exited
+}
+
+test("with shutdown_delay it takes events, not ready, before it drains; a second SIGTERM ends it at once", async () => {
+  expect(await stopWithDelay(ON_LOG, "500ms", () => {})).toBe(0)
+  expect(await stopWithDelay(ON_LOG, "1h", (running) => running.signal("SIGTERM"))).toBe(143)
+})
+
+test("with shutdown_delay workers take events, not ready, before they drain", async () => {
+  const [port, nobody] = await freePorts(2)
+  const connection = `bootstrap_servers = 127.0.0.1:${nobody}`
+  const settings = { connection, topic: "webhooks", port: port!, workers: 2 }
+  expect(await stopWithDelay(settings, "500ms", () => {})).toBe(0)
+}, 20_000)
 
 test("the admin listener tells health, readiness and metrics", async () => {
   await using running = await startHookline(conf("admin"), { folder: folder.path })

@@ -90,7 +90,7 @@ test("a section is a provider for run, send, verify, check and a reload", async 
   const refused = await verify(acmeHeader("{}"))
   expect([refused.status, refused.stdout]).toEqual([
     1,
-    expect.stringContaining("Acme: Acme sends from one address."),
+    expect.stringContaining("Note: Acme sends from one address."),
   ])
 
   const checked = await hookline(["check", "-c", file])

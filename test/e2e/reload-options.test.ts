@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { appendFileSync, copyFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Metadata } from "../../src/brokers/embedded/listener/protocol/messages.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { atOnce, steadyMs } from "../../src/clock.ts"
 import { components } from "../../src/components/registry.ts"
@@ -11,10 +12,12 @@ import { ADMIN } from "../../src/config/sections/admin.ts"
 import { EMBEDDED } from "../../src/config/sections/embedded-connection.ts"
 import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
+import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
+import { RawKafkaClient } from "../support/kafka-clients.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import {
   optionChanges,
@@ -46,6 +49,7 @@ const SECTIONS: readonly (readonly [section: Section, name: string])[] = [
   [EMBEDDED as Section, "connection:main"],
   ...components.map((it) => [it, `pipeline:hooks:${it.title}`] as const),
   [ADMIN as Section, "admin"],
+  [TRACES as Section, "traces"],
   [SERVICE as Section, "service"],
 ]
 const OPTIONS = SECTIONS.flatMap(([section, name]) =>
@@ -98,6 +102,7 @@ const change = (runtime: Runtime, text: string): Promise<unknown> =>
 function instanceOf({ active }: Runtime, section: Section): unknown {
   if (section === KAFKA || section === EMBEDDED) return active.connections.get("main")!.instance
   if (section === ADMIN) return active.admin
+  if (section === TRACES) return active.tracer
   return section === SERVICE ? active.servers : active.pipelines.get("hooks")
 }
 
@@ -136,6 +141,11 @@ const send = async (runtime: Runtime, body = "{}"): Promise<number> => {
   const headers = { "X-Token": "obviously-fake" }
   return (await fetch(runtime.listening[0]!.url, { method: "POST", body, headers })).status
 }
+/** Sends requests that are not JSON objects. */
+const refuse = (runtime: Runtime, count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => send(runtime, "[]")))
+const captured = async ({ receiver }: Runtime): Promise<number> =>
+  (await receiver.captured({ limit: 1000 })).length
 const portOf = (runtime: Runtime): number => Number(new URL(runtime.listening[0]!.url).port)
 const metrics = async ({ active }: Runtime, headers: { [name: string]: string }): Promise<number> =>
   (await fetch(`${active.admin!.url}/metrics`, { headers })).status
@@ -170,6 +180,13 @@ async function hasDeliveryTimeout({ runtime, reload }: Running): Promise<void> {
 }
 
 /** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
+/** What Kafka clients are told of the embedded log's broker. */
+async function brokerOf(address: string): Promise<string> {
+  await using client = await RawKafkaClient.connect(address)
+  client.request({ key: Metadata.key, version: 1 }, 1, Buffer.alloc(4))
+  return String(await client.response())
+}
+
 const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
   "Kafka connection delivery_timeout": hasDeliveryTimeout,
   async "Kafka connection spool_max_bytes"({ runtime, reload }) {
@@ -189,6 +206,17 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
   "Embedded connection delivery_timeout": hasDeliveryTimeout,
   "Embedded connection retention": deletesIn("log-3"),
   "Embedded connection retention_bytes": deletesIn("log-4"),
+  async "Embedded connection kafka_listen"({ reload }) {
+    const address = String(changes["Embedded connection"]!["kafka_listen"]![1])
+    await reload()
+    expect(await brokerOf(address)).toContain("127.0.0.1")
+  },
+  async "Embedded connection kafka_advertised"({ reload }) {
+    const address = String(changes["Embedded connection"]!["kafka_advertised"]![2]!["kafka_listen"])
+    expect(await brokerOf(address)).toContain("127.0.0.1")
+    await reload()
+    expect(await brokerOf(address)).toContain("kafka.example")
+  },
   async "admin token"({ runtime, reload }) {
     expect(await metrics(runtime, {})).toBe(200)
     await reload()
@@ -199,6 +227,26 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(421)
     await reload()
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(200)
+  },
+  async "admin capture"({ runtime, reload }) {
+    expect(await send(runtime)).toBe(200)
+    await reload()
+    expect(await captured(runtime)).toBe(0)
+    expect(await send(runtime)).toBe(200)
+    expect(await captured(runtime)).toBe(1)
+  },
+  // an eighth of each limit is for requests that no pipeline has
+  async "admin capture_max_requests"({ runtime, reload }) {
+    await refuse(runtime, 20)
+    expect(await captured(runtime)).toBe(14)
+    await reload()
+    expect(await captured(runtime)).toBe(7)
+  },
+  async "admin capture_max_bytes"({ runtime, reload }) {
+    await refuse(runtime, 175)
+    expect(await captured(runtime)).toBe(175)
+    await reload()
+    expect(await captured(runtime)).toBeWithin(1, 175)
   },
   async "service max_in_flight_bytes"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))
@@ -214,6 +262,12 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     await until(() => !runtime.state().isAccepting)
     for (const socket of sockets) socket[Symbol.dispose]()
+  },
+  async "service shutdown_delay"({ runtime, reload }) {
+    await reload()
+    const stopping = runtime.stop()
+    expect(await send(runtime, '{"n":1}')).toBe(200)
+    await stopping
   },
   async "service drain_timeout"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))

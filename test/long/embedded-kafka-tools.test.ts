@@ -35,13 +35,8 @@ afterAll(async () => {
 test.skipIf(!(await canStartKafka()))(
   "the command line tools of Apache Kafka read the embedded log",
   async () => {
-    const partition = ["--topic", "webhooks", "--partition", "0"]
-    const read = await kafkaTool(
-      "consumer.ConsoleConsumer",
-      address,
-      ...partition,
-      ...["--offset", "earliest", "--max-messages", "3"],
-    )
+    const place = ["--topic", "webhooks", "--partition", "0", "--offset", "earliest"]
+    const read = await kafkaTool("consumer.ConsoleConsumer", address, ...place, "--max-messages", "3")
     expect(read.stdout.match(/^\{"n":\d/gm)).toEqual(['{"n":0', '{"n":1', '{"n":2'])
 
     const topics = await kafkaTool("TopicCommand", address, "--describe")

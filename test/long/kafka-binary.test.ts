@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
 import { Binary } from "../support/binary.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { freshTopic, kafkaForTests } from "../support/kafka.ts"
+import { makeCertificates } from "../support/kafka-certificates.ts"
+import { createTopic, freshTopic, kafkaForTests, startKafka } from "../support/kafka.ts"
 
 // The first test that wants a Kafka waits for its start.
 setDefaultTimeout(60_000)
@@ -22,6 +24,26 @@ describe.skipIf(kafka === undefined)("the compiled command line publishes to Kaf
   test.each(["none", "gzip", "snappy", "lz4", "zstd"])("with compression_type = %s", async (compression) => {
     const read = await binary.publishAndRead(connection(`compression_type = ${compression}`), freshTopic())
     expect(read.toSorted()).toEqual([1, 2, 3])
+  })
+
+  test("over TLS, whose CA is a file", async () => {
+    const { ca, server } = await makeCertificates(join(folder.path, "certificates"))
+    const keystore = join(folder.path, "keystore.pem")
+    await Bun.write(
+      keystore,
+      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
+    )
+    await using tls = await startKafka({
+      listeners: { TLS: "SSL" },
+      properties: { "ssl.keystore.type": "PEM", "ssl.keystore.location": keystore },
+    })
+    const topic = freshTopic()
+    await createTopic(tls, topic)
+    const overTls = `[connection:kafka]
+bootstrap_servers = ${tls.listener("TLS").join(", ")}
+security_protocol = ssl
+ssl_ca_location = ${ca}`
+    expect(await binary.publishAndRead(overTls, topic)).toEqual([1, 2, 3])
   })
 
   test("from two workers", async () => {

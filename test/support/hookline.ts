@@ -37,7 +37,8 @@ export interface RunningHookline extends AsyncDisposable {
 
 /**
  * Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder; `descriptors`, how
- * many it may have open; `program`, what runs in place of the checkout's source.
+ * many it may have open; `program`, what runs in place of the checkout's source; `command`, in place of all the command
+ * line.
  */
 export async function startHookline(
   configuration: string,
@@ -47,6 +48,7 @@ export async function startHookline(
     args?: readonly string[]
     descriptors?: number
     program?: readonly string[]
+    command?: readonly string[]
   },
 ): Promise<RunningHookline> {
   const file = join(options.folder, "pipelines.conf")
@@ -54,7 +56,7 @@ export async function startHookline(
   const args = ["run", "-c", file, ...(options.args ?? [])]
   const { descriptors, program = [process.execPath, join(root, "src/cli.ts")] } = options
   const limited = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`]
-  const command = endingWithThisProcess(...limited, ...program, ...args)
+  const command = endingWithThisProcess(...limited, ...(options.command ?? [...program, ...args]))
   const child = Bun.spawn(command, {
     cwd: options.folder,
     env: { ...process.env, ...WITHOUT_NO_ORPHANS, ...options.env },

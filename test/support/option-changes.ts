@@ -28,6 +28,7 @@ const SASL = {
   sasl_username: "a",
   sasl_password: "obviously-fake",
 }
+const TRACED = { endpoint: "http://127.0.0.1:1" }
 const TEMPLATE = { topic: "a-{json:/a}" }
 
 /** A key pair and JSON Web Keys that nobody signs with. */
@@ -66,7 +67,11 @@ export function optionChanges(
       retention: ["forever", "1s", { directory: "log-3" }],
       retention_bytes: ["forever", "1", { directory: "log-4" }],
       kafka_listen: ["off", `127.0.0.1:${ports[0]}`, { directory: "log" }],
-      kafka_advertised: [undefined, "localhost:9092", { directory: "log", kafka_listen: "127.0.0.1:0" }],
+      kafka_advertised: [
+        undefined,
+        "kafka.example:9092",
+        { directory: "log", kafka_listen: `127.0.0.1:${ports[1]}` },
+      ],
       delivery_timeout: ["5s", "1s", { directory: "log" }],
     },
     WebHookSource: {
@@ -171,11 +176,24 @@ export function optionChanges(
       listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
       token: [undefined, "obviously-fake"],
       hosts: [undefined, "admin.example"],
+      capture: ["off", "all"],
+      capture_max_requests: ["16", "8"],
+      capture_max_bytes: ["1MiB", "64KiB"],
+    },
+    traces: {
+      endpoint: ["off", "http://127.0.0.1:1"],
+      headers: ["a=b", "a=c", TRACED],
+      parent: ["continue", "link", TRACED],
+      sample: ["1", "0.5", TRACED],
+      max_traces_per_second: ["1", "2", TRACED],
+      service_name: ["a", "b", TRACED],
+      resource: ["a=b", "a=c", TRACED],
     },
     service: {
       workers: ["1", "2"],
       max_in_flight_bytes: ["20", "10"],
       max_connections: [undefined, "32"],
+      shutdown_delay: ["0s", "200ms"],
       drain_timeout: ["20s", "100ms"],
       body_timeout: ["30s", "100ms"],
       stall_timeout: ["10s", "5s"],

@@ -8,11 +8,14 @@ import { freePort } from "./ports.ts"
 /** A proxy that runs before a server. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number
+  readonly pid: number
 }
+
+type Program = "nginx" | "haproxy"
 
 /** A program that is a proxy, and how it is configured to keep strangers away from a path. */
 export interface ProxyKind {
-  readonly program: "nginx" | "haproxy"
+  readonly program: Program
   /** How the rule is written, for the tests' names. */
   readonly rule: string
   /** The configuration: listen on a port, pass on to another, refuse what is at or below `/private` with 403. */
@@ -22,10 +25,8 @@ export interface ProxyKind {
   ) => string
 }
 
-const nginx = (rule: string, pass: string): ProxyKind => ({
-  program: "nginx",
-  rule: `${rule}, ${pass}`,
-  configuration: ({ listen, server }, folder) => `
+/** The configuration of an nginx of a test's own around its http block. */
+export const nginxWith = (http: string, folder: string): string => `
 daemon off;
 master_process off;
 pid ${folder}/pid;
@@ -34,13 +35,22 @@ events {}
 http {
   access_log off;
   ${["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((it) => `${it}_temp_path ${folder}/${it};`).join(" ")}
-  server {
+  ${http}
+}
+`
+
+const nginx = (rule: string, pass: string): ProxyKind => ({
+  program: "nginx",
+  rule: `${rule}, ${pass}`,
+  configuration: ({ listen, server }, folder) =>
+    nginxWith(
+      `server {
     listen 127.0.0.1:${listen};
     ${rule} { return 403; }
     location / { ${pass.replace("SERVER", `127.0.0.1:${server}`)} }
-  }
-}
-`,
+  }`,
+      folder,
+    ),
 })
 
 const haproxy = (rule: string): ProxyKind => ({
@@ -74,7 +84,7 @@ export const PROXIES: readonly ProxyKind[] = [
 ]
 
 /** Whether a proxy's program is here; if not, that is said loudly, or is an error with CI set. */
-export function hasProxy({ program }: ProxyKind): boolean {
+export function hasProxy({ program }: { readonly program: Program }): boolean {
   if (Bun.which(program) !== null) return true
   if (process.env.CI)
     throw new Error(`with CI set the tests behind ${program} may not be skipped; install it`)
@@ -83,13 +93,21 @@ export function hasProxy({ program }: ProxyKind): boolean {
 }
 
 /** Starts a proxy before the server on a port of 127.0.0.1. */
-export async function startProxy(kind: ProxyKind, server: number): Promise<Proxy> {
+export function startProxy(kind: ProxyKind, server: number): Promise<Proxy> {
+  return runProxy(kind.program, (listen, folder) => kind.configuration({ listen, server }, folder))
+}
+
+/** Starts a proxy with a configuration that listens on the given port of 127.0.0.1. */
+export async function runProxy(
+  program: Program,
+  configuration: (listen: number, folder: string) => string,
+): Promise<Proxy> {
   const folder = await mkdtemp(join(tmpdir(), "hookline-proxy-"))
   const listen = await freePort()
   const file = join(folder, "configuration")
-  await writeFile(file, kind.configuration({ listen, server }, folder))
-  const args = kind.program === "nginx" ? ["-p", folder, "-c", file] : ["-db", "-f", file]
-  const child = Bun.spawn(endingWithThisProcess(kind.program, ...args), { stdout: "ignore", stderr: "pipe" })
+  await writeFile(file, configuration(listen, folder))
+  const args = program === "nginx" ? ["-p", folder, "-c", file] : ["-db", "-f", file]
+  const child = Bun.spawn(endingWithThisProcess(program, ...args), { stdout: "ignore", stderr: "pipe" })
   const stop = async (): Promise<void> => {
     child.kill("SIGKILL")
     await child.exited
@@ -99,9 +117,9 @@ export async function startProxy(kind: ProxyKind, server: number): Promise<Proxy
     if (child.exitCode === null) continue
     const said = await new Response(child.stderr).text()
     await stop()
-    throw new Error(`${kind.program} did not start: ${said}`)
+    throw new Error(`${program} did not start: ${said}`)
   }
-  return { port: listen, [Symbol.asyncDispose]: stop }
+  return { port: listen, pid: child.pid, [Symbol.asyncDispose]: stop }
 }
 
 async function listens(port: number): Promise<boolean> {

@@ -2,6 +2,7 @@ import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { Sessions } from "../sessions.ts"
 import { sameAs, tokenTest, type Access } from "../access.ts"
+import { captureRoutes } from "./captures.ts"
 import { EventStreams } from "./event-stream.ts"
 import { makeGate } from "./gate.ts"
 import { Live } from "./live.ts"
@@ -40,6 +41,7 @@ export class Api {
       ...overviewRoutes(deps),
       new Live(deps).route,
       ...recordRoutes(deps),
+      ...captureRoutes({ service, needsToken: () => access().token !== undefined }),
       ...sessionRoutes(sessions, isToken),
     ]
     this.#router = new Router([...routes, openApiRoute(routes)], makeGate(callers, sessions))

@@ -32,9 +32,6 @@ export const post = <T>(path: string, body: unknown = {}): Promise<T> =>
   request<T>("POST", apiUrl(path), body)
 
 /** @throws ApiError */
-export const put = <T>(path: string, body: unknown): Promise<T> => request<T>("PUT", apiUrl(path), body)
-
-/** @throws ApiError */
 export const remove = (path: string): Promise<void> => request("DELETE", apiUrl(path))
 
 async function request<T>(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<T> {

@@ -1,5 +1,5 @@
 import { compressionsAlgorithms, crc32c, Writer } from "@platformatic/kafka"
-import type { Record } from "../../pipeline/record.ts"
+import { NO_VALUE, type Record } from "../../pipeline/record.ts"
 
 /**
  * The bytes of a record batch (magic 2), https://kafka.apache.org/41/design/design/#record-batch
@@ -124,6 +124,10 @@ function writeBody(
 const NONE = 1
 
 function writeBytes(bytes: Buffer, start: number, content: Uint8Array): number {
+  if (content === NO_VALUE) {
+    bytes[start] = NONE
+    return start + 1
+  }
   const at = writeVarint(bytes, start, content.length)
   bytes.set(content, at)
   return at + content.length
@@ -145,5 +149,9 @@ function varintBytes(value: number): number {
   if (value < 64) return 1
   if (value < 8192) return 2
   if (value < 1_048_576) return 3
-  return value < 134_217_728 ? 4 : 5
+  if (value < 134_217_728) return 4
+  let bytes = 5
+  // times that are half a year apart and more
+  for (let left = value / 2 ** 34; left >= 1; left /= 128) bytes++
+  return bytes
 }

@@ -2,8 +2,8 @@ import type { PublishError } from "../../errors.ts"
 import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } from "./accumulator.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { StaleMetadata, type Metadata } from "./metadata.ts"
-import { partitionOf } from "./murmur2.ts"
 import { Partition } from "./partition.ts"
+import { isPlaced, placeOf } from "./placement.ts"
 import { cancelled, topicMissing, topicRefused } from "./publish-errors.ts"
 import { STALE_METADATA_LOG_MS, UNKNOWN_TOPIC_MS } from "./timeouts.ts"
 import { CreationSchedule, type Creation } from "./topic-creation.ts"
@@ -60,12 +60,12 @@ export class Topic {
 
   /** Queues a record. @returns whether any partition may take it */
   add(pending: PendingRecord): boolean {
-    const { key } = pending.record
     const { partitions } = this
-    if (key === undefined) this.accumulator.unkeyed.push(pending)
+    const takesAny = !isPlaced(pending.record)
+    if (takesAny) this.accumulator.unkeyed.push(pending)
     else if (partitions.length === 0) this.#unplaced.push(pending)
-    else partitions[partitionOf(key, partitions.length)]!.queue.push(pending)
-    return key === undefined
+    else partitions[placeOf(pending.record, partitions.length)]!.queue.push(pending)
+    return takesAny
   }
 
   /** Why nothing can be published to the topic now; undefined: it can. */

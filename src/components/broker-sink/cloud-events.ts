@@ -3,6 +3,7 @@ import { oneOf, text, type Values } from "../../config/options/option-types.ts"
 import type { Checking } from "../../config/options/section.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
+import type { Span } from "../../telemetry/traces/trace.ts"
 import { asBuffer } from "../../json/bytes.ts"
 import { locateEventPart } from "../../verify/presets/event-locations.ts"
 import { parseTime } from "../../verify/schemes/freshness.ts"
@@ -28,8 +29,8 @@ import {
  * https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md#32-binary-content-mode
  */
 
-/** Appends headers of an event's record. */
-export type AddHeaders = (event: Event, headers: RecordHeader[]) => void
+/** Appends headers of an event's record, which a span publishes. */
+export type AddHeaders = (event: Event, headers: RecordHeader[], span?: Span) => void
 
 const SOURCE_FORM = `${EXTRACTION_FORM}; or a URI reference, such as /payments`
 const TYPE_FORM = `${EXTRACTION_FORM}; or a text`

@@ -1,46 +1,12 @@
 // Hot path: every event of a sink with trace_headers = on passes here.
+import { traceContextOf } from "../../telemetry/traces/trace-context.ts"
 import type { AddHeaders } from "./cloud-events.ts"
 
-/*
- * W3C Trace Context: https://www.w3.org/TR/trace-context-2/. What is malformed is left out; tracestate means nothing without
- * traceparent.
- */
-
-/** Passes the request's traceparent and tracestate. */
-export const traceHeaders: AddHeaders = ({ request }, headers) => {
-  const parent = request.headers.get("traceparent")
-  if (parent === null || !isTraceParent(parent)) return
-  headers.push(["traceparent", Buffer.from(parent)])
-  const state = request.headers.get("tracestate")
-  if (state !== null && isTraceState(state)) headers.push(["tracestate", Buffer.from(state)])
+/** Names the span that publishes the record, so that a consumer continues it; without traces the sender's. */
+export const traceHeaders: AddHeaders = ({ request }, headers, span) => {
+  const { traceparent, tracestate } = span ?? request.trace ?? traceContextOf(request.headers) ?? {}
+  if (traceparent !== undefined) headers.push(["traceparent", Buffer.from(traceparent)])
+  if (tracestate !== undefined) headers.push(["tracestate", Buffer.from(tracestate)])
 }
 
 export const isTraceHeader = (name: string): boolean => /^trace(?:parent|state)$/i.test(name)
-
-/** Section 3.2: of version 00 exactly these fields, of later ones perhaps more; no id is all zeros. */
-const TRACE_PARENT =
-  /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[\x20-\x7e]*)?$/
-
-function isTraceParent(value: string): boolean {
-  const [, version, more] = TRACE_PARENT.exec(value) ?? []
-  return version !== undefined && (version !== "00" || more === undefined)
-}
-
-/** Section 3.3.1.3: a key, perhaps of a tenant, and a value that does not end with a space. */
-const MEMBER =
-  /^(?:[a-z0-9][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=(?=[\x20-\x7e]{1,256}$)[^,=]*[^,= ]$/
-const MOST_MEMBERS = 32
-
-function isTraceState(value: string): boolean {
-  const members = value
-    .split(",")
-    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ""))
-    .filter((member) => member !== "")
-  const keys = new Set(members.map((member) => member.slice(0, member.indexOf("="))))
-  return (
-    members.length > 0 &&
-    members.length <= MOST_MEMBERS &&
-    keys.size === members.length &&
-    members.every((member) => MEMBER.test(member))
-  )
-}

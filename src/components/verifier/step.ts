@@ -6,15 +6,22 @@ import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
 import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/unavailable.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
+import type { Span } from "../../telemetry/traces/trace.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
-import { Refused, type VerificationResult, type Verified } from "../../verify/verifier.ts"
+import {
+  Refused,
+  REFUSED_REASONS,
+  type RefusedReason,
+  type VerificationResult,
+  type Verified,
+} from "../../verify/verifier.ts"
 import type { ComponentContext } from "../define-component.ts"
 import type { VERIFIER_OPTIONS } from "./options.ts"
 import { openSecretFile } from "./secret-file.ts"
 import { assumedUrl } from "./assumed-url.ts"
-import { rememberSignedIds, type IdUse } from "./signed-ids.ts"
+import { ID_REFUSALS, rememberSignedIds, type IdUse } from "./signed-ids.ts"
 
 const NO_BODY = new Uint8Array()
 
@@ -51,6 +58,25 @@ export function verifierStep(
   const challenge = { "WWW-Authenticate": challengeOf(values) }
   const observed = mode === "observe" ? observing(name, context) : undefined
 
+  const refusalFor = (reason: RefusedReason, detail?: string): Rejected => {
+    if (reason === "duplicate_member")
+      return new Rejected(400, reason, "The body has a duplicate member name.", { logDetail: detail })
+    if (reason === "keys_unavailable") return unavailable("unverified_keys_unavailable", detail)
+    return new Rejected(401, `unverified_${reason}`, "The request could not be verified.", {
+      logDetail: detail,
+      headers: challenge,
+      bodiless: handshake?.bodilessRefusal === true,
+    })
+  }
+  for (const reason of REFUSED_REASONS) metrics.unverified(reason, mode, 0)
+  const outcomes =
+    mode === "observe"
+      ? []
+      : [
+          ...REFUSED_REASONS.map((reason) => refusalFor(reason)),
+          ...(claimId === undefined ? [] : [REPLAYED, ...ID_REFUSALS]),
+        ]
+
   /** Refuses a request; in mode observe passes it, flagged. */
   const refuse = (refused: Refused, request: RequestInfo): Rejected | undefined => {
     const { reason } = refused
@@ -67,14 +93,7 @@ export function verifierStep(
       observed.write("warn", line, "not verified; passes")
       return undefined
     }
-    if (reason === "duplicate_member")
-      return new Rejected(400, reason, "The body has a duplicate member name.", { logDetail: detail })
-    if (reason === "keys_unavailable") return unavailable("unverified_keys_unavailable", detail)
-    return new Rejected(401, `unverified_${reason}`, "The request could not be verified.", {
-      logDetail: detail,
-      headers: challenge,
-      bodiless: handshake?.bodilessRefusal === true,
-    })
+    return refusalFor(reason, detail)
   }
 
   // fetches have the event's time, in mode observe half of it, so that the event can still be published
@@ -93,10 +112,12 @@ export function verifierStep(
     request: RequestInfo,
     body: Uint8Array,
   ): VerificationResult | Promise<VerificationResult> => {
-    const { method, path, query, headers } = request
+    const { method, path, query, headers, trace, firstCameAtMs } = request
     const verifier = learning?.current() ?? fixed
     const url = verifier.signsUrl ? request.url : ""
-    return verifier.verify({ method, path, query, headers, url, body }, now())
+    const span = trace?.start("verify", "internal", { "hookline.provider": name })
+    const result = verifier.verify({ method, path, query, headers, url, body }, firstCameAtMs ?? now())
+    return span === undefined ? result : endSpan(span, result)
   }
 
   const pass = (event: Event, { id, key, isForm }: Passed): ReturnType<Processor> => {
@@ -114,7 +135,7 @@ export function verifierStep(
     if (use === "repeated" && mode === "observe") return refuse(REPEATED, event.request) ?? event
     if (use === "repeated") {
       metrics.unverified("replayed", mode)
-      return new Dropped("replayed", REPEATED.detail)
+      return REPLAYED
     }
     return mode === "observe" ? event : use
   }
@@ -143,7 +164,23 @@ export function verifierStep(
     admit: fixed.needs === "headers" || handshake?.byHeaders !== undefined ? admit : undefined,
     methods: handshake?.methods ?? [],
     response: handshake?.response,
+    outcomes,
   })
+}
+
+function endSpan(
+  span: Span,
+  result: VerificationResult | Promise<VerificationResult>,
+): VerificationResult | Promise<VerificationResult> {
+  if (result instanceof Promise)
+    return result
+      .then((it) => endSpan(span, it))
+      .catch((error: unknown) => {
+        span.end({}, "internal")
+        throw error
+      })
+  span.end({ "hookline.reason": result.kind === "refused" ? result.reason : undefined })
+  return result
 }
 
 /** What verification found in a request. */
@@ -153,6 +190,7 @@ const BY_HEADERS: Passed = { id: undefined, key: 0, isForm: false }
 const NOT_IN_TIME = new Refused("keys_unavailable", "verification exceeded delivery_timeout")
 const NOT_CONFIRMED = unavailable("sns_not_confirmed", "confirmation exceeded delivery_timeout")
 const REPEATED = new Refused("replayed", "an event with this signed id was accepted before")
+const REPLAYED = new Dropped("replayed", REPEATED.detail)
 const REFILLED = new Refused("replayed", "its signed id was used before, with another body")
 
 /** The log of mode observe, rate-limited as refusals are. */

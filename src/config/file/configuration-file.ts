@@ -18,6 +18,7 @@ export interface ConfigurationFile {
   /** `[defaults:<Component>]`, by the name as the file spells it, known or not. */
   readonly defaults: ReadonlyMap<string, FileSection>
   readonly admin: FileSection | undefined
+  readonly traces: FileSection | undefined
   readonly service: FileSection | undefined
   /** Sections with invalid names were skipped, which may be why something is missing. */
   readonly lacksSections: boolean
@@ -117,6 +118,7 @@ export function* readConfigurationFile(
     pipelines,
     defaults,
     admin: addresses.get("admin"),
+    traces: addresses.get("traces"),
     service: addresses.get("service"),
     lacksSections,
     problems: problems.all,
@@ -205,6 +207,7 @@ const KINDS = {
   provider: "[provider:<name>]",
   defaults: "[defaults:<Component>]",
   admin: "[admin]",
+  traces: "[traces]",
   service: "[service]",
 }
 
@@ -213,6 +216,7 @@ function wrongAddress(parts: readonly string[]): string | undefined {
   const [kind = "", id = "", component = ""] = parts
   switch (kind) {
     case "admin":
+    case "traces":
     case "service":
       return parts.length === 1 ? undefined : `unknown section; did you mean [${kind}]?`
     case "connection":

@@ -51,7 +51,7 @@ export function messageInCode(text: string): string {
   return text
     .replaceAll(" (commas or lines)", "")
     .replace(
-      /"(?:[^"\\]|\\.)*"|\[(service|admin)\] |\b([a-z]\w*) = (\w[\w-]*)?|\b[a-z]+(?:_[a-z0-9]+)+\b/g,
+      /"(?:[^"\\]|\\.)*"|\[(service|admin|traces)\] |\b([a-z]\w*) = (\w[\w-]*)?|\b[a-z]+(?:_[a-z0-9]+)+\b/g,
       (found: string, section?: string, key?: string, value?: string) => {
         if (found.startsWith('"')) return found
         if (section !== undefined) return `${section}.`

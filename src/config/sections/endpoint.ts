@@ -34,6 +34,12 @@ const LISTEN_FAILURES: { readonly [code: string]: string } = {
   EADDRNOTAVAIL: "the host is not an address of this machine",
 }
 
+/** Where this machine reaches a listener, also one on all its addresses. */
+export function reachable({ host, port }: EndpointOptions): EndpointOptions {
+  if (host === "0.0.0.0") return { host: "127.0.0.1", port }
+  return { host: isIP(host) === 6 && /^[0:]+$/.test(host) ? "::1" : host, port }
+}
+
 /** A host as the system binds it: equal keys are one address, however it is spelled. */
 export function hostKey(host: string): string {
   const name = host.toLowerCase()

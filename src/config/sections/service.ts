@@ -29,6 +29,12 @@ export const SERVICE = defineSection({
       reload: "live",
       doc: "Open connections; at the limit none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, including those to brokers and stores; with several workers each has its share, at least 32. Default and maximum: the descriptor limit (`ulimit -n`) less an eighth of it (at most 512) for everything else.",
     }),
+    shutdown_delay: duration({
+      maxMs: HOUR_MS,
+      default: "0s",
+      reload: "live",
+      doc: "How long a stop goes on accepting events while `/readyz` answers 503, until load balancers that check it send no more; the drain follows. See deploying.md.",
+    }),
     drain_timeout: duration({
       maxMs: HOUR_MS,
       default: "20s",

@@ -17,6 +17,7 @@ import {
   type Resolved,
 } from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
+import { TRACES } from "../../config/sections/traces.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock.ts"
@@ -46,6 +47,7 @@ export interface Draft {
   /** Pipelines composed in code; the file's sections of their ids give defaults to their components. */
   readonly pipelines?: readonly Pipeline[] | undefined
   readonly admin?: Given | undefined
+  readonly traces?: Given | undefined
   readonly service?: Given | undefined
   /** Every component that a file can name, in pipeline order. */
   readonly registry: readonly Component[]
@@ -66,6 +68,7 @@ export interface Plan {
   /** For other processes, which make the same plan of it; undefined: no file. */
   readonly configuration: ConfigurationFile | undefined
   readonly admin: Values<(typeof ADMIN)["options"]>
+  readonly traces: Values<(typeof TRACES)["options"]>
   readonly service: Values<(typeof SERVICE)["options"]>
 }
 
@@ -127,7 +130,7 @@ function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConne
 const CONNECTION = "connection"
 
 /** Checks the `[defaults:…]` sections. @returns those of components */
-function resolveDefaults(
+export function resolveDefaults(
   { configuration, pipelines = [], registry }: Draft,
   defined: Found["defined"],
   problems: Problems,
@@ -155,6 +158,7 @@ export interface ResolvedDraft {
   readonly memoryLogs: ReadonlyMap<string, MemoryLog>
   readonly pipelines: readonly ResolvedPipeline[]
   readonly admin: Resolved<(typeof ADMIN)["options"]>
+  readonly traces: Resolved<(typeof TRACES)["options"]>
   readonly service: Resolved<(typeof SERVICE)["options"]>
   /** Absolute base of relative paths. */
   readonly baseDir: string
@@ -194,6 +198,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
     problems,
   })
   const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
+  const traces = resolveSection(TRACES, find("traces", configuration?.traces, draft.traces), problems)
   const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
 
   yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
@@ -206,15 +211,20 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkRouting(pipelines, connections, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
-  return { connections, memoryLogs, pipelines, admin, service, baseDir, configuration, problems }
+  return { connections, memoryLogs, pipelines, admin, traces, service, baseDir, configuration, problems }
 }
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
 export function planOf(resolved: ResolvedDraft): Plan {
-  const { admin, service, problems } = resolved
+  const { admin, traces, service, problems } = resolved
   problems.throwIfAny()
   // without problems all values are set
-  return { ...resolved, admin: admin.values, service: service.values } as unknown as Plan
+  return {
+    ...resolved,
+    admin: admin.values,
+    traces: traces.values,
+    service: service.values,
+  } as unknown as Plan
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { Sample } from "../../admin/history.ts"
-import type { Readiness } from "../../admin/service.ts"
+import type { Readiness, Receiver } from "../../admin/service.ts"
 import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
-import { shareAnswer } from "../../telemetry/exposition.ts"
+import { exposing } from "../../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
@@ -14,11 +14,12 @@ import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
 import { logListening, logReload } from "../reload-log.ts"
 import { Resources } from "../resources.ts"
+import { shutdownDelay } from "../shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
 import { GRACE_MS, type Reloaded } from "./worker.ts"
 import { readinessOf } from "./readiness.ts"
 import { Slot } from "./slot.ts"
-import { addCounters, exposeSum } from "./summed-metrics.ts"
+import { addCounters, sumMetrics } from "./summed-metrics.ts"
 
 /**
  * Runs a configuration in several processes, the workers, which share ports and nothing else. It serves no webhooks
@@ -77,6 +78,7 @@ export class Supervisor implements ReloadableApplication, Running {
       () => supervisor.#startAll(),
     )
     supervisor.metrics.configuration.started()
+    supervisor.metrics.observeReadiness(async () => (await supervisor.readiness()).state)
     return supervisor
   }
 
@@ -98,7 +100,7 @@ export class Supervisor implements ReloadableApplication, Running {
       },
     )
     const own = changesOf(bare(before), bare(this.plan))
-    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin }
+    return { ...(reloaded?.changes ?? own), service: own.service, admin: own.admin, traces: own.traces }
   }
 
   async setLogLevel(level: LogLevel): Promise<void> {
@@ -140,10 +142,11 @@ export class Supervisor implements ReloadableApplication, Running {
 
   async #stop(): Promise<void> {
     const { drain_timeout: drainTimeoutMs } = this.plan.service
-    this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
-    const untilMs = steadyMs() + drainTimeoutMs
     // a second signal ends this process at once, without draining
     process.once("exit", () => this.#slots.forEach((slot) => slot.kill()))
+    await shutdownDelay(this.plan, this.log)
+    this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
+    const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all(this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)))
     await this.#changing
     await this.#resources.close(untilMs)
@@ -191,11 +194,15 @@ export class Supervisor implements ReloadableApplication, Running {
     return samples.filter((it) => it !== undefined)
   }
 
-  readonly expose = shareAnswer(async () => {
+  receivers(): readonly Receiver[] {
+    return this.#slots.flatMap((slot) => slot.receiver ?? [])
+  }
+
+  readonly expose = exposing(async () => {
     await Promise.all(this.#slots.map((slot) => slot.count()))
     this.metrics.workers.update(this.#slots)
     const own = await this.metrics.lines()
-    return exposeSum([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
+    return sumMetrics([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
   })
 }
 

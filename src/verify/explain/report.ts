@@ -37,7 +37,7 @@ export interface Step {
   lines: string[]
 }
 
-interface ReportedMistake {
+export interface ReportedMistake {
   kind: MistakeKind
   problem: string
   remedy: string

@@ -9,7 +9,7 @@ interface SplitProps {
 
 /** A list, and beside it what is opened of it; below it where the window is narrow. Each scrolls by itself. */
 export function Split({ list, detail, detailLabel }: SplitProps) {
-  const isOpen = detail !== undefined && detail !== null
+  const isOpen = detail !== undefined && detail !== null && detail !== false
   return (
     <div class={`split ${isOpen ? "split-open" : ""}`}>
       <div class="split-list">{list}</div>

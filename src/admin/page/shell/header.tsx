@@ -35,10 +35,21 @@ export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
           })}
         </nav>
         <div class="tools">
-          <button type="button" class="quiet find" onClick={openPalette} aria-keyshortcuts="Meta+K Control+K">
+          <button
+            type="button"
+            class="quiet find"
+            aria-label="Find"
+            aria-keyshortcuts="Meta+K Control+K"
+            onClick={openPalette}
+          >
             <span class="find-word">Find</span> <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
           </button>
-          <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" onClick={openShortcuts}>
+          <button
+            type="button"
+            class="quiet icon open-shortcuts"
+            aria-label="Keyboard shortcuts"
+            onClick={openShortcuts}
+          >
             ?
           </button>
           <button

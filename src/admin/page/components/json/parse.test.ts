@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test"
+import * as fc from "fast-check"
+import { parseJson, type JsonNode } from "./parse.ts"
+
+/** Without blanks. */
+function toText(node: JsonNode): string {
+  if (node.kind === "array") return `[${node.items.map(toText).join(",")}]`
+  if (node.kind === "object")
+    return `{${node.members.map(({ name, value }) => `${name}:${toText(value)}`).join(",")}}`
+  return node.text
+}
+
+test.each([
+  "12345678901234567890",
+  "1e400",
+  "-0.10",
+  '"\\ud800"',
+  '{"a":1,"a":2,"\\u0061":3}',
+  '{"2":1,"1":2}',
+  "[]",
+  "{}",
+  '[[],{},[{"a":[null,true,false]}]]',
+])("%s stays as it is spelled", (text) => {
+  expect(toText(parseJson(text)!)).toBe(text)
+})
+
+test("blanks between tokens and a byte-order mark are left out", () => {
+  expect(toText(parseJson('\ufeff {\n "a" : [ 1 ,\t2 ] }\r\n')!)).toBe('{"a":[1,2]}')
+})
+
+test.each([
+  "",
+  "{",
+  "[1,]",
+  '{"a":}',
+  '{"a" 1}',
+  "{1:2}",
+  "01",
+  "1 2",
+  "[1}",
+  "nul",
+  '"\u0001"',
+  '"\\x"',
+  "{,}",
+  "[,1]",
+  '{"a":1,}',
+])("%j is not JSON", (text) => expect(parseJson(text)).toBeUndefined())
+
+test("nesting of a million is no recursion", () => {
+  const depth = 1_000_000
+  expect(parseJson("[".repeat(depth) + "]".repeat(depth))).toBeDefined()
+})
+
+describe("as JSON.parse", () => {
+  test("takes what it takes, with the same values", () =>
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(JSON.parse(toText(parseJson(text)!))).toEqual(JSON.parse(text))
+      }),
+    ))
+
+  test("refuses what it refuses", () =>
+    fc.assert(
+      fc.property(fc.json(), fc.nat(), fc.constantFrom(...'{}[]:,"0-.e\\ u'), (text, at, inserted) => {
+        const mutated = text.slice(0, at % (text.length + 1)) + inserted + text.slice(at % (text.length + 1))
+        let isValid = true
+        try {
+          JSON.parse(mutated)
+        } catch {
+          isValid = false
+        }
+        expect(parseJson(mutated) !== undefined).toBe(isValid)
+      }),
+    ))
+})

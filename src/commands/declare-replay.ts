@@ -1,0 +1,153 @@
+import { Option, type Command } from "commander"
+import { parseTargetUrl } from "../replay/request-of-record.ts"
+import { addDetails } from "./details.ts"
+import { parseCount, parseLines, parseRate, parseWhere } from "./flag-values.ts"
+import type { ForwardFlags } from "./forward.ts"
+import type { ForwardsFlags } from "./forwards.ts"
+import type { ReplayFlags } from "./replay.ts"
+import { parseTopicPlace, parseTopicRange, type TopicPlace } from "./topic-range.ts"
+
+export function declareReplay(program: Command): void {
+  addDetails(program.command("replay"), {
+    notes: `Values, keys, headers, times and order are those of the records, to the byte. A range of offsets (@100..200) holds for each
+partition, and ends before the second; one of times (@1h.., @2026-11-22T14:00..15m) takes what tail --since takes.
+While a broker is unavailable the replay waits.
+
+An interrupted or killed replay goes on where it was when the same command is run again; after a kill up to 1000 records
+are sent a second time (to a URL, one).
+
+Exit status: 0 if all records were replayed, 1 if some were refused and skipped, or deleted from the log before they
+were read, 65 or 77 at a refused record.`,
+    example: "hookline replay --from log/payments@1d.. --to kafka/payments --where 'json:/type=invoice.*'",
+  })
+    .description("publish the records of a topic, or a range of them, again: to another topic, log or URL")
+    .addOption(
+      new Option(
+        "-c, --config <file>",
+        "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
+      ),
+    )
+    .addOption(
+      new Option("--from <connection/topic>", "what to replay; with @FIRST..END, a range of offsets or times")
+        .argParser(parseTopicRange)
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("--to <connection/topic>", "where to publish it, or a URL to post it to")
+        .argParser(parseDestination)
+        .makeOptionMandatory(),
+    )
+    .addOption(new Option("--partition <number>", "only that partition").argParser(parseLines))
+    .addOption(
+      new Option("--where <condition>", "only records that match, as tail --where; repeatable").argParser(
+        parseWheres,
+      ),
+    )
+    .addOption(new Option("-r, --rate <number>", "records per second, at most").argParser(parseRate))
+    .addOption(
+      new Option("--timestamps <which>", "the records' own times, or that of the replay")
+        .choices(["keep", "new"])
+        .default("keep"),
+    )
+    .addOption(onRefusal("stop"))
+    .option(
+      "--name <name>",
+      "of the replay, under which its position is kept; default: made from what it replays",
+    )
+    .addOption(state())
+    .option("--restart", "begin anew, though a replay of that name was interrupted")
+    .option("--dry-run", "only count the records")
+    .option("--json", "print JSON")
+    .action(async (flags: ReplayFlags) => (await import("./replay.ts")).replay(flags))
+}
+
+function parseWheres(text: string, before: readonly string[] = []): string[] {
+  parseWhere(text)
+  return [...before, text]
+}
+
+const parseDestination = (text: string): TopicPlace | URL =>
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? parseTargetUrl(text) : parseTopicPlace(text)
+
+export function declareForward(program: Command): void {
+  const forward = addDetails(program.command("forward"), {
+    notes: `The position is kept under a name, and is durable: what is published while the command does not run, or the target is down,
+is posted when it does again, in order. While the target is unreachable or answers 5xx, 408, 425 or 429, a record is posted
+again, for as long as it takes. One that it refuses five times with another status is kept among the failures, to be listed
+and posted again by the commands below. After a kill the record under way may be posted twice.
+
+An interrupt ends it, with exit status 0.`,
+    example: "hookline forward log/payments http://localhost:3000/webhooks",
+  })
+    .description("post the records of a topic to a URL, in order, and go on where an earlier run was")
+    .helpCommand(false)
+    .argument("<connection/topic>", "what to forward", parseTopicPlace)
+    .argument("<url>", "where to post it", parseTargetUrl)
+    .addOption(config())
+    .option(
+      "--name <name>",
+      "of the forward, under which its position is kept; default: made from connection and topic",
+    )
+    .addOption(
+      new Option(
+        "--from <where>",
+        "where a new one begins: with all that is kept, or with what is new",
+      ).choices(["beginning", "end"]),
+    )
+    .addOption(
+      new Option("--tries <number>", "how often a record is posted that is refused each time")
+        .argParser(parseCount)
+        .default(5),
+    )
+    .addOption(onRefusal("skip"))
+    .addOption(state())
+    .action(async (place: TopicPlace, url: URL, flags: ForwardFlags) =>
+      (await import("./forward.ts")).forward(place, url, flags),
+    )
+  addDetails(forward.command("list"), { example: "hookline forward list --json" })
+    .description(
+      "list the forwards: topic, URL, how many records were posted and refused, and whether it runs",
+    )
+    .addOption(config())
+    .addOption(state())
+    .option("--json", "print JSON")
+    .action(async (flags: ForwardsFlags) => (await import("./forwards.ts")).listForwards(flags))
+  const named = (command: Command): Command =>
+    command.argument("<forward>", "its name").addOption(config()).addOption(state())
+  named(addDetails(forward.command("failures"), { example: "hookline forward failures log-payments" }))
+    .description("print the records that the target of a forward has refused; also while it runs")
+    .option("--json", "print JSON lines")
+    .action(async (name: string, flags: ForwardsFlags) =>
+      (await import("./forwards.ts")).printFailures(name, flags),
+    )
+  named(
+    addDetails(forward.command("retry"), {
+      notes: "Exit status: 0 if none is left, 1 if some are refused again or no longer in the log.",
+      example: "hookline forward retry log-payments",
+    }),
+  )
+    .description("post the refused records of a forward again; also while it runs")
+    .action(async (name: string, flags: ForwardsFlags) =>
+      (await import("./forwards.ts")).retryFailures(name, flags),
+    )
+  named(addDetails(forward.command("remove"), { example: "hookline forward remove log-payments" }))
+    .description("forget a forward, its position and failures")
+    .action(async (name: string, flags: ForwardsFlags) =>
+      (await import("./forwards.ts")).removeForward(name, flags),
+    )
+}
+
+const config = (): Option =>
+  new Option(
+    "-c, --config <file>",
+    "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
+  )
+const state = (): Option =>
+  new Option("--state <folder>", "where positions are kept; default: .hookline beside the configuration file")
+const onRefusal = (usual: "stop" | "skip"): Option =>
+  new Option(
+    "--on-refusal <what>",
+    "at a record that the target refuses for good: stop, or go on with the next",
+  )
+    .choices(["stop", "skip"])
+    .default(usual)

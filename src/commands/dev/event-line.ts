@@ -1,0 +1,105 @@
+import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import type { Event } from "../../pipeline/event.ts"
+import { parseEventValue, type ValueOf } from "../../components/event-value.ts"
+import { toLocalTime } from "../../components/local-time.ts"
+import { findFlaw } from "../../json/check.ts"
+import { senderOf } from "../../runtime/plan/sender.ts"
+import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
+import { escapeLine } from "../../telemetry/escape-controls.ts"
+import type { EventLocations } from "../../verify/presets/event-locations.ts"
+import type { Paint, Style } from "../colours.ts"
+
+/** Where events without a known provider often have them. */
+const USUAL: EventLocations = { type: "json:/type", id: "json:/id" }
+const NONE = "-"
+const LONGEST = 60
+
+/** Where an accepted event is: `webhooks[0]@42`. */
+export function placeOf({ outcome, event }: AnsweredRequest, topic: string): string | undefined {
+  if (outcome?.kind !== "accepted") return undefined
+  const { partition, offset } = outcome.receipt
+  const name = event?.topic ?? topic
+  return partition < 0 ? undefined : `${name}[${partition}]@${offset < 0 ? "?" : offset}`
+}
+
+/** Makes the line of an event: time, status, type, id, size, and where it is or why it is not. */
+export class EventLines {
+  readonly #paint: Paint
+  readonly #pipelines: ReadonlyMap<
+    string,
+    { readonly type: ValueOf | undefined; readonly id: ValueOf | undefined }
+  >
+
+  constructor(pipelines: readonly PlannedPipeline[], paint: Paint) {
+    this.#paint = paint
+    this.#pipelines = new Map(
+      pipelines.map(({ id, processors }) => {
+        const { event = USUAL } = senderOf(processors) ?? {}
+        const find = (location: string | undefined): ValueOf | undefined =>
+          location === undefined ? undefined : parseEventValue(location, undefined)
+        return [id, { type: find(event.type), id: find(event.id) }]
+      }),
+    )
+  }
+
+  line(answered: AnsweredRequest, place: string | undefined): string {
+    const { pipeline, request, event, bytes, status } = answered
+    const paint = this.#paint
+    const { type, id } = this.#pipelines.get(pipeline ?? "") ?? {}
+    const { style, ending } = endingOf(answered, place)
+    return [
+      paint("dim", toLocalTime(Date.now()).slice(11, 23)),
+      paint(style, `${status}`),
+      ...(this.#pipelines.size > 1 && pipeline !== undefined ? [pipeline] : []),
+      ...(pipeline === undefined ? [`${request.method} ${shorten(request.path)}`] : []),
+      paint("bold", shown(type, event)),
+      shown(id, event),
+      bytes === undefined ? NONE : sizeOf(bytes),
+      ending,
+    ].join("  ")
+  }
+}
+
+function endingOf(
+  { outcome }: AnsweredRequest,
+  place: string | undefined,
+): { readonly style: Style; readonly ending: string } {
+  switch (outcome?.kind) {
+    case "accepted":
+      return { style: "green", ending: place ?? "in the spool" }
+    case "answered":
+      return { style: "green", ending: `handshake answered: ${outcome.reason}` }
+    case "dropped":
+      return { style: "yellow", ending: withDetail(`dropped: ${outcome.reason}`, outcome.detail) }
+    case "rejected":
+      return {
+        style: "red",
+        ending: withDetail(`refused: ${outcome.reason}`, outcome.logDetail ?? outcome.detail),
+      }
+    case undefined:
+      return { style: "red", ending: "a fault, see the log" }
+  }
+}
+
+const withDetail = (text: string, detail: string | undefined): string =>
+  detail === undefined ? text : `${text}: ${escapeLine(detail)}`
+
+function shown(find: ValueOf | undefined, event: Event | undefined): string {
+  if (find === undefined || event === undefined) return NONE
+  // pointers look into valid JSON only
+  if (findFlaw(event.body) !== undefined) return NONE
+  const value = find(event)
+  return value === undefined ? NONE : shorten(Buffer.from(value).toString())
+}
+
+function shorten(text: string): string {
+  const escaped = escapeLine(text)
+  return escaped.length > LONGEST ? `${escaped.slice(0, LONGEST)}…` : escaped
+}
+
+/** `512 B`, `1.2 KiB`, `3.4 MiB` */
+export function sizeOf(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  const [unit, size] = bytes < 1024 ** 2 ? ["KiB", 1024] : ["MiB", 1024 ** 2]
+  return `${(bytes / (size as number)).toFixed(1)} ${unit}`
+}

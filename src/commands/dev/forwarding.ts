@@ -1,0 +1,108 @@
+import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
+import { pause } from "../../clock.ts"
+import { HooklineError } from "../../errors.ts"
+import { deliver, type Attempt } from "../../replay/post.ts"
+import { toShownUrl } from "../../replay/request-of-record.ts"
+
+/** How often a log or topic that is not there yet is looked for. */
+const WAIT_MS = 250
+
+/** What the target said of a record: the result, or why it is tried again. */
+export interface Forwarded {
+  /** `webhooks[0]@42` */
+  readonly place: string
+  readonly isTaken: boolean
+  readonly text: string
+}
+
+interface ForwardingOptions {
+  readonly target: URL
+  /** Opens the log of a connection. */
+  readonly openReader: (connection: string) => Promise<LogReader>
+  /** Records from then on are forwarded, in milliseconds since 1970. */
+  readonly sinceMs: number
+  readonly told: (forwarded: Forwarded) => void
+  /** A log can't be read any more. */
+  readonly failed: (error: unknown) => void
+}
+
+/**
+ * Posts the records of topics to a URL as they are published, those of a topic one after another; read from the log, so that
+ * a slow target holds nothing in memory.
+ */
+export class Forwarding {
+  readonly #options: ForwardingOptions
+  readonly #stop = new AbortController()
+  readonly #following = new Map<string, Promise<void>>()
+  /** Records that the target took, and those that it refused. */
+  delivered = 0
+  refused = 0
+
+  constructor(options: ForwardingOptions) {
+    this.#options = options
+  }
+
+  /** Forwards a topic too, from the beginning of the forwarding. */
+  follow(connection: string, topic: string): void {
+    const name = JSON.stringify([connection, topic])
+    if (this.#following.has(name) || this.#stop.signal.aborted) return
+    this.#following.set(name, this.#follow(connection, topic).catch(this.#options.failed))
+  }
+
+  /** Gives up what is not delivered yet. */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await Promise.all(this.#following.values())
+  }
+
+  async #follow(connection: string, topic: string): Promise<void> {
+    const { openReader, sinceMs } = this.#options
+    const { signal } = this.#stop
+    const reader = await this.#whenThere(() => openReader(connection))
+    try {
+      const ranges = await this.#whenThere(async () => reader?.ranges(topic, { sinceMs }))
+      if (reader === undefined || ranges === undefined) return
+      const open = ranges.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
+      for await (const record of reader.read(topic, open, { retries: true, signal })) await this.#post(record)
+    } finally {
+      await reader?.close()
+    }
+  }
+
+  /** undefined: closed before. */
+  async #whenThere<T>(look: () => Promise<T>): Promise<T | undefined> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      try {
+        return await look()
+      } catch (error) {
+        if (!(error instanceof HooklineError) || !error.retryHelps) throw error
+      }
+      await pause(WAIT_MS, signal)
+    }
+    return undefined
+  }
+
+  async #post(record: StoredRecord): Promise<void> {
+    const { target, told } = this.#options
+    const { topic, partition, offset } = record
+    const place = `${topic}[${partition}]@${offset}`
+    let isRetried = false
+    const attempted = (attempt: Attempt, retryInMs: number | undefined): void => {
+      // the first failure and the result are of interest
+      if (retryInMs !== undefined && isRetried) return
+      isRetried = true
+      const isTaken = attempt.outcome === "delivered"
+      told({ place, isTaken, text: `${toShownUrl(target)} ${textOf(attempt, retryInMs)}` })
+    }
+    const ended = await deliver(target, record, { signal: this.#stop.signal, attempted })
+    if (ended?.outcome === "delivered") this.delivered++
+    if (ended?.outcome === "refused") this.refused++
+  }
+}
+
+function textOf(attempt: Attempt, retryInMs: number | undefined): string {
+  const inMs = `in ${Math.round(attempt.durationMs)} ms`
+  if (attempt.outcome === "delivered") return `${attempt.status} ${inMs}`
+  return retryInMs === undefined ? `refused it: ${attempt.reason}` : `${attempt.reason}; retrying`
+}

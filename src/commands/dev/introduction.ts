@@ -1,0 +1,107 @@
+import manifest from "../../../package.json" with { type: "json" }
+import { formatEndpoint } from "../../config/sections/endpoint.ts"
+import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"
+import { verificationsOf } from "../../runtime/explain-request.ts"
+import { senderOf } from "../../runtime/plan/sender.ts"
+import { verifiedFrom } from "../../runtime/plan/verified.ts"
+import type { Listening } from "../../runtime/running-application.ts"
+import { toShownUrl } from "../../replay/request-of-record.ts"
+import { findFamily, nameOf } from "../../verify/presets/providers.ts"
+import type { Paint } from "../colours.ts"
+import type { LocalVerification } from "./local-application.ts"
+
+interface Introduced {
+  readonly plan: Plan
+  readonly listening: readonly Listening[]
+  /** Of a local application. */
+  readonly verification: LocalVerification | undefined
+  readonly secretFile: string | undefined
+  readonly forward: URL | undefined
+  readonly hasKeys: boolean
+}
+
+/** What is printed at the start: where to post, how it is verified, where to look, what to try. */
+export function introduce(introduced: Introduced, paint: Paint): string {
+  const { plan, listening, forward, hasKeys } = introduced
+  const { admin } = plan
+  const rows: (readonly [string, string])[] = []
+  for (const { pipeline: id, url } of listening) {
+    const pipeline = plan.pipelines.find((it) => it.id === id)!
+    rows.push(["Post to", paint("bold", shownUrl(url))], ["", whoIsVerified(pipeline, introduced, paint)])
+    rows.push(["", `published to ${placeIn(pipeline, plan)}`])
+  }
+  if (admin.listen !== "off") rows.push(["Page", `http://${formatEndpoint(admin.listen)}/`])
+  if (forward !== undefined)
+    rows.push(["Forward", `each published event to ${toShownUrl(forward)}, until that takes or refuses it`])
+  const first = listening[0]
+  if (first !== undefined) {
+    rows.push(["", ""])
+    for (const [index, line] of samples(first, introduced).entries())
+      rows.push([index === 0 ? "Try it" : "", line])
+    for (const [index, line] of ways(first, plan).entries())
+      rows.push([index === 0 ? "From outside" : "", line])
+  }
+  rows.push(["", ""], ["Keys", hasKeys ? "b: the last event's body, q or Ctrl-C: end" : "Ctrl-C: end"])
+  const lines = rows.map(([name, text]) => `  ${paint("dim", name.padEnd(14))}${text}`.trimEnd())
+  return `${paint("bold", "Hookline")} ${manifest.version}\n\n${lines.join("\n")}\n\n`
+}
+
+const shownUrl = (url: string): string =>
+  url.replace(/\/\/(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]):/, "//localhost:")
+
+function whoIsVerified(pipeline: PlannedPipeline, { verification }: Introduced, paint: Paint): string {
+  if (verifiedFrom(pipeline) === undefined)
+    return paint(
+      "yellow",
+      `NOT VERIFIED: whoever reaches this URL can publish${verification === undefined ? "; name the sender with --provider" : ""}`,
+    )
+  const sender = senderOf(pipeline.processors)?.name ?? "the client's certificate"
+  if (verification?.isTest !== true) return `verified: ${sender}`
+  const [secret] = verification.settings.secret ?? []
+  return `verified: ${sender}, with a secret made for this run: ${secret}`
+}
+
+function placeIn({ sink }: PlannedPipeline, { connections }: Plan): string {
+  const { topic, connection = connections.keys().next().value } = sink.values as {
+    topic: string
+    connection?: string
+  }
+  const found = connections.get(connection ?? "")
+  if (found?.kind === "embedded") return `topic ${topic} of the log in ${found.values.directory}, which stays`
+  if (found?.kind === "kafka")
+    return `topic ${topic} of Kafka at ${found.values.bootstrap_servers.join(", ")}`
+  return `topic ${topic} in memory`
+}
+
+/** Commands that post an event; the secret is spelled only where it was made for this run. */
+function samples({ pipeline, url }: Listening, { plan, verification, secretFile }: Introduced): string[] {
+  const planned = plan.pipelines.find(({ id }) => id === pipeline)!
+  const to = shownUrl(url)
+  if (verifiedFrom(planned) === undefined) return [`curl -i -d '{"type":"ping","id":42}' ${to}`]
+  const name = verification === undefined ? senderOf(planned.processors)?.name : nameOf(verification.provider)
+  const family = name === undefined ? undefined : findFamily(verification?.provider ?? name)
+  if (family?.signer === undefined || !family.requires.flat().includes("secret")) return []
+  if (verification?.isTest === true)
+    return [`HOOKLINE_SECRET=${verification.settings.secret![0]} hookline send -p ${name} ${to}`]
+  return [`hookline send -p ${name} --secret-file ${secretFile ?? "<its secret>"} ${to}`]
+}
+
+/** How senders outside reach this machine. */
+function ways({ pipeline, url }: Listening, plan: Plan): string[] {
+  const { origin, host, port, pathname } = new URL(shownUrl(url))
+  const { source, processors } = plan.pipelines.find(({ id }) => id === pipeline)!
+  const [verification] = verificationsOf({ processors })
+  const family = verification && findFamily(verification.provider)
+  const isStripe = verification?.provider === "stripe"
+  return [
+    ...(isStripe
+      ? [`stripe listen --forward-to ${host}${pathname}`, "  it signs with the secret that it prints; or"]
+      : []),
+    `cloudflared tunnel --url ${origin}`,
+    `ngrok http ${port || host}`,
+    `  the provider posts to the URL that it prints, followed by ${pathname}`,
+    ...(family?.signsUrl === true && source.values["public_url"] === undefined
+      ? ["  and signs it: start again with --public-url and that URL"]
+      : []),
+  ]
+}

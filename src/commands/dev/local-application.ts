@@ -1,0 +1,90 @@
+import { existsSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { brokerSink } from "../../components/broker-sink.ts"
+import { decoder } from "../../components/decoder.ts"
+import { enricher } from "../../components/enricher.ts"
+import { validator } from "../../components/validator.ts"
+import { verifier } from "../../components/verifier.ts"
+import { webHookSource } from "../../components/webhook-source.ts"
+import { camelCase } from "../../config/options/in-code.ts"
+import { Application, type ApplicationOptions } from "../../runtime/application.ts"
+import { embeddedConnection } from "../../runtime/connection-spec.ts"
+import { Pipeline } from "../../runtime/pipeline.ts"
+import { createPrivateFile, makePrivateFolder } from "../../storage/private-files.ts"
+import { decodingOf, type ProviderRef } from "../../verify/presets/providers.ts"
+import type { VerifierSettings } from "../../verify/schemes/family.ts"
+import { providerOf, readSettings, toUsage, usage, type VerifierFlags } from "../verifier-flags.ts"
+import { makeTestSecret, wrongSetting } from "./test-secret.ts"
+
+export interface LocalFlags extends VerifierFlags {
+  readonly port: number
+  readonly path: string
+  readonly publicUrl?: string
+  /** The log's folder. */
+  readonly directory: string
+  /** Of the admin listener. */
+  readonly adminPort: number
+}
+
+/** How a local application verifies. */
+export interface LocalVerification {
+  readonly provider: ProviderRef
+  readonly settings: VerifierSettings
+  /** Whether the secret was made for this run. */
+  readonly isTest: boolean
+}
+
+/** @throws HooklineError `usage`, `no_input`; undefined: nobody is verified */
+export function localVerification(flags: VerifierFlags): LocalVerification | undefined {
+  const { provider: name, secret, secretFile, publicKey, set } = flags
+  if (name === undefined) {
+    if (secret !== undefined || secretFile !== undefined || publicKey !== undefined || set !== undefined)
+      throw usage("--provider is missing: secrets and settings are those of a provider")
+    return undefined
+  }
+  const provider = providerOf(flags)
+  const settings = readSettings(flags, process.env)
+  const wrong = wrongSetting(provider, settings)
+  if (wrong === undefined) return { provider, settings, isTest: false }
+  const made = settings.secret === undefined ? makeTestSecret(provider, settings) : undefined
+  if (made === undefined) throw toUsage(wrong)
+  return { provider, settings: { ...settings, secret: [made] }, isTest: true }
+}
+
+/** One pipeline, `webhooks`, from a loopback port to an embedded log, composed as a library user would. */
+export function localApplication(
+  flags: LocalFlags,
+  verification: LocalVerification | undefined,
+  options: ApplicationOptions,
+): Application {
+  const { port, path, publicUrl, directory, adminPort } = flags
+  const folder = resolve(directory)
+  keepOutOfGit(folder)
+  const decodes = verification !== undefined && decodingOf(verification.provider) !== undefined
+  return new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}` } })
+    .registerConnection("log", embeddedConnection({ directory: folder }))
+    .addPipeline(
+      new Pipeline("webhooks", {
+        source: webHookSource({ host: "127.0.0.1", port, path, publicUrl }),
+        processors: [
+          ...(verification === undefined ? [] : [verifier(inCode(verification))]),
+          ...(decodes ? [decoder()] : []),
+          validator(),
+          enricher(),
+        ],
+        sink: brokerSink({ topic: "webhooks" }),
+      }),
+    )
+}
+
+function inCode({ provider, settings }: LocalVerification): Parameters<typeof verifier>[0] {
+  const given = Object.entries(settings).map(([key, value]) => [camelCase(key), value])
+  return { provider, ...(Object.fromEntries(given) as object) }
+}
+
+/** Bodies may be personal data: a new folder is ignored by git. */
+function keepOutOfGit(folder: string): void {
+  if (existsSync(folder)) return
+  makePrivateFolder(folder)
+  createPrivateFile(join(folder, ".gitignore"), "*\n")
+}

@@ -1,0 +1,65 @@
+import { isatty } from "node:tty"
+import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import { parseTargetUrl } from "../../replay/request-of-record.ts"
+import { Application } from "../../runtime/application.ts"
+import { isColoured, painter } from "../colours.ts"
+import { leaveFolder } from "../folder.ts"
+import { DevSession } from "./dev-session.ts"
+import { introduce } from "./introduction.ts"
+import { readKeys } from "./keys.ts"
+import { localApplication, localVerification, type LocalFlags } from "./local-application.ts"
+
+export interface DevFlags extends LocalFlags {
+  readonly forward?: string
+  readonly verbose?: true
+}
+
+/** Runs one local pipeline, or those of a file, and prints a line for each event, until an interrupt. */
+export async function dev(flags: DevFlags): Promise<void> {
+  const forward = flags.forward === undefined ? undefined : parseTargetUrl(flags.forward)
+  let session: DevSession | undefined
+  const options = {
+    service: { logLevel: "warn", logFormat: "pretty", workers: 1 },
+    onAnswer: (answered: AnsweredRequest) => session?.answered(answered),
+  } as const
+  const isLocal = flags.config === undefined
+  const verification = isLocal ? localVerification(flags) : undefined
+  const app = isLocal
+    ? localApplication(flags, verification, options)
+    : Application.fromFile(flags.config, options)
+  const plan = app.plan()
+  const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
+  const print = (text: string): void => void process.stdout.write(text)
+  session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print })
+  leaveFolder()
+  const { listening } = await app.start().catch(async (error: unknown) => {
+    await session!.close()
+    throw error
+  })
+  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>()
+  let isStopping = false
+  const end = (): void => {
+    if (isStopping) {
+      giveBack()
+      process.exit(SIGINT_STATUS)
+    }
+    isStopping = true
+    interrupt()
+  }
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end)
+  const giveBack = readKeys({ body: () => session.printBody(), end })
+  const hasKeys = isatty(STDIN)
+  const secretFile = flags.secretFile?.[0]
+  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys }, paint))
+  await interrupted
+  try {
+    await app.stop()
+    print(`\n${await session.close()}\n`)
+  } finally {
+    giveBack()
+  }
+  process.exit(0)
+}
+
+const STDIN = 0
+const SIGINT_STATUS = 130

@@ -1,0 +1,35 @@
+import type { StoredRecord } from "../brokers/broker.ts"
+import { atOnce } from "../clock.ts"
+import { loadConfiguration } from "../config/file/load.ts"
+import { parsePointer } from "../json/pointer.ts"
+import { presetOf } from "../verify/presets/providers.ts"
+import { isJson } from "../json/check.ts"
+
+const USUAL = "json:/type"
+const MOST_SHOWN = 80
+
+/**
+ * What finds the type of a topic's events: in the header `ce_type` of CloudEvents, or where the provider of a pipeline that
+ * publishes to the topic has it in the body. `-`: there is none.
+ *
+ * @throws HooklineError `no_input`
+ */
+export function eventTypeIn(file: string | undefined, topic: string): (record: StoredRecord) => string {
+  const { pipelines } = atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))
+  const text = (
+    components: ReadonlyMap<string, { texts: ReadonlyMap<string, { value: { text?: string | undefined } }> }>,
+    component: string,
+    key: string,
+  ) => components.get(component)?.texts.get(key)?.value.text
+  const publishing = [...pipelines.values()].find(
+    ({ components }) => text(components, "BrokerSink", "topic") === topic,
+  )
+  const provider = publishing && text(publishing.components, "Verifier", "provider")
+  const location = (provider === undefined ? undefined : presetOf(provider)?.event?.type) ?? USUAL
+  const find = parsePointer(location.replace(/^json:/, ""))
+  return ({ headers, value }) => {
+    const header = headers.find(([name]) => name === "ce_type")?.[1]
+    const found = header ?? (find !== undefined && isJson(value) ? [find(value) ?? []].flat()[0] : undefined)
+    return found === undefined ? "-" : Buffer.from(found).toString().slice(0, MOST_SHOWN)
+  }
+}

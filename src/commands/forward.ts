@@ -1,0 +1,211 @@
+import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
+import { pause } from "../clock.ts"
+import { endlessFrom, watchPartitions, type Gap } from "../replay/follow.ts"
+import { HooklineError } from "../errors.ts"
+import { ReplayJob } from "../replay/job.ts"
+import type { ReplayPosition } from "../replay/progress.ts"
+import { lengthOf } from "../replay/range.ts"
+import { positionFile, type PositionStore } from "../replay/position-store.ts"
+import type { Attempt } from "../replay/post.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
+import { UrlTarget, type Attempted } from "../replay/url-target.ts"
+import { Application } from "../runtime/application.ts"
+import { escapeLine } from "../telemetry/escape-controls.ts"
+import { isColoured, painter, type Style } from "./colours.ts"
+import { eventTypeIn } from "./event-type.ts"
+import { leaveFolder } from "./folder.ts"
+import { Interruption } from "./interruption.ts"
+import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
+import type { TopicPlace } from "./topic-range.ts"
+import { WaitingNotes } from "./waiting.ts"
+
+export interface ForwardFlags {
+  readonly config?: string
+  readonly name?: string
+  readonly from?: "beginning" | "end"
+  readonly onRefusal: "stop" | "skip"
+  readonly tries: number
+  readonly state?: string
+}
+
+/** What is kept of a forward beside its position. */
+export interface Forward extends TopicPlace {
+  /** With its password and query: the file is readable by its owner alone. */
+  readonly url: string
+}
+
+const NOTE_MS = 500
+
+/**
+ * Posts each record of a topic to a URL, in order, from where an earlier run of the same name got to, until interrupted.
+ *
+ * @throws HooklineError `config`, `usage`, `no_input`, `log_locked` while another process forwards under that name, `log_io`,
+ *   `refused` for a refused record where that is to stop it
+ */
+export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags): Promise<void> {
+  const app = Application.fromFile(flags.config)
+  connectionNamed(app, place.connection)
+  const name = checkName(flags.name ?? nameOf(place))
+  const location = positionFile(stateFolder(app, flags.state), "forward", name)
+  const typeOf = eventTypeIn(flags.config, place.topic)
+  leaveFolder()
+
+  const about = { ...place, url: url.href }
+  using interruption = new Interruption()
+  const store = openPositions<Forward>(location)
+  try {
+    compare(store, about, name, flags)
+    const open = (): Promise<LogReader> => app.openReader(place.connection)
+    await new ForwardRun(store, about, open, interruption.signal).run(printer(typeOf), flags)
+  } finally {
+    store.close()
+  }
+  // what follows ends by an interrupt
+  if (interruption.status !== undefined) process.exitCode = 0
+}
+
+/** Compares what is to be forwarded with what was under this name. @throws HooklineError `usage` for another topic */
+function compare(store: PositionStore<Forward>, wanted: Forward, name: string, { from }: ForwardFlags): void {
+  const stored = store.read()
+  if (stored === undefined) return
+  const { connection, topic, url } = stored.about
+  if (connection !== wanted.connection || topic !== wanted.topic)
+    throw new HooklineError("usage", `${name} forwards ${connection}/${topic}; choose another --name`)
+  if (url !== wanted.url) {
+    console.error(`${name} went to ${toShownUrl(new URL(url))} before, and goes on where that ended`)
+    store.describe(wanted)
+  }
+  if (from !== undefined)
+    console.error(`${name} goes on where it was: --from is for a new one (see hookline forward remove)`)
+}
+
+class ForwardRun {
+  readonly #store: PositionStore<Forward>
+  readonly #about: Forward
+  readonly #open: () => Promise<LogReader>
+  readonly #signal: AbortSignal
+  readonly #notes = new WaitingNotes()
+
+  constructor(
+    store: PositionStore<Forward>,
+    about: Forward,
+    open: () => Promise<LogReader>,
+    signal: AbortSignal,
+  ) {
+    this.#store = store
+    this.#about = about
+    this.#open = open
+    this.#signal = signal
+  }
+
+  async run(attempted: Attempted, { from = "end", onRefusal, tries }: ForwardFlags): Promise<void> {
+    const { connection, topic, url } = this.#about
+    const found = await this.#look()
+    if (found === undefined) return
+    const { reader, held } = found
+    try {
+      const position = this.#store.read()?.position ?? this.#begin(from === "end" ? held : [])
+      const { ranges, gaps } = endlessFrom(position, held)
+      for (const gap of gaps) console.error(describeGap(topic, gap))
+      const behind = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
+      const waiting = behind === 0 ? "" : `, ${behind} waiting`
+      console.error(`forwarding ${connection}/${topic} to ${toShownUrl(new URL(url))}${waiting}`)
+      const job = new ReplayJob({
+        reader,
+        selection: { topic, ranges, partitions: held.length },
+        target: new UrlTarget(new URL(url), { refusals: tries, attempted }),
+        onRefusal,
+        from: { ...position, next: new Map() },
+        missed: ({ partition, first, end }) =>
+          console.error(describeGap(topic, { partition, first: end, next: first, kind: "deleted" })),
+        save: (position, failures) => this.#store.save(position, failures),
+      })
+      await this.#follow(job, ranges)
+      if (job.error !== undefined) throw job.error
+    } finally {
+      await reader.close()
+    }
+  }
+
+  async #follow(job: ReplayJob, ranges: readonly OffsetRange[]): Promise<void> {
+    const ended = new AbortController()
+    const signal = AbortSignal.any([this.#signal, ended.signal])
+    this.#signal.addEventListener("abort", () => void job.cancel(), { once: true })
+    const timer = setInterval(() => this.#notes.note(job.sourceProblem), NOTE_MS)
+    const watching = watchPartitions(
+      this.#open,
+      this.#about.topic,
+      ranges,
+      (more) => job.extend(more),
+      signal,
+    )
+    try {
+      await Promise.race([job.start(), watching])
+      await job.cancel()
+    } finally {
+      clearInterval(timer)
+      ended.abort()
+    }
+    await watching
+  }
+
+  /** Waits for the log and its topic; undefined: until it was interrupted. */
+  async #look(): Promise<{ reader: LogReader; held: OffsetRange[] } | undefined> {
+    while (!this.#signal.aborted) {
+      let reader: LogReader | undefined
+      try {
+        reader = await this.#open()
+        const held = await reader.ranges(this.#about.topic)
+        this.#notes.note(undefined)
+        return { reader, held }
+      } catch (error) {
+        await reader?.close()
+        if (!(error instanceof HooklineError) || !error.retryHelps) throw error
+        // what is published to a topic that is yet to come is new
+        if (error.code !== "unavailable" && this.#store.read() === undefined) this.#begin([])
+        this.#notes.note(error.message)
+        await pause(NOTE_MS, this.#signal)
+      }
+    }
+    return undefined
+  }
+
+  /** @param held partitions that begin at their ends; others begin at their beginnings */
+  #begin(held: readonly OffsetRange[]): ReplayPosition {
+    const next = new Map(held.map(({ partition, end }) => [partition, end]))
+    const position = { next, replayed: 0, failed: 0 }
+    this.#store.begin(this.#about, position)
+    return position
+  }
+}
+
+const describeGap = (topic: string, { partition, first, next, kind }: Gap): string =>
+  kind === "deleted"
+    ? `${topic}[${partition}]: the ${first - next} records from offset ${next} on were deleted before they were forwarded`
+    : `${topic}[${partition}] ends before offset ${next}, where it was to go on: it is another log, forwarded from its beginning`
+
+/** Prints a line for each event: time, type, place, and the target's answer; of those in a row that are tried again, the first. */
+function printer(typeOf: (record: StoredRecord) => string): Attempted {
+  const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
+  let retried: StoredRecord | undefined
+  return (record, attempt, retryInMs) => {
+    if (retryInMs !== undefined && retried === record) return
+    retried = record
+    const time = new Date().toTimeString().slice(0, 8)
+    const place = `${record.topic}[${record.partition}]@${record.offset}`
+    const [style, result] = describeAttempt(attempt, retryInMs !== undefined)
+    console.log(
+      `${paint("dim", time)} ${paint("bold", escapeLine(typeOf(record)))} ${escapeLine(place)} ${paint(style, escapeLine(result))}`,
+    )
+  }
+}
+
+function describeAttempt(attempt: Attempt, isRetried: boolean): [Style, string] {
+  const duration = `in ${Math.round(attempt.durationMs)} ms`
+  if (attempt.outcome === "delivered") return ["green", `${attempt.status} ${duration}`]
+  const reason = `${attempt.reason} ${duration}`
+  return isRetried ? ["yellow", `${reason}; retrying`] : ["red", `${reason}; refused`]
+}
+
+const nameOf = ({ connection, topic }: TopicPlace): string =>
+  `${connection}-${topic}`.replace(/[^\w.-]/g, "-").slice(0, 100)

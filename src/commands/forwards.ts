@@ -1,0 +1,162 @@
+import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import { HooklineError } from "../errors.ts"
+import { deliver } from "../replay/post.ts"
+import { namesIn, positionFile, PositionReader, type KeptFailure } from "../replay/position-store.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
+import { Application } from "../runtime/application.ts"
+import type { DatabaseLocation } from "../storage/database-file.ts"
+import { checkUnlocked } from "../storage/writer-lock.ts"
+import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
+import type { Forward } from "./forward.ts"
+import { Interruption } from "./interruption.ts"
+import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
+import { printTable } from "./table.ts"
+import { WaitingNotes } from "./waiting.ts"
+
+export interface ForwardsFlags {
+  readonly config?: string
+  readonly state?: string
+  readonly json?: true
+}
+
+/** Prints the forwards, as a table or a JSON array. @throws HooklineError `no_input`, `log_io` */
+export function listForwards(flags: ForwardsFlags): void {
+  const folder = stateFolder(Application.fromFile(flags.config), flags.state)
+  const all = namesIn(folder, "forward").flatMap((name) => {
+    const location = positionFile(folder, "forward", name)
+    using reader = new PositionReader<Forward>(location)
+    const stored = reader.read()
+    if (stored === undefined) return []
+    const { connection, topic, url } = stored.about
+    const { next, replayed } = stored.position
+    const offsets = Object.fromEntries(next)
+    const target = toShownUrl(new URL(url))
+    const failures = reader.countFailures()
+    return [
+      {
+        name,
+        connection,
+        topic,
+        url: target,
+        forwarded: replayed,
+        failures,
+        offsets,
+        running: isRunning(location),
+      },
+    ]
+  })
+  if (flags.json === true) return console.log(escapeControls(JSON.stringify(all, null, 2)))
+  const rows = all.map(({ name, connection, topic, url, forwarded, failures, running }) => [
+    name,
+    `${connection}/${topic}`,
+    url,
+    `${forwarded}`,
+    `${failures}`,
+    running ? "running" : "stopped",
+  ])
+  printTable([["NAME", "TOPIC", "URL", "FORWARDED", "FAILURES", "STATE"], ...rows], [0, 1, 2, 5])
+}
+
+/** Prints the records that the target refused, oldest first. @throws HooklineError `no_input`, `usage`, `log_io` */
+export function printFailures(name: string, flags: ForwardsFlags): void {
+  const { location } = locate(name, flags)
+  using positions = new PositionReader<Forward>(location)
+  const failures = positions.failures().map(({ partition, offset, timestampMs, atMs, reason }) => {
+    return { partition, offset, timestamp: toTime(timestampMs), refused_at: toTime(atMs), reason }
+  })
+  if (flags.json === true) {
+    for (const failure of failures) console.log(escapeControls(JSON.stringify(failure)))
+    return
+  }
+  const rows = failures.map(({ partition, offset, timestamp, refused_at, reason }) => [
+    `${partition}`,
+    `${offset}`,
+    timestamp ?? "-",
+    refused_at ?? "-",
+    reason,
+  ])
+  printTable([["PARTITION", "OFFSET", "TIME", "REFUSED AT", "REASON"], ...rows], [2, 3, 4])
+}
+
+/**
+ * Posts the refused records again. Those that the target takes now are failures no more, nor those that the log has deleted.
+ *
+ * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
+ */
+export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
+  const { app, location } = locate(name, flags)
+  using positions = new PositionReader<Forward>(location)
+  const stored = positions.read()
+  // it waits for its log for the first time
+  if (stored === undefined) return
+  const { connection, topic, url } = stored.about
+  connectionNamed(app, connection)
+  const reader = await app.openReader(connection)
+  using interruption = new Interruption()
+  const notes = new WaitingNotes()
+  const { signal } = interruption
+  let isLeft = false
+  try {
+    for (const failure of positions.failures()) {
+      if (signal.aborted) break
+      const place = `${topic}[${failure.partition}]@${failure.offset}`
+      const record = await find(reader, topic, failure, signal)
+      if (signal.aborted) break
+      if (record === undefined) {
+        isLeft = true
+        positions.settle(failure, undefined)
+        console.log(escapeLine(`${place} is no longer in the log, and was taken off the list`))
+        continue
+      }
+      const ended = await deliver(new URL(url), record, {
+        signal,
+        attempted: (attempt) => notes.note(attempt.outcome === "unavailable" ? attempt.reason : undefined),
+      })
+      if (ended === undefined) break
+      const reason = ended.outcome === "refused" ? ended.reason : undefined
+      if (reason !== undefined) isLeft = true
+      positions.settle(failure, reason)
+      console.log(escapeLine(`${place} ${reason ?? ended.status}`))
+    }
+  } finally {
+    await reader.close()
+  }
+  process.exitCode = interruption.status ?? (isLeft ? 1 : 0)
+}
+
+/** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */
+export function removeForward(name: string, flags: ForwardsFlags): void {
+  const { location } = locate(name, flags)
+  new PositionReader(location)[Symbol.dispose]()
+  openPositions(location).remove()
+  console.log(`${name} removed`)
+}
+
+function locate(name: string, flags: ForwardsFlags): { app: Application; location: DatabaseLocation } {
+  const app = Application.fromFile(flags.config)
+  return { app, location: positionFile(stateFolder(app, flags.state), "forward", checkName(name)) }
+}
+
+async function find(
+  reader: LogReader,
+  topic: string,
+  { partition, offset }: KeptFailure,
+  signal: AbortSignal,
+): Promise<StoredRecord | undefined> {
+  const range = { partition, first: offset, end: offset + 1 }
+  for await (const record of reader.read(topic, [range], { retries: true, signal }))
+    if (record.offset === offset) return record
+  return undefined
+}
+
+function isRunning(location: DatabaseLocation): boolean {
+  try {
+    checkUnlocked(location)
+    return false
+  } catch (error) {
+    if (error instanceof HooklineError && error.code === "log_locked") return true
+    throw error
+  }
+}
+
+const toTime = (ms: number): string | null => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : null)

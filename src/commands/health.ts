@@ -1,0 +1,52 @@
+import { Option, type Command } from "commander"
+import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
+import { HooklineError } from "../errors.ts"
+import { addDetails } from "./details.ts"
+
+interface HealthFlags {
+  readonly config?: string
+  readonly ready?: true
+}
+
+/** How long the admin listener has to answer. */
+const TIMEOUT_MS = 3000
+
+/** Declares `hookline health`, which containers without curl check themselves with. */
+export function declareHealth(program: Command, config: Option): void {
+  addDetails(program.command("health"), {
+    notes: `For HEALTHCHECK of containers: it asks the admin listener of the configuration, on this machine. Exit status: 0 if it
+answers 200, else 69.`,
+    example: "hookline health --ready -c /etc/hookline/pipelines.conf",
+  })
+    .description("ask the running Hookline of this configuration whether it is alive, or ready")
+    .addOption(config)
+    .option("--ready", "ask whether it accepts events (/readyz) instead of whether it runs (/healthz)")
+    .action(health)
+}
+
+/** Prints the answer. @throws HooklineError `unavailable` unless it is 200; `config`, `no_input` */
+async function health({ config, ready }: HealthFlags): Promise<void> {
+  const [{ atOnce }, { loadConfiguration }, { planAdmin }] = await Promise.all([
+    import("../clock.ts"),
+    import("../config/file/load.ts"),
+    import("../runtime/plan/plan-part.ts"),
+  ])
+  const { listen } = planAdmin(atOnce(loadConfiguration(config, { env: process.env, cwd: process.cwd() })))
+  if (listen === "off" || listen.port === 0)
+    throw new HooklineError("usage", "[admin] listen names no port; health asks the admin listener")
+  const url = `http://${formatEndpoint(reachable(listen))}/${ready ? "readyz" : "healthz"}`
+  const { status, text } = await ask(url)
+  if (status !== 200) throw new HooklineError("unavailable", `${url} answers ${status}: ${text}`)
+  console.log(text)
+}
+
+async function ask(url: string): Promise<{ status: number; text: string }> {
+  try {
+    // a name of the listener's need not be in [admin] hosts
+    const headers = { Host: "localhost" }
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    return { status: answer.status, text: (await answer.text()).trim() }
+  } catch (error) {
+    throw new HooklineError("unavailable", `${url}: ${(error as Error).message}`, { cause: error })
+  }
+}

@@ -1,0 +1,232 @@
+import { createHash } from "node:crypto"
+import { pino } from "pino"
+import type { LogReader } from "../brokers/broker.ts"
+import type { Connection } from "../config/sections/connection.ts"
+import { HooklineError } from "../errors.ts"
+import { BrokerTarget } from "../replay/broker-target.ts"
+import { ReplayJob } from "../replay/job.ts"
+import { positionFile, type PositionStore, type Stored } from "../replay/position-store.ts"
+import { countRecords, selectRecords, type Matches, type Selection } from "../replay/range.ts"
+import { isSameLog, openReplayBroker } from "../replay/replay-broker.ts"
+import type { ReplayTarget } from "../replay/target.ts"
+import { UrlTarget } from "../replay/url-target.ts"
+import { Application } from "../runtime/application.ts"
+import { leaveFolder } from "./folder.ts"
+import { Interruption } from "./interruption.ts"
+import { parseCondition } from "../brokers/record-filter.ts"
+import { ReplayDisplay } from "./replay-display.ts"
+import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
+import type { TopicPlace, TopicRange } from "./topic-range.ts"
+import { untilAvailable, WaitingNotes } from "./waiting.ts"
+
+export interface ReplayFlags {
+  readonly config?: string
+  readonly from: TopicRange
+  readonly to: TopicPlace | URL
+  readonly partition?: number
+  readonly where?: readonly string[]
+  readonly rate?: number
+  readonly timestamps: "keep" | "new"
+  readonly onRefusal: "stop" | "skip"
+  readonly name?: string
+  readonly state?: string
+  readonly restart?: true
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+/** What is replayed, as the command line says it: an interrupted replay goes on if it is the same. */
+interface Request {
+  readonly from: string
+  readonly to: string
+  readonly partition: number | null
+  readonly where: readonly string[]
+}
+
+/** What is kept with the position. */
+interface About {
+  readonly request: Request
+  readonly selection: Selection
+}
+
+/** Where records go, as the configuration has it. */
+type Destination = URL | { readonly topic: string; readonly id: string; readonly connection: Connection }
+
+/**
+ * Replays records; the exit status is 0 when all were, 1 when some were refused and skipped or no longer in the log, 130 or 143 when it was
+ * interrupted.
+ *
+ * @throws HooklineError `config`, `usage`, `no_input`, `no_log`, `no_topic`, `log_locked`, `log_io`, and that of a record
+ *   that the target refused
+ */
+export async function replay(flags: ReplayFlags): Promise<void> {
+  const { from, to } = flags
+  const app = Application.fromFile(flags.config)
+  const state = stateFolder(app, flags.state)
+  const source = connectionNamed(app, from.connection)
+  const destination: Destination =
+    to instanceof URL
+      ? to
+      : { topic: to.topic, id: to.connection, connection: connectionNamed(app, to.connection) }
+  if (
+    !(destination instanceof URL) &&
+    destination.topic === from.topic &&
+    isSameLog(destination.connection, source)
+  )
+    throw new HooklineError("usage", "--from and --to are the same topic")
+  const request = requestOf(flags)
+  const name = checkName(flags.name ?? nameOf(flags, request))
+  const matches = matcherOf(flags)
+  leaveFolder()
+
+  using interruption = new Interruption()
+  const reader = await app.openReader(from.connection)
+  try {
+    const run = new ReplayRun(flags, reader, matches, interruption)
+    if (flags.dryRun === true) return await run.count()
+    const store = openPositions<About>(positionFile(state, "replay", name))
+    let goesOn = true
+    try {
+      goesOn = await run.run(name, request, destination, store)
+    } finally {
+      if (goesOn && store.read() !== undefined) store.close()
+      else store.remove()
+    }
+  } finally {
+    await reader.close()
+    if (interruption.status !== undefined) process.exitCode = interruption.status
+  }
+}
+
+class ReplayRun {
+  readonly #flags: ReplayFlags
+  readonly #reader: LogReader
+  readonly #matches: Matches | undefined
+  readonly #signal: AbortSignal
+  readonly #notes = new WaitingNotes()
+
+  constructor(
+    flags: ReplayFlags,
+    reader: LogReader,
+    matches: Matches | undefined,
+    { signal }: { readonly signal: AbortSignal },
+  ) {
+    this.#flags = flags
+    this.#reader = reader
+    this.#matches = matches
+    this.#signal = signal
+  }
+
+  async count(): Promise<void> {
+    const selection = await this.#select()
+    if (selection === undefined) return
+    const { records } = await countRecords(this.#reader, selection, this.#matches, {
+      signal: this.#signal,
+      limitMs: Number.POSITIVE_INFINITY,
+    })
+    if (this.#signal.aborted) return
+    console.log(
+      this.#flags.json === true ? JSON.stringify({ records }) : `${records} records would be replayed`,
+    )
+  }
+
+  /** @returns whether some of the range is left */
+  async run(
+    name: string,
+    request: Request,
+    destination: Destination,
+    store: PositionStore<About>,
+  ): Promise<boolean> {
+    const stored = this.#flags.restart === true ? undefined : resumable(store.read(), request, name)
+    const selection = stored?.about.selection ?? (await this.#select())
+    if (selection === undefined) return true
+    const { target, close } = await openTarget(destination, selection, this.#flags)
+    if (stored === undefined) store.begin({ request, selection }, NOTHING)
+    const job = new ReplayJob({
+      reader: this.#reader,
+      selection,
+      matches: this.#matches,
+      target,
+      rate: this.#flags.rate,
+      onRefusal: this.#flags.onRefusal,
+      from: stored?.position,
+      save: (position, failures) => store.save(position, failures),
+    })
+    this.#signal.addEventListener("abort", () => void job.cancel(), { once: true })
+    using display = new ReplayDisplay(name, job, this.#notes, this.#flags.json === true)
+    if (stored !== undefined) display.resumed()
+    await job.start()
+    await close()
+    display.end()
+    if (job.error !== undefined) throw job.error
+    const { state, failed, missed } = job.progress()
+    process.exitCode = failed + missed > 0 ? 1 : 0
+    return state !== "done"
+  }
+
+  #select(): Promise<Selection | undefined> {
+    const { from, partition } = this.#flags
+    return untilAvailable(
+      () => selectRecords(this.#reader, from.topic, { ...from.range, partition }),
+      this.#notes,
+      this.#signal,
+    )
+  }
+}
+
+const NOTHING = { next: new Map<number, number>(), replayed: 0, failed: 0 }
+
+/** @throws HooklineError `usage` if it is another replay's */
+function resumable(
+  stored: Stored<About> | undefined,
+  request: Request,
+  name: string,
+): Stored<About> | undefined {
+  if (stored === undefined || Bun.deepEquals(stored.about.request, request)) return stored
+  const { from, to } = stored.about.request
+  throw new HooklineError(
+    "usage",
+    `${name} is an interrupted replay of other records, from ${from} to ${to}; choose another --name, or drop that one with --restart`,
+  )
+}
+
+async function openTarget(
+  destination: Destination,
+  { partitions }: Selection,
+  { timestamps }: ReplayFlags,
+): Promise<{ target: ReplayTarget; close: () => Promise<void> }> {
+  if (destination instanceof URL) return { target: new UrlTarget(destination), close: async () => {} }
+  const { topic, connection, id } = destination
+  try {
+    const broker = await openReplayBroker(connection, pino({ level: "silent" }))
+    const target = new BrokerTarget({ broker, topic, partitions, newTimes: timestamps === "new" })
+    return { target, close: () => broker.close() }
+  } catch (error) {
+    if (!(error instanceof HooklineError) || error.code !== "log_locked") throw error
+    throw new HooklineError(
+      "log_locked",
+      `connection ${id}: ${error.message}. If that is a running Hookline, it can do the replay itself: on the Replay view of its admin page, or by POST /api/replays`,
+      { cause: error },
+    )
+  }
+}
+
+const requestOf = ({ from, to, partition, where = [] }: ReplayFlags): Request => ({
+  from: from.text,
+  to: to instanceof URL ? to.href : `${to.connection}/${to.topic}`,
+  partition: partition ?? null,
+  where,
+})
+
+/** The same for the same replay. */
+function nameOf({ from, to }: ReplayFlags, request: Request): string {
+  const target = to instanceof URL ? to.host : `${to.connection}-${to.topic}`
+  const words = `${from.connection}-${from.topic}-to-${target}`.replace(/[^\w.-]/g, "-").slice(0, 80)
+  return `${words}-${createHash("sha256").update(JSON.stringify(request)).digest("hex").slice(0, 8)}`
+}
+
+function matcherOf({ where = [] }: ReplayFlags): Matches | undefined {
+  if (where.length === 0) return undefined
+  const conditions = where.map(parseCondition)
+  return (record) => conditions.every((fits) => fits(record))
+}

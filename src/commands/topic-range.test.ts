@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test"
+import { parseTopicRange } from "./topic-range.ts"
+
+test.each([
+  ["kafka/payments", "kafka", "payments", {}],
+  ["kafka/payments@10..20", "kafka", "payments", { fromOffset: 10, untilOffset: 20 }],
+  ["kafka/payments@10..", "kafka", "payments", { fromOffset: 10 }],
+  ["a/b/payments@..20", "a/b", "payments", { untilOffset: 20 }],
+  [
+    "kafka/payments@2026-11-22T14:00Z..2026-11-22T15:00:00.5+01:00",
+    "kafka",
+    "payments",
+    { sinceMs: Date.UTC(2026, 10, 22, 14), untilMs: Date.UTC(2026, 10, 22, 14, 0, 0, 500) },
+  ],
+])("%s is a range of a topic", (text, connection, topic, range) => {
+  expect(parseTopicRange(text)).toEqual({ connection, topic, range, text })
+})
+
+test("a duration is back from now", () => {
+  const { sinceMs, untilMs } = parseTopicRange("kafka/payments@1h..90s").range
+  expect(Date.now() - sinceMs!).toBeWithin(3_600_000, 3_601_000)
+  expect(Date.now() - untilMs!).toBeWithin(90_000, 91_000)
+})
+
+test.each([
+  ["payments", "Expected CONNECTION/TOPIC"],
+  ["kafka/", "Expected CONNECTION/TOPIC"],
+  ["/payments", "Expected CONNECTION/TOPIC"],
+  ["kafka/payments@", "Expected a range"],
+  ["kafka/payments@..", "Expected a range"],
+  ["kafka/payments@10", "Expected a range"],
+  ["kafka/payments@1..2..3", "Expected a range"],
+  ["kafka/payments@10..1h", "two offsets or of two times"],
+  ["kafka/payments@yesterday..", "Expected a duration"],
+])("%s is none", (text, message) => {
+  expect(() => parseTopicRange(text)).toThrow(message)
+})

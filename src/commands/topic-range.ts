@@ -1,0 +1,52 @@
+import { InvalidArgumentError } from "commander"
+import type { RecordRange } from "../replay/range.ts"
+import { parseTimeFlag } from "./flag-values.ts"
+
+/** A topic of a connection. */
+export interface TopicPlace {
+  readonly connection: string
+  readonly topic: string
+}
+
+/** Records of a topic of a connection. */
+export interface TopicRange extends TopicPlace {
+  readonly range: RecordRange
+  /** As it was given. */
+  readonly text: string
+}
+
+/** `CONNECTION/TOPIC` */
+export function parseTopicPlace(text: string): TopicPlace {
+  const [, connection, topic] = /^(.+)\/([^/@]+)$/s.exec(text) ?? []
+  if (connection === undefined || topic === undefined)
+    throw new InvalidArgumentError("Expected CONNECTION/TOPIC.")
+  return { connection, topic }
+}
+
+/**
+ * `CONNECTION/TOPIC`, or with a range: `@100..200` of offsets, before the second, or `@1h..` and `@2026-11-22T14:00..15m` of
+ * times, as `tail --since` and `--until` take them.
+ */
+export function parseTopicRange(text: string): TopicRange {
+  const at = text.indexOf("@")
+  if (at < 0) return { ...parseTopicPlace(text), range: {}, text }
+  const [from, until, ...more] = text.slice(at + 1).split("..")
+  if (from === undefined || until === undefined || more.length > 0 || from + until === "")
+    throw new InvalidArgumentError("Expected a range as @100..200, @100.., @1h.. or @2026-11-22T14:00..15m.")
+  return { ...parseTopicPlace(text.slice(0, at)), range: parseRange(from, until), text }
+}
+
+function parseRange(from: string, until: string): RecordRange {
+  const isOffset = (text: string): boolean => /^\d{1,15}$/.test(text)
+  if ([from, until].every((text) => text === "" || isOffset(text)))
+    return {
+      fromOffset: from === "" ? undefined : Number(from),
+      untilOffset: until === "" ? undefined : Number(until),
+    }
+  if (isOffset(from) || isOffset(until))
+    throw new InvalidArgumentError("A range is of two offsets or of two times.")
+  return {
+    sinceMs: from === "" ? undefined : parseTimeFlag(from),
+    untilMs: until === "" ? undefined : parseTimeFlag(until),
+  }
+}

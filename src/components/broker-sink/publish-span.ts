@@ -1,0 +1,36 @@
+// Hot path: called for every event.
+import type { Event } from "../../pipeline/event.ts"
+import type { Receipt } from "../../pipeline/record.ts"
+import type { Attributes, Span } from "../../telemetry/traces/trace.ts"
+import type { ComponentContext } from "../define-component.ts"
+
+type ConnectionKind = ReturnType<ComponentContext["connection"]>["kind"]
+
+/*
+ * By OpenTelemetry's semantic conventions for Kafka; an embedded log's records have the same attributes.
+ * https://opentelemetry.io/docs/specs/semconv/messaging/kafka/
+ */
+
+/** Begins the span that publishes an event; undefined: not recorded. @param what `name`: of few values */
+export function startPublishing(
+  { request: { trace } }: Event,
+  topic: string,
+  what: { readonly name: string; readonly kind: ConnectionKind },
+): Span | undefined {
+  if (trace === undefined) return undefined
+  return trace.start(what.name, "producer", {
+    "messaging.system": what.kind === "kafka" ? "kafka" : "hookline",
+    "messaging.operation.name": "publish",
+    "messaging.operation.type": "send",
+    "messaging.destination.name": topic,
+  })
+}
+
+/** Where the record is. */
+export function publishedTo({ partition, offset }: Receipt): Attributes {
+  if (partition < 0) return { "hookline.spooled": true }
+  return {
+    "messaging.destination.partition.id": String(partition),
+    "messaging.kafka.offset": offset < 0 ? undefined : offset,
+  }
+}

@@ -1,0 +1,68 @@
+import type { LogReader, OffsetRange } from "../brokers/broker.ts"
+import { pause } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
+import type { ReplayPosition } from "./progress.ts"
+
+/** Records that were never sent, and will not be. */
+export interface Gap {
+  readonly partition: number
+  /** The topic's first offset, which comes next. */
+  readonly first: number
+  readonly next: number
+  /** `deleted`: the log has kept less than what was not sent yet. `replaced`: it ends before the position: it is another one. */
+  readonly kind: "deleted" | "replaced"
+}
+
+/**
+ * Where sending goes on in each partition of a topic, without an end. A partition that the position does not have was added
+ * since, so that all of it is new.
+ *
+ * @param ranges what the topic holds
+ */
+export function endlessFrom(
+  { next }: Pick<ReplayPosition, "next">,
+  ranges: readonly OffsetRange[],
+): { readonly ranges: OffsetRange[]; readonly gaps: Gap[] } {
+  const gaps: Gap[] = []
+  const endless = ranges.map(({ partition, first, end }): OffsetRange => {
+    const at = next.get(partition) ?? first
+    const kind = at < first ? "deleted" : at > end ? "replaced" : undefined
+    if (kind !== undefined) gaps.push({ partition, first, next: at, kind })
+    return { partition, first: kind === undefined ? at : first, end: Number.POSITIVE_INFINITY }
+  })
+  return { ranges: endless, gaps }
+}
+
+/** How soon an added partition is found. */
+const LOOK_MS = 10_000
+
+/**
+ * Finds partitions that are added to a topic, until the signal aborts.
+ *
+ * @param open opens the log: a reader remembers the partitions that it has found
+ * @param added called with those that are new
+ */
+export async function watchPartitions(
+  open: () => Promise<LogReader>,
+  topic: string,
+  known: readonly OffsetRange[],
+  added: (ranges: readonly OffsetRange[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const partitions = new Set(known.map(({ partition }) => partition))
+  while (!signal.aborted) {
+    await pause(LOOK_MS, signal)
+    if (signal.aborted) return
+    try {
+      const reader = await open()
+      const ranges = await reader.ranges(topic).finally(() => reader.close())
+      const others = ranges.filter(({ partition }) => !partitions.has(partition))
+      if (others.length === 0) continue
+      for (const { partition } of others) partitions.add(partition)
+      added(others.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY })))
+    } catch (error) {
+      // whoever reads the topic says what is wrong
+      if (!(error instanceof HooklineError) || !error.retryHelps) throw error
+    }
+  }
+}

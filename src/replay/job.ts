@@ -1,0 +1,296 @@
+import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
+import { pause } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
+import { Cursors } from "./cursors.ts"
+import { flightOf, Flights, type Flight } from "./flights.ts"
+import { Pace, Speed } from "./pace.ts"
+import {
+  toFailure,
+  type ReplayFailure,
+  type ReplayPosition,
+  type ReplayProgress,
+  type ReplayState,
+} from "./progress.ts"
+import type { Matches, Selection } from "./range.ts"
+import { refusedError, type ReplayTarget } from "./target.ts"
+
+/*
+ * Sends the records of a range to a target, in the order of the reader: by offset within each partition, by time across
+ * them. Its states:
+ *
+ *   running    records are read and sent. While the source or the target is unavailable it waits, and says why (`problem`).
+ *   paused     nothing more is sent; what was, is acknowledged and saved.
+ *   done       every record of the range was sent, refused or not matching.
+ *   cancelled  by `cancel`.
+ *   failed     by a fault that does not pass, or by a refused record where that is to stop it.
+ *
+ * A record is behind the job's position once it and all before it are acknowledged, and that is saved. Only a window of
+ * records (ReplayTarget) is ever ahead of the saved position: so many may be sent again by a job that begins there.
+ */
+export interface ReplayOptions {
+  readonly reader: LogReader
+  readonly selection: Selection
+  readonly matches?: Matches | undefined
+  readonly target: ReplayTarget
+  /** Records a second. */
+  readonly rate?: number | undefined
+  /** Whether a record that the target refuses ends the job, or is among the failures. */
+  readonly onRefusal: "stop" | "skip"
+  /** Where an earlier job of the same range got to. */
+  readonly from?: ReplayPosition | undefined
+  /** Called with offsets that the log has deleted before they were read. */
+  readonly missed?: ((range: OffsetRange) => void) | undefined
+  /** Makes a position durable. @throws an error that ends the job */
+  readonly save?: ((position: ReplayPosition, failures: readonly ReplayFailure[]) => void) | undefined
+}
+
+/** After the source was unavailable. */
+const READ_RETRY_MS = 500
+/** How long what was sent has to be acknowledged when the job is cancelled or fails. */
+const STOP_MS = 2000
+const MOST_FAILURES = 100
+
+export class ReplayJob {
+  readonly #options: ReplayOptions
+  readonly #startedMs = Date.now()
+  readonly #cursors: Cursors
+  readonly #flights: Flights
+  #landing: NodeJS.Immediate | undefined
+  readonly #pace: Pace | undefined
+  readonly #sent = new Speed()
+  readonly #behind = new Speed()
+  /** Ends reading. */
+  readonly #stop = new AbortController()
+  /** Ends a read, for another one with more partitions. */
+  #reading = new AbortController()
+  #state: ReplayState = "running"
+  #error: Error | undefined
+  #readProblem: string | undefined
+  #replayed: number
+  #failed: number
+  #missed = 0
+  #failures: ReplayFailure[] = []
+  /** Resolves at a change of state, and when flights have landed. */
+  #changed = Promise.withResolvers<void>()
+  #ending: Promise<void> | undefined
+
+  constructor(options: ReplayOptions) {
+    this.#options = options
+    const { selection, from, rate } = options
+    this.#flights = new Flights(options.target.window)
+    this.#cursors = new Cursors(selection.ranges, from)
+    this.#replayed = from?.replayed ?? 0
+    this.#failed = from?.failed ?? 0
+    this.#pace = rate === undefined ? undefined : new Pace(rate)
+  }
+
+  /** Begins; resolves when the job has ended, in whatever state. Reader and target are still open then. */
+  start(): Promise<void> {
+    return (this.#ending ??= this.#run())
+  }
+
+  /** @returns whether it was running */
+  pause(): boolean {
+    return this.#change("running", "paused")
+  }
+
+  /** @returns whether it was paused */
+  resume(): boolean {
+    return this.#change("paused", "running")
+  }
+
+  /** Ends the job, after what was sent is acknowledged, as far as that takes no longer than a moment. */
+  async cancel(): Promise<void> {
+    if (!this.#isOver) this.#setState("cancelled")
+    await this.#ending
+  }
+
+  /** Has it read more partitions. */
+  extend(ranges: readonly OffsetRange[]): void {
+    this.#cursors.add(ranges)
+    this.#reading.abort()
+  }
+
+  progress(): ReplayProgress {
+    const { target } = this.#options
+    const { offsets, passed } = this.#cursors
+    const offsetsPerS = this.#behind.perSecond(passed)
+    const left = offsets - passed
+    const isMoving = this.#state === "running" && offsetsPerS > 0 && Number.isFinite(left)
+    const waits = this.#state === "running" ? (this.#readProblem ?? target.problem()) : undefined
+    return {
+      state: this.#state,
+      startedMs: this.#startedMs,
+      offsets,
+      passed,
+      replayed: this.#replayed,
+      failed: this.#failed,
+      missed: this.#missed,
+      perSecond: this.#state === "running" ? this.#sent.perSecond(this.#replayed) : 0,
+      remainingMs: isMoving ? (left / offsetsPerS) * 1000 : undefined,
+      problem: this.#error?.message ?? waits,
+      failures: this.#failures,
+    }
+  }
+
+  /** Why nothing can be read now; undefined: it can, as far as is known. */
+  get sourceProblem(): string | undefined {
+    return this.#readProblem
+  }
+
+  /** What ended it, if it failed. */
+  get error(): Error | undefined {
+    return this.#error
+  }
+
+  get #isOver(): boolean {
+    return this.#state !== "running" && this.#state !== "paused"
+  }
+
+  #change(from: ReplayState, to: ReplayState): boolean {
+    if (this.#state !== from) return false
+    this.#setState(to)
+    return true
+  }
+
+  /** The only place where the state changes. */
+  #setState(state: ReplayState): void {
+    this.#state = state
+    this.#sent.reset()
+    this.#behind.reset()
+    if (this.#isOver) this.#stop.abort()
+    this.#signalChange()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return
+    this.#error = error instanceof Error ? error : new Error(String(error))
+    this.#setState("failed")
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop
+    try {
+      await this.#readAll()
+      this.#landSoon()
+      while (!this.#flights.isEmpty && !signal.aborted) await this.#changed.promise
+    } catch (error) {
+      this.#fail(error)
+    }
+    if (!this.#isOver) {
+      this.#cursors.finish()
+      this.#setState("done")
+    }
+    if (this.#flights.areOpen) await this.#untilAnswered(AbortSignal.timeout(STOP_MS))
+    this.#options.target.stop()
+    this.#land()
+  }
+
+  /** Resolves when what was sent has its answer; sooner where that may take long. */
+  async #untilAnswered(late: AbortSignal): Promise<void> {
+    const expired = new Promise<void>((resolve) => {
+      late.addEventListener("abort", () => resolve(), { once: true })
+    })
+    const { target } = this.#options
+    while (this.#flights.areOpen && !late.aborted && target.problem() === undefined)
+      await Promise.race([this.#changed.promise, expired])
+  }
+
+  /** Reads to the end of the ranges, however often the source is unavailable. */
+  async #readAll(): Promise<void> {
+    const { signal: stopped } = this.#stop
+    const { reader, selection } = this.#options
+    while (!stopped.aborted) {
+      this.#reading = new AbortController()
+      const signal = AbortSignal.any([stopped, this.#reading.signal])
+      try {
+        if (this.#readProblem !== undefined) await reader.ranges(selection.topic)
+        this.#readProblem = undefined
+        const options = { retries: false, signal, missed: this.#miss }
+        const { unread } = this.#cursors
+        for await (const record of reader.read(selection.topic, unread, options)) {
+          await this.#take(record)
+          if (signal.aborted) break
+        }
+        if (!signal.aborted) return
+      } catch (error) {
+        if (!(error instanceof HooklineError) || !error.retryHelps) throw error
+        this.#readProblem = error.message
+        await pause(READ_RETRY_MS, signal)
+      }
+    }
+  }
+
+  readonly #miss = (range: OffsetRange): void => {
+    this.#missed += range.end - range.first
+    this.#cursors.setRead(range.partition, range.end)
+    this.#options.missed?.(range)
+  }
+
+  /** Sends a record when it is its turn. */
+  async #take(record: StoredRecord): Promise<void> {
+    const { signal } = this.#stop
+    const isSkipped = this.#options.matches?.(record) === false
+    const flight = flightOf(record, isSkipped)
+    while (!signal.aborted && !this.#flights.hasRoom(flight)) await this.#changed.promise
+    if (!isSkipped) await this.#pace?.turn(signal)
+    while (this.#state === "paused") await this.#changed.promise
+    if (signal.aborted) return
+    this.#cursors.setRead(record.partition, record.offset + 1)
+    this.#flights.add(flight)
+    if (!isSkipped) void this.#send(flight)
+    else if (this.#flights.isLong) this.#landSoon()
+  }
+
+  async #send(flight: Flight): Promise<void> {
+    const { target, onRefusal } = this.#options
+    try {
+      const sent = await target.send(flight.record)
+      if (typeof sent === "string") flight.result = sent
+      else if (onRefusal === "skip") flight.result = toFailure(flight.record, sent)
+      else throw refusedError(flight.record, sent)
+    } catch (error) {
+      flight.result = "stopped"
+      this.#fail(error)
+    }
+    this.#landSoon()
+  }
+
+  /** All that is acknowledged in this turn of the event loop is saved at once. */
+  #landSoon(): void {
+    this.#landing ??= setImmediate(() => this.#land())
+  }
+
+  /** Saves and forgets the flights at the front that have a result. */
+  #land(): void {
+    clearImmediate(this.#landing)
+    this.#landing = undefined
+    const landed = this.#flights.takeLanded()
+    if (landed.length === 0) return
+    const failures: ReplayFailure[] = []
+    for (const { record, result } of landed) {
+      this.#cursors.setNext(record.partition, record.offset + 1)
+      if (result === "delivered") this.#replayed++
+      else if (typeof result === "object") failures.push(result)
+    }
+    this.#failed += failures.length
+    this.#failures = [...this.#failures, ...failures].slice(-MOST_FAILURES)
+    this.#sent.note(this.#replayed)
+    this.#behind.note(this.#cursors.passed)
+    try {
+      this.#options.save?.(this.#position, failures)
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#signalChange()
+  }
+
+  get #position(): ReplayPosition {
+    return { next: this.#cursors.next, replayed: this.#replayed, failed: this.#failed }
+  }
+
+  #signalChange(): void {
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+}

@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test"
+import { readdirSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { temporaryFolder } from "../../test/support/hookline.ts"
+import { namesIn, positionFile, PositionReader, PositionStore } from "./position-store.ts"
+
+const failure = { partition: 1, offset: 7, timestampMs: 1000, reason: "400: no" }
+
+test("what was saved is there again, and nothing of it once it is removed", () => {
+  using folder = temporaryFolder()
+  const location = positionFile(join(folder.path, "state"), "replay", "a")
+  const store = new PositionStore<{ from: string }>(location)
+  expect(store.read()).toBeUndefined()
+  store.begin({ from: "x" }, { next: new Map([[0, 5]]), replayed: 0, failed: 0 })
+  store.save(
+    {
+      next: new Map([
+        [0, 6],
+        [1, 8],
+      ]),
+      replayed: 2,
+      failed: 1,
+    },
+    [failure],
+  )
+  store.close()
+  const again = new PositionStore<{ from: string }>(location)
+  expect(again.read()).toEqual({
+    about: { from: "x" },
+    position: {
+      next: new Map([
+        [0, 6],
+        [1, 8],
+      ]),
+      replayed: 2,
+      failed: 1,
+    },
+  })
+  expect(namesIn(join(folder.path, "state"), "replay")).toEqual(["a"])
+  expect(statSync(location.file).mode & 0o777).toBe(0o600)
+  again.begin({ from: "y" }, { next: new Map(), replayed: 0, failed: 0 })
+  expect(again.read()).toEqual({
+    about: { from: "y" },
+    position: { next: new Map(), replayed: 0, failed: 0 },
+  })
+  again.remove()
+  expect(readdirSync(join(folder.path, "state/replays"))).toEqual([])
+})
+
+test("failures are read, and settled, while the position advances", () => {
+  using folder = temporaryFolder()
+  const location = positionFile(folder.path, "forward", "a")
+  const store = new PositionStore(location)
+  store.begin({}, { next: new Map(), replayed: 0, failed: 0 })
+  store.save({ next: new Map([[1, 9]]), replayed: 0, failed: 2 }, [failure, { ...failure, offset: 8 }])
+  using reader = new PositionReader(location)
+  expect(reader.failures()).toMatchObject([failure, { ...failure, offset: 8 }])
+  const [first, second] = reader.failures()
+  reader.settle(first!, undefined)
+  reader.settle(second!, "404")
+  store.save({ next: new Map([[1, 10]]), replayed: 1, failed: 2 })
+  expect(reader.failures()).toMatchObject([{ offset: 8, reason: "404" }])
+  expect(reader.countFailures()).toBe(1)
+  store.close()
+})
+
+test("one process advances a position, and it must be one", () => {
+  using folder = temporaryFolder()
+  const location = positionFile(folder.path, "forward", "a")
+  expect(() => new PositionReader(location)).toThrow("The position of forward a is not known")
+  const store = new PositionStore(location)
+  expect(() => new PositionStore(location)).toThrow(
+    `The position of forward a is being written to by process ${process.pid}; stop that one, or name another --name`,
+  )
+  store.close()
+  const other = positionFile(folder.path, "forward", "b")
+  writeFileSync(other.file, "text that is no database, and longer than a header of SQLite's would have to be")
+  expect(() => new PositionStore(other)).toThrow("is not a Hookline position file; name another --name")
+  expect(() => new PositionReader(other)).toThrow("is not a Hookline position file")
+})

@@ -1,0 +1,255 @@
+import { Database } from "bun:sqlite"
+import { existsSync, readdirSync, rmSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { HooklineError } from "../errors.ts"
+import {
+  checkIsKind,
+  describeFailure,
+  makeFolderOf,
+  openDurably,
+  type DatabaseLocation,
+} from "../storage/database-file.ts"
+import { syncFolder } from "../storage/recovery.ts"
+import { lockForWriting } from "../storage/writer-lock.ts"
+import type { ReplayFailure, ReplayPosition } from "./progress.ts"
+
+/*
+ * Where a replay or a forward has got to, in a file of its own, `<kind>s/<name>.sqlite` in the state folder; in WAL mode
+ * with synchronous=FULL. What is saved is durable when `save` returns, as a whole.
+ *
+ *   about      JSON: what is replayed or forwarded, and to where; replayed and failed, counts
+ *   positions  partition | next: the next offset
+ *   failures   partition | offset | timestamp of the record | at: when it was refused, both in milliseconds since 1970
+ *              | reason
+ *
+ * One process at a time advances it, with a lock beside the file (storage/writer-lock.ts). Others may read it, or take
+ * failures out of it.
+ */
+export type PositionKind = "replay" | "forward"
+
+/** A refused record as it is kept. */
+export interface KeptFailure extends Pick<ReplayFailure, "partition" | "offset" | "timestampMs" | "reason"> {
+  /** When it was refused, in milliseconds since 1970. */
+  readonly atMs: number
+}
+
+/** What a file holds beside failures. */
+export interface Stored<About> {
+  readonly about: About
+  readonly position: ReplayPosition
+}
+
+/** Of another process that commits at the same time. */
+const BUSY_MS = 5000
+const PAGE_BYTES = 4096
+/** Of the WAL, which is checkpointed then. */
+const WAL_PAGES = 256
+
+export function positionFile(stateFolder: string, kind: PositionKind, name: string): DatabaseLocation {
+  const path = join(stateFolder, `${kind}s`, name)
+  return {
+    file: `${path}.sqlite`,
+    lockFile: `${path}.lock`,
+    applicationId: 0x484b5053, // HKPS
+    kind: "position file",
+    title: `The position of ${kind} ${name}`,
+    alternative: "another --name",
+  }
+}
+
+/** The names of those that there are, sorted. */
+export function namesIn(stateFolder: string, kind: PositionKind): string[] {
+  const folder = join(stateFolder, `${kind}s`)
+  if (!existsSync(folder)) return []
+  const files = readdirSync(folder).filter((name) => name.endsWith(".sqlite"))
+  return files.map((name) => name.slice(0, -".sqlite".length)).toSorted()
+}
+
+/** The position of this process's replay or forward. */
+export class PositionStore<About> {
+  readonly #location: DatabaseLocation
+  readonly #db: Database
+  readonly #unlock: () => void
+
+  /** @throws HooklineError `log_locked` while another process advances it, `log_io` */
+  constructor(location: DatabaseLocation) {
+    this.#location = location
+    makeFolderOf(location)
+    this.#unlock = lockForWriting(location)
+    try {
+      this.#db = openDurably(location, { pageBytes: PAGE_BYTES, createTables })
+      this.#db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      this.#db.run(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
+    } catch (error) {
+      this.#unlock()
+      throw failed(error, location)
+    }
+  }
+
+  /** undefined: nothing was saved yet. */
+  read(): Stored<About> | undefined {
+    return this.#do(() => readStored<About>(this.#db))
+  }
+
+  /** Begins anew: nothing is left of what was saved before. */
+  begin(about: About, position: ReplayPosition): void {
+    this.#change(() => {
+      for (const table of ["about", "positions", "failures"]) this.#db.run(`DELETE FROM ${table}`)
+      this.#db.query("INSERT INTO about VALUES (1, ?, 0, 0)").run(JSON.stringify(about))
+      this.#advance(position)
+    })
+  }
+
+  /** Changes what the file says it is about. */
+  describe(about: About): void {
+    this.#change(() => this.#db.query("UPDATE about SET json = ?").run(JSON.stringify(about)))
+  }
+
+  save(position: ReplayPosition, failures: readonly ReplayFailure[] = []): void {
+    this.#change(() => {
+      this.#advance(position)
+      for (const { partition, offset, timestampMs, reason } of failures)
+        this.#db
+          .query("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)")
+          .run(partition, offset, timestampMs, Date.now(), reason)
+    })
+  }
+
+  close(): void {
+    this.#db.close()
+    this.#unlock()
+  }
+
+  /** Closes it, and deletes its files. */
+  remove(): void {
+    this.#db.close()
+    const { file, lockFile } = this.#location
+    // the lock last: whoever takes a new one finds no file
+    for (const path of [file, `${file}-wal`, `${file}-shm`, lockFile]) rmSync(path, { force: true })
+    syncFolder(dirname(file))
+    this.#unlock()
+  }
+
+  #advance({ next, replayed, failed }: ReplayPosition): void {
+    const set = this.#db.query("INSERT OR REPLACE INTO positions VALUES (?, ?)")
+    for (const [partition, offset] of next) set.run(partition, offset)
+    this.#db.query("UPDATE about SET replayed = ?, failed = ?").run(replayed, failed)
+  }
+
+  #change(change: () => void): void {
+    this.#do(() => this.#db.transaction(change).immediate())
+  }
+
+  #do<T>(action: () => T): T {
+    try {
+      return action()
+    } catch (error) {
+      throw failed(error, this.#location)
+    }
+  }
+}
+
+/** A file that another process may be advancing. */
+export class PositionReader<About> implements Disposable {
+  readonly #location: DatabaseLocation
+  readonly #db: Database
+
+  /** @throws HooklineError `no_input` if there is none, `log_io` */
+  constructor(location: DatabaseLocation) {
+    this.#location = location
+    const { file, title } = location
+    if (!existsSync(file))
+      throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)
+    let db: Database | undefined
+    try {
+      db = new Database(file, { readwrite: true, create: false })
+      db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      db.run("PRAGMA synchronous = FULL")
+      checkIsKind(db, location)
+      this.#db = db
+    } catch (error) {
+      db?.close()
+      throw failed(error, location)
+    }
+  }
+
+  read(): Stored<About> | undefined {
+    return this.#do(() => readStored<About>(this.#db))
+  }
+
+  /** Oldest first. */
+  failures(): KeptFailure[] {
+    return this.#do(() =>
+      this.#db
+        .query<{ partition: number; offset: number; timestamp: number; at: number; reason: string }, []>(
+          "SELECT * FROM failures ORDER BY at, partition, offset",
+        )
+        .all()
+        .map(({ timestamp, at, ...failure }) => ({ ...failure, timestampMs: timestamp, atMs: at })),
+    )
+  }
+
+  countFailures(): number {
+    return this.#do(() => this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM failures").get()!.n)
+  }
+
+  /** Changes the reason of a failure; undefined: it is none any more. */
+  settle({ partition, offset }: KeptFailure, reason: string | undefined): void {
+    this.#do(() => {
+      if (reason === undefined)
+        this.#db.query("DELETE FROM failures WHERE partition = ? AND offset = ?").run(partition, offset)
+      else
+        this.#db
+          .query("UPDATE failures SET reason = ?, at = ? WHERE partition = ? AND offset = ?")
+          .run(reason, Date.now(), partition, offset)
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close()
+  }
+
+  #do<T>(action: () => T): T {
+    try {
+      return action()
+    } catch (error) {
+      throw failed(error, this.#location)
+    }
+  }
+}
+
+function createTables(db: Database): void {
+  db.run(
+    `CREATE TABLE IF NOT EXISTS about (
+      id INTEGER PRIMARY KEY, json TEXT NOT NULL, replayed INTEGER NOT NULL, failed INTEGER NOT NULL
+    ) STRICT`,
+  )
+  db.run("CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL) STRICT")
+  db.run(
+    `CREATE TABLE IF NOT EXISTS failures (
+      partition INTEGER NOT NULL, offset INTEGER NOT NULL, timestamp INTEGER NOT NULL, at INTEGER NOT NULL,
+      reason TEXT NOT NULL, PRIMARY KEY (partition, offset)
+    ) STRICT`,
+  )
+}
+
+function readStored<About>(db: Database): Stored<About> | undefined {
+  return db.transaction(() => {
+    const row = db.query<{ json: string; replayed: number; failed: number }, []>("SELECT * FROM about").get()
+    if (row === null) return undefined
+    const positions = db.query<{ partition: number; next: number }, []>("SELECT * FROM positions").all()
+    return {
+      about: JSON.parse(row.json) as About,
+      position: {
+        next: new Map(positions.map(({ partition, next }) => [partition, next])),
+        replayed: row.replayed,
+        failed: row.failed,
+      },
+    }
+  })()
+}
+
+function failed(error: unknown, location: DatabaseLocation): HooklineError {
+  if (error instanceof HooklineError) return error
+  return new HooklineError("log_io", describeFailure(error, location), { cause: error })
+}

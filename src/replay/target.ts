@@ -1,0 +1,33 @@
+import type { StoredRecord } from "../brokers/broker.ts"
+import { HooklineError, type PublishFault } from "../errors.ts"
+
+/** What became of a record. */
+export type Sent = "delivered" | Refusal | "stopped"
+
+/** The target will never take it. */
+export interface Refusal {
+  readonly reason: string
+  /** Of a broker. */
+  readonly code?: PublishFault
+  /** Of a URL: its HTTP status. */
+  readonly status?: number
+}
+
+/** Where records are sent. It tries again, for as long as it takes, whatever may pass. */
+export interface ReplayTarget {
+  /** How many records, and how many bytes of them, may be sent and not yet acknowledged; one record always may. */
+  readonly window: { readonly records: number; readonly bytes: number }
+  /** Sends a record behind those that were sent before; one that is refused holds up none. Resolves when it is durable there. */
+  send(record: StoredRecord): Promise<Sent>
+  /** Why nothing is taken now; undefined: it is, as far as is known. */
+  problem(): string | undefined
+  /** Gives up what has no answer: it is `stopped`, and may have arrived. */
+  stop(): void
+}
+
+export function refusedError(
+  { topic, partition, offset }: StoredRecord,
+  { reason, code = "refused" }: Refusal,
+): HooklineError {
+  return new HooklineError(code, `${topic}[${partition}]@${offset} was refused: ${reason}`)
+}

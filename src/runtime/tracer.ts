@@ -1,0 +1,51 @@
+import manifest from "../../package.json" with { type: "json" }
+import { reopenConfig } from "../config/options/reloading.ts"
+import { splitPair, TRACES } from "../config/sections/traces.ts"
+import { tokenBucket } from "../http/admission/rate-limit.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { Metrics } from "../telemetry/metrics.ts"
+import type { Tracer } from "../telemetry/traces/trace.ts"
+import type { Plan } from "./plan/plan.ts"
+import type { Transaction } from "./resources.ts"
+
+interface TracerDependencies {
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly membership: { readonly workers: number } | undefined
+}
+
+/** Opens the plan's tracer, or keeps the open one; undefined: off. The OpenTelemetry SDK is loaded only where it is on. */
+export async function acquireTracer(
+  { traces }: Plan,
+  transaction: Transaction,
+  { log, metrics, membership }: TracerDependencies,
+): Promise<Tracer | undefined> {
+  const { endpoint, headers = [], parent, sample, service_name, resource = [] } = traces
+  if (endpoint === "off") return undefined
+  const { OtlpTracer } = await import("../telemetry/traces/otlp-tracer.ts")
+  const perSecond = traces.max_traces_per_second / (membership?.workers ?? 1)
+  const attributes = {
+    "service.version": manifest.version,
+    "service.instance.id": crypto.randomUUID(),
+    ...Object.fromEntries(pairs(resource)),
+    "service.name": service_name,
+  }
+  return transaction.acquire({
+    name: "tracer",
+    config: reopenConfig(TRACES, traces),
+    open: () =>
+      new OtlpTracer({
+        endpoint,
+        headers: Object.fromEntries(pairs(headers)),
+        parent,
+        sample,
+        limit: tokenBucket({ perSecond, burst: Math.max(1, perSecond) }),
+        attributes,
+        log,
+        metrics: metrics.traces,
+      }),
+    close: (it, untilMs) => it.close(untilMs),
+  })
+}
+
+const pairs = (given: readonly string[]) => given.map((it) => splitPair(it)!)

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "bun:test"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { runToEnd } from "../support/child.ts"
+import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
+import { ROOT } from "../support/documents.ts"
+import { hookline, temporaryFolder } from "../support/hookline.ts"
+
+const DEPLOY = join(ROOT, "deploy")
+/** What a stop takes at most where `[service]` says nothing else. */
+const DRAIN_TIMEOUT_S = 20
+
+interface Service {
+  readonly build?: { readonly context: string; readonly dockerfile: string }
+  readonly volumes: readonly {
+    readonly source: string
+    readonly target: string
+    readonly read_only?: boolean
+  }[]
+  readonly secrets: readonly { readonly source: string; readonly target: string }[]
+  readonly healthcheck: { readonly test: readonly string[] }
+  readonly stop_grace_period: string
+  readonly environment: { readonly [name: string]: string }
+}
+
+describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
+  test("starts the image with a configuration that Hookline takes, and secrets that it names", async () => {
+    const { status, stdout, stderr } = await runToEnd(
+      ["docker-compose", "-f", join(DEPLOY, "compose.yaml"), "config", "--format", "json"],
+      { env: DEPLOY_TOOLS },
+    )
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
+    const { services } = JSON.parse(stdout) as { services: { hookline: Service; kafka: Service } }
+    const { hookline: service, kafka } = services
+    expect(service).toMatchObject({
+      read_only: true,
+      cap_drop: ["ALL"],
+      security_opt: ["no-new-privileges:true"],
+      depends_on: { kafka: { condition: "service_healthy" } },
+    })
+    expect(Number.parseInt(service.stop_grace_period)).toBeGreaterThan(DRAIN_TIMEOUT_S)
+    expect(join(service.build!.context, service.build!.dockerfile)).toBe(join(DEPLOY, "Dockerfile"))
+    const dockerfile = readFileSync(join(DEPLOY, "Dockerfile"), "utf8")
+    const [, program] = /^ENTRYPOINT \["(.+)"\]$/m.exec(dockerfile)!
+    expect(service.healthcheck.test.slice(0, 3)).toEqual(["CMD", program!, "health"])
+    const [, path] = /^ENV HOOKLINE_CONFIG=(.+)$/m.exec(dockerfile)!
+    const mounted = service.volumes.find(({ target }) => target === path)!
+    expect(mounted.read_only).toBe(true)
+
+    const given = service.secrets.map(({ target }) => target.replace(/^(?!\/)/, "/run/secrets/"))
+    const configuration = readFileSync(mounted.source, "utf8")
+    const named = [...configuration.matchAll(/\$\{file:([^}]+)\}/g)].map(([, file]) => file!)
+    expect(named.toSorted()).toEqual(given.toSorted())
+    const [, server] = /^bootstrap_servers = (.+)$/m.exec(configuration)!
+    expect(kafka.environment["KAFKA_ADVERTISED_LISTENERS"]).toBe(`PLAINTEXT://${server}`)
+
+    using folder = temporaryFolder()
+    const secret = join(folder.path, "secret")
+    writeFileSync(secret, "whsec_obviously-fake", { mode: 0o600 })
+    const file = join(folder.path, "pipelines.conf")
+    const volume = service.volumes.find(({ target }) => target === "/var/lib/hookline")!
+    const here = configuration.replaceAll(/\$\{file:[^}]+\}/g, `\${file:${secret}}`)
+    writeFileSync(file, here.replaceAll(volume.target, join(folder.path, "data")))
+    expect(await hookline(["check", "-c", file])).toMatchObject({ status: 0, stderr: "" })
+  }, 20_000)
+})

@@ -1,0 +1,124 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { chmodSync, chownSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { runToEnd } from "../support/child.ts"
+import { ROOT } from "../support/documents.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+
+setDefaultTimeout(30_000)
+
+/** The tenth of it is the highest exposure that `systemd-analyze security` may find: 0 is best, 10 worst. */
+const MOST_EXPOSED = 15
+const UNIT = join(ROOT, "deploy/systemd/hookline.service")
+const text = readFileSync(UNIT, "utf8")
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const settings = (name: string): readonly string[] =>
+  [...text.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value]) => value!)
+
+function hasAnalyze(): boolean {
+  if (Bun.which("systemd-analyze") !== null) return true
+  if (process.env.CI) throw new Error("with CI set the unit's tests may not be skipped; install systemd")
+  process.stderr.write("\n*** THE CHECKS OF THE SYSTEMD UNIT ARE SKIPPED: no systemd-analyze ***\n\n")
+  return false
+}
+
+describe.skipIf(!hasAnalyze())("the systemd unit", () => {
+  // with the checkout's program, which is there
+  const file = join(folder.path, "hookline.service")
+  writeFileSync(file, text.replaceAll("/usr/local/bin/hookline", join(ROOT, "bin/hookline")))
+
+  test("has nothing that systemd complains about", async () => {
+    const checked = await runToEnd(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", file])
+    expect(checked).toEqual({ status: 0, stdout: "", stderr: "" })
+  })
+
+  test("leaves the service few ways to do harm", async () => {
+    const threshold = `--threshold=${MOST_EXPOSED}`
+    const { status, stdout } = await runToEnd([
+      "systemd-analyze",
+      "security",
+      "--offline=true",
+      threshold,
+      file,
+    ])
+    expect(stdout).toContain("Overall exposure level")
+    expect(status).toBe(0)
+  })
+})
+
+test("the unit's commands start, reload and stop Hookline as a user without rights", async () => {
+  const etc = folder.make("etc")
+  const state = folder.make("state")
+  const credentials = folder.make("credentials")
+  /** Where systemd has what, and where this test has it. */
+  const here = (line: string): string =>
+    line
+      .replaceAll("/usr/local/bin/hookline", join(ROOT, "bin/hookline"))
+      .replaceAll("/etc/hookline", etc)
+      .replaceAll("/var/lib/hookline", state)
+      .replaceAll("/run/credentials/hookline.service", credentials)
+  const [credential] = settings("LoadCredential")
+  expect(credential).toBe("secret:/etc/hookline/secrets")
+  writeFileSync(join(credentials, "secret_github"), "obviously-fake")
+  const configuration = (path: string): string =>
+    here(`[connection:log]
+directory = /var/lib/hookline/log
+[pipeline:github:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = ${path}
+[pipeline:github:Verifier]
+provider = token
+header = X-Token
+secret = \${file:/run/credentials/hookline.service/secret_github}
+[pipeline:github:BrokerSink]
+topic = github
+[admin]
+listen = 127.0.0.1:0
+`)
+  // what root started as it is not: the folders that systemd makes are the user's
+  const isRoot = process.getuid?.() === 0
+  const user = "65534"
+  if (isRoot) {
+    for (const path of [folder.path, etc]) chmodSync(path, 0o755)
+    for (const path of [state, credentials, join(credentials, "secret_github")]) chownSync(path, +user, +user)
+    for (const path of [state, credentials]) chmodSync(path, 0o700)
+  }
+  const privileges = ["--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", "--clear-groups"]
+  const unprivileged = isRoot ? ["setpriv", `--reuid=${user}`, `--regid=${user}`, ...privileges] : []
+  const umask = ["sh", "-c", `umask ${settings("UMask")[0]}; exec "$@"`, "sh"]
+  const command = (line: string): string[] => [...unprivileged, ...umask, ...here(line).split(" ")]
+
+  const [start] = settings("ExecStart")
+  await using running = await startHookline(configuration("/before"), {
+    folder: etc,
+    descriptors: Number(settings("LimitNOFILE")[0]),
+    command: command(start!),
+  })
+  const post = async (path: string): Promise<number> => {
+    const headers = { "X-Token": "obviously-fake" }
+    return (await fetch(new URL(path, running.urls["github"]), { method: "POST", body: "{}", headers }))
+      .status
+  }
+  expect(await post("/before")).toBe(200)
+
+  const reload = async (): Promise<number[]> => {
+    const statuses: number[] = []
+    for (const line of settings("ExecReload")) {
+      const { status } = await runToEnd(command(line.replace("$MAINPID", `${running.pid}`)))
+      statuses.push(status)
+      if (status !== 0) break
+    }
+    return statuses
+  }
+  writeFileSync(join(etc, "pipelines.conf"), configuration("no path"))
+  const [refused] = await reload()
+  expect(settings("RestartPreventExitStatus")[0]!.split(" ")).toContain(`${refused}`)
+  writeFileSync(join(etc, "pipelines.conf"), configuration("/after"))
+  expect(await reload()).toEqual([0, 0])
+  await running.logged(({ msg }) => msg === "reloaded")
+  expect([await post("/before"), await post("/after")]).toEqual([404, 200])
+  expect(await running.stop()).toBe(0)
+})

@@ -1,0 +1,218 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { startDev } from "../support/dev.ts"
+import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
+import { freePorts } from "../support/ports.ts"
+
+// `hookline dev` as a process of its own, with and without a terminal.
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const BODY = '{"id":"evt_1","type":"invoice.paid","nested":{"a":[1,2]}}'
+const stripe = (secret: string, body = BODY): { [name: string]: string } => {
+  const atS = Math.floor(Date.now() / 1000)
+  const signature = createHmac("sha256", secret).update(`${atS}.${body}`).digest("hex")
+  return { "Stripe-Signature": `t=${atS},v1=${signature}` }
+}
+const post = (url: string, headers = {}, body = BODY): Promise<Response> =>
+  fetch(url, { method: "POST", headers, body })
+
+/** Flags for free ports, and where to post. */
+async function onFreePorts(): Promise<{ ports: string[]; url: string }> {
+  const [port, adminPort] = await freePorts(2)
+  return {
+    ports: ["--port", `${port}`, "--admin-port", `${adminPort}`],
+    url: `http://127.0.0.1:${port}/webhook`,
+  }
+}
+
+test("signed events get a line, are kept and forwarded; others are refused with the likely mistake", async () => {
+  const at = folder.make("signed")
+  const bodies: string[] = []
+  const statuses = [503, 200, 422]
+  await using target = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      bodies.push(await request.text())
+      return new Response("not mine", { status: statuses[bodies.length - 1]! })
+    },
+  })
+  const { ports, url } = await onFreePorts()
+  const to = new URL("/hooks", target.url).href
+  await using dev = await startDev(["-p", "stripe", ...ports, "--forward", to], { folder: at })
+  const introduction = await dev.printed(/Keys/)
+  const [, secret = ""] =
+    /verified: stripe, with a secret made for this run: (\S+)\n/.exec(introduction) ?? []
+  const shown = url.replace("127.0.0.1", "localhost")
+  expect(introduction).toContain(`  Post to       ${shown}\n`)
+  expect(introduction).toContain(`HOOKLINE_SECRET=${secret} hookline send -p stripe ${shown}\n`)
+  expect(introduction).toContain(`stripe listen --forward-to ${new URL(shown).host}/webhook\n`)
+  expect(introduction).toMatch(/Page {10}http:\/\/127\.0\.0\.1:\d+\/\n/)
+
+  expect((await post(url, stripe(secret))).status).toBe(200)
+  await dev.printed(
+    / 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@0 {2}-> \S+\/hooks 503: not mine; retrying\n/,
+  )
+  await dev.printed(/^ +webhooks\[0\]@0 {2}-> \S+\/hooks 200 in \d+ ms\n/m)
+  expect((await post(url, stripe(secret, "{}"), "{}")).status).toBe(200)
+  await dev.printed(/ 200 {2}- {2}- {2}2 B {2}webhooks\[0\]@1 {2}-> \S+\/hooks refused it: 422: not mine\n/)
+  expect((await post(url, stripe("of-another-endpoint"))).status).toBe(401)
+  await dev.printed(
+    / 401 {2}invoice\.paid {2}evt_1 {2}57 B {2}refused: unverified_no_match: .*\n +Possibly: The secret/,
+  )
+  expect((await post(url)).status).toBe(401)
+  await dev.printed(
+    / 401 .* refused: unverified_missing_header: .*\n +Likely mistake: The request has no Stripe-Signature/,
+  )
+  expect((await post(`${url}s`)).status).toBe(404)
+  await dev.printed(
+    / 404 {2}POST \/webhooks {2}.*refused: unknown_path.*\n +webhooks are taken at \/webhook\n/,
+  )
+
+  dev.interrupt()
+  const all = await dev.printed(/ s; .*\n/)
+  expect(await dev.exited).toBe(0)
+  expect(all).toMatch(/\n2 published, 3 refused in \d+ s; 1 forwarded, 1 refused by the target\n$/)
+  const values = await valuesInLog(join(at, "hookline-dev"), "webhooks")
+  expect(values.map((it) => it.replace(/,?"received_at".*/, ""))).toEqual([BODY.slice(0, -1), "{"])
+  expect(bodies.slice(1)).toEqual(values)
+  expect(readFileSync(join(at, "hookline-dev", ".gitignore"), "utf8")).toBe("*\n")
+})
+
+test("without a provider it says that nobody is verified; --verbose prints bodies", async () => {
+  const at = folder.make("open")
+  const { ports, url } = await onFreePorts()
+  await using dev = await startDev([...ports, "--verbose", "--directory", "kept"], { folder: at })
+  const introduction = await dev.printed(/Keys/)
+  expect(introduction).toContain(
+    "NOT VERIFIED: whoever reaches this URL can publish; name the sender with --provider\n",
+  )
+  expect(introduction).toContain(
+    `curl -i -d '{"type":"ping","id":42}' ${url.replace("127.0.0.1", "localhost")}\n`,
+  )
+  await post(url)
+  await dev.printed(
+    / 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@0\n\{\n {2}"id": "evt_1",\n {2}"type": /,
+  )
+  await post(url, {}, '{"a":')
+  await dev.printed(/ 400 {2}- {2}- {2}5 B {2}refused: invalid_json: .*\n\{"a":\n/)
+  dev.interrupt()
+  await dev.printed(/\n1 published, 1 refused in \d+ s\n$/)
+  expect(await dev.exited).toBe(0)
+  expect(existsSync(join(at, "kept", "log.sqlite"))).toBe(true)
+})
+
+test("with a file its pipelines run, in lines for people", async () => {
+  const at = folder.make("file")
+  const [port] = await freePorts(1)
+  await Bun.write(
+    join(at, "pipelines.conf"),
+    `[admin]
+listen = off
+[service]
+workers = 1
+[connection:log]
+directory = log
+[pipeline:orders:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+path = /orders
+[pipeline:orders:Verifier]
+provider = stripe
+secret = not-a-real-secret-000
+[pipeline:orders:BrokerSink]
+topic = orders
+[pipeline:open:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+path = /open
+[pipeline:open:BrokerSink]
+topic = open
+`,
+  )
+  await using target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+  await using dev = await startDev(["-c", "pipelines.conf", "--forward", target.url.href], { folder: at })
+  const introduction = await dev.printed(/Keys/)
+  expect(introduction).not.toContain("not-a-real-secret")
+  expect(introduction).not.toContain("Page")
+  expect(introduction).toContain(
+    `  Post to       http://localhost:${port}/orders\n                verified: stripe\n`,
+  )
+  expect(introduction).toContain(
+    `http://localhost:${port}/open\n                NOT VERIFIED: whoever reaches`,
+  )
+  await post(`http://127.0.0.1:${port}/orders`, stripe("not-a-real-secret-000"))
+  await dev.printed(/ 200 {2}orders {2}invoice\.paid {2}evt_1 {2}57 B {2}orders\[0\]@0 {2}-> \S+ 200 in/)
+  await post(`http://127.0.0.1:${port}/open`)
+  await dev.printed(/ 200 {2}open {2}invoice\.paid {2}evt_1 {2}57 B {2}open\[0\]@0 {2}-> \S+ 200 in/)
+  dev.interrupt()
+  expect(await dev.exited).toBe(0)
+  expect(await dev.printed(/published/)).not.toMatch(/^\{"level"/m)
+})
+
+test("on a terminal a key prints the last body, and another one ends it", async () => {
+  const { ports, url } = await onFreePorts()
+  await using dev = await startDev(ports, { folder: folder.make("terminal"), isTerminal: true })
+  expect(await dev.printed(/Keys/)).toContain("b: the last event's body, q or Ctrl-C: end")
+  dev.press("b")
+  await dev.printed(/no event yet\r\n/)
+  await post(url)
+  await dev.printed(/webhooks\[0\]@0\r\n/)
+  dev.press("b")
+  await dev.printed(/\{\r\n {2}"id": "evt_1",\r\n {2}"type": "invoice\.paid",\r\n {2}"nested": \{\r\n/)
+  dev.press("q")
+  await dev.printed(/\r\n1 published, 0 refused in \d+ s\r\n/)
+  expect(await dev.exited).toBe(0)
+})
+
+test("on a terminal Ctrl-C ends it", async () => {
+  const { ports } = await onFreePorts()
+  await using dev = await startDev(ports, { folder: folder.make("ctrl-c"), isTerminal: true })
+  dev.press("\u0003")
+  await dev.printed(/\r\n0 published, 0 refused in \d+ s\r\n/)
+  expect(await dev.exited).toBe(0)
+})
+
+describe("refused with a message", () => {
+  test.each([
+    [
+      "a secret of nobody",
+      ["-s", "x"],
+      64,
+      "--provider is missing: secrets and settings are those of a provider",
+    ],
+    ["a provider that needs a public key", ["-p", "discord"], 64, "public_key: is missing"],
+    [
+      "a target that is no URL",
+      ["--forward", "localhost:3000"],
+      64,
+      "the target is not an http or https URL",
+    ],
+    [
+      "a file and what it says itself",
+      ["-c", "x.conf", "--port", "80"],
+      64,
+      "option '-c, --config <file>' cannot be used with option '--port <number>'",
+    ],
+    ["a port that is none", ["--port", "70000"], 64, "Expected a port number."],
+    ["a file that there is not", ["-c", "x.conf"], 66, "x.conf"],
+  ])("%s", async (_, args, status, message) => {
+    const ended = await hookline(["dev", ...args], { cwd: folder.path, env: { HOOKLINE_SECRET: "" } })
+    expect(ended.stderr).toContain(message)
+    expect(ended.status).toBe(status)
+  })
+
+  test("a port in use", async () => {
+    await using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
+    const { ports } = await onFreePorts()
+    const args = ["dev", ...ports, "--port", `${taken.port}`, "--directory", "taken"]
+    const { status, stderr } = await hookline(args, { cwd: folder.path })
+    expect(stderr).toContain(`can't listen on 127.0.0.1:${taken.port}`)
+    expect(status).toBe(69)
+  })
+})

@@ -1,0 +1,125 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { pino } from "pino"
+import type { StoredRecord } from "../../src/brokers/broker.ts"
+import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
+import { readTopic } from "../../src/brokers/read-topic.ts"
+import { steadyMs } from "../../src/clock.ts"
+import type { Connection } from "../../src/config/sections/connection.ts"
+import { NO_VALUE, type Record } from "../../src/pipeline/record.ts"
+import { BrokerTarget } from "../../src/replay/broker-target.ts"
+import { ReplayJob } from "../../src/replay/job.ts"
+import { selectRecords } from "../../src/replay/range.ts"
+import { openReplayBroker } from "../../src/replay/replay-broker.ts"
+import { kafkaOptions, openTestBroker } from "../support/kafka-options.ts"
+import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
+
+setDefaultTimeout(60_000)
+
+const kafka = await kafkaForTests()
+const DAY_MS = 86_400_000
+
+describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
+  /** Publishes records in batches as they come, and returns them as they are read. */
+  async function fill(topic: string, records: readonly Omit<Record, "topic">[]): Promise<StoredRecord[]> {
+    await using broker = openTestBroker(kafka!)
+    await Promise.all(records.map((one) => broker.publish({ topic, ...one }, steadyMs() + 20_000)))
+    return read(topic)
+  }
+
+  async function read(topic: string): Promise<StoredRecord[]> {
+    const reader = openKafkaReader(kafkaOptions(kafka!.bootstrapServers))
+    const { signal } = new AbortController()
+    try {
+      return await Array.fromAsync(readTopic(reader, topic, { from: "beginning", follow: false, signal }))
+    } finally {
+      await reader.close()
+    }
+  }
+
+  async function replay(from: string, to: string): Promise<void> {
+    const values = {
+      ...kafkaOptions(kafka!.bootstrapServers),
+      delivery_timeout: 1,
+      spool: "off",
+      spool_max_bytes: 1,
+    } as const
+    const connection: Connection = { kind: "kafka", values }
+    const reader = openKafkaReader(values)
+    const broker = await openReplayBroker(connection, pino({ level: "silent" }))
+    const selection = await selectRecords(reader, from, {})
+    const target = new BrokerTarget({ broker, topic: to, partitions: selection.partitions })
+    const job = new ReplayJob({ reader, selection, target, onRefusal: "stop" })
+    await job.start()
+    await Promise.all([reader.close(), broker.close()])
+    expect(job.progress()).toMatchObject({ state: "done", problem: undefined })
+  }
+
+  /** By partition, everything but the topic and the offset. */
+  const contents = (records: readonly StoredRecord[]) =>
+    Object.fromEntries(
+      Map.groupBy(records, ({ partition }) => partition)
+        .entries()
+        .map(([partition, all]) => [
+          partition,
+          all.map(({ timestampMs, key, value, headers }) => ({ timestampMs, key, value, headers })),
+        ]),
+    )
+
+  const records = Array.from({ length: 3000 }, (_, i): Omit<Record, "topic"> => {
+    const key = i % 5 === 0 ? undefined : Buffer.from(`key ${i % 17}`)
+    return {
+      key,
+      value: i % 50 === 1 ? NO_VALUE : Buffer.from(i % 70 === 2 ? "" : `{"n":${i},"raw":"\u0000ü"}`),
+      headers: [
+        ["n", Buffer.from([i & 255, 0, 255])],
+        ["n", i % 3 === 0 ? NO_VALUE : Buffer.alloc(0)],
+      ],
+      // far apart, so that a batch has more than a year between its records
+      timestampMs: 1_700_000_000_000 - i * DAY_MS,
+      // so that records without a key are spread, too
+      sourcePartition: { number: i % 3, of: 3 },
+    }
+  })
+
+  test("keeps partitions, values, keys, headers and times where both topics have as many", async () => {
+    const [from, to] = [freshTopic(), freshTopic()]
+    await createTopic(kafka!, from, { partitions: 3 })
+    await createTopic(kafka!, to, { partitions: 3 })
+    const filled = await fill(from, records)
+    expect(filled).toHaveLength(3000)
+    expect(filled.filter(({ value }) => value === NO_VALUE)).toHaveLength(60)
+    await replay(from, to)
+    expect(contents(await read(to))).toEqual(contents(filled))
+  })
+
+  test("goes by the key where the partitions are others, and keeps the order of each key and of what has none", async () => {
+    const [from, to] = [freshTopic(), freshTopic()]
+    await createTopic(kafka!, from, { partitions: 3 })
+    await createTopic(kafka!, to, { partitions: 2 })
+    const filled = await fill(from, records)
+    await replay(from, to)
+    const replayed = await read(to)
+    const sequenceOf = (all: readonly StoredRecord[], key: string) =>
+      all.filter((one) => `${one.key}` === key).map(({ timestampMs }) => timestampMs)
+    for (let i = 0; i < 17; i++)
+      expect(sequenceOf(replayed, `key ${i}`)).toEqual(sequenceOf(filled, `key ${i}`))
+    const unkeyed = (all: readonly StoredRecord[], partition: number) =>
+      all
+        .filter((one) => one.key === undefined && one.partition === partition)
+        .map(({ timestampMs }) => timestampMs)
+    // the second goes to the second; the others, merged by time, to the first
+    expect(unkeyed(replayed, 1)).toEqual(unkeyed(filled, 1))
+    expect(unkeyed(replayed, 0).toSorted()).toEqual([...unkeyed(filled, 0), ...unkeyed(filled, 2)].toSorted())
+    // as every producer does it
+    const again = freshTopic()
+    await createTopic(kafka!, again, { partitions: 2 })
+    const keyed = filled.filter(({ key }) => key !== undefined)
+    const plain = await fill(
+      again,
+      keyed.map(({ key, value }) => ({ key, value })),
+    )
+    const placeOf = (all: readonly StoredRecord[]) =>
+      new Map(all.flatMap(({ key, partition }) => (key === undefined ? [] : [[`${key}`, partition]])))
+    expect(placeOf(replayed)).toEqual(placeOf(plain))
+  })
+})

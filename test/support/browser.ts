@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import type { AxeResults } from "axe-core"
+import { chromium, type Browser, type Page } from "playwright-core"
+
+const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
+const program = PROGRAMS.map((name) => Bun.which(name)).find((it) => it !== null)
+const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
+
+/** Whether `startBrowser` can work here; if not, that is said loudly, or is an error with CI set. */
+export function hasBrowser(): boolean {
+  if (program !== undefined) return true
+  if (process.env.CI)
+    throw new Error("with CI set the tests of the page may not be skipped, but chromium is not installed")
+  process.stderr.write(
+    "\n*** THE TESTS OF THE PAGE IN A BROWSER ARE SKIPPED: chromium is not installed ***\n\n",
+  )
+  return false
+}
+
+/** Starts Chromium without a window: `await using browser = await startBrowser()`. */
+export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: program! })
+
+interface PageSettings {
+  readonly theme?: "light" | "dark"
+  readonly width?: number
+  readonly height?: number
+}
+
+/** A page of its own, without cookies or storage of others. */
+export interface OpenedPage {
+  readonly page: Page
+  /** Exceptions, errors on the console (what the CSP refused among them), and requests to elsewhere. */
+  readonly faults: readonly string[]
+}
+
+/** Opens the page at an admin address: `openPage(browser, running.adminUrl!, { theme: "dark" })`. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { theme = "light", width = 1280, height = 800 }: PageSettings = {},
+): Promise<OpenedPage> {
+  const context = await browser.newContext({
+    colorScheme: theme,
+    viewport: { width, height },
+    permissions: ["clipboard-read", "clipboard-write"],
+  })
+  const page = await context.newPage()
+  const faults: string[] = []
+  const { origin } = new URL(url)
+  page.on("pageerror", (error) => faults.push(String(error.stack ?? error)))
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()))
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith("data:"))
+      faults.push(`request to ${request.url()}`)
+  })
+  await page.goto(url)
+  return { page, faults }
+}
+
+/** What axe-core finds on a page that is serious or critical, one line each: the rule, and where. */
+export async function accessibilityFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run(),
+  )
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary}`))
+}
+
+/** Presses keys one after the other: `g`, `e`, `Enter`; `text:…` is typed. */
+export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    if (key.startsWith("text:")) await page.keyboard.type(key.slice("text:".length))
+    else await page.keyboard.press(key)
+  }
+}

@@ -24,6 +24,7 @@ export interface Socket {
 export interface ConnectionDependencies {
   readonly broker: Broker
   readonly advertised: () => EndpointOptions
+  readonly clientHost: string
   readonly receiving: SharedBytes
   readonly unsent: SharedBytes
   /** A fault while a request was served. */
@@ -117,8 +118,8 @@ export class Connection {
   }
 
   #serving(signal: AbortSignal): Serving {
-    const { broker, advertised, failed } = this.#deps
-    return { ...broker, advertised: advertised(), failed, signal }
+    const { broker, advertised, clientHost, failed } = this.#deps
+    return { ...broker, advertised: advertised(), clientHost, failed, signal }
   }
 
   /** Resolves when the system has all of it, or the connection is closed. */

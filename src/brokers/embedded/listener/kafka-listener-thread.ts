@@ -1,5 +1,6 @@
 import { Commits } from "./commits.ts"
 import type { Broker } from "./apis/context.ts"
+import { Groups } from "./groups/groups.ts"
 import { LogView } from "./log-view.ts"
 import { Port } from "./port.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
@@ -22,6 +23,7 @@ function perform(message: ToThread): void {
       broker = {
         log: new LogView(message.directory),
         commits: new Commits(message.waiting),
+        groups: new Groups((changes) => tell({ kind: "write", changes })),
         retention: { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
       }
       break
@@ -36,6 +38,12 @@ function perform(message: ToThread): void {
       break
     case "retain":
       broker.retention = message.retention
+      break
+    case "groups":
+      broker.groups.load(message.state)
+      break
+    case "written":
+      broker.groups.written(message.isWritten)
       break
     case "listen":
       listen(message)

@@ -1,8 +1,10 @@
 import { formatEndpoint, listenFailure, type EndpointOptions } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
+import { DurableWriter } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../storage/thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
 import type { Retention } from "./apis/context.ts"
+import { GroupDatabase, groupsIn } from "./groups/group-database.ts"
 import type { PortOptions } from "./port.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
 
@@ -33,6 +35,7 @@ const RESTART_MS = 1000
 export class KafkaListener {
   readonly #directory: string
   readonly #log: Logger
+  readonly #groups: DurableWriter<GroupDatabase>
   /** How many fetches wait for a commit. */
   readonly #waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   readonly #ports = new Map<number, OpenPort>()
@@ -43,7 +46,14 @@ export class KafkaListener {
   #restarting: Timer | undefined
   #ended: PromiseWithResolvers<void> | undefined
 
+  /** @throws HooklineError `log_locked`, `log_io` */
   constructor(directory: string, retention: Retention, log: Logger) {
+    const location = groupsIn(directory)
+    this.#groups = new DurableWriter(location, () => new GroupDatabase(location).close(), {
+      log,
+      failed: () => {},
+      recovered: () => this.#load(),
+    })
     this.#directory = directory
     this.#retention = retention
     this.#log = log
@@ -118,7 +128,15 @@ export class KafkaListener {
     tell({ kind: "retain", retention: this.#retention })
     if (this.#isOpen) tell({ kind: "open" })
     for (const [id, { options }] of this.#ports) tell({ kind: "listen", id, port: options })
+    this.#load()
     return thread
+  }
+
+  /** A thread that has the groups already goes on with its own. */
+  #load(): void {
+    this.#groups.do("state", [], (answer) => {
+      if (answer.kind === "done") this.#tell({ kind: "groups", state: answer.value })
+    })
   }
 
   #crashed(reason: string): void {
@@ -152,6 +170,11 @@ export class KafkaListener {
         port.listening.reject(new OptionError("listen", "kafka_listen", text))
         break
       }
+      case "write":
+        this.#groups.do("write", [message.changes], ({ kind }) =>
+          this.#tell({ kind: "written", isWritten: kind === "done" }),
+        )
+        break
       case "fault":
         this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
         break
@@ -166,6 +189,6 @@ export class KafkaListener {
   #over(): void {
     clearTimeout(this.#restarting)
     this.#thread.terminate()
-    this.#ended?.resolve()
+    void this.#groups.close().then(() => this.#ended?.resolve())
   }
 }

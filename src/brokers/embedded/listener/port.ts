@@ -48,6 +48,7 @@ export class Port {
           const own = { host: socket.localAddress, port: socket.localPort }
           const connection = new Connection(socket, {
             broker,
+            clientHost: `/${client}`,
             advertised: () => this.advertised ?? own,
             receiving,
             unsent,

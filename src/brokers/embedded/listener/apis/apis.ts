@@ -5,8 +5,10 @@ import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ApiVersions } from "../protocol/messages.ts"
 import { describeConfigs, describeLogDirs } from "./configs.ts"
 import { served, type Context, type Served } from "./context.ts"
-import { findCoordinator } from "./coordinator.ts"
 import { fetch } from "./fetch.ts"
+import { deleteGroups, describeGroups, listGroups } from "./group-admin.ts"
+import { offsetCommit, offsetDelete, offsetFetch } from "./group-offsets.ts"
+import { findCoordinator, heartbeat, joinGroup, leaveGroup, syncGroup } from "./groups.ts"
 import { describeCluster, metadata } from "./metadata.ts"
 import { listOffsets, offsetForLeaderEpoch } from "./offsets.ts"
 import { produce } from "./produce.ts"
@@ -27,11 +29,21 @@ const SERVED: readonly Served[] = [
   fetch,
   listOffsets,
   metadata,
+  offsetCommit,
+  offsetFetch,
   findCoordinator,
+  joinGroup,
+  heartbeat,
+  leaveGroup,
+  syncGroup,
+  describeGroups,
+  listGroups,
   apiVersions,
   offsetForLeaderEpoch,
   describeConfigs,
   describeLogDirs,
+  deleteGroups,
+  offsetDelete,
   describeCluster,
 ]
 

@@ -1,5 +1,6 @@
 import type { EndpointOptions } from "../../../../config/sections/endpoint.ts"
 import type { Commits } from "../commits.ts"
+import type { Groups } from "../groups/groups.ts"
 import type { LogView } from "../log-view.ts"
 import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
 
@@ -13,6 +14,7 @@ export interface Retention {
 export interface Broker {
   readonly log: LogView
   readonly commits: Commits
+  readonly groups: Groups
   retention: Retention
 }
 
@@ -20,6 +22,8 @@ export interface Broker {
 export interface Context extends Broker {
   readonly version: number
   readonly clientId: string
+  /** Its address, as Kafka shows it: `/127.0.0.1`. */
+  readonly clientHost: string
   /** Where clients reach this broker. */
   readonly advertised: EndpointOptions
   /** Of the client's connection. */

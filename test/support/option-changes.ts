@@ -85,6 +85,12 @@ export function optionChanges(
       directory: ["log", "log-2"],
       retention: ["forever", "1s", { directory: "log-3" }],
       retention_bytes: ["forever", "1", { directory: "log-4" }],
+      kafka_listen: ["off", `127.0.0.1:${ports[0]}`, { directory: "log" }],
+      kafka_advertised: [
+        undefined,
+        "kafka.example:9092",
+        { directory: "log", kafka_listen: `127.0.0.1:${ports[1]}` },
+      ],
       delivery_timeout: ["5s", "1s", { directory: "log" }],
     },
     WebHookSource: {

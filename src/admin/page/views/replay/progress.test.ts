@@ -12,6 +12,7 @@ const job: ReplayJob = {
   share: 0.4,
   replayed: 4800,
   failed: 0,
+  missed: 0,
   per_second: 1210,
   remaining_ms: 5950,
   error: null,

@@ -65,10 +65,10 @@ export class OutcomeLog {
 
   /** The pipeline's series of what may be counted begin at 0. @param accepted the status of its accepted events */
   begin(accepted: number, outcomes: readonly Ended[]): void {
-    this.#metrics.begin()
+    const statusOf = (outcome: Ended): number => (outcome.kind === "dropped" ? accepted : outcome.status)
+    this.#metrics.begin(["accepted", ...outcomes.map((outcome) => answerKind(statusOf(outcome), outcome))])
     this.#count(accepted, "accepted", "", 0)
-    for (const outcome of outcomes)
-      this.#count(outcome.kind === "dropped" ? accepted : outcome.status, outcome.kind, outcome.reason, 0)
+    for (const outcome of outcomes) this.#count(statusOf(outcome), outcome.kind, outcome.reason, 0)
   }
 
   /**

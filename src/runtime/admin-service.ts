@@ -23,10 +23,10 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
   readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
-  /** @param accept of the request: the format */
-  expose(accept: string | null): Promise<Exposition>
   /** The broker of a connection, open for pipelines of this process. */
   broker(connection: string): Broker | undefined
+  /** @param accept of the request: the format */
+  expose(accept: string | null): Promise<Exposition>
   /** The counters of each process that answers, by its name. */
   activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
 }

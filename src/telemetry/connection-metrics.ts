@@ -83,7 +83,7 @@ export function connectionMetrics(own: OwnMetrics) {
     ["connection", "kind"],
   )
   const spooled = own.tallies(
-    "hookline_spool_records_total",
+    "hookline_spooled_records_total",
     "Spooled records by outcome: spooled, forwarded, quarantined.",
     ["connection", "outcome"],
   )

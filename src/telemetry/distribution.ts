@@ -18,7 +18,7 @@ export class Distribution<L extends string> implements ReadMetric {
   readonly #series: Series<L>[] = []
 
   constructor(name: string, help: string, labels: readonly L[], bounds: readonly number[]) {
-    this.declared = { name, help, type: "histogram", labels }
+    this.declared = { name, help, type: "histogram", aggregator: "sum", labels }
     this.bounds = bounds
   }
 
@@ -42,17 +42,17 @@ export class Distribution<L extends string> implements ReadMetric {
   }
 
   *read(): Steps<MetricLines> {
-    const { name, help } = this.declared
+    const { labels: _, ...declared } = this.declared
     const lines: string[] = []
     const values: number[] = []
     for (const one of this.#series) {
-      lines.push(...(one.lines ??= linesOf(name, this.bounds, one)))
+      lines.push(...(one.lines ??= linesOf(declared.name, this.bounds, one)))
       let total = 0
       for (const count of one.counts) values.push((total += count))
       values.push(one.sum, total)
       yield
     }
-    return { name, help, type: "histogram", aggregator: "sum", series: lines, values }
+    return { ...declared, series: lines, values }
   }
 }
 

@@ -44,12 +44,7 @@ export async function readRegistry(registry: Registry): Promise<MetricLines[]> {
 /** What a registry's metrics are declared as. */
 export const declarationsIn = (registry: Registry): MetricDeclaration[] =>
   (registry.getMetricsAsArray() as unknown as ClientDeclaration[]).map(
-    ({ name, help, type, labelNames }) => ({
-      name,
-      help,
-      type,
-      labels: labelNames,
-    }),
+    ({ name, help, type, aggregator, labelNames }) => ({ name, help, type, aggregator, labels: labelNames }),
   )
 
 interface ClientDeclaration extends Omit<MetricDeclaration, "labels"> {

@@ -14,7 +14,7 @@ export interface MetricLines {
 }
 
 /** What docs/metrics.md says of a metric. */
-export interface MetricDeclaration extends Pick<MetricLines, "name" | "help" | "type"> {
+export interface MetricDeclaration extends Pick<MetricLines, "name" | "help" | "type" | "aggregator"> {
   readonly labels: readonly string[]
 }
 

@@ -7,8 +7,8 @@ import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
  * event; others begin with theirs.
  */
 export interface PipelineMetrics {
-  /** What every pipeline has begins at 0. */
-  begin(): void
+  /** What every pipeline has begins at 0, and the latencies of its kinds of answers. */
+  begin(answers: Iterable<AnswerKind>): void
   /** A request was answered; status as sent. */
   answered(status: number, count?: number): void
   /** The answer took so many milliseconds from the end of the request's header section. */
@@ -103,9 +103,9 @@ export function pipelineMetrics(own: OwnMetrics) {
     const acknowledgement = once(() => acknowledgements.bind({ pipeline }))
     const withoutValue = once(() => unfiltered.bind({ pipeline }))
     return {
-      begin() {
+      begin(kinds) {
         bytes(undefined)
-        answer("accepted")
+        for (const kind of kinds) answer(kind)
         acknowledgement(undefined)
       },
       answered: byFirst((status) => requests.bind({ pipeline, status: String(status) })),

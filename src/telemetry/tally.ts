@@ -17,7 +17,7 @@ export class Tallies<L extends string> implements ReadMetric {
   readonly #tallies = new Map<string, Tally<L>>()
 
   constructor(name: string, help: string, labels: readonly L[]) {
-    this.declared = { name, help, type: "counter", labels }
+    this.declared = { name, help, type: "counter", aggregator: "sum", labels }
   }
 
   /** Binds a set of labels, whose series begins at 0. Call once per set: this looks the series up. */
@@ -43,7 +43,7 @@ export class Tallies<L extends string> implements ReadMetric {
       values.push(count)
       if (series.length % STEP_TALLIES === 0) yield
     }
-    const { name, help } = this.declared
-    return { name, help, type: "counter", aggregator: "sum", series, values }
+    const { labels: _, ...declared } = this.declared
+    return { ...declared, series, values }
   }
 }

@@ -33,11 +33,10 @@ const STEP_LINES = 64
 
 export function* writeMetrics(metrics: readonly MetricLines[], format: TextFormat): Steps<string> {
   const isOpen = format === "openmetrics"
-  const names = new Set(metrics.map(({ name }) => name))
   const texts: string[] = []
   for (const metric of metrics) {
     const { series, values } = metric
-    const lines = isOpen ? openMetricsHead(metric, names) : prometheusHead(metric)
+    const lines = isOpen ? openMetricsHead(metric) : prometheusHead(metric)
     const hasBounds = isOpen && metric.type === "histogram"
     for (let at = 0; at < series.length; at++) {
       const one = series[at]!
@@ -55,12 +54,10 @@ const prometheusHead = ({ name, help, type }: MetricLines): string[] => [
   `# TYPE ${name} ${type}`,
 ]
 
-/** A counter's family has its name without `_total`; where that is another metric, its type is unknown. */
-function openMetricsHead({ name, help, type }: MetricLines, names: ReadonlySet<string>): string[] {
+/** A counter's family has its name without `_total`. */
+function openMetricsHead({ name, help, type }: MetricLines): string[] {
   const family = type === "counter" ? name.replace(/_total$/, "") : name
-  const isClear = type !== "counter" || (family !== name && !names.has(family))
-  const [shown, kind] = isClear ? [family, type] : [name, "unknown"]
-  return [`# TYPE ${shown} ${kind}`, `# HELP ${shown} ${escapeText(help).replace(/"/g, '\\"')}`]
+  return [`# TYPE ${family} ${type}`, `# HELP ${family} ${escapeText(help).replace(/"/g, '\\"')}`]
 }
 
 /** Bounds, the first label, are written as floats: `le="1.0"`. */

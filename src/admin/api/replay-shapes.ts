@@ -39,11 +39,18 @@ export const ReplayJob = Type.Object({
   started_at: time,
   ended_at: nullable(time),
   total: nullable(
-    Type.Integer({ minimum: 0, description: "Offsets of the range: so many records at most." }),
+    Type.Integer({
+      minimum: 0,
+      description: "Records of the range; null: not known, since only some of them match.",
+    }),
   ),
-  passed: Type.Integer({ minimum: 0, description: "Of these, how many are done with." }),
+  share: Type.Number({ minimum: 0, maximum: 1, description: "Of the range, how much is done with." }),
   replayed: Type.Integer({ minimum: 0, description: "Records that the target has acknowledged." }),
   failed: Type.Integer({ minimum: 0, description: "Records that it has refused." }),
+  missed: Type.Integer({
+    minimum: 0,
+    description: "Offsets of records that were deleted before they were read.",
+  }),
   per_second: Type.Number(),
   remaining_ms: nullable(Type.Number()),
   error: nullable(Type.String({ description: "Why it failed, or waits." })),

@@ -92,12 +92,12 @@ test("records that retention deletes while they are read are skipped, and named 
   const stop = new AbortController()
   const missed: OffsetRange[] = []
   const ranges = [{ partition: 0, first: 0, end: Number.POSITIVE_INFINITY }]
-  const read = reader.read("trimmed", ranges, {
+  const options = {
     retries: false,
     signal: stop.signal,
-    missed: (range) => void missed.push(range),
-  })
-  const records = read[Symbol.asyncIterator]()
+    missed: (range: OffsetRange) => void missed.push(range),
+  }
+  const records = reader.read("trimmed", ranges, options)[Symbol.asyncIterator]()
   expect((await records.next()).value).toMatchObject({ offset: 0 })
   await broker.close()
   broker = open(50)

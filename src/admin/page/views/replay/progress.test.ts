@@ -9,9 +9,10 @@ const job: ReplayJob = {
   started_at: 1,
   ended_at: null,
   total: 12_000,
-  passed: 4800,
+  share: 0.4,
   replayed: 4800,
   failed: 0,
+  missed: 0,
   per_second: 1210,
   remaining_ms: 5950,
   error: null,
@@ -23,7 +24,7 @@ test("a job that runs shows how far it is, how fast, and how long it takes", () 
 })
 
 test("what failed or was left out is part of the way", () => {
-  expect(progressOf({ ...job, passed: 6000, replayed: 1, failed: 1500 })).toEqual([
+  expect(progressOf({ ...job, share: 0.5, replayed: 1, failed: 1500 })).toEqual([
     "1 record",
     "1,500 failed",
     "50 %",
@@ -37,7 +38,7 @@ test("one that waits has no time left", () => {
 })
 
 test("one that has ended shows what it did", () => {
-  const ended = { ...job, passed: 12_000, replayed: 12_000, remaining_ms: null }
+  const ended = { ...job, share: 1, replayed: 12_000, remaining_ms: null }
   expect(progressOf({ ...ended, state: "done" })).toEqual(["12,000 records"])
   expect(progressOf({ ...job, state: "cancelled", remaining_ms: null })).toEqual(["4,800 records", "40 %"])
 })

@@ -21,18 +21,16 @@ export function wordOf({ state, failed, error }: ReplayJob): Word {
 /** `4,800 records`, `2 failed`, `40 %`, `1,210/s`, `6 s left`; where a filter leaves some out, the share is that of the range. */
 export function progressOf({
   state,
-  total,
-  passed,
+  share,
   replayed,
   failed,
   per_second,
   remaining_ms,
 }: ReplayJob): string[] {
-  const isOver = state === "done" || total === null || total === 0
   return [
     formatCounted(replayed, "record"),
     ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
-    ...(isOver ? [] : [`${Math.floor((passed / total) * 100)} %`]),
+    ...(state === "done" ? [] : [`${Math.floor(share * 100)} %`]),
     ...(state === "running" ? [`${formatRate(per_second)}/s`] : []),
     ...(state === "running" && remaining_ms !== null ? [`${formatDuration(remaining_ms)} left`] : []),
   ]

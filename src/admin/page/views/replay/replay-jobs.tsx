@@ -71,7 +71,7 @@ const LEVELS: { readonly [word in Word]: "good" | "warning" | "error" } = {
 }
 
 function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
-  const { request, state, started_at, ended_at, total, passed, failed, error, failures } = job
+  const { request, state, started_at, ended_at, share, failed, error, failures } = job
   const word = wordOf(job)
   const article = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -87,10 +87,7 @@ function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
           <State level={LEVELS[word]}>{word}</State>
         </span>
       </div>
-      <progress
-        aria-label={`Progress of ${title}`}
-        {...(total === null ? {} : { max: Math.max(total, 1), value: total === 0 ? 1 : passed })}
-      />
+      <progress aria-label={`Progress of ${title}`} max={1} value={share} />
       <p class="facts">
         {progressOf(job).map((it) => (
           <span key={it}>{it}</span>

@@ -178,7 +178,7 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     await page.getByLabel("Partition").fill("0")
     await page.getByLabel("Filter").fill("nonsense")
     await count.click()
-    await page.getByRole("alert").getByText("Write json:/type=invoice.*").waitFor()
+    await page.getByRole("alert").getByText("Write /type = invoice.*").waitFor()
     expect(await to.getByLabel("Topic", { exact: true }).inputValue()).toBe("copy")
     await page.goto(`${running.adminUrl}/#/replay?connection=kafka&topic=down`)
     await to.getByLabel("Topic", { exact: true }).fill("copy")

@@ -206,7 +206,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkDeadLetters(pipelines, connections, problems)
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
-  yield* checkRouting(pipelines, connections, problems)
+  yield* checkRouting(pipelines, connections, draft.registry, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   return { connections, memoryLogs, pipelines, admin, traces, service, baseDir, configuration, problems }

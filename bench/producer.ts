@@ -17,7 +17,7 @@ const DEADLINE_MS = 5000
 const [servers = "", topic = ""] = process.argv.slice(2)
 const broker = openKafka(kafkaOptions(servers.split(",")), {
   log: pino({ level: "silent" }),
-  metrics: { batch() {}, incident() {} },
+  metrics: { batch() {}, retried() {}, connected() {}, incident() {} },
 })
 
 async function run(rate: number, seconds: number, value: Buffer): Promise<Load> {

@@ -41,12 +41,14 @@ export function renderManPage(): string {
 function renderCommand(command: Command, help: Help, parents: readonly string[]): string[] {
   const path = [...parents, command.name()]
   const inner = help.visibleCommands(command)
-  if (inner.length > 0) return inner.flatMap((it) => renderCommand(it, help, path))
+  const all = inner.flatMap((it) => renderCommand(it, help, path))
+  const details = detailsOf(command)
+  if (details === undefined) return all
   const operands = command.registeredArguments.map((it) => {
     const name = `${it.name()}${it.variadic ? "..." : ""}`
     return it.required ? `<${name}>` : `[${name}]`
   })
-  const { notes, example } = detailsOf(command)!
+  const { notes, example } = details
   return [
     `.SS ${text(["hookline", ...path, ...operands].join(" "))}`,
     text(command.description()),
@@ -59,6 +61,7 @@ function renderCommand(command: Command, help: Help, parents: readonly string[])
     ".EX",
     text(example),
     ".EE",
+    ...all,
   ]
 }
 

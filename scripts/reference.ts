@@ -16,6 +16,7 @@ import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
 import { PROVIDER } from "../src/verify/presets/own-provider.ts"
 import { replaceParts } from "./generated-parts.ts"
 import { renderManPage } from "./man-page.ts"
+import { renderMetrics } from "./metrics-page.ts"
 import { renderProviders } from "./providers-page.ts"
 
 const INTRODUCTION = `# Reference of the configuration file
@@ -125,6 +126,7 @@ function renderCommandLine(page: string): string {
 const PAGES = {
   "hookline.1": renderManPage,
   "command-line.md": renderCommandLine,
+  "metrics.md": renderMetrics,
   "reference.md": () => renderReference(components),
   "reload.md": renderReloadPage,
   "providers.md": renderProviders,

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { openSocket } from "../../test/support/http-socket.ts"
+import { Replays } from "./replays.ts"
 import { openAdmin } from "./server.ts"
 import type { Service } from "./service.ts"
 
@@ -11,6 +12,20 @@ const serviceWith = (fault: Error): Service => ({
   pipelines: () => [],
   connections: () => [],
   openReader: () => Promise.reject(fault),
+  captureMode: () => "off",
+  receivers: () => [],
+  verifications: () => [],
+  explain: () => Promise.reject(fault),
+  replays: new Replays(
+    {
+      connection: () => undefined,
+      openReader: () => Promise.reject(fault),
+      openBroker: () => Promise.reject(fault),
+    },
+    { info() {}, error() {} },
+  ),
+  logLevel: () => "info",
+  setLogLevel: () => Promise.reject(fault),
 })
 
 test("a fault while a request is answered gets 500 without its cause, which is logged", async () => {

@@ -21,8 +21,9 @@ export interface AdminDeps {
 }
 
 /**
- * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus), `/api/` and the page. With
- * a token, metrics, the API and the reasons in `/readyz` require it; the probes' status does not, since load balancers and
+ * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept
+ * asks for it), `/api/` and the page. With a token, metrics, the API and the reasons in `/readyz` require it; the probes'
+ * status does not, since load balancers and
  * kubelets send no token. Requests for another host get 421.
  *
  * @throws HooklineError `listen`
@@ -38,7 +39,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     "/readyz": async (request) => answer(await service.readiness(), admits(request)),
     "/metrics": async (request) => {
       if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-      const { text: body, contentType } = await service.metrics()
+      const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }
@@ -57,7 +58,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
         // without a Host header the URL is a path
         const { pathname } = new URL(request.url, "http://localhost")
         if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
-        const route = routes[pathname] ?? (() => answerWithPage(pathname))
+        const route = routes[pathname] ?? ((it) => answerWithPage(pathname, it))
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })
         return (await route(request)) ?? text(404, "not found; try /, /healthz, /readyz or /metrics\n")
@@ -71,6 +72,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     return {
       url: server.url.origin,
       setAccess(next) {
+        if (next.token !== current.token) void api?.then((it) => it.endSessions(), failed)
         current = next
         admits = tokenTest(next.token)
         isOwnHost = ownHost(next)

@@ -1,12 +1,22 @@
 import type { LogReader, SpoolState } from "../brokers/broker.ts"
+import type { CaptureMode } from "../config/sections/admin.ts"
+import type { Submission } from "../http/submission.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
+import type { LogLevel } from "../telemetry/log.ts"
+import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
+import type { ProviderRef } from "../verify/presets/providers.ts"
+import type { VerifierSettings } from "../verify/schemes/family.ts"
+import type { SignedRequest } from "../verify/verifier.ts"
+import type { Captured, CapturedRequest, CaptureQuery, Place } from "./captured.ts"
 import type { Sample } from "./history.ts"
+import type { Replays } from "./replays.ts"
 
 /** The application as the probes see it. */
 export interface Status {
   readiness(): Readiness | Promise<Readiness>
-  metrics(): Promise<Exposition>
+  /** @param accept of the request: the format */
+  metrics(accept: string | null): Promise<Exposition>
 }
 
 /** The application as the admin API sees it: of one process, or of several. */
@@ -19,6 +29,51 @@ export interface Service extends Status {
   activity(): Promise<readonly Sample[]>
   /** Opens a connection's log for reading; to be closed. @throws HooklineError */
   openReader(connection: string): Promise<LogReader>
+  captureMode(): CaptureMode
+  /** The processes that answer. */
+  receivers(): readonly Receiver[]
+  /** How a pipeline verifies requests, by its Verifiers in order; none: it does not, or there is no such pipeline. */
+  verifications(pipeline: string): readonly Verification[]
+  /** Why a pipeline verifies a request of that time or refuses it; its body is undefined where not all of it was kept. */
+  explain(
+    pipeline: string,
+    request: Omit<SignedRequest, "body"> & { readonly body: Uint8Array | undefined },
+    atMs: number,
+  ): Promise<Report>
+  readonly replays: Replays
+  logLevel(): LogLevel
+  /** In all processes, until a reload. */
+  setLogLevel(level: LogLevel): Promise<void>
+}
+
+export interface Verification {
+  readonly provider: ProviderRef
+  /** With its secrets. */
+  readonly settings: VerifierSettings
+}
+
+/** A process that receives webhooks. */
+export interface Receiver {
+  /** The newest first. */
+  captured(query: CaptureQuery): Promise<readonly Captured[]>
+  capturedRequest(id: string): Promise<CapturedRequest | undefined>
+  /** How many refused requests are kept. */
+  capturedRefusals(): Promise<number>
+  clearCaptured(): Promise<void>
+  /** undefined: it has no such pipeline. */
+  submit(asked: {
+    readonly pipeline: string
+    readonly submission: Submission
+  }): Promise<SubmissionResult | undefined>
+}
+
+/** What the sender of a request would see, and what became of it. */
+export interface SubmissionResult {
+  readonly status: number
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: Uint8Array
+  readonly durationMs: number
+  readonly place: Place | undefined
 }
 
 export interface PipelineInfo {
@@ -26,7 +81,11 @@ export interface PipelineInfo {
   readonly provider: string | undefined
   /** Whether senders are verified. */
   readonly isVerified: boolean
+  /** Where it listens; empty: it has no port of its own. */
   readonly url: string
+  /** Its path, which a `*` may end, and the URL of it that schemes sign. */
+  readonly path: string
+  readonly signedUrl: string
   /** Of its sink. */
   readonly connection: string
   readonly topic: string

@@ -25,6 +25,8 @@ export interface Broker {
   close(untilMs?: number): Promise<void>
   /** The state of the spool before the broker; absent where there is none. */
   spool?(): SpoolState
+  /** The state of an embedded log's file; absent: it is none. undefined: not known yet. */
+  logState?(): LogState | undefined
   /** The topics that can't be published to now, or in part only; absent where that can't be known. */
   impaired?(): readonly Impairment[]
 }
@@ -52,12 +54,30 @@ export interface SpoolState {
   readonly records: number
   /** Bytes of keys, values and headers, of quarantined ones as well. */
   readonly bytes: number
+  /** The most bytes that it takes. */
+  readonly maxBytes: number
   /** When the oldest record to be forwarded was spooled, in milliseconds since 1970; undefined: there is none. */
   readonly oldestMs: number | undefined
   /** Records that the broker refused for good. */
   readonly quarantined: number
   /** Topics none of whose records is forwarded although the broker is available. */
   readonly stuckTopics: number
+}
+
+/** What an embedded log holds, as its thread said last. */
+export interface LogState {
+  /** Bytes of keys, values and headers. */
+  readonly bytes: number
+  /** Size of the file and its WAL. */
+  readonly fileBytes: number
+  /** Bytes of the WAL that a reader holds, when over 64 MiB; else 0. */
+  readonly heldBytes: number
+  /** Time of the oldest record, in milliseconds since 1970; Infinity: there is none. */
+  readonly oldestMs: number
+  /** How long records are kept; Infinity: for ever. */
+  readonly retentionMs: number
+  /** How many bytes are kept; Infinity: all. */
+  readonly retentionBytes: number
 }
 
 /** A broker whose pending records can be cancelled. */
@@ -120,13 +140,19 @@ export interface LogReader {
    * Yields the records of these ranges, by offset within each partition and, as far as all ranges end, by time across
    * them. Ends early when the signal aborts.
    *
-   * @param options `retries`: a broker that is unavailable is tried again, not an error
+   * @param options `retries`: a broker that is unavailable is tried again, not an error. `missed` is called with offsets
+   *   that were to be read next and that the log has deleted, or never had: then it is another log than when they were asked
+   *   for
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
   read(
     topic: string,
     ranges: readonly OffsetRange[],
-    options: { readonly retries: boolean; readonly signal: AbortSignal },
+    options: {
+      readonly retries: boolean
+      readonly signal: AbortSignal
+      readonly missed?: (range: OffsetRange) => void
+    },
   ): AsyncIterable<StoredRecord>
   close(): Promise<void>
 }

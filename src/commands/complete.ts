@@ -59,10 +59,10 @@ function candidates(program: Command, before: readonly string[], current: string
   const help = new Help()
   if (current.startsWith("-"))
     return help.visibleOptions(command).map((it) => [it.long ?? it.flags, it.description])
-  if (operands === 0 && command.commands.length > 0) return namesOf(command)
+  const names = operands === 0 ? namesOf(command) : []
   const { registeredArguments: all } = command
   const argument = all[operands] ?? (all.at(-1)?.variadic === true ? all.at(-1) : undefined)
-  return argument === undefined ? [] : valuesOf(argument, program, file)
+  return argument === undefined ? names : [...valuesOf(argument, program, file), ...names]
 }
 
 const optionOf = (command: Command, flag: string): Option | undefined =>
@@ -78,13 +78,15 @@ function valuesOf(
   file: string | undefined,
 ): readonly Candidate[] {
   if (declared.argChoices !== undefined) return declared.argChoices.map((it) => [it, ""])
-  const name = "flags" in declared ? /<(\w+)>$/.exec(declared.flags)?.[1] : declared.name()
+  const name = "flags" in declared ? /<([\w/]+)>$/.exec(declared.flags)?.[1] : declared.name()
   switch (name) {
     case "file":
     case "folder":
       return [FILES]
     case "topic":
       return topicsOf(configuration(file))
+    case "connection/topic":
+      return placesOf(configuration(file))
     case "connection":
       return [...(configuration(file)?.connections.keys() ?? [])].map((it) => [it, "connection"])
     case "pipeline":
@@ -120,6 +122,19 @@ function topicsOf(configuration: ConfigurationFile | undefined): Candidate[] {
     }
   }
   return [...topics]
+}
+
+/** `connection/topic`, of the sinks of the file. */
+function placesOf(configuration: ConfigurationFile | undefined): Candidate[] {
+  const connections = [...(configuration?.connections.keys() ?? [])]
+  const places = [...(configuration?.pipelines.values() ?? [])].flatMap(({ components }) => {
+    const { texts } = components.get("BrokerSink") ?? {}
+    const only = connections.length === 1 ? connections[0] : undefined
+    const connection = texts?.get("connection")?.value.text ?? only
+    const topic = texts?.get("topic")?.value.text
+    return connection === undefined || topic === undefined ? [] : [`${connection}/${topic}`]
+  })
+  return [...new Set(places)].map((it) => [it, ""])
 }
 
 /** As far as it can be read: completion reports no errors. */

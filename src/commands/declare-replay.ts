@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { addDetails } from "./details.ts"
-import { parseLines, parseRate, parseWhere } from "./flag-values.ts"
+import { parseCount, parseLines, parseRate, parseWhere } from "./flag-values.ts"
 import type { ForwardFlags } from "./forward.ts"
 import type { ForwardsFlags } from "./forwards.ts"
 import type { ReplayFlags } from "./replay.ts"
@@ -16,7 +16,8 @@ While a broker is unavailable the replay waits.
 An interrupted or killed replay goes on where it was when the same command is run again; after a kill up to 1000 records
 are sent a second time (to a URL, one).
 
-Exit status: 0 if all records were replayed, 1 if some were refused and skipped, 65 or 77 at a refused record.`,
+Exit status: 0 if all records were replayed, 1 if some were refused and skipped, or deleted from the log before they
+were read, 65 or 77 at a refused record.`,
     example: "hookline replay --from log/payments@1d.. --to kafka/payments --where 'json:/type=invoice.*'",
   })
     .description("publish the records of a topic, or a range of them, again: to another topic, log or URL")
@@ -71,8 +72,9 @@ const parseDestination = (text: string): TopicPlace | URL =>
 export function declareForward(program: Command): void {
   const forward = addDetails(program.command("forward"), {
     notes: `The position is kept under a name, and is durable: what is published while the command does not run, or the target is down,
-is posted when it does again. A record is posted until the target takes it; one that it refuses (a 3xx or 4xx that will
-not change) is kept among the failures, and holds up none. After a kill the record under way may be posted twice.
+is posted when it does again, in order. While the target is unreachable or answers 5xx, 408, 425 or 429, a record is posted
+again, for as long as it takes. One that it refuses five times with another status is kept among the failures, to be listed
+and posted again by the commands below. After a kill the record under way may be posted twice.
 
 An interrupt ends it, with exit status 0.`,
     example: "hookline forward log/payments http://localhost:3000/webhooks",
@@ -91,6 +93,11 @@ An interrupt ends it, with exit status 0.`,
         "--from <where>",
         "where a new one begins: with all that is kept, or with what is new",
       ).choices(["beginning", "end"]),
+    )
+    .addOption(
+      new Option("--tries <number>", "how often a record is posted that is refused each time")
+        .argParser(parseCount)
+        .default(5),
     )
     .addOption(onRefusal("skip"))
     .addOption(state())

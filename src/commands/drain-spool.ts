@@ -59,7 +59,10 @@ export async function drainSpool(
 function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: YieldingBroker } {
   const log = pino({ level: "silent" })
   const uncounted = (): void => {}
-  const kafka = openKafka(values, { log, metrics: { batch: uncounted, incident: uncounted } })
+  const kafka = openKafka(values, {
+    log,
+    metrics: { batch: uncounted, retried: uncounted, connected: uncounted, incident: uncounted },
+  })
   try {
     const spool = new SpooledBroker(
       { file: values.spool, maxBytes: values.spool_max_bytes, requeues: true },

@@ -24,6 +24,7 @@ export interface ForwardFlags {
   readonly name?: string
   readonly from?: "beginning" | "end"
   readonly onRefusal: "stop" | "skip"
+  readonly tries: number
   readonly state?: string
 }
 
@@ -97,7 +98,7 @@ class ForwardRun {
     this.#signal = signal
   }
 
-  async run(attempted: Attempted, { from = "end", onRefusal }: ForwardFlags): Promise<void> {
+  async run(attempted: Attempted, { from = "end", onRefusal, tries }: ForwardFlags): Promise<void> {
     const { connection, topic, url } = this.#about
     const found = await this.#look()
     if (found === undefined) return
@@ -112,9 +113,11 @@ class ForwardRun {
       const job = new ReplayJob({
         reader,
         selection: { topic, ranges, partitions: held.length },
-        target: new UrlTarget(new URL(url), attempted),
+        target: new UrlTarget(new URL(url), { refusals: tries, attempted }),
         onRefusal,
         from: { ...position, next: new Map() },
+        missed: ({ partition, first, end }) =>
+          console.error(describeGap(topic, { partition, first: end, next: first, kind: "deleted" })),
         save: (position, failures) => this.#store.save(position, failures),
       })
       await this.#follow(job, ranges)
@@ -190,23 +193,18 @@ function printer(typeOf: (record: StoredRecord) => string): Attempted {
     retried = record
     const time = new Date().toTimeString().slice(0, 8)
     const place = `${record.topic}[${record.partition}]@${record.offset}`
-    const [style, result] = describeAttempt(attempt)
+    const [style, result] = describeAttempt(attempt, retryInMs !== undefined)
     console.log(
       `${paint("dim", time)} ${paint("bold", escapeLine(typeOf(record)))} ${escapeLine(place)} ${paint(style, escapeLine(result))}`,
     )
   }
 }
 
-function describeAttempt(attempt: Attempt): [Style, string] {
-  const duration = `${Math.round(attempt.durationMs)} ms`
-  switch (attempt.outcome) {
-    case "delivered":
-      return ["green", `${attempt.status} ${duration}`]
-    case "refused":
-      return ["red", `${attempt.reason} ${duration}, refused`]
-    case "unavailable":
-      return ["yellow", `${attempt.reason} ${duration}, retrying`]
-  }
+function describeAttempt(attempt: Attempt, isRetried: boolean): [Style, string] {
+  const duration = `in ${Math.round(attempt.durationMs)} ms`
+  if (attempt.outcome === "delivered") return ["green", `${attempt.status} ${duration}`]
+  const reason = `${attempt.reason} ${duration}`
+  return isRetried ? ["yellow", `${reason}; retrying`] : ["red", `${reason}; refused`]
 }
 
 const nameOf = ({ connection, topic }: TopicPlace): string =>

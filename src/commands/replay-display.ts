@@ -37,11 +37,11 @@ export class ReplayDisplay implements Disposable {
   end(): void {
     this.#bar?.update(this.#job.progress().passed)
     this[Symbol.dispose]()
-    const { state, offsets, passed, replayed, failed, failures, problem } = this.#job.progress()
+    const { state, offsets, passed, replayed, failed, missed, failures, problem } = this.#job.progress()
     const seconds = (performance.now() - this.#startedMs) / 1000
     const perSecond = Math.round((replayed - this.#before) / seconds)
     if (this.#asJson) {
-      const counts = { offsets, passed, replayed, failed }
+      const counts = { offsets, passed, replayed, failed, missed }
       const refused = failures.map(({ partition, offset, reason }) => ({ partition, offset, reason }))
       const result = { name: this.#name, state, ...counts, seconds, per_second: perSecond, failures: refused }
       return console.log(escapeControls(JSON.stringify({ ...result, error: problem })))
@@ -49,7 +49,8 @@ export class ReplayDisplay implements Disposable {
     for (const { partition, offset, reason } of failures)
       console.error(escapeControls(`refused: partition ${partition}, offset ${offset}: ${reason}`))
     const refused = failed === 0 ? "" : `, ${failed} refused`
-    const all = `${replayed} records replayed${refused}`
+    const deleted = missed === 0 ? "" : `, ${missed} offsets no longer in the log`
+    const all = `${replayed} records replayed${refused}${deleted}`
     if (state === "done") console.log(`${all}, in ${seconds.toFixed(1)} s (${perSecond}/s)`)
     else
       console.error(

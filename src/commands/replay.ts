@@ -8,6 +8,7 @@ import { ReplayJob } from "../replay/job.ts"
 import { positionFile, type PositionStore, type Stored } from "../replay/position-store.ts"
 import { countRecords, selectRecords, type Matches, type Selection } from "../replay/range.ts"
 import { isSameLog, openReplayBroker } from "../replay/replay-broker.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { UrlTarget } from "../replay/url-target.ts"
 import { Application } from "../runtime/application.ts"
@@ -53,7 +54,7 @@ interface About {
 type Destination = URL | { readonly topic: string; readonly id: string; readonly connection: Connection }
 
 /**
- * Replays records; the exit status is 0 when all were, 1 when some were refused and skipped, 130 or 143 when it was
+ * Replays records; the exit status is 0 when all were, 1 when some were refused and skipped or no longer in the log, 130 or 143 when it was
  * interrupted.
  *
  * @throws HooklineError `config`, `usage`, `no_input`, `no_log`, `no_topic`, `log_locked`, `log_io`, and that of a record
@@ -159,8 +160,8 @@ class ReplayRun {
     await close()
     display.end()
     if (job.error !== undefined) throw job.error
-    const { state, failed } = job.progress()
-    process.exitCode = failed > 0 ? 1 : 0
+    const { state, failed, missed } = job.progress()
+    process.exitCode = failed + missed > 0 ? 1 : 0
     return state !== "done"
   }
 
@@ -183,7 +184,8 @@ function resumable(
   name: string,
 ): Stored<About> | undefined {
   if (stored === undefined || Bun.deepEquals(stored.about.request, request)) return stored
-  const { from, to } = stored.about.request
+  const { from, to: whole } = stored.about.request
+  const to = URL.canParse(whole) ? toShownUrl(new URL(whole)) : whole
   throw new HooklineError(
     "usage",
     `${name} is an interrupted replay of other records, from ${from} to ${to}; choose another --name, or drop that one with --restart`,

@@ -3,7 +3,7 @@ import { list, oneOf, text } from "../config/options/option-types.ts"
 import { PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
-import { unpublished } from "../pipeline/unavailable.ts"
+import { unpublished, UNPUBLISHED } from "../pipeline/unavailable.ts"
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { Span } from "../telemetry/traces/trace.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
@@ -135,6 +135,7 @@ export const brokerSink = defineComponent({
         }
         return publish(record, event, span)
       },
+      { outcomes: UNPUBLISHED },
       letters !== undefined && {
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
           const span = startPublishing(event, letters, { name: `publish ${letters}`, kind })

@@ -6,7 +6,7 @@ import { firstByte, formatOf, type Format } from "../forms/format.ts"
 import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
 import { asBuffer, OPEN_BRACKET } from "../json/bytes.ts"
-import type { Event } from "../pipeline/event.ts"
+import type { Event, Processor } from "../pipeline/event.ts"
 import { Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
 import { defineComponent } from "./define-component.ts"
@@ -50,7 +50,7 @@ export const decoder = defineComponent({
   create({ format, unwrap, json_fields, lists, max_list_items }) {
     const rules: FieldRules = { unwrap, jsonFields: new Set(json_fields) }
     const take = lists === "refuse" ? undefined : listStep(lists, max_list_items)
-    return (event) => {
+    const process: Processor = (event) => {
       const found = format === "auto" ? formatIn(event) : format
       if (found !== "json") {
         const decoded = decode(found, event, rules)
@@ -63,8 +63,21 @@ export const decoder = defineComponent({
       }
       return take === undefined || firstByte(event.body) !== OPEN_BRACKET ? event : take(event)
     }
+    const splits = lists === "split"
+    const outcomes = [...(format === "json" ? [] : UNDECODED), ...(splits ? [TOO_MANY_ITEMS] : [])]
+    return Object.assign(process, { outcomes, splits })
   },
 })
+
+/** Every refusal of a body that can't be decoded. */
+const UNDECODED = [
+  refused("invalid_utf8", ""),
+  refused("invalid_form", ""),
+  refused("too_many_fields", "", 413),
+  refused("duplicate_field", ""),
+  refused("invalid_json_field", ""),
+]
+const TOO_MANY_ITEMS = refused("too_many_items", "", 413)
 
 const formatIn = ({ isForm, body, request }: Event): Format =>
   isForm ? "form" : formatOf(body, request.headers.get("content-type"))

@@ -107,7 +107,8 @@ export function deduplication(
     return event
   }
 
-  return (event) => {
+  for (const reason of ["no_key", "unmarked", "unverified"] as const) metrics.undeduplicated(reason, 0)
+  const process: Processor = (event) => {
     // it may be forged: it must neither make the provider's event a duplicate nor be one
     if (event.request.failedVerification === true) {
       metrics.undeduplicated("unverified")
@@ -131,6 +132,8 @@ export function deduplication(
       return refusal(error)
     }
   }
+  const outcomes = [DUPLICATE, unavailable("duplicate_pending"), unavailable("deduplicator_unavailable")]
+  return Object.assign(process, { outcomes })
 }
 
 const DUPLICATE = new Dropped("duplicate", "an event with this key was published before")

@@ -18,7 +18,7 @@ function filtering({ when = "json:/type", keep, drop }: Given) {
     { when, keep, drop },
     {
       ...context,
-      metrics: { ...context.metrics, unfiltered: () => void unfiltered++ },
+      metrics: { ...context.metrics, unfiltered: (count = 1) => void (unfiltered += count) },
       log: Object.assign(Object.create(context.log), {
         warn: (fields: unknown) => void warnings.push(fields),
       }),

@@ -1,5 +1,6 @@
 // Hot path: every event of a pipeline with a Filter passes here.
 import { list, text } from "../config/options/option-types.ts"
+import type { Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
 import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
@@ -44,7 +45,8 @@ export const filter = defineComponent({
     const logWithoutValue = atMostEveryMinute((events) =>
       log.warn({ events, when }, "events without the Filter's value pass unfiltered"),
     )
-    return (event) => {
+    metrics.unfiltered(0)
+    const process: Processor = (event) => {
       const value = valueOf(event)
       if (value === undefined) {
         metrics.unfiltered()
@@ -53,6 +55,7 @@ export const filter = defineComponent({
       }
       return matches(value) === isDropped ? FILTERED : event
     }
+    return Object.assign(process, { outcomes: [FILTERED] })
   },
 })
 

@@ -30,7 +30,10 @@ function routing(texts: { readonly [key in keyof Options]?: string }, known = ne
   const step = router.create(values, {
     ...context,
     log,
-    metrics: { ...context.metrics, unrouted: (reason) => void unrouted.push(reason) },
+    metrics: {
+      ...context.metrics,
+      unrouted: (reason, count = 1) => void unrouted.push(...Array<string>(count).fill(reason)),
+    },
     prepareTopics: (names) => void prepared.push(...names),
     acquire: () => known as never,
   })

@@ -3,7 +3,7 @@ import { ROUTER_KEYS } from "../config/file/route-lines.ts"
 import { nearest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
-import type { Event } from "../pipeline/event.ts"
+import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
 import { locateEventPart } from "../verify/presets/event-locations.ts"
@@ -66,7 +66,9 @@ export const router = defineComponent({
     if (topic === undefined) {
       prepareTopics(targetsOf(routes))
       const choose = compileRoutes(parseEventValue(by!, context.sender)!, routes)
-      return (event) => route(event, choose(event))
+      for (const reason of ["no_value", "no_rule"] as const) metrics.unrouted(reason, 0)
+      const process: Processor = (event) => route(event, choose(event))
+      return Object.assign(process, { outcomes: [ROUTED_TO_DROP] })
     }
 
     const isAllowed = allowing(topics)
@@ -81,7 +83,9 @@ export const router = defineComponent({
         "max_topics reached: events of further topics get 503; raise it, or narrow `topics`",
       ),
     )
-    return (event) => {
+    for (const reason of ["no_value", "invalid_topic", "topic_not_allowed"] as const)
+      metrics.unrouted(reason, 0)
+    const process: Processor = (event) => {
       const chosen = choose(event)
       if ("topic" in chosen && !known.has(chosen.topic)) {
         if (known.size >= mostTopics) {
@@ -96,6 +100,7 @@ export const router = defineComponent({
       }
       return route(event, chosen)
     }
+    return Object.assign(process, { outcomes: [unavailable("too_many_topics")] })
   },
 })
 

@@ -1,9 +1,10 @@
 // Hot path: every event passes here.
 import { file, oneOf } from "../config/options/option-types.ts"
 import { opening } from "../errors.ts"
+import type { Processor } from "../pipeline/event.ts"
 import { Dropped, Rejected } from "../pipeline/outcome.ts"
-import { findFlaw } from "../json/check.ts"
-import { loadSchema } from "../json/schema.ts"
+import { findFlaw, RULES } from "../json/check.ts"
+import { loadSchema, SCHEMA_RULES } from "../json/schema.ts"
 import { defineComponent } from "./define-component.ts"
 
 /** Refuses, or drops, a body that is not one JSON object in UTF-8, or that breaks the schema. */
@@ -36,12 +37,14 @@ export const validator = defineComponent({
         : new Rejected(400, reason, detail)
     }
 
-    return (event) => {
+    const process: Processor = (event) => {
       if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
       const flaw = findFlaw(event.body)
       if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
       const mismatch = findMismatch?.(event.body)
       return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)
     }
+    const reasons = schema === undefined ? RULES : [...RULES, ...SCHEMA_RULES]
+    return Object.assign(process, { outcomes: ["form_body", ...reasons].map((it) => invalid(it, "")) })
   },
 })

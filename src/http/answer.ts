@@ -39,6 +39,11 @@ export const REFUSALS = {
   draining: unavailable("draining"),
 } as { readonly [reason in RefusalReason]: Rejected }
 
+/** Those of requests for a pipeline's path. */
+export const KNOWN_REFUSALS: readonly Rejected[] = Object.values(REFUSALS).filter(
+  ({ status }) => status !== 404,
+)
+
 /** The phrases of RFC 9110; Node's are of RFC 7231 for two. */
 const TITLES: { readonly [status: number]: string | undefined } = {
   ...STATUS_CODES,

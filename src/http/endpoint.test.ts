@@ -175,6 +175,7 @@ test.each([
     const handler: Handler = {
       admit: undefined,
       methods: [],
+      outcomes: [],
       verifiesSenders: false,
       response: { body: "[accepted]", contentType: "text/plain" },
       handle: async () => accepted,

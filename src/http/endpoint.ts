@@ -5,7 +5,7 @@ import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import type { InFlightBudget } from "./admission/budget.ts"
-import { isBodiless, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
+import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
 import type { BodyDeadlines } from "./body-deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
@@ -28,6 +28,8 @@ export interface EndpointDeps {
   readonly outcomes: (pipeline: string | undefined) => OutcomeLog
   /** undefined: nothing is traced. */
   readonly tracer: Tracer | undefined
+  /** When the requests first came, in milliseconds since 1970; undefined: they come now. */
+  readonly firstCameAtMs?: number | undefined
 }
 
 /**
@@ -39,11 +41,13 @@ const REFUSED_AFTER_MS = 1000
 /** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, handler, deliveryTimeoutMs } = route
-  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer } = deps
+  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer, firstCameAtMs } =
+    deps
   const { admit, methods, verifiesSenders } = handler
   const unverifiedLimit = verifiesSenders ? route.unverifiedLimit : undefined
   const outcomes = deps.outcomes(pipeline)
   const accepted = acceptedAnswer(route.response, handler.response)
+  outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
   const wrongMethod = methodNotAllowed(methods)
   const bodyLimits = { maxBytes: maxBodyBytes, deadlines: bodyDeadlines, isFramed }
   // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
@@ -72,15 +76,16 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
-  const answer = (info: RequestInfo, outcome: Outcome, bytes?: number, event?: Event): Response => {
+  const answer = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
-    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event)
+    const ms = steadyMs() - info.startedMs
+    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
     if (isAccepted) return new Response(accepted.body, accepted.init)
     if (outcome.kind === "answered") return reply(outcome)
     return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout, info.id)
   }
   /** The same, counting an unverified sender. A fault on this side does not count against it. */
-  const answerSender = (info: RequestInfo, outcome: Outcome, bytes?: number, event?: Event): Response => {
+  const answerSender = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
     const isSendersFault =
       (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 499
     if (isSendersFault && info.isVerified !== true) unverifiedLimit?.refused(info.remoteAddress)
@@ -88,13 +93,14 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   }
 
   return async (request, server, target) => {
-    const info = new ReceivedRequest(request, server, target, route)
+    const info = new ReceivedRequest(request, server, target, route, firstCameAtMs)
     if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
     const refusal = refuseUnseen(request, info)
     if (refusal !== undefined) return answer(info, refusal)
 
     // in flight from here on: a drain waits for it
     const reservation = budget.enter()
+    let event: Event | undefined
     try {
       const admission = admit === undefined ? undefined : await admit(info)
       if (admission !== undefined) return answerSender(info, admission)
@@ -108,7 +114,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       const limited = verifiesSenders ? undefined : limitRate()
       if (limited !== undefined) return answer(info, limited)
 
-      const receivedAtMs = Date.now()
+      const receivedAtMs = firstCameAtMs ?? Date.now()
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, reservation, bodyLimits)
       if (slowBodies) server.timeout(request, idleTimeoutS)
@@ -122,12 +128,13 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       reservation.arrived()
 
       const { length } = body
-      const event = new Event(info, body, receivedAtMs, steadyMs())
+      event = new Event(info, body, receivedAtMs, steadyMs())
       event.memory = reservation
+      event.keepsReceivedBody = outcomes.keepsReceivedBodies
       const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
       return answerSender(info, outcome, length, event)
     } catch (error) {
-      outcomes.failed(error, info)
+      outcomes.failed(error, info, event, steadyMs() - info.startedMs)
       return problem(REFUSALS.internal, draining.aborted, info.id)
     } finally {
       reservation.release()

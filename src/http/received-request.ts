@@ -1,4 +1,5 @@
 // Hot path: made for every event; members that are not read cost nothing.
+import { steadyMs } from "../clock.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
@@ -15,8 +16,11 @@ type Origin = Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
 export class ReceivedRequest implements RequestInfo {
   readonly path: string
   readonly query: string
+  /** When its header section had arrived, by the steady clock. */
+  readonly startedMs = steadyMs()
   isVerified = false
   failedVerification = false
+  readonly firstCameAtMs: number | undefined
   trace: Trace | undefined
   readonly #request: Request
   readonly #server: Peer
@@ -24,12 +28,20 @@ export class ReceivedRequest implements RequestInfo {
   #id: string | undefined
   #remoteAddress: string | undefined
 
-  constructor(request: Request, server: Peer, { path, query }: Target, route: Origin) {
+  /** @param firstCameAtMs undefined: it comes now */
+  constructor(
+    request: Request,
+    server: Peer,
+    { path, query }: Target,
+    route: Origin,
+    firstCameAtMs?: number | undefined,
+  ) {
     this.path = path
     this.query = query
     this.#request = request
     this.#server = server
     this.#route = route
+    this.firstCameAtMs = firstCameAtMs
   }
 
   get id(): string {
@@ -51,6 +63,10 @@ export class ReceivedRequest implements RequestInfo {
 
   get remoteAddress(): string {
     return (this.#remoteAddress ??= this.#findSender().address)
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#peer()
   }
 
   /** Taken from a trusted proxy only: a sender could choose the id of another's request. */

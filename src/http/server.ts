@@ -1,4 +1,4 @@
-import { OutcomeLog, type OnAnswer } from "../pipeline/outcome-log.ts"
+import { OutcomeLog, type AnsweredRequest, type Capture, type OnAnswer } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
@@ -8,10 +8,11 @@ import { InFlightBudget } from "./admission/budget.ts"
 import { requestHandlers } from "./request-handlers.ts"
 import { BodyDeadlines } from "./body-deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
-import type { EndpointDeps } from "./endpoint.ts"
+import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
 import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
+import { toRequest, type Submission } from "./submission.ts"
 
 export interface Limits {
   /** Bytes of bodies held at once. */
@@ -20,6 +21,8 @@ export interface Limits {
   readonly bodyTimeoutMs: number
   /** undefined: as many as descriptors allow. */
   readonly maxConnections?: number | undefined
+  /** undefined: nothing is captured. */
+  readonly capture?: Capture | undefined
 }
 
 export interface ServerOptions extends Limits {
@@ -65,6 +68,9 @@ export class Servers {
   readonly #connectionLimit: ConnectionLimit | undefined
   readonly #draining = new AbortController()
   #routes: readonly Route[] = []
+  /** Of the current routes. */
+  #deps: EndpointDeps | undefined
+  #capture: Capture | undefined
   #listeners: ReadonlyMap<string, Listener> = new Map()
   /** Without routes; finish their requests. */
   readonly #ending = new Set<Listener>()
@@ -98,6 +104,10 @@ export class Servers {
     return { requests: this.#budget.requests, bytes: this.#budget.bytes }
   }
 
+  get maxInFlightBytes(): number {
+    return this.#budget.maxBytes
+  }
+
   isAccepting(): boolean {
     return this.#connectionLimit?.isFull !== true
   }
@@ -111,9 +121,9 @@ export class Servers {
    */
   *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
     const { log, metrics, onAnswer } = this.#options
-    const { maxInFlightBytes, bodyTimeoutMs, maxConnections } = limits
+    const { maxInFlightBytes, bodyTimeoutMs, maxConnections, capture } = limits
     const deps: EndpointDeps = {
-      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer),
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer, capture),
       budget: this.#budget,
       isFramed: true,
       bodyTimeoutMs,
@@ -136,6 +146,8 @@ export class Servers {
         this.#connectionLimit?.setMax(maxConnections)
         this.mount.setHandlers(mounted)
         this.#routes = routes
+        this.#deps = deps
+        this.#capture = capture
       })
   }
 
@@ -175,6 +187,34 @@ export class Servers {
       return this.#budget.answered()
     }
     return { commit, abort: () => opened.dispose() }
+  }
+
+  /**
+   * Answers a request as if it came to a pipeline, whatever its path; undefined: there is no such pipeline. Its outcome does
+   * not count against its sender, whose limit of unverified requests does not apply.
+   */
+  async submit(
+    pipeline: string,
+    submission: Submission,
+  ): Promise<{ readonly response: Response; readonly answered: AnsweredRequest | undefined } | undefined> {
+    const route = this.#routes.find((it) => it.pipeline === pipeline)
+    const deps = this.#deps
+    if (route === undefined || deps === undefined) return undefined
+    const { log, metrics, onAnswer } = this.#options
+    const { path, query, firstCameAtMs, isOwn } = submission
+    let answered: AnsweredRequest | undefined
+    const note = (it: AnsweredRequest): void => {
+      answered = it
+      onAnswer?.(it)
+    }
+    const outcomes = new OutcomeLog(pipeline, metrics(pipeline), log, note, this.#capture)
+    const endpoint = makeEndpoint(
+      { ...route, unverifiedLimit: undefined, ...(isOwn && { allows: undefined }) },
+      { ...deps, outcomes: () => outcomes, isFramed: false, firstCameAtMs },
+    )
+    const { request, peer } = toRequest(submission)
+    const response = await endpoint(request, peer, { path, query })
+    return { response, answered }
   }
 
   /** Finishes accepted requests, answers new ones 503, and closes everything, by the timeout at the latest. */

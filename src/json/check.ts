@@ -17,7 +17,9 @@ import {
 import { endOfNumber, endOfString, endOfWord, isDigit } from "./tokens.ts"
 import { endOfUtf8 } from "./utf8.ts"
 
-export type Rule = "empty_body" | "invalid_utf8" | "invalid_json" | "not_an_object"
+export const RULES = ["empty_body", "invalid_utf8", "invalid_json", "not_an_object"] as const
+
+export type Rule = (typeof RULES)[number]
 
 /** Why a body is not a JSON object in UTF-8. */
 export interface Flaw {

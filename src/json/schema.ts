@@ -6,8 +6,10 @@ import { findFlaw } from "./check.ts"
 import { findDuplicateName } from "./duplicates.ts"
 import { asBuffer, startOfText } from "./bytes.ts"
 
+export const SCHEMA_RULES = ["schema_mismatch", "duplicate_member"] as const
+
 export interface Mismatch {
-  readonly rule: "schema_mismatch" | "duplicate_member"
+  readonly rule: (typeof SCHEMA_RULES)[number]
   /** Follows "The body ". */
   readonly problem: string
 }

@@ -2,9 +2,9 @@ import { steadyMs } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import { deadLettersOf } from "./dead-letters.ts"
+import { deadLetterRefused, deadLettersOf, isUnusable } from "./dead-letters.ts"
 import { Event, type Passed, type Processor, type Publisher, type RequestInfo } from "./event.ts"
-import { listHandler } from "./list.ts"
+import { EMPTY_LIST, listHandler } from "./list.ts"
 import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
 
 /** @internal The parts of a pipeline behind its source. */
@@ -33,6 +33,8 @@ export interface Handler {
   readonly verifiesSenders: boolean
   /** The answer for accepted events where the source has no body of its own. */
   readonly response: Processor["response"]
+  /** What its parts may end events with, as far as they say. */
+  readonly outcomes: readonly Ended[]
 }
 
 /** @internal Composes processors, in order, and sink; the first outcome ends an event. */
@@ -105,7 +107,25 @@ export function composePipeline(parts: Parts): Handler {
     handle,
     verifiesSenders: verifiedFrom !== undefined && verifiedFrom > 0,
     response: processors.find(({ response }) => response !== undefined)?.response,
+    outcomes: knownOutcomes(parts),
   }
+}
+
+/** What the parts may end events with; their counters, beside that of events, begin at 0. */
+function knownOutcomes({ processors, publish, verifiedFrom, metrics }: Parts): Ended[] {
+  const outcomesOf = (some: readonly Processor[]): readonly Ended[] =>
+    some.flatMap(({ outcomes = [] }) => outcomes)
+  const { outcomes: unpublished = [] } = publish
+  const split = processors.findIndex(({ splits }) => splits)
+  const all = [...outcomesOf(processors), ...unpublished, ...(split < 0 ? [] : [EMPTY_LIST])]
+  if (split >= 0) {
+    metrics.listItem("accepted", "", 0)
+    for (const { kind, reason } of [...outcomesOf(processors.slice(split + 1)), ...unpublished])
+      metrics.listItem(kind, reason, 0)
+  }
+  if (publish.deadLetter === undefined || verifiedFrom === undefined) return all
+  for (const outcome of all) if (isUnusable(outcome)) metrics.deadLetter(outcome.reason, 0)
+  return [...all, ...unpublished.filter(({ status }) => status >= 500).map((it) => deadLetterRefused(it))]
 }
 
 /** @throws HooklineError `internal` for what is no outcome */

@@ -7,12 +7,22 @@ import { Dropped, Rejected, type Ended } from "./outcome.ts"
 const NOT_FOR_THE_BODY = [401, 408, 413, 429]
 
 /** Whether an event can never be accepted because of its body. */
-function isUnusable(outcome: Ended): outcome is Rejected | Dropped {
+export function isUnusable(outcome: Ended): outcome is Rejected | Dropped {
   if (outcome instanceof Dropped) return outcome.isInvalid
   if (!(outcome instanceof Rejected)) return false
   const { status } = outcome
   return status >= 400 && status < 500 && !NOT_FOR_THE_BODY.includes(status)
 }
+
+/** The sender's answer where the dead letter was refused. */
+export const deadLetterRefused = (
+  { status, reason, detail, headers }: Rejected,
+  logDetail?: string,
+): Rejected =>
+  new Rejected(status, `dead_letter_${reason}`, detail, {
+    logDetail,
+    headers,
+  })
 
 /**
  * Makes the publisher of a pipeline's dead letters; undefined: it has none. Called with each event that a step ended
@@ -40,7 +50,7 @@ export function deadLettersOf({
       metrics.deadLetter(outcome.reason)
       return outcome
     }
-    const { status, reason, detail, logDetail = detail, headers } = result
+    const { status, detail, logDetail = detail } = result
     // too large for the broker: a retry would fail for ever
     if (status < 500) {
       const { request, receivedBody } = event
@@ -48,10 +58,10 @@ export function deadLettersOf({
       log.write("error", { ...line, detail: logDetail }, "dead letter lost")
       return outcome
     }
-    return new Rejected(status, `dead_letter_${reason}`, detail, {
-      logDetail: `the dead letter of an event that ended as ${outcome.reason} was not published: ${logDetail}`,
-      headers,
-    })
+    return deadLetterRefused(
+      result,
+      `the dead letter of an event that ended as ${outcome.reason} was not published: ${logDetail}`,
+    )
   }
   return (event, outcome) =>
     event.request.isVerified === true && isUnusable(outcome) ? keep(event, outcome) : outcome

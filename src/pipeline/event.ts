@@ -23,6 +23,10 @@ export interface RequestInfo {
   readonly remoteAddress: string
   /** True behind the last verifying step; with `tls_client_ca` for all steps. */
   isVerified?: boolean
+  /** @internal The connection's own address; undefined: unknown. */
+  readonly peerAddress?: string | undefined
+  /** @internal When it first came, in milliseconds since 1970: of a captured request that runs again, verified by that time. */
+  readonly firstCameAtMs?: number | undefined
   /** Set by a Verifier in mode observe on an unverified request, which may be forged. */
   failedVerification?: boolean
   /** @internal undefined: not traced. */
@@ -54,6 +58,10 @@ export class Event {
   readonly arrivedMs: number
   /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
+  /** @internal Whether `receivedBody` stays behind the sink, for a capture of the request. */
+  keepsReceivedBody = false
+  /** @internal Whether `receivedBody` is no longer what was received. */
+  isReleased = false
   /** The topic that a Router chose; undefined: the sink's. */
   topic: string | undefined
   /** @internal The request's share of the in-flight budget; undefined: it has none. */
@@ -108,10 +116,15 @@ export class Event {
     })
   }
 
-  /** For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body. */
+  /**
+   * For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body; two
+   * where the received one is kept and the in-flight budget has room for it.
+   */
   release(): void {
-    this.receivedBody = this.body
     this.#parsed = undefined
+    if (this.keepsReceivedBody && this.reserve(this.receivedBody.length)) return
+    this.receivedBody = this.body
+    this.isReleased = true
   }
 
   /**
@@ -166,6 +179,10 @@ export interface Processor {
   readonly methods?: readonly string[]
   /** The answer to accepted events where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
+  /** What it may end events with, for metrics that begin at 0; what is missing is counted from the first one on. */
+  readonly outcomes?: readonly Ended[]
+  /** Whether it splits events. */
+  readonly splits?: boolean
   /** Whether only verified senders' requests pass; set from the component. */
   readonly verifies?: boolean
 }
@@ -173,6 +190,8 @@ export interface Processor {
 /** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */
 export interface Publisher {
   (event: Event): Promise<Accepted | Rejected>
+  /** As `Processor.outcomes`. */
+  readonly outcomes?: readonly Rejected[]
   /**
    * Publishes the received body of an event as a dead letter, with the outcome's reason; undefined: none are kept.
    * Called for verified senders' events only.

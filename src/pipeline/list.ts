@@ -93,7 +93,7 @@ export function listHandler(steps: ListSteps) {
       if (fault !== undefined) throw fault.reason
       const outcomes = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []))
       const refusals = outcomes.filter((it) => it.kind === "rejected")
-      return (outcome = refusals.find(isForAll) ?? refusals[0] ?? outcomes[0] ?? dropped ?? EMPTY)
+      return (outcome = refusals.find(isForAll) ?? refusals[0] ?? outcomes[0] ?? dropped ?? EMPTY_LIST)
     } finally {
       for (const item of open) end(item, outcome)
       await Promise.all(settling)
@@ -104,7 +104,7 @@ export function listHandler(steps: ListSteps) {
 type Numbered = readonly [index: number, item: Event]
 
 const NOTHING = new Uint8Array()
-const EMPTY = new Dropped("empty_list", "a list without items")
+export const EMPTY_LIST = new Dropped("empty_list", "a list without items")
 
 /** Whether it says nothing of the one item, and the sender sends the list again. */
 const isForAll = ({ status }: Rejected): boolean => status >= 500

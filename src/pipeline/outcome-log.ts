@@ -1,5 +1,5 @@
 // Hot path: every answer passes here.
-import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { AnswerKind, PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import type { Event, RequestInfo } from "./event.ts"
@@ -10,7 +10,7 @@ export interface AnsweredRequest {
   /** undefined: no pipeline has its path. */
   readonly pipeline: string | undefined
   readonly request: RequestInfo
-  /** undefined: its body was not read, or processing it failed. */
+  /** undefined: its body was not read. */
   readonly event: Event | undefined
   /** Of the body as received, decompressed; undefined: not read. */
   readonly bytes: number | undefined
@@ -22,6 +22,15 @@ export interface AnsweredRequest {
 /** Called once for each request, before its answer is sent. An error is logged. */
 export type OnAnswer = (answered: AnsweredRequest) => void
 
+/** Keeps answered requests for people to look at. */
+export interface Capture {
+  /** Whether accepted ones are kept too, and so received bodies until the answer. */
+  readonly keepsAccepted: boolean
+  /** @param outcome undefined: a fault. @returns false: `keep` need not be called */
+  wants(outcome: Outcome | undefined): boolean
+  keep(answered: AnsweredRequest): void
+}
+
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
  * drops. Never logs a body, nor
@@ -32,6 +41,7 @@ export class OutcomeLog {
   readonly #metrics: PipelineMetrics
   readonly #log: RequestLog
   readonly #onAnswer: OnAnswer | undefined
+  readonly #capture: Capture | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
   constructor(
@@ -39,19 +49,46 @@ export class OutcomeLog {
     metrics: PipelineMetrics,
     log: RequestLog,
     onAnswer?: OnAnswer | undefined,
+    capture?: Capture | undefined,
   ) {
     this.#pipeline = pipeline
     this.#metrics = metrics
     this.#log = log
     this.#onAnswer = onAnswer
+    this.#capture = capture
   }
 
-  /** @param bytes of the received body; undefined: not read */
-  answered(status: number, outcome: Outcome, request: RequestInfo, bytes?: number, event?: Event): void {
-    if (this.#onAnswer !== undefined)
+  /** Whether bodies as received are needed until the answer. */
+  get keepsReceivedBodies(): boolean {
+    return this.#capture?.keepsAccepted ?? false
+  }
+
+  /** The pipeline's series of what may be counted begin at 0. @param accepted the status of its accepted events */
+  begin(accepted: number, outcomes: readonly Ended[]): void {
+    const statusOf = (outcome: Ended): number => (outcome.kind === "dropped" ? accepted : outcome.status)
+    this.#metrics.begin(["accepted", ...outcomes.map((outcome) => answerKind(statusOf(outcome), outcome))])
+    this.#count(accepted, "accepted", "", 0)
+    for (const outcome of outcomes) this.#count(statusOf(outcome), outcome.kind, outcome.reason, 0)
+  }
+
+  /**
+   * @param bytes of the received body; undefined: not read
+   * @param ms from the end of the header section to the answer; undefined: of no pipeline
+   */
+  answered(
+    status: number,
+    outcome: Outcome,
+    request: RequestInfo,
+    bytes?: number,
+    event?: Event,
+    ms?: number,
+  ): void {
+    if (this.#onAnswer !== undefined || this.#capture?.wants(outcome) === true)
       this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome })
     const reason = outcome.kind === "accepted" ? "" : outcome.reason
     this.#count(status, outcome.kind, reason)
+    if (bytes !== undefined) this.#metrics.received(bytes)
+    if (ms !== undefined) this.#metrics.took(answerKind(status, outcome), ms)
     if (request.trace !== undefined) endTrace(request.trace, { status, outcome: outcome.kind, reason, bytes })
     if (outcome.kind === "accepted") return
     if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
@@ -59,18 +96,21 @@ export class OutcomeLog {
   }
 
   /** A fault, answered 500. */
-  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">): void {
+  failed(err: unknown, request: RequestInfo | Pick<RequestInfo, "id">, event?: Event, ms?: number): void {
     const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
-    if ("headers" in request)
+    if ("headers" in request) {
+      const bytes = event?.receivedBody.length
       this.#tell({
         pipeline: this.#pipeline,
         request,
-        event: undefined,
-        bytes: undefined,
+        event,
+        bytes,
         status: ended.status,
         outcome: undefined,
       })
+    }
     this.#count(ended.status, ended.outcome, ended.reason)
+    if (ms !== undefined) this.#metrics.took("failed", ms)
     if ("trace" in request && request.trace !== undefined) endTrace(request.trace, ended)
     const path = "path" in request ? request.path : undefined
     const line = { err, pipeline: this.#pipeline, reason: ended.reason, path, request_id: request.id }
@@ -78,6 +118,7 @@ export class OutcomeLog {
   }
 
   #tell(answered: AnsweredRequest): void {
+    if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
     try {
       this.#onAnswer?.(answered)
     } catch (err) {
@@ -86,9 +127,9 @@ export class OutcomeLog {
     }
   }
 
-  #count(status: number, outcome: Outcome["kind"], reason: string): void {
-    this.#metrics.answered(status)
-    if (this.#pipeline !== undefined) this.#metrics.ended(outcome, reason)
+  #count(status: number, outcome: Outcome["kind"], reason: string, count?: number): void {
+    this.#metrics.answered(status, count)
+    if (this.#pipeline !== undefined) this.#metrics.ended(outcome, reason, count)
   }
 
   #write(outcome: Ended, request: RequestInfo, bytes: number | undefined): void {
@@ -113,6 +154,11 @@ export class OutcomeLog {
     const detail = outcome.logDetail ?? outcome.detail
     this.#log.write(status >= 500 ? "warn" : "info", { ...line, status, detail }, "event rejected")
   }
+}
+
+function answerKind(status: number, { kind }: Outcome): AnswerKind {
+  if (kind !== "rejected") return kind
+  return status < 500 ? "refused" : "failed"
 }
 
 function endTrace(

@@ -38,12 +38,20 @@ export function unavailable(reason: keyof typeof UNAVAILABLE, logDetail?: string
   return new Rejected(503, reason, detail, { logDetail, headers: { "Retry-After": String(retryAfterS) } })
 }
 
+const PUBLISH_FAULTS = ["unavailable", "deadline", "closing", "log_io", "refused"] as const
+
+/** Every refusal for a record that the broker did not acknowledge. */
+export const UNPUBLISHED: readonly Rejected[] = [
+  ...PUBLISH_FAULTS.map((fault) => unavailable(fault)),
+  unpublished({ code: "record_too_large", message: "" }),
+]
+
 /** What the sender is told by a reason of these; undefined: it is another. */
 export const unavailableDetail = (reason: string): string | undefined =>
   Object.hasOwn(UNAVAILABLE, reason) ? UNAVAILABLE[reason as keyof typeof UNAVAILABLE][0] : undefined
 
 /** The refusal for a record that the broker did not acknowledge. */
-export function unpublished({ code, message }: PublishError): Rejected {
+export function unpublished({ code, message }: Pick<PublishError, "code" | "message">): Rejected {
   return code === "record_too_large"
     ? new Rejected(413, code, "The event is too large to be stored.", { logDetail: message })
     : unavailable(code, message)

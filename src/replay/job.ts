@@ -1,6 +1,7 @@
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
 import { pause } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
+import { Cursors } from "./cursors.ts"
 import { flightOf, Flights, type Flight } from "./flights.ts"
 import { Pace, Speed } from "./pace.ts"
 import {
@@ -10,7 +11,7 @@ import {
   type ReplayProgress,
   type ReplayState,
 } from "./progress.ts"
-import { lengthOf, type Matches, type Selection } from "./range.ts"
+import type { Matches, Selection } from "./range.ts"
 import { refusedError, type ReplayTarget } from "./target.ts"
 
 /*
@@ -37,6 +38,8 @@ export interface ReplayOptions {
   readonly onRefusal: "stop" | "skip"
   /** Where an earlier job of the same range got to. */
   readonly from?: ReplayPosition | undefined
+  /** Called with offsets that the log has deleted before they were read. */
+  readonly missed?: ((range: OffsetRange) => void) | undefined
   /** Makes a position durable. @throws an error that ends the job */
   readonly save?: ((position: ReplayPosition, failures: readonly ReplayFailure[]) => void) | undefined
 }
@@ -50,8 +53,7 @@ const MOST_FAILURES = 100
 export class ReplayJob {
   readonly #options: ReplayOptions
   readonly #startedMs = Date.now()
-  /** By partition: what is read next, and which offset is not behind the job yet. */
-  readonly #partitions: Map<number, { range: OffsetRange; read: number; next: number }>
+  readonly #cursors: Cursors
   readonly #flights: Flights
   #landing: NodeJS.Immediate | undefined
   readonly #pace: Pace | undefined
@@ -66,6 +68,7 @@ export class ReplayJob {
   #readProblem: string | undefined
   #replayed: number
   #failed: number
+  #missed = 0
   #failures: ReplayFailure[] = []
   /** Resolves at a change of state, and when flights have landed. */
   #changed = Promise.withResolvers<void>()
@@ -75,12 +78,7 @@ export class ReplayJob {
     this.#options = options
     const { selection, from, rate } = options
     this.#flights = new Flights(options.target.window)
-    this.#partitions = new Map(
-      selection.ranges.map((range) => {
-        const next = Math.min(Math.max(range.first, from?.next.get(range.partition) ?? 0), range.end)
-        return [range.partition, { range, read: next, next }] as const
-      }),
-    )
+    this.#cursors = new Cursors(selection.ranges, from)
     this.#replayed = from?.replayed ?? 0
     this.#failed = from?.failed ?? 0
     this.#pace = rate === undefined ? undefined : new Pace(rate)
@@ -109,15 +107,13 @@ export class ReplayJob {
 
   /** Has it read more partitions. */
   extend(ranges: readonly OffsetRange[]): void {
-    for (const range of ranges)
-      this.#partitions.set(range.partition, { range, read: range.first, next: range.first })
+    this.#cursors.add(ranges)
     this.#reading.abort()
   }
 
   progress(): ReplayProgress {
     const { target } = this.#options
-    const offsets = lengthOf([...this.#partitions.values()].map(({ range }) => range))
-    const passed = this.#passed
+    const { offsets, passed } = this.#cursors
     const offsetsPerS = this.#behind.perSecond(passed)
     const left = offsets - passed
     const isMoving = this.#state === "running" && offsetsPerS > 0 && Number.isFinite(left)
@@ -129,6 +125,7 @@ export class ReplayJob {
       passed,
       replayed: this.#replayed,
       failed: this.#failed,
+      missed: this.#missed,
       perSecond: this.#state === "running" ? this.#sent.perSecond(this.#replayed) : 0,
       remainingMs: isMoving ? (left / offsetsPerS) * 1000 : undefined,
       problem: this.#error?.message ?? waits,
@@ -144,12 +141,6 @@ export class ReplayJob {
   /** What ended it, if it failed. */
   get error(): Error | undefined {
     return this.#error
-  }
-
-  get #passed(): number {
-    let passed = 0
-    for (const { range, next } of this.#partitions.values()) passed += next - range.first
-    return passed
   }
 
   get #isOver(): boolean {
@@ -187,7 +178,7 @@ export class ReplayJob {
       this.#fail(error)
     }
     if (!this.#isOver) {
-      for (const one of this.#partitions.values()) one.next = one.range.end
+      this.#cursors.finish()
       this.#setState("done")
     }
     if (this.#flights.areOpen) await this.#untilAnswered(AbortSignal.timeout(STOP_MS))
@@ -215,8 +206,9 @@ export class ReplayJob {
       try {
         if (this.#readProblem !== undefined) await reader.ranges(selection.topic)
         this.#readProblem = undefined
-        const unread = [...this.#partitions.values()].map(({ range, read }) => ({ ...range, first: read }))
-        for await (const record of reader.read(selection.topic, unread, { retries: false, signal })) {
+        const options = { retries: false, signal, missed: this.#miss }
+        const { unread } = this.#cursors
+        for await (const record of reader.read(selection.topic, unread, options)) {
           await this.#take(record)
           if (signal.aborted) break
         }
@@ -229,6 +221,12 @@ export class ReplayJob {
     }
   }
 
+  readonly #miss = (range: OffsetRange): void => {
+    this.#missed += range.end - range.first
+    this.#cursors.setRead(range.partition, range.end)
+    this.#options.missed?.(range)
+  }
+
   /** Sends a record when it is its turn. */
   async #take(record: StoredRecord): Promise<void> {
     const { signal } = this.#stop
@@ -238,7 +236,7 @@ export class ReplayJob {
     if (!isSkipped) await this.#pace?.turn(signal)
     while (this.#state === "paused") await this.#changed.promise
     if (signal.aborted) return
-    this.#partitions.get(record.partition)!.read = record.offset + 1
+    this.#cursors.setRead(record.partition, record.offset + 1)
     this.#flights.add(flight)
     if (!isSkipped) void this.#send(flight)
     else if (this.#flights.isLong) this.#landSoon()
@@ -271,14 +269,14 @@ export class ReplayJob {
     if (landed.length === 0) return
     const failures: ReplayFailure[] = []
     for (const { record, result } of landed) {
-      this.#partitions.get(record.partition)!.next = record.offset + 1
+      this.#cursors.setNext(record.partition, record.offset + 1)
       if (result === "delivered") this.#replayed++
       else if (typeof result === "object") failures.push(result)
     }
     this.#failed += failures.length
     this.#failures = [...this.#failures, ...failures].slice(-MOST_FAILURES)
     this.#sent.note(this.#replayed)
-    this.#behind.note(this.#passed)
+    this.#behind.note(this.#cursors.passed)
     try {
       this.#options.save?.(this.#position, failures)
     } catch (error) {
@@ -288,8 +286,7 @@ export class ReplayJob {
   }
 
   get #position(): ReplayPosition {
-    const next = new Map([...this.#partitions].map(([partition, { next }]) => [partition, next]))
-    return { next, replayed: this.#replayed, failed: this.#failed }
+    return { next: this.#cursors.next, replayed: this.#replayed, failed: this.#failed }
   }
 
   #signalChange(): void {

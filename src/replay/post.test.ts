@@ -128,6 +128,21 @@ test.each([
   expect(seen).toHaveLength(1)
 })
 
+test("a record counts as refused once it was refused as often as is asked for", async () => {
+  const { url, seen } = target(answer(404), answer(503), answer(400), answer(409, "no"), answer(200))
+  expect(await deliver(url, record, { signal, refusals: 3, attempted })).toMatchObject({
+    outcome: "refused",
+    reason: "409: no",
+  })
+  expect(seen).toHaveLength(4)
+  expect(retries.map((ms) => ms !== undefined)).toEqual([true, true, true, false])
+})
+
+test("a record that was refused and is taken later is delivered", async () => {
+  const { url } = target(answer(404), answer(200))
+  expect(await deliver(url, record, { signal, refusals: 2 })).toMatchObject({ outcome: "delivered" })
+})
+
 test("a target that can't be reached is tried until it is, and no longer than the signal allows", async () => {
   const { url } = target(answer(200))
   const { port } = url
@@ -178,6 +193,28 @@ test("a response that does not come in time is tried again, and an endless body 
   })
   expect(reasons).toEqual(["no response in time"])
   expect(ended).toMatchObject({ outcome: "refused", status: 400 })
+})
+
+test.each([200, 422])("a response %d whose body does not end counts by its status", async (status) => {
+  let calls = 0
+  server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          async pull(controller) {
+            calls++
+            controller.enqueue(Buffer.from("some"))
+            await new Promise(() => {})
+          },
+        }),
+        { status },
+      ),
+  })
+  const ended = await deliver(server.url, record, { signal, timeoutMs: 5000 })
+  expect(ended).toMatchObject({ outcome: status === 200 ? "delivered" : "refused", status })
+  expect(calls).toBe(1)
 })
 
 test("an aborted signal ends a pause and a request under way", async () => {

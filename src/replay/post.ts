@@ -36,6 +36,8 @@ export interface Delivery {
   readonly signal: AbortSignal
   /** Time limit of a response. */
   readonly timeoutMs?: number
+  /** How often the target has to refuse the record; 1 unless given. */
+  readonly refusals?: number
   /** Called after each attempt; `retryInMs` when there will be another. */
   readonly attempted?: (attempt: Attempt, retryInMs: number | undefined) => void
 }
@@ -44,21 +46,25 @@ const TIMEOUT_MS = 30_000
 const RETRY_MS = { first: 250, longest: 10_000 }
 /** A Retry-After beyond it counts as this. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
+/** For a response's body, once its status is there. */
+const BODY_MS = 1000
 /** Of a response's body; the rest is not read. */
 const MOST_READ_BYTES = 16_384
 const MOST_SHOWN = 200
 
 /**
- * Posts a record until the target takes it or refuses it for good, with growing pauses or those that Retry-After asks for.
+ * Posts a record until the target takes it or has refused it often enough, with growing pauses or those that Retry-After
+ * asks for.
  *
  * @returns undefined when the signal aborted before
  */
 export async function deliver(
   url: URL,
   record: StoredRecord,
-  { signal, timeoutMs = TIMEOUT_MS, attempted }: Delivery,
+  { signal, timeoutMs = TIMEOUT_MS, refusals = 1, attempted }: Delivery,
 ): Promise<Delivered | Refused | undefined> {
   const headers = headersOf(record)
+  let refused = 0
   for (let backOffMs = RETRY_MS.first; ; backOffMs = Math.min(backOffMs * 2, RETRY_MS.longest)) {
     if (signal.aborted) return undefined
     const attempt = await post(
@@ -68,15 +74,16 @@ export async function deliver(
       AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     )
     if (signal.aborted && attempt.outcome === "unavailable") return undefined
-    if (attempt.outcome !== "unavailable") {
+    if (attempt.outcome === "delivered" || (attempt.outcome === "refused" && ++refused >= refusals)) {
       attempted?.(attempt, undefined)
       return attempt
     }
+    const retryAfterMs = attempt.outcome === "unavailable" ? attempt.retryAfterMs : undefined
     // up to a quarter less, so that several senders do not come back together
     const retryInMs =
-      attempt.retryAfterMs === undefined
+      retryAfterMs === undefined
         ? Math.round(backOffMs * (1 - Math.random() / 4))
-        : Math.max(attempt.retryAfterMs, RETRY_MS.first)
+        : Math.max(retryAfterMs, RETRY_MS.first)
     attempted?.(attempt, retryInMs)
     await pause(retryInMs, signal)
   }
@@ -130,14 +137,27 @@ function readRetryAfter(headers: Headers): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS)
 }
 
-/** Reads a small body to its end, so that the connection is used again. */
+/**
+ * Reads a small body to its end, so that the connection is used again. One that stalls or breaks off is taken as far as it
+ * came: the status says what became of the record.
+ */
 async function readStart({ body }: Response): Promise<string> {
+  if (body === null) return ""
+  const reader = body.getReader()
   const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > MOST_READ_BYTES) break
+  const timer = setTimeout(() => void reader.cancel(), BODY_MS)
+  try {
+    for (let bytes = 0; bytes <= MOST_READ_BYTES;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      chunks.push(value)
+      bytes += value.length
+    }
+    await reader.cancel()
+  } catch {
+    // it broke off
+  } finally {
+    clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString()
 }

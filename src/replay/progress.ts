@@ -37,6 +37,8 @@ export interface ReplayProgress {
   readonly passed: number
   readonly replayed: number
   readonly failed: number
+  /** Offsets of the ranges that the log deleted before this job read them. */
+  readonly missed: number
   /** Records acknowledged a second, of late. */
   readonly perSecond: number
   readonly remainingMs: number | undefined

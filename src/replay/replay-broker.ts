@@ -13,7 +13,7 @@ import type { Logger } from "../telemetry/log.ts"
  * @throws HooklineError `log_locked`, `log_io`, `config` of a certificate or key that can't be used
  */
 export async function openReplayBroker({ kind, values }: Connection, log: Logger): Promise<Broker> {
-  const metrics = { batch() {}, incident() {} }
+  const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
   if (kind === "kafka") {
     // on demand: the Kafka client loads slowly
     const { openKafka } = await import("../brokers/kafka/producer.ts")

@@ -5,25 +5,34 @@ import type { ReplayTarget, Sent } from "./target.ts"
 /** Called after each attempt; `retryInMs` when there will be another. */
 export type Attempted = (record: StoredRecord, attempt: Attempt, retryInMs: number | undefined) => void
 
+export interface UrlTargetOptions {
+  /** How often a record has to be refused; 1 unless given. */
+  readonly refusals?: number
+  readonly attempted?: Attempted
+}
+
 /** A URL to which records are posted, one after the other. */
 export class UrlTarget implements ReplayTarget {
   readonly window = { records: 1, bytes: Number.POSITIVE_INFINITY }
   readonly #url: URL
-  readonly #attempted: Attempted | undefined
+  readonly #options: UrlTargetOptions
   readonly #stop = new AbortController()
   #problem: string | undefined
 
-  constructor(url: URL, attempted?: Attempted) {
+  constructor(url: URL, options: UrlTargetOptions = {}) {
     this.#url = url
-    this.#attempted = attempted
+    this.#options = options
   }
 
   async send(record: StoredRecord): Promise<Sent> {
+    const { refusals = 1, attempted } = this.#options
     const end = await deliver(this.#url, record, {
       signal: this.#stop.signal,
+      refusals,
       attempted: (attempt, retryInMs) => {
-        this.#problem = attempt.outcome === "unavailable" ? attempt.reason : undefined
-        this.#attempted?.(record, attempt, retryInMs)
+        this.#problem =
+          retryInMs === undefined || attempt.outcome === "delivered" ? undefined : attempt.reason
+        attempted?.(record, attempt, retryInMs)
       },
     })
     if (end === undefined) return "stopped"

@@ -1,33 +1,74 @@
 import { inSlices } from "../clock.ts"
+import { Replays, type ReplayConnections } from "../admin/replays.ts"
+import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/service.ts"
+import { captureOf } from "../config/sections/admin.ts"
+import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
 import type { Activity } from "../telemetry/activity.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
+import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
+import { openReplayBroker } from "../replay/replay-broker.ts"
+import { notJudged } from "../verify/explain/report.ts"
 import { openReader } from "./connection-spec.ts"
+import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
+import { SharedBroker } from "./shared-broker.ts"
 import type { Listening } from "./running-application.ts"
 
 /** What runs, of one process or several. */
-export interface Running extends Pick<Status, "readiness"> {
+export interface Running extends Pick<Status, "readiness">, Pick<Service, "receivers" | "setLogLevel"> {
+  readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
-  expose(): Promise<Exposition>
+  /** The broker of a connection, open for pipelines of this process. */
+  broker(connection: string): Broker | undefined
+  /** @param accept of the request: the format */
+  expose(accept: string | null): Promise<Exposition>
   /** The counters of each process that answers, by its name. */
   activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
 }
 
 /** What the admin API is told of what runs. */
 export function adminService(running: Running): Service {
+  const openLog = (id: string): ReturnType<Service["openReader"]> =>
+    openReader(running.plan.connections.get(id)!, running.plan.memoryLogs.get(id))
+  const connections: ReplayConnections = {
+    connection: (id) => running.plan.connections.get(id),
+    openReader: openLog,
+    async openBroker(id) {
+      const connection = running.plan.connections.get(id)!
+      // one writer has the log of an embedded connection; a Kafka connection's would cancel the pipelines' records
+      return connection.kind === "kafka"
+        ? openReplayBroker(connection, running.log)
+        : new SharedBroker(() => running.broker(id))
+    },
+  }
   return {
     startedAtMs: Date.now(),
     readiness: () => running.readiness(),
-    metrics: () => running.expose(),
+    metrics: (accept) => running.expose(accept),
     activity: () => running.activity(),
     pipelines: () => pipelinesOf(running),
     connections: () => connectionsOf(running.plan),
-    openReader: (id) => openReader(running.plan.connections.get(id)!, running.plan.memoryLogs.get(id)),
+    openReader: openLog,
+    captureMode: () => captureOf(running.plan.admin),
+    receivers: () => running.receivers(),
+    verifications(id) {
+      const pipeline = running.plan.pipelines.find((it) => it.id === id)
+      return pipeline === undefined ? [] : verificationsOf(pipeline)
+    },
+    async explain(id, request, atMs) {
+      const pipeline = running.plan.pipelines.find((it) => it.id === id)
+      return pipeline === undefined
+        ? notJudged(null, "The pipeline is no longer there.")
+        : explainRequest(pipeline, request, atMs, { masksSignatures: true })
+    },
+    replays: new Replays(connections, running.log),
+    logLevel: () => running.log.level as LogLevel,
+    setLogLevel: (level) => running.setLogLevel(level),
   }
 }
 
@@ -44,17 +85,34 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
   return plan.pipelines.map((pipeline) => {
     const { connection, topic } = pipeline.sink.values as { connection?: string; topic?: string }
     const sender = senderOf(pipeline.processors)
+    const url = urls.get(pipeline.id) ?? ""
+    const { path, publicUrl, isTls } = sourceOf(pipeline)
+    const host = url === "" ? "localhost" : new URL(url).host
     return {
       id: pipeline.id,
       provider: sender?.name,
       isVerified: verifiedFrom(pipeline) !== undefined,
-      url: urls.get(pipeline.id) ?? "",
+      url,
+      path,
+      signedUrl: signedUrl(
+        { configured: publicUrl, isTls, proxies: 0 },
+        { path, query: "", headers: new Headers({ host }) },
+      ),
       connection: connection ?? first,
       topic: topic ?? "",
       event: sender?.event ?? {},
       recordHeaders: recordHeadersOf(pipeline),
     }
   })
+}
+
+function sourceOf({ source }: PlannedPipeline) {
+  const values = source.values as { path: string; public_url?: string; tls_certificate?: string }
+  return {
+    path: values.path,
+    publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
+    isTls: values.tls_certificate !== undefined,
+  }
 }
 
 /** By extraction, as the sink's options spell it. */

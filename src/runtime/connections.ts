@@ -107,7 +107,7 @@ function acquireKafka(
   const kafka: ResourceSpec<YieldingBroker> = {
     name: `connection ${id}`,
     config: reopenConfig(KAFKA, values),
-    open: () => openKafka(values, { log: ownLog, metrics: metrics.connection(id) }),
+    open: () => openKafka(values, { log: ownLog, metrics: metrics.kafka(id) }),
     close: (it) => it.close(),
   }
   const { spool: file, spool_max_bytes: maxBytes } = values

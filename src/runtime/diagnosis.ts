@@ -267,6 +267,7 @@ const NO_HANDLER: Handler = {
   handle: () => Promise.reject(new HooklineError("internal", "a diagnosis handles no event")),
   verifiesSenders: false,
   response: undefined,
+  outcomes: [],
 }
 
 const ignore = (): void => {}

@@ -49,7 +49,7 @@ test("each request is told once, with its outcome", async () => {
   told.length = 0
   start([fails], kept)
   await post("/hooks", "{}")
-  expect(told).toEqual([["hooks", "/hooks", undefined, undefined, 500, undefined]])
+  expect(told).toEqual([["hooks", "/hooks", 2, 2, 500, undefined]])
 })
 
 test("an error of the callback changes no answer", async () => {

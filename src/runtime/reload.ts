@@ -1,7 +1,9 @@
 import type { AdminServer } from "../admin/server.ts"
+import type { Captures, CaptureLimits } from "../admin/captured.ts"
 import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
+import { captureOf } from "../config/sections/admin.ts"
 import type { Route } from "../http/route.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
@@ -48,6 +50,7 @@ export interface ReloadDependencies extends OpenLog {
   readonly from: RequestsFrom | undefined
   /** undefined: nobody asked. */
   readonly onAnswer: OnAnswer | undefined
+  readonly captures: Captures
   /** Aborts a change between two slices. */
   readonly signal: AbortSignal
 }
@@ -90,6 +93,7 @@ export async function changePlan(
     // the commit: can't fail from here on
     const unused = change?.commit() ?? Promise.resolve()
     deps.setLevel(plan.service.log_level)
+    deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
     committed({ plan, connections, pipelines, servers: servers.servers, admin, tracer })
@@ -100,15 +104,25 @@ export async function changePlan(
   }
 }
 
+/** @param workers processes that share the limits */
+function captureLimits({ admin }: Plan, workers: number): CaptureLimits {
+  return {
+    mode: captureOf(admin),
+    maxRequests: Math.ceil(admin.capture_max_requests / workers),
+    maxBytes: admin.capture_max_bytes / workers,
+  }
+}
+
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
-  { service }: Plan,
+  { service, admin }: Plan,
   { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
-  { membership, from, onAnswer, requestLog, metrics }: ReloadDependencies,
+  { membership, from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
   const limits: Limits = {
+    capture: captureOf(admin) === "off" ? undefined : captures,
     maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
     bodyTimeoutMs: service.body_timeout,
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),

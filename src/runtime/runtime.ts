@@ -1,9 +1,12 @@
-import type { Readiness } from "../admin/service.ts"
+import { Captures } from "../admin/captured.ts"
+import type { Readiness, Receiver } from "../admin/service.ts"
+import type { Broker } from "../brokers/broker.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -22,7 +25,8 @@ import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
-import { readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { receiverOf } from "./receiver.ts"
+import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 interface Requests {
   /** Default: own ports. */
@@ -34,12 +38,14 @@ interface Requests {
 export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
+  readonly receiver: Receiver
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
   readonly #stopping = new AbortController()
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
+  #endWatch = (): void => {}
 
   private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
@@ -48,6 +54,8 @@ export class Runtime implements ReloadableApplication, Running {
       worker: membership?.worker,
     })
     this.log = opened.log
+    const captures = new Captures(membership?.worker)
+    this.receiver = receiverOf(captures, () => this.active.servers)
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -59,6 +67,7 @@ export class Runtime implements ReloadableApplication, Running {
       membership,
       from: requests.from,
       onAnswer: requests.onAnswer,
+      captures,
       signal: this.#stopping.signal,
     }
   }
@@ -79,12 +88,16 @@ export class Runtime implements ReloadableApplication, Running {
     }
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
+      maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
       connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
       impaired: () => runtime.state().impaired,
       stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
       spools: () => spoolsOf(runtime.active.connections),
+      logs: () => logsOf(runtime.active.connections),
     })
+    runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
+    metrics.observeReadiness(() => runtime.readiness().state)
     return runtime
   }
 
@@ -107,12 +120,20 @@ export class Runtime implements ReloadableApplication, Running {
     return readinessOf(this.active, this.#stopped !== undefined)
   }
 
-  expose(): Promise<Exposition> {
-    return this.metrics.expose()
+  expose(accept: string | null): Promise<Exposition> {
+    return this.metrics.expose(accept)
   }
 
   activity(): ReturnType<Running["activity"]> {
     return ownActivity(this.metrics)
+  }
+
+  broker(connection: string): Broker | undefined {
+    return this.active.connections.get(connection)?.broker
+  }
+
+  receivers(): readonly Receiver[] {
+    return [this.receiver]
   }
 
   state(): State {
@@ -156,11 +177,12 @@ export class Runtime implements ReloadableApplication, Running {
     if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
-    await servers.drain(drainTimeoutMs)
+    await Promise.all([servers.drain(drainTimeoutMs), this.#deps.service.replays.close()])
     // a running change closes what it has opened
     await this.#changing
     await this.#resources.close(untilMs)
     this.#deps.requestLog.flush()
+    this.#endWatch()
     this.log.info("stopped")
   }
 }

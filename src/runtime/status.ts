@@ -1,5 +1,5 @@
 import type { Readiness } from "../admin/service.ts"
-import type { Impairment, SpoolState } from "../brokers/broker.ts"
+import type { Impairment, LogState, SpoolState } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -93,6 +93,12 @@ export const spoolsOf = (connections: OpenConnections): (readonly [string, Spool
   [...connections].flatMap(([id, { broker }]) =>
     broker.spool === undefined ? [] : [[id, broker.spool()] as const],
   )
+
+export const logsOf = (connections: OpenConnections): (readonly [string, LogState])[] =>
+  [...connections].flatMap(([id, { broker }]) => {
+    const state = broker.logState?.()
+    return state === undefined ? [] : [[id, state] as const]
+  })
 
 export const storesOf = (pipelines: ActivePlan["pipelines"]): ReadonlyMap<string, DedupeKeys> =>
   new Map([...pipelines.values()].flatMap(({ stores }) => [...stores]))

@@ -30,16 +30,17 @@ const STEP_SERIES = 256
 /** Copies the counters, in steps: the hot path counts into the originals. */
 export function* readActivity(
   events: Tallies<"pipeline" | "outcome" | "reason">,
-  latency: Distribution,
+  latency: Distribution<"pipeline">,
 ): Steps<Activity> {
   const counted: EventCount[] = []
+  let read = 0
   for (const [labels, count] of events.entries()) {
-    counted.push({ ...labels, count })
-    if (counted.length % STEP_SERIES === 0) yield
+    if (count > 0) counted.push({ ...labels, count })
+    if (++read % STEP_SERIES === 0) yield
   }
   const latencies: LatencyCounts[] = []
   for (const [labels, counts] of latency.entries()) {
-    latencies.push({ pipeline: labels["pipeline"]!, counts: counts.slice() })
+    latencies.push({ pipeline: labels.pipeline, counts: counts.slice() })
     if (latencies.length % STEP_SERIES === 0) yield
   }
   return { events: counted, bounds: latency.bounds, latencies }

@@ -1,8 +1,8 @@
 import type { Steps } from "../clock.ts"
-import { labelText, type MetricLines, type ReadMetric } from "./metric-lines.ts"
+import { labelText, type MetricDeclaration, type MetricLines, type ReadMetric } from "./metric-lines.ts"
 
-interface Series {
-  readonly labels: { readonly [name: string]: string }
+interface Series<L extends string> {
+  readonly labels: { readonly [name in L]: string }
   /** Observations per bucket, the last above every bound; not cumulative. */
   readonly counts: Float64Array
   sum: number
@@ -10,31 +10,25 @@ interface Series {
   lines?: readonly string[]
 }
 
-/** A histogram with a plain array of counts for each set of labels, see tally.ts. Idle pipelines have no lines. */
-export class Distribution implements ReadMetric {
+/** A histogram with a plain array of counts for each set of labels, see tally.ts. */
+export class Distribution<L extends string> implements ReadMetric {
+  readonly declared: MetricDeclaration
   /** Upper bounds of the buckets, ascending, without +Inf. */
   readonly bounds: readonly number[]
-  readonly #name: string
-  readonly #help: string
-  readonly #series: Series[] = []
+  readonly #series: Series<L>[] = []
 
-  /** @param bounds upper bounds of the buckets, ascending, without +Inf */
-  constructor(name: string, help: string, bounds: readonly number[]) {
-    this.#name = name
-    this.#help = help
+  constructor(name: string, help: string, labels: readonly L[], bounds: readonly number[]) {
+    this.declared = { name, help, type: "histogram", aggregator: "sum", labels }
     this.bounds = bounds
   }
 
-  /** Binds a set of labels. Call once per set: each call is a series of its own. */
-  bind(labels: { readonly [name: string]: string }): (value: number) => void {
-    const bounds = this.bounds
-    let series: Series | undefined
+  /** Binds a set of labels, whose series begin at 0. Call once per set: each call is a series of its own. */
+  bind(labels: { readonly [name in L]: string }): (value: number) => void {
+    const { bounds } = this
+    const series: Series<L> = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 }
+    this.#series.push(series)
     // Hot path.
     return (value) => {
-      if (series === undefined) {
-        series = { labels, counts: new Float64Array(bounds.length + 1), sum: 0 }
-        this.#series.push(series)
-      }
       let bucket = 0
       while (bucket < bounds.length && value > bounds[bucket]!) bucket++
       series.counts[bucket]!++
@@ -43,26 +37,26 @@ export class Distribution implements ReadMetric {
   }
 
   /** Every series and its observations per bucket, the last above every bound: the counts themselves, not a copy. */
-  *entries(): IterableIterator<readonly [labels: Series["labels"], counts: Float64Array]> {
+  *entries(): IterableIterator<readonly [labels: Series<L>["labels"], counts: Float64Array]> {
     for (const { labels, counts } of this.#series) yield [labels, counts]
   }
 
   *read(): Steps<MetricLines> {
+    const { labels: _, ...declared } = this.declared
     const lines: string[] = []
     const values: number[] = []
     for (const one of this.#series) {
-      lines.push(...(one.lines ??= linesOf(this.#name, this.bounds, one)))
+      lines.push(...(one.lines ??= linesOf(declared.name, this.bounds, one)))
       let total = 0
       for (const count of one.counts) values.push((total += count))
       values.push(one.sum, total)
       yield
     }
-    const [name, help] = [this.#name, this.#help]
-    return { name, help, type: "histogram", aggregator: "sum", series: lines, values }
+    return { ...declared, series: lines, values }
   }
 }
 
-function linesOf(name: string, bounds: readonly number[], { labels }: Series): string[] {
+function linesOf(name: string, bounds: readonly number[], { labels }: Series<string>): string[] {
   return [
     ...[...bounds, "+Inf"].map((le) => `${name}_bucket${labelText({ le: String(le), ...labels })}`),
     `${name}_sum${labelText(labels)}`,

@@ -1,6 +1,7 @@
-import { Registry } from "prom-client"
+import type { Registry } from "prom-client"
 import { inSlices } from "../clock.ts"
-import { labelText, writeMetrics, type MetricLines } from "./metric-lines.ts"
+import { labelText, type MetricDeclaration, type MetricLines } from "./metric-lines.ts"
+import { CONTENT_TYPES, formatFor, writeMetrics, type TextFormat } from "./text-formats.ts"
 
 export interface Exposition {
   readonly text: string
@@ -8,8 +9,20 @@ export interface Exposition {
 }
 
 /** Writes metrics in slices: thousands of pipelines give megabytes. */
-export async function exposeLines(metrics: readonly MetricLines[]): Promise<Exposition> {
-  return { text: await inSlices(writeMetrics(metrics)), contentType: Registry.PROMETHEUS_CONTENT_TYPE }
+export async function exposeLines(metrics: readonly MetricLines[], format: TextFormat): Promise<Exposition> {
+  return { text: await inSlices(writeMetrics(metrics, format)), contentType: CONTENT_TYPES[format] }
+}
+
+/** Answers scrapes by their Accept header; those that arrive while one is answered share its work. */
+export function exposing(
+  read: () => Promise<readonly MetricLines[]>,
+): (accept?: string | null) => Promise<Exposition> {
+  const shared = shareAnswer(read)
+  const answers = {
+    prometheus: shareAnswer(async () => exposeLines(await shared(), "prometheus")),
+    openmetrics: shareAnswer(async () => exposeLines(await shared(), "openmetrics")),
+  }
+  return (accept) => answers[formatFor(accept)]()
 }
 
 /** The present values of a registry's metrics. */
@@ -26,6 +39,16 @@ export async function readRegistry(registry: Registry): Promise<MetricLines[]> {
       values: values.map(({ value }) => value),
     }
   })
+}
+
+/** What a registry's metrics are declared as. */
+export const declarationsIn = (registry: Registry): MetricDeclaration[] =>
+  (registry.getMetricsAsArray() as unknown as ClientDeclaration[]).map(
+    ({ name, help, type, aggregator, labelNames }) => ({ name, help, type, aggregator, labels: labelNames }),
+  )
+
+interface ClientDeclaration extends Omit<MetricDeclaration, "labels"> {
+  readonly labelNames: readonly string[]
 }
 
 interface ClientMetric extends Omit<MetricLines, "series" | "values"> {

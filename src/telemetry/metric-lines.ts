@@ -13,25 +13,14 @@ export interface MetricLines {
   readonly values: readonly number[]
 }
 
-export interface ReadMetric {
-  read(): Steps<MetricLines>
+/** What docs/metrics.md says of a metric. */
+export interface MetricDeclaration extends Pick<MetricLines, "name" | "help" | "type" | "aggregator"> {
+  readonly labels: readonly string[]
 }
 
-const STEP_LINES = 64
-
-/** Writes metrics as text, as prom-client does. */
-export function* writeMetrics(metrics: readonly MetricLines[]): Steps<string> {
-  const texts: string[] = []
-  for (const { name, help, type, series, values } of metrics) {
-    const lines = [`# HELP ${name} ${escapeText(help)}`, `# TYPE ${name} ${type}`]
-    for (let at = 0; at < series.length; at++) {
-      lines.push(`${series[at]!} ${showValue(values[at]!)}`)
-      if (at % STEP_LINES === 0) yield
-    }
-    texts.push(lines.join("\n"))
-    yield
-  }
-  return `${texts.join("\n\n")}\n`
+export interface ReadMetric {
+  readonly declared: MetricDeclaration
+  read(): Steps<MetricLines>
 }
 
 /** `{name="value",…}`, or nothing without labels. */
@@ -40,11 +29,5 @@ export function labelText(labels: { readonly [name: string]: string | number }):
   return parts.length === 0 ? "" : `{${parts.join(",")}}`
 }
 
-const escapeText = (text: string): string => text.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")
-
-const escapeLabel = (value: string): string => escapeText(value).replace(/"/g, '\\"')
-
-function showValue(value: number): string {
-  if (Number.isFinite(value)) return String(value)
-  return Number.isNaN(value) ? "Nan" : value > 0 ? "+Inf" : "-Inf"
-}
+const escapeLabel = (value: string): string =>
+  value.replace(/\\/g, "\\\\").replace(/\n/g, "\\n").replace(/"/g, '\\"')

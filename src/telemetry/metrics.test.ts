@@ -66,6 +66,8 @@ test("gauges are read at each scrape", async () => {
   let ready = false
   metrics.observe({
     inFlight: () => ({ requests: 2, bytes: 300 }),
+    maxInFlightBytes: () => 1000,
+    logs: () => [],
     connections: () => [["log", ready]],
     impaired: () => [["log", ready ? [] : [HALF, HALF]]],
     stores: () => [["data", ready]],
@@ -75,6 +77,7 @@ test("gauges are read at each scrape", async () => {
   expect(await linesOf(metrics, "hookline_in_flight")).toEqual([
     "hookline_in_flight_requests 2",
     "hookline_in_flight_bytes 300",
+    "hookline_in_flight_limit_bytes 1000",
   ])
   expect(await linesOf(metrics, "hookline_connection_ready")).toEqual([
     'hookline_connection_ready{connection="log"} 0',

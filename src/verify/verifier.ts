@@ -34,25 +34,28 @@ export class Verified {
 }
 
 /** Why a request was refused, for logs and metrics; never sent to the sender. */
-export type RefusedReason =
+export const REFUSED_REASONS = [
   /** the signature, token, timestamp or id is missing or empty */
-  | "missing_header"
+  "missing_header",
   /** a header or member is malformed, duplicated or of an unknown version */
-  | "malformed"
+  "malformed",
   /** the signed time is older than the tolerance */
-  | "stale"
+  "stale",
   /** the signed time is further ahead than the tolerance */
-  | "future"
+  "future",
   /** no secret or key matches */
-  | "no_match"
+  "no_match",
   /** signed by or for someone else: issuer, audience, account, topic */
-  | "wrong_claim"
+  "wrong_claim",
   /** an object in the body has duplicate members, so what was signed is ambiguous: 400 rather than 401 */
-  | "duplicate_member"
+  "duplicate_member",
   /** the signed id was used before with another body, which is unsigned */
-  | "replayed"
+  "replayed",
   /** fetching the provider's keys failed: 503 rather than 401, so that the sender retries */
-  | "keys_unavailable"
+  "keys_unavailable",
+] as const
+
+export type RefusedReason = (typeof REFUSED_REASONS)[number]
 
 export class Refused {
   readonly kind = "refused"

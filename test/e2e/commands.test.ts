@@ -27,7 +27,7 @@ test.each([
   [["help", "tial"], 'unknown command "tial"; did you mean "tail"?'],
   [["spool", "stauts", "--nonsense"], 'unknown command "stauts"; did you mean "status"?'],
   [["help", "spool", "drian"], 'unknown command "drian"; did you mean "drain"?'],
-  [["frobnicate", "--help"], 'unknown command "frobnicate"; expected "run", "check", "tail", '],
+  [["frobnicate", "--help"], 'unknown command "frobnicate"; expected "run", "check", "dev", "tail", '],
 ])("%j says what is unknown, and nothing else", async (args, message) => {
   const { status, stdout, stderr } = await hookline(args)
   expect([status, stdout]).toEqual([64, ""])
@@ -37,13 +37,14 @@ test.each([
 })
 
 const help = new Help()
-const leaves = (command: Command): Command[] => {
-  const inner = help.visibleCommands(command)
-  return inner.length === 0 ? [command] : inner.flatMap(leaves)
+/** Those that do something by themselves. */
+const working = (command: Command): Command[] => {
+  const inner = help.visibleCommands(command).flatMap(working)
+  return inner.length === 0 || command.registeredArguments.length > 0 ? [command, ...inner] : inner
 }
 /** Each command that is not hidden, by the words that name it. */
 const commands = new Map(
-  leaves(declareProgram()).map((command) => {
+  working(declareProgram()).map((command) => {
     const group = command.parent!.name()
     return [group === "hookline" ? [command.name()] : [group, command.name()], command]
   }),

@@ -31,6 +31,7 @@ customer.* = crm
 other.* = b\`touch ran\`
 * = drop
 [pipeline:letters:BrokerSink]
+connection = main
 topic = letters
 [pipeline:hostile:BrokerSink]
 topic = $(touch ran)
@@ -75,6 +76,12 @@ test.each([
     ["tail", "--fo"],
     ["--follow", "--format"],
   ],
+  [["forward", "m"], ["main/letters"]],
+  [
+    ["forward", "re"],
+    ["retry", "remove"],
+  ],
+  [["replay", "--to", "m"], ["main/letters"]],
   [["verify", "-p", "strip"], ["stripe"]],
   [["verify", "-p", "a;"], []],
   [["run", "-c", ""], [":files"]],

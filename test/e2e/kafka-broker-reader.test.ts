@@ -156,14 +156,22 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
       topics: [{ name: topic, partitions: [{ partition: 0, offset: 2n }] }],
     })
     await admin.close()
+    const missing: OffsetRange[] = []
+    const missed = (range: OffsetRange): void => void missing.push(range)
     const read = async (first: number, end: number): Promise<string[]> => {
       const ranges = [{ partition: 0, first, end }]
-      const options = { retries: false, signal: AbortSignal.timeout(3000) }
+      const options = { retries: false, signal: AbortSignal.timeout(3000), missed }
       return (await Array.fromAsync(reader.read(topic, ranges, options))).map(text)
     }
     const began = steadyMs()
     expect(await read(0, 4)).toEqual(["c", "d"])
     expect(await read(10, 12)).toEqual([])
+    expect(await read(0, 1)).toEqual([])
+    expect(missing.map(({ first, end }) => [first, end])).toEqual([
+      [0, 2],
+      [10, 12],
+      [0, 1],
+    ])
     expect(steadyMs() - began).toBeLessThan(2500)
   })
 

@@ -139,6 +139,11 @@ const send = async (runtime: Runtime, body = "{}"): Promise<number> => {
   const headers = { "X-Token": "obviously-fake" }
   return (await fetch(runtime.listening[0]!.url, { method: "POST", body, headers })).status
 }
+/** Sends requests that are not JSON objects. */
+const refuse = (runtime: Runtime, count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => send(runtime, "[]")))
+const captured = async ({ receiver }: Runtime): Promise<number> =>
+  (await receiver.captured({ limit: 1000 })).length
 const portOf = (runtime: Runtime): number => Number(new URL(runtime.listening[0]!.url).port)
 const metrics = async ({ active }: Runtime, headers: { [name: string]: string }): Promise<number> =>
   (await fetch(`${active.admin!.url}/metrics`, { headers })).status
@@ -202,6 +207,26 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(421)
     await reload()
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(200)
+  },
+  async "admin capture"({ runtime, reload }) {
+    expect(await send(runtime)).toBe(200)
+    await reload()
+    expect(await captured(runtime)).toBe(0)
+    expect(await send(runtime)).toBe(200)
+    expect(await captured(runtime)).toBe(1)
+  },
+  // an eighth of each limit is for requests that no pipeline has
+  async "admin capture_max_requests"({ runtime, reload }) {
+    await refuse(runtime, 20)
+    expect(await captured(runtime)).toBe(14)
+    await reload()
+    expect(await captured(runtime)).toBe(7)
+  },
+  async "admin capture_max_bytes"({ runtime, reload }) {
+    await refuse(runtime, 175)
+    expect(await captured(runtime)).toBe(175)
+    await reload()
+    expect(await captured(runtime)).toBeWithin(1, 175)
   },
   async "service max_in_flight_bytes"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))

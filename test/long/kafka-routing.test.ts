@@ -92,7 +92,7 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
       expect(await reload(running, own, conf)).toBe("reloaded")
       await until("all is forwarded", async () =>
         (await (await fetch(`${running.adminUrl}/metrics`)).text()).includes(
-          'hookline_spool_records_total{connection="kafka",outcome="forwarded"} 3',
+          'hookline_spooled_records_total{connection="kafka",outcome="forwarded"} 3',
         ),
       )
       expect(await typesIn("orders")).toEqual(["order.spooled"])

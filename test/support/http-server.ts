@@ -56,6 +56,7 @@ export function serve(
         methods,
         verifiesSenders,
         response: undefined,
+        outcomes: [],
         handle:
           handle ??
           ((event) => {
@@ -82,7 +83,7 @@ export function serve(
     log,
     counts: async () => {
       const { text } = await metrics.expose()
-      return text.split("\n").filter((line) => /^hookline_(http_requests|events)_total/.test(line))
+      return text.split("\n").filter((line) => /^hookline_(http_requests|events)_total.* [^0]/.test(line))
     },
     [Symbol.asyncDispose]: () => servers.drain(0),
   }

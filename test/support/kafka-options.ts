@@ -40,7 +40,12 @@ export function openTestBroker(
     { formatters: { level: (level) => ({ level }) } },
     { write: (line) => log.push(JSON.parse(line)) },
   )
-  const metrics = { batch: (records: number) => void batches.push(records), incident() {} }
+  const metrics = {
+    batch: (records: number) => void batches.push(records),
+    retried() {},
+    connected() {},
+    incident() {},
+  }
   const broker = openKafka(kafkaOptions(bootstrapServers, more), { log: logger, metrics })
   return { ...broker, log, batches, [Symbol.asyncDispose]: () => broker.close() }
 }

@@ -31,7 +31,7 @@ export class TopicFixture {
       if (logged.msg === "requesting a new producer id") this.renewals.push(logged.msg)
     }
     const log = pino({}, { write })
-    const metrics = { batch() {}, incident() {} }
+    const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
     this.producerId = new ProducerId(log, metrics, () => (this.producerId.value = PRODUCER))
     this.producerId.value = PRODUCER
     this.topic = new Topic(

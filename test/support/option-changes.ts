@@ -170,6 +170,9 @@ export function optionChanges(
       listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
       token: [undefined, "obviously-fake"],
       hosts: [undefined, "admin.example"],
+      capture: ["off", "all"],
+      capture_max_requests: ["16", "8"],
+      capture_max_bytes: ["1MiB", "64KiB"],
     },
     traces: {
       endpoint: ["off", "http://127.0.0.1:1"],

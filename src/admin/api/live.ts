@@ -1,22 +1,32 @@
+import { pause } from "../../clock.ts"
+import type { Replay } from "../replays.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
+import { summaryOf } from "./captures.ts"
+import { NewCaptures } from "./new-captures.ts"
 import { overviewOf, type OverviewDeps } from "./overview.ts"
+import { jobOf } from "./replays.ts"
 import { route, type Route } from "./route.ts"
 import { CaptureSummary, Overview, ReplayJob } from "./shapes.ts"
 
-const SECOND_MS = 1000
+const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
 const MOST_SHARE = 20
+/** Between two looks at what was captured. */
+const CAPTURES_MS = 250
+/** Between two looks at the replays. */
+const REPLAYS_MS = 500
 
 interface LiveDeps extends OverviewDeps {
   readonly streams: EventStreams
   readonly failed: (error: unknown) => void
 }
 
-/** Sends the same overviews to all who look, made once each second. */
+/** Sends the same events to all who look, made once, and none while nobody does. */
 export class Live {
   readonly #deps: LiveDeps
   readonly #watching = new Set<EventStream>()
-  #timer: Timer | undefined
+  /** Aborted when nobody looks any more. */
+  #watched = new AbortController()
 
   constructor(deps: LiveDeps) {
     this.#deps = deps
@@ -34,26 +44,49 @@ export class Live {
   #add(stream: EventStream): void {
     this.#watching.add(stream)
     stream.ended.addEventListener("abort", () => this.#remove(stream), { once: true })
-    clearTimeout(this.#timer)
-    void this.#send()
+    if (this.#watching.size > 1) return void this.#overview([stream]).catch(this.#deps.failed)
+    this.#watched = new AbortController()
+    const captures = new NewCaptures(this.#deps.service)
+    void this.#repeat(OVERVIEW_MS, () => this.#overview(this.#watching))
+    const replays = new WeakMap<Replay, string>()
+    void this.#repeat(REPLAYS_MS, async () => this.#changedReplays(replays))
+    void this.#repeat(CAPTURES_MS, async () => {
+      for (const capture of await captures.next()) this.#send(encodeEvent("capture", summaryOf(capture)))
+    })
   }
 
   #remove(stream: EventStream): void {
     this.#watching.delete(stream)
-    if (this.#watching.size === 0) clearTimeout(this.#timer)
+    if (this.#watching.size === 0) this.#watched.abort()
   }
 
-  async #send(): Promise<void> {
-    const startMs = performance.now()
-    try {
-      const event = encodeEvent("overview", await overviewOf(this.#deps))
-      for (const stream of this.#watching) stream.send(event)
-    } catch (error) {
-      this.#deps.failed(error)
+  async #overview(streams: Iterable<EventStream>): Promise<void> {
+    const event = encodeEvent("overview", await overviewOf(this.#deps))
+    for (const stream of streams) stream.send(event)
+  }
+
+  /** @param sent what was sent last */
+  #changedReplays(sent: WeakMap<Replay, string>): void {
+    for (const replay of this.#deps.service.replays.list().toReversed()) {
+      const job = jobOf(replay)
+      const text = JSON.stringify(job)
+      if (sent.get(replay) !== text) this.#send(encodeEvent("replay", job))
+      sent.set(replay, text)
     }
-    clearTimeout(this.#timer)
-    if (this.#watching.size === 0) return
-    const tookMs = performance.now() - startMs
-    this.#timer = setTimeout(() => void this.#send(), Math.max(SECOND_MS - tookMs, tookMs * MOST_SHARE))
+  }
+
+  #send(event: Uint8Array): void {
+    for (const stream of this.#watching) stream.send(event)
+  }
+
+  /** While someone looks. */
+  async #repeat(everyMs: number, work: () => Promise<void>): Promise<void> {
+    const { signal } = this.#watched
+    while (!signal.aborted) {
+      const startMs = performance.now()
+      await work().catch(this.#deps.failed)
+      const tookMs = performance.now() - startMs
+      await pause(Math.max(everyMs - tookMs, tookMs * MOST_SHARE), signal)
+    }
   }
 }

@@ -81,7 +81,12 @@ const NOTHING = { accepted: zeros, refused: [], p50: nulls, p99: nulls }
 const FLAT = Array.from({ length: POINTS }, () => 0)
 
 export async function overviewOf({ service, sampler, problems }: OverviewDeps): Promise<Overview> {
-  const [history, readiness] = await Promise.all([sampler.fresh(), service.readiness()])
+  const refusals = service.receivers().map((it) => it.capturedRefusals())
+  const [history, readiness, ...captured] = await Promise.all([
+    sampler.fresh(),
+    service.readiness(),
+    ...refusals,
+  ])
   const now = Date.now()
   const pipelines = service.pipelines().map((pipeline) => pipelineOverview(pipeline, history.of(pipeline.id)))
   const connections = connectionOverviews(service, readiness, (id, problem) =>
@@ -93,8 +98,8 @@ export async function overviewOf({ service, sampler, problems }: OverviewDeps): 
     started_at: service.startedAtMs,
     now,
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
-    capture: "off",
-    captured_refusals: 0,
+    capture: service.captureMode(),
+    captured_refusals: captured.reduce((sum, count) => sum + count, 0),
     attention: attentionOf(readiness, connections, pipelines, now),
     connections,
     pipelines,

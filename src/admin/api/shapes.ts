@@ -3,12 +3,10 @@
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { Type, type Static } from "typebox"
+import { count, Header, nullable, time } from "./shape.ts"
 
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()])
-
-const count = Type.Integer({ minimum: 0 })
-const time = Type.Number({ description: "Milliseconds since 1970." })
+export * from "./capture-shapes.ts"
+export * from "./replay-shapes.ts"
 
 /** A count of refusals by their fixed word, with a sentence for people. */
 export const ReasonCount = Type.Object({
@@ -113,8 +111,6 @@ export const RecordPage = Type.Object({
   scanned: count,
 })
 
-export const Header = Type.Object({ name: Type.String(), value: Type.String() })
-
 export const RecordDetail = Type.Object({
   connection: Type.String(),
   topic: Type.String(),
@@ -131,145 +127,25 @@ export const LiveRecords = Type.Object({
   skipped: Type.Integer({ description: "Records left out since more came than a page can show." }),
 })
 
-export const CaptureSummary = Type.Object({
-  id: Type.String(),
-  at: time,
-  pipeline: nullable(Type.String()),
-  method: Type.String(),
-  path: Type.String(),
-  remote_address: Type.String(),
-  outcome: Type.Union([
-    Type.Literal("accepted"),
-    Type.Literal("dropped"),
-    Type.Literal("rejected"),
-    Type.Literal("answered"),
-  ]),
-  status: Type.Integer(),
-  reason: Type.String(),
-  words: Type.String(),
-  bytes: count,
-})
-
-export const CaptureDetail = Type.Object({
-  summary: CaptureSummary,
-  url: Type.String(),
-  headers: Type.Array(Header, { description: "Secrets and signatures masked." }),
-  body_base64: nullable(Type.String({ description: "null: it was not read, or not kept." })),
-  is_truncated: Type.Boolean(),
-  detail: nullable(Type.String()),
-  record: nullable(
-    Type.Object({
-      connection: Type.String(),
-      topic: Type.String(),
-      partition: Type.Integer(),
-      offset: Type.Integer(),
-    }),
-  ),
-})
-
-/** What `hookline verify` says of a captured request. */
-export const CaptureExplanation = Type.Object({
-  provider: nullable(Type.String()),
-  is_verified: Type.Boolean(),
-  result: Type.String({ description: "The result as a sentence." }),
-  steps: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      state: Type.Union([Type.Literal("passed"), Type.Literal("failed"), Type.Literal("not reached")]),
-      lines: Type.Array(Type.String()),
-    }),
-  ),
-  mistakes: Type.Array(
-    Type.Object({ problem: Type.String(), remedy: Type.String(), is_certain: Type.Boolean() }),
-  ),
-  configuration: nullable(Type.String({ description: "Lines of pipelines.conf that would mend it." })),
-  note: nullable(Type.String()),
-})
-
-/** The answer that a sent or repeated request got. */
-export const SendResult = Type.Object({
-  status: Type.Integer({ description: "0: no answer." }),
-  duration_ms: Type.Number(),
-  headers: Type.Array(Header),
-  body: Type.String(),
-  error: nullable(Type.String()),
-  record: CaptureDetail.properties.record,
-})
-
-export const Sample = Type.Object({
-  pipeline: Type.String(),
-  provider: nullable(Type.String()),
-  method: Type.String(),
-  url: Type.String(),
-  content_type: Type.String(),
-  body: Type.String(),
-  signed: Type.Boolean({ description: "Whether it can be signed with the pipeline's own secret." }),
-  problem: nullable(Type.String({ description: "Why it can't be sent from here; null: it can." })),
-})
-
-export const SendRequest = Type.Object({
-  pipeline: Type.String(),
-  body: Type.String(),
-  content_type: Type.Optional(Type.String()),
-})
-
-const replayFrom = Type.Object({
-  connection: Type.String(),
-  topic: Type.String(),
-  partition: Type.Optional(Type.Integer()),
-  from_offset: Type.Optional(Type.Integer()),
-  until_offset: Type.Optional(Type.Integer({ description: "Before it." })),
-  since: Type.Optional(time),
-  until: Type.Optional(time),
-  where: Type.Optional(Type.String({ description: "As `tail --where`." })),
-})
-
-export const ReplayRequest = Type.Object({
-  from: replayFrom,
-  to: Type.Union([
-    Type.Object({ connection: Type.String(), topic: Type.String() }),
-    Type.Object({ url: Type.String() }),
-  ]),
-  rate: Type.Optional(Type.Number({ minimum: 0.001, description: "Records a second." })),
-})
-
-export const ReplayCount = Type.Object({ records: count, is_exact: Type.Boolean() })
-
-export const ReplayJob = Type.Object({
-  id: Type.String(),
-  request: ReplayRequest,
-  state: Type.Union([
-    Type.Literal("running"),
-    Type.Literal("paused"),
-    Type.Literal("done"),
-    Type.Literal("failed"),
-    Type.Literal("cancelled"),
-  ]),
-  started_at: time,
-  total: nullable(count),
-  replayed: count,
-  failed: count,
-  per_second: Type.Number(),
-  remaining_ms: nullable(Type.Number()),
-  error: nullable(Type.String()),
-  failures: Type.Array(
-    Type.Object({ partition: Type.Integer(), offset: Type.Integer(), error: Type.String() }),
-    { description: "The last 100." },
-  ),
-})
-
 /** For the empty page: what a provider needs. */
 export const ProviderSetup = Type.Object({
   provider: Type.String(),
   title: Type.String(),
   docs: nullable(Type.String()),
+  note: nullable(Type.String({ description: "Its pitfalls." })),
   configuration: Type.String({ description: "The lines of pipelines.conf." }),
 })
 
 export const LogLevel = Type.Object({
-  level: Type.Union(
-    (["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const).map((it) => Type.Literal(it)),
-  ),
+  level: Type.Union([
+    Type.Literal("fatal"),
+    Type.Literal("error"),
+    Type.Literal("warn"),
+    Type.Literal("info"),
+    Type.Literal("debug"),
+    Type.Literal("trace"),
+    Type.Literal("silent"),
+  ]),
 })
 
 export type ReasonCount = Static<typeof ReasonCount>
@@ -283,14 +159,5 @@ export type RecordSummary = Static<typeof RecordSummary>
 export type RecordPage = Static<typeof RecordPage>
 export type RecordDetail = Static<typeof RecordDetail>
 export type LiveRecords = Static<typeof LiveRecords>
-export type CaptureSummary = Static<typeof CaptureSummary>
-export type CaptureDetail = Static<typeof CaptureDetail>
-export type CaptureExplanation = Static<typeof CaptureExplanation>
-export type SendResult = Static<typeof SendResult>
-export type Sample = Static<typeof Sample>
-export type SendRequest = Static<typeof SendRequest>
-export type ReplayRequest = Static<typeof ReplayRequest>
-export type ReplayCount = Static<typeof ReplayCount>
-export type ReplayJob = Static<typeof ReplayJob>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type LogLevel = Static<typeof LogLevel>

@@ -1,3 +1,4 @@
+import { sentence } from "./format.ts"
 import { isSignedOut } from "./store/session.ts"
 
 /** Why a request to the admin API did not get what it wanted. */
@@ -32,9 +33,6 @@ export const post = <T>(path: string, body: unknown = {}): Promise<T> =>
   request<T>("POST", apiUrl(path), body)
 
 /** @throws ApiError */
-export const put = <T>(path: string, body: unknown): Promise<T> => request<T>("PUT", apiUrl(path), body)
-
-/** @throws ApiError */
 export const remove = (path: string): Promise<void> => request("DELETE", apiUrl(path))
 
 async function request<T>(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<T> {
@@ -58,5 +56,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   if (response.status === 401) isSignedOut.value = true
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") ?? false
   const problem = isProblem ? ((await response.json()) as { title?: string; detail?: string }) : {}
-  return new ApiError(response.status, problem.title ?? `Answered ${response.status}`, problem.detail)
+  // the title is that of the status: the detail says what happened and what to do
+  const words = problem.detail === undefined ? problem.title : sentence(problem.detail)
+  return new ApiError(response.status, words ?? `Answered ${response.status}`)
 }

@@ -3,8 +3,8 @@ import { errorOf } from "./api-client.ts"
 export type StreamState = "connecting" | "open" | "lost" | "refused"
 
 export interface StreamHandlers {
-  /** One event: its name, and its data parsed. */
-  event(name: string, data: unknown): void
+  /** One event: its name, its data parsed, and the last id. */
+  event(name: string, data: unknown, id: string): void
   state(state: StreamState, error?: Error): void
 }
 
@@ -19,7 +19,7 @@ const SILENCE_MS = 40_000
  * over a refusal.
  */
 export async function readEvents(url: string, handlers: StreamHandlers, signal: AbortSignal): Promise<void> {
-  const parser = new EventParser((name, data) => handlers.event(name, JSON.parse(data)))
+  const parser = new EventParser((name, data, id) => handlers.event(name, JSON.parse(data), id))
   handlers.state("connecting")
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
     const silence = new AbortController()
@@ -64,13 +64,13 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
 export class EventParser {
   /** The id of the last event that was whole; empty: none had one. */
   lastId = ""
-  readonly #found: (name: string, data: string) => void
+  readonly #found: (name: string, data: string, id: string) => void
   #rest = ""
   #name = ""
   #id: string | undefined
   #data: string[] = []
 
-  constructor(found: (name: string, data: string) => void) {
+  constructor(found: (name: string, data: string, id: string) => void) {
     this.#found = found
   }
 
@@ -103,6 +103,6 @@ export class EventParser {
     this.#id = undefined
     this.#data = []
     if (id !== undefined) this.lastId = id
-    if (data.length > 0) this.#found(name, data.join("\n"))
+    if (data.length > 0) this.#found(name, data.join("\n"), this.lastId)
   }
 }

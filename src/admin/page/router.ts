@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals"
 
-/** What the location's hash says: `#/events/payments/0/42?connection=kafka`. */
+/** What the location's hash says: `#/events/kafka/payments/0/42?where=…`. */
 export interface Route {
   /** The view's id; empty: the first view. */
   readonly view: string
-  /** What follows the view, decoded: `["payments", "0", "42"]`. */
+  /** What follows the view, decoded: `["kafka", "payments", "0", "42"]`. */
   readonly path: readonly string[]
   readonly query: { readonly [name: string]: string }
 }

@@ -3,7 +3,7 @@ import type { DedupeKey, JournaledKey, KeyJournal, Receipt, Record } from "../..
 import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
 import { HooklineError } from "../../errors.ts"
-import type { Broker } from "../broker.ts"
+import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
 import type { Answer } from "../../storage/serve-database.ts"
@@ -23,7 +23,7 @@ export interface EmbeddedOptions {
 
 export interface EmbeddedDeps {
   readonly log: Logger
-  readonly metrics: Pick<ConnectionMetrics, "batch">
+  readonly metrics: ConnectionMetrics
   readonly logMetrics?: LogMetrics
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -34,7 +34,7 @@ export interface EmbeddedDeps {
 }
 
 const BATCH_BYTES = 8 * 1024 * 1024
-const UNCOUNTED: LogMetrics = { deleted() {}, walHeld() {} }
+const UNCOUNTED: LogMetrics = { deleted() {} }
 /** Topics created in one transaction. */
 const PREPARE_TOPICS = 16
 
@@ -140,6 +140,10 @@ export class EmbeddedBroker implements Broker {
 
   ready(): true | string {
     return this.#closing === undefined ? (this.#writer.problem ?? true) : "the log is closing"
+  }
+
+  logState(): LogState | undefined {
+    return this.#retention.state
   }
 
   close(): Promise<void> {

@@ -1,3 +1,5 @@
+import { statSync } from "node:fs"
+import type { LogState } from "../broker.ts"
 import type { DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { JournaledKey } from "../../pipeline/record.ts"
@@ -20,13 +22,14 @@ const QUIET_MS = 20
 /** Between two slices of space that is given back while batches come. */
 const GIVE_BACK_MS = 10
 
-export interface Trimmed {
+/** Between two looks at the file's size. */
+const SIZE_MS = 5000
+
+export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldBytes" | "oldestMs"> {
   /** Whether there may be more to delete, or to give back. */
   readonly more: boolean
   /** Since the last such answer. */
   readonly deleted: Deletions
-  /** As `TrimmingWriter.heldBytes`. */
-  readonly heldBytes: number
 }
 
 export class LogDatabase extends TrimmingWriter {
@@ -40,6 +43,8 @@ export class LogDatabase extends TrimmingWriter {
   #isOwed = false
   #wasCheckpointed = false
   #gaveBackMs = Number.NEGATIVE_INFINITY
+  #sizedMs = Number.NEGATIVE_INFINITY
+  #sizeBytes = 0
 
   constructor(location: DatabaseLocation) {
     super(location, {
@@ -94,7 +99,8 @@ export class LogDatabase extends TrimmingWriter {
     else more = this.checkpoint() || this.#trim(limits) > 0 || this.giveBack()
     const deleted = this.#deleted
     this.#deleted = noDeletions()
-    return { more, deleted, heldBytes: this.heldBytes }
+    const { bytesKept: bytes, heldBytes, oldestMs } = this
+    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestMs }
   }
 
   override afterAnswer(): void {
@@ -120,6 +126,16 @@ export class LogDatabase extends TrimmingWriter {
       this.#gaveBackMs = this.#batchMs
       this.giveBack()
     }
+  }
+
+  /** As of some seconds ago at most. */
+  #fileBytes(): number {
+    const nowMs = performance.now()
+    if (nowMs - this.#sizedMs < SIZE_MS) return this.#sizeBytes
+    this.#sizedMs = nowMs
+    const { file } = this.location
+    const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    return (this.#sizeBytes = sizeOf(file) + sizeOf(`${file}-wal`))
   }
 
   /** A clock that was set back makes records no older until the next round. */

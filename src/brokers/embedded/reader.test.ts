@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { readTopic, type ReadFrom } from "../read-topic.ts"
-import type { Broker, LogReader, StoredRecord } from "../broker.ts"
+import type { Broker, LogReader, OffsetRange, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded } from "./broker.ts"
 import { steadyMs } from "../../clock.ts"
@@ -87,9 +87,17 @@ test("a reader that stands still holds up no publisher, and goes on where it sto
   expect((await records.next()).value).toMatchObject({ offset: 1 })
 })
 
-test("records that retention deletes while they are read are skipped", async () => {
+test("records that retention deletes while they are read are skipped, and named as missed", async () => {
   await publish("trimmed", 200)
-  const records = read("trimmed", "beginning", true)
+  const stop = new AbortController()
+  const missed: OffsetRange[] = []
+  const ranges = [{ partition: 0, first: 0, end: Number.POSITIVE_INFINITY }]
+  const options = {
+    retries: false,
+    signal: stop.signal,
+    missed: (range: OffsetRange) => void missed.push(range),
+  }
+  const records = reader.read("trimmed", ranges, options)[Symbol.asyncIterator]()
   expect((await records.next()).value).toMatchObject({ offset: 0 })
   await broker.close()
   broker = open(50)
@@ -99,7 +107,20 @@ test("records that retention deletes while they are read are skipped", async () 
   while (seen.at(-1) !== 200) seen.push((await records.next()).value!.offset)
   expect(seen).toEqual(seen.toSorted((a, b) => a - b))
   expect(seen.length).toBeLessThan(200)
-  records.stop()
+  // all offsets are either read or missed, once
+  const gone = missed.flatMap(({ first, end }) => Array.from({ length: end - first }, (_, i) => first + i))
+  expect([...seen, ...gone].toSorted((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, i) => i + 1))
+  stop.abort()
+})
+
+test("what a log has no more of a range is named as missed", async () => {
+  const { signal } = new AbortController()
+  const missed: OffsetRange[] = []
+  const ranges = [{ partition: 0, first: 198, end: 300 }]
+  const records = await Array.fromAsync(
+    reader.read("t", ranges, { retries: false, signal, missed: (range) => void missed.push(range) }),
+  )
+  expect(missed).toEqual([{ partition: 0, first: 198 + records.length, end: 300 }])
 })
 
 test("topics tells names, records and bytes", async () => {

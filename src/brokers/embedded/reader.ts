@@ -77,7 +77,7 @@ export class EmbeddedReader implements LogReader {
   async *read(
     topic: string,
     ranges: readonly OffsetRange[],
-    { signal }: { readonly signal: AbortSignal },
+    { signal, missed }: { readonly signal: AbortSignal; readonly missed?: (range: OffsetRange) => void },
   ): AsyncIterable<StoredRecord> {
     const row = this.#topicRow(topic)
     // An offset that retention has deleted stands for the first one that is left.
@@ -86,10 +86,12 @@ export class EmbeddedReader implements LogReader {
        WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
     )
     try {
-      for (const { first, end } of ranges) {
+      for (const { partition, first, end } of ranges) {
         let next = first
         while (!signal.aborted && next < end) {
           const rows = slice.all(next, Math.min(end, Number.MAX_SAFE_INTEGER), SLICE_RECORDS)
+          const there = rows[0]?.offset ?? end
+          if (next < there && Number.isFinite(there)) missed?.({ partition, first: next, end: there })
           for (const record of rows) {
             yield toStored(topic, record)
             if (signal.aborted) return

@@ -1,6 +1,7 @@
 import { steadyMs } from "../../clock.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { LogMetrics } from "../../telemetry/metrics.ts"
+import type { LogState } from "../broker.ts"
 import type { Trimmed } from "./log-database.ts"
 import type { Limits, Reason } from "./trimmer.ts"
 import type { ClockReading, RetentionClock } from "./retention-clock.ts"
@@ -40,6 +41,7 @@ export class Retention {
   #aheadMs = 0
   #differenceMs: number | undefined
   #clockLineMs = Number.NEGATIVE_INFINITY
+  #last: Trimmed | undefined
   /** When it was logged that a reader holds the WAL; undefined: none does. */
   #heldLineMs: number | undefined
 
@@ -51,6 +53,20 @@ export class Retention {
     this.#limits = { ms, bytes }
     clearTimeout(this.#timer)
     this.#next(0, ++this.#round)
+  }
+
+  /** undefined: the thread has not said yet. */
+  get state(): LogState | undefined {
+    if (this.#last === undefined) return undefined
+    const { bytes, fileBytes, heldBytes, oldestMs } = this.#last
+    return {
+      bytes,
+      fileBytes,
+      heldBytes,
+      oldestMs,
+      retentionMs: this.#limits.ms,
+      retentionBytes: this.#limits.bytes,
+    }
   }
 
   end(): void {
@@ -74,7 +90,9 @@ export class Retention {
     }, ms)
   }
 
-  #trimmed({ deleted, more, heldBytes }: Trimmed): void {
+  #trimmed(trimmed: Trimmed): void {
+    const { deleted, more, heldBytes } = trimmed
+    this.#last = trimmed
     for (const reason of ["age", "size"] as const) {
       const { records, bytes } = deleted[reason]
       if (records === 0) continue
@@ -127,8 +145,7 @@ export class Retention {
   }
 
   #logHeld(bytes: number): void {
-    const { log, metrics, file } = this.#deps
-    metrics.walHeld(bytes)
+    const { log, file } = this.#deps
     if (bytes === 0) {
       this.#heldLineMs = undefined
       log.info({ file }, "WAL can be reset again: the reader that held it is gone")

@@ -87,6 +87,11 @@ export class TrimmingWriter extends LogWriter {
     return this.#walHeldBytes > HELD_BYTES ? this.#walHeldBytes : 0
   }
 
+  /** As Ages.oldestMs. */
+  get oldestMs(): number {
+    return this.#ages.oldestMs
+  }
+
   override checkpoint(): boolean {
     const isDone = super.checkpoint()
     if (isDone) this.#checkSpace()

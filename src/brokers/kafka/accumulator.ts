@@ -1,7 +1,7 @@
 import type { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { deadlinePassed } from "./publish-errors.ts"
 import { BATCH_HEADER_BYTES, recordBytes, type Compression } from "./record-batch.ts"
 import type { ProducerId } from "./sequence.ts"
@@ -10,7 +10,7 @@ import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
 
 export interface ProducerContext {
   readonly log: Logger
-  readonly metrics: ConnectionMetrics
+  readonly metrics: KafkaMetrics
   readonly system: System
   readonly compression: Compression
   readonly producerId: ProducerId

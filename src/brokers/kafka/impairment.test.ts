@@ -21,7 +21,7 @@ const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
 
 /** A topic whose partitions are led by these brokers. */
 function topicLedBy(leaders: readonly number[], errorCode = 0, name = "t"): Topic {
-  const metrics = { batch() {}, incident() {} }
+  const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
   const topic = new Topic(
     name,
     {

@@ -1,6 +1,6 @@
 import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { AUTHENTICATION_FAILED, brokerFailureOf, isClosed, reasonOf } from "./failure.ts"
 import type { Answer } from "./produce-request.ts"
@@ -12,7 +12,7 @@ import * as timeouts from "./timeouts.ts"
 export interface LeaderConnectionContext {
   readonly client: KafkaClient
   readonly log: Logger
-  readonly metrics: ConnectionMetrics
+  readonly metrics: KafkaMetrics
   /** Idle time after which a connection is replaced. */
   readonly maxIdleMs: number
 }
@@ -122,6 +122,7 @@ export class LeaderConnection {
       this.#openIn(this.#notBeforeMs - steadyMs())
     }
     this.#isConnecting = false
+    this.#context.metrics.connected(this.#failure === undefined)
     this.#onAttempt(this.#failure === undefined)
   }
 

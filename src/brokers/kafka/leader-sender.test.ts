@@ -47,7 +47,12 @@ class Simulation implements System {
     }
     const log = pino({}, { write })
     const { unkeyed } = this
-    const metrics = { batch: () => this.measure(), incident: () => this.measure() }
+    const metrics = {
+      batch: () => this.measure(),
+      retried() {},
+      connected() {},
+      incident: () => this.measure(),
+    }
     const producerId = new ProducerId(log, metrics, () => {})
     producerId.value = 7n
     this.topic = new Topic(

@@ -215,6 +215,7 @@ export class LeaderSender {
           break
         }
         partition.expire(nowMs)
+        if (partition.batch !== undefined) this.#context.metrics.retried()
         const batch =
           partition.batch ?? partition.formBatch(producerId, topic !== undefined, maxBytes - bytes)
         if (batch === undefined) continue

@@ -39,7 +39,7 @@ test("an error of this program while metadata is applied is logged once with its
   const cluster = new ClusterMetadata(
     client,
     log,
-    { batch() {}, incident() {} },
+    { batch() {}, retried() {}, connected() {}, incident() {} },
     () => [],
     () => {
       attemptsMs.push(performance.now())

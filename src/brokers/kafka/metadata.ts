@@ -9,7 +9,7 @@ import {
 } from "@platformatic/kafka"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { CLUSTER_NOT_ALLOWED } from "./error-actions.ts"
@@ -70,7 +70,7 @@ export class ClusterMetadata {
   constructor(
     client: KafkaClient,
     log: Logger,
-    metrics: ConnectionMetrics,
+    metrics: KafkaMetrics,
     toLookUp: () => string[],
     apply: (metadata: Metadata) => number,
   ) {

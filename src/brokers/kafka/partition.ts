@@ -149,7 +149,10 @@ export class Partition {
     }
     if (batch.isUncertain) return this.giveUp()
     this.batch = undefined
-    if (action !== "refuse") return this.#isolate(batch.records, errorCode)
+    if (action !== "refuse") {
+      if (batch.records.length > 1) this.topic.context.metrics.retried()
+      return this.#isolate(batch.records, errorCode)
+    }
     for (const record of batch.records) record.settle(errors.topicRefused(this.topic.name, errorCode))
   }
 
@@ -168,6 +171,7 @@ export class Partition {
       return this.#refuse(errors.connectionClosed(this.topic.name, batch.bytes.length, isOver))
     this.#sequence.raiseEpoch()
     this.batch = undefined
+    this.topic.context.metrics.retried()
     this.queue.requeue(batch.records)
   }
 
@@ -276,6 +280,7 @@ export class Partition {
   #requeue({ records }: Batch, nowMs: number): void {
     this.batch = undefined
     this.notBeforeMs = nowMs + RETRY_MS.first
+    this.topic.context.metrics.retried()
     this.queue.requeue(records.filter(({ record }) => isPlaced(record)))
     this.topic.unkeyed.requeue(records.filter(({ record }) => !isPlaced(record)))
   }

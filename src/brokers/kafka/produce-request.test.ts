@@ -16,7 +16,7 @@ const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api, parse
 }))
 
 const log = pino({ level: "silent" })
-const metrics = { batch() {}, incident() {} }
+const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
 const producerId = new ProducerId(log, metrics, () => {})
 const context = { log, metrics, system: SYSTEM, compression: "none", producerId } as const
 const topicOf = (name: string): Accumulator => new Accumulator(name, context, () => {})

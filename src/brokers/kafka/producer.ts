@@ -1,6 +1,6 @@
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { kafkaClient, type KafkaOptions } from "./connection.ts"
 import { Impairments } from "./impairment.ts"
@@ -24,7 +24,7 @@ import { Topic } from "./topic.ts"
  */
 export function openKafka(
   options: KafkaOptions,
-  { log, metrics }: { readonly log: Logger; readonly metrics: ConnectionMetrics },
+  { log, metrics }: { readonly log: Logger; readonly metrics: KafkaMetrics },
 ): YieldingBroker {
   const client = kafkaClient(options)
   const { system } = client

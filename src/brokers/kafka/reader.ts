@@ -105,6 +105,7 @@ interface Reading {
   readonly topic: string
   readonly retries: boolean
   readonly signal: AbortSignal
+  readonly missed?: (range: OffsetRange) => void
 }
 
 /** A partition and how far it was read. */
@@ -117,10 +118,11 @@ interface Position {
 
 /** Fetches from the leaders in turn until every range is read. */
 async function* fetchAll(
-  { leaders, topic, retries, signal }: Reading,
+  reading: Reading,
   ranges: readonly OffsetRange[],
   maxBytes: number,
 ): AsyncGenerator<StoredRecord> {
+  const { leaders, topic, retries, signal } = reading
   const positions = ranges.map(({ partition, first, end }): Position => ({ partition, next: first, end }))
   const abort = (): void => leaders.reset()
   signal.addEventListener("abort", abort, { once: true })
@@ -134,7 +136,7 @@ async function* fetchAll(
         // the topic may have been created again, with fewer
         if (!positions.some((one) => one.next < one.end && isLed(one)))
           throw new HooklineError("unavailable", `topic ${topic} has none of the partitions to be read`)
-        for (const led of all) yield* fetch(topic, led, positions, maxBytes)
+        for (const led of all) yield* fetch(reading, led, positions, maxBytes)
       } catch (error) {
         if (signal.aborted) return
         if (!retries) throw error
@@ -149,7 +151,7 @@ async function* fetchAll(
 
 /** Fetches once from one leader what its partitions still have. */
 async function* fetch(
-  topic: string,
+  { topic, missed }: Reading,
   { connection, partitions }: Led,
   positions: readonly Position[],
   maxBytes: number,
@@ -176,8 +178,12 @@ async function* fetch(
   for (const { partitionIndex, errorCode, records } of answers) {
     const position = open.find(({ partition }) => partition === partitionIndex)
     if (position === undefined) continue
-    if (errorCode === OFFSET_OUT_OF_RANGE) await seek(topic, connection, position)
-    else if (errorCode !== 0)
+    if (errorCode === OFFSET_OUT_OF_RANGE) {
+      const { next } = position
+      await seek(topic, connection, position)
+      const end = Math.min(position.next, position.end)
+      if (next < end) missed?.({ partition: partitionIndex, first: next, end })
+    } else if (errorCode !== 0)
       throw new HooklineError("unavailable", `Kafka answers a read with error ${errorCode}`)
     for (const batch of records ?? []) yield* unpack(topic, batch, position)
   }

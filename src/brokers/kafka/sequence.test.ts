@@ -8,7 +8,7 @@ const PRODUCER = 7n
 function started(): { sequence: PartitionSequence; resets: string[] } {
   const resets: string[] = []
   const log = pino({}, { write: (line) => void resets.push(JSON.parse(line).reason) })
-  const producer = new ProducerId(log, { batch() {}, incident() {} }, () => {})
+  const producer = new ProducerId(log, { batch() {}, retried() {}, connected() {}, incident() {} }, () => {})
   producer.value = PRODUCER
   const sequence = new PartitionSequence(producer)
   sequence.next(PRODUCER)

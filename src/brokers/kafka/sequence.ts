@@ -1,5 +1,5 @@
 import type { Logger } from "../../telemetry/log.ts"
-import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
+import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import type { Sequence } from "./record-batch.ts"
 
 /** The id under which brokers know this producer; requested with the next metadata when there is none. */
@@ -7,10 +7,10 @@ export class ProducerId {
   /** Undefined until the cluster has given one. */
   value: bigint | undefined
   readonly #log: Logger
-  readonly #metrics: ConnectionMetrics
+  readonly #metrics: KafkaMetrics
   readonly #onReset: () => void
 
-  constructor(log: Logger, metrics: ConnectionMetrics, onReset: () => void) {
+  constructor(log: Logger, metrics: KafkaMetrics, onReset: () => void) {
     this.#log = log
     this.#metrics = metrics
     this.#onReset = onReset

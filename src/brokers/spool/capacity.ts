@@ -27,6 +27,10 @@ export class SpoolCapacity {
     this.#log = log
   }
 
+  get maxBytes(): number {
+    return this.#maxBytes
+  }
+
   /** Why nothing can be taken now; undefined: something can. */
   get problem(): string | undefined {
     if (this.isDiskFull) return `the disk of ${dirname(this.#file)} is full`

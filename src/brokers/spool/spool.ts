@@ -121,6 +121,7 @@ export class SpooledBroker implements Broker {
     return {
       records,
       bytes,
+      maxBytes: this.#store.capacity.maxBytes,
       oldestMs,
       quarantined,
       outage: outage === true ? undefined : outage,

@@ -47,6 +47,7 @@ export function rememberSignedIds(
   // a time stamped ahead by the tolerance stays valid for twice as long
   const keepMs = Math.max(KEEP_IDS_MS, 2 * toleranceMs)
 
+  metrics.undeduplicated("unmarked", 0)
   /** Counts ids that could not be stored; the store logs and retries itself. */
   const count = (isKept: boolean): void => {
     if (!isKept) metrics.undeduplicated("unmarked")
@@ -96,6 +97,12 @@ function isTaken(outcome: Outcome | undefined): boolean {
   if (outcome === undefined || outcome.kind === "rejected") return false
   return outcome.kind !== "answered" || outcome.status < 300
 }
+
+/** What events with a signed id may end with. */
+export const ID_REFUSALS: readonly Rejected[] = [
+  unavailable("signed_id_pending"),
+  unavailable("signed_ids_unavailable"),
+]
 
 function refusal(error: unknown): Rejected {
   if (error instanceof HooklineError && error.code === "unavailable")

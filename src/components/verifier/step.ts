@@ -10,12 +10,18 @@ import type { Span } from "../../telemetry/traces/trace.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
-import { Refused, type VerificationResult, type Verified } from "../../verify/verifier.ts"
+import {
+  Refused,
+  REFUSED_REASONS,
+  type RefusedReason,
+  type VerificationResult,
+  type Verified,
+} from "../../verify/verifier.ts"
 import type { ComponentContext } from "../define-component.ts"
 import type { VERIFIER_OPTIONS } from "./options.ts"
 import { openSecretFile } from "./secret-file.ts"
 import { assumedUrl } from "./assumed-url.ts"
-import { rememberSignedIds, type IdUse } from "./signed-ids.ts"
+import { ID_REFUSALS, rememberSignedIds, type IdUse } from "./signed-ids.ts"
 
 const NO_BODY = new Uint8Array()
 
@@ -42,7 +48,7 @@ export function verifierStep(
     secrets: values.secret ?? [],
     verifyTokens: values.verify_token ?? [],
     confirms: values.confirm === "true",
-    learn: (secret) => learning?.learn(secret) ?? false,
+    learn: (secret, { id }) => learning?.learn(secret, id) ?? false,
     fetch: fetcher?.fetch ?? ((url, init) => fetch(url, init)),
   })
   const covers = findFamily(provider)!.covers(values)
@@ -51,6 +57,25 @@ export function verifierStep(
     : undefined
   const challenge = { "WWW-Authenticate": challengeOf(values) }
   const observed = mode === "observe" ? observing(name, context) : undefined
+
+  const refusalFor = (reason: RefusedReason, detail?: string): Rejected => {
+    if (reason === "duplicate_member")
+      return new Rejected(400, reason, "The body has a duplicate member name.", { logDetail: detail })
+    if (reason === "keys_unavailable") return unavailable("unverified_keys_unavailable", detail)
+    return new Rejected(401, `unverified_${reason}`, "The request could not be verified.", {
+      logDetail: detail,
+      headers: challenge,
+      bodiless: handshake?.bodilessRefusal === true,
+    })
+  }
+  for (const reason of REFUSED_REASONS) metrics.unverified(reason, mode, 0)
+  const outcomes =
+    mode === "observe"
+      ? []
+      : [
+          ...REFUSED_REASONS.map((reason) => refusalFor(reason)),
+          ...(claimId === undefined ? [] : [REPLAYED, ...ID_REFUSALS]),
+        ]
 
   /** Refuses a request; in mode observe passes it, flagged. */
   const refuse = (refused: Refused, request: RequestInfo): Rejected | undefined => {
@@ -68,14 +93,7 @@ export function verifierStep(
       observed.write("warn", line, "not verified; passes")
       return undefined
     }
-    if (reason === "duplicate_member")
-      return new Rejected(400, reason, "The body has a duplicate member name.", { logDetail: detail })
-    if (reason === "keys_unavailable") return unavailable("unverified_keys_unavailable", detail)
-    return new Rejected(401, `unverified_${reason}`, "The request could not be verified.", {
-      logDetail: detail,
-      headers: challenge,
-      bodiless: handshake?.bodilessRefusal === true,
-    })
+    return refusalFor(reason, detail)
   }
 
   // fetches have the event's time, in mode observe half of it, so that the event can still be published
@@ -94,11 +112,11 @@ export function verifierStep(
     request: RequestInfo,
     body: Uint8Array,
   ): VerificationResult | Promise<VerificationResult> => {
-    const { method, path, query, headers, trace } = request
+    const { method, path, query, headers, trace, firstCameAtMs } = request
     const verifier = learning?.current() ?? fixed
     const url = verifier.signsUrl ? request.url : ""
     const span = trace?.start("verify", "internal", { "hookline.provider": name })
-    const result = verifier.verify({ method, path, query, headers, url, body }, now())
+    const result = verifier.verify({ method, path, query, headers, url, body }, firstCameAtMs ?? now())
     return span === undefined ? result : endSpan(span, result)
   }
 
@@ -117,7 +135,7 @@ export function verifierStep(
     if (use === "repeated" && mode === "observe") return refuse(REPEATED, event.request) ?? event
     if (use === "repeated") {
       metrics.unverified("replayed", mode)
-      return new Dropped("replayed", REPEATED.detail)
+      return REPLAYED
     }
     return mode === "observe" ? event : use
   }
@@ -146,6 +164,7 @@ export function verifierStep(
     admit: fixed.needs === "headers" || handshake?.byHeaders !== undefined ? admit : undefined,
     methods: handshake?.methods ?? [],
     response: handshake?.response,
+    outcomes,
   })
 }
 
@@ -171,6 +190,7 @@ const BY_HEADERS: Passed = { id: undefined, key: 0, isForm: false }
 const NOT_IN_TIME = new Refused("keys_unavailable", "verification exceeded delivery_timeout")
 const NOT_CONFIRMED = unavailable("sns_not_confirmed", "confirmation exceeded delivery_timeout")
 const REPEATED = new Refused("replayed", "an event with this signed id was accepted before")
+const REPLAYED = new Dropped("replayed", REPEATED.detail)
 const REFILLED = new Refused("replayed", "its signed id was used before, with another body")
 
 /** The log of mode observe, rate-limited as refusals are. */

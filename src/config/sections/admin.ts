@@ -1,6 +1,6 @@
 import { formatEndpoint, isLoopback, parseEndpoint, type EndpointOptions } from "./endpoint.ts"
 import { custom, notA, WrongValue } from "../options/option.ts"
-import { list, text } from "../options/option-types.ts"
+import { integer, list, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 
 const LISTEN_FORM = "host:port (an IPv6 address in brackets), or off"
@@ -11,11 +11,22 @@ const hostName = text({
   doc: "A host name.",
 })
 
-/** The admin listener: probes and metrics. */
+export type CaptureMode = "refused" | "all" | "off"
+
+/** What is captured where `capture` is not set. */
+export const captureOf = ({
+  listen,
+  capture,
+}: {
+  readonly listen: EndpointOptions | "off"
+  readonly capture?: CaptureMode | undefined
+}): CaptureMode => (listen === "off" ? "off" : (capture ?? (isLoopback(listen.host) ? "refused" : "off")))
+
+/** The admin listener: probes, metrics, page and API. */
 export const ADMIN = defineSection({
   title: "admin",
   aliases: [],
-  summary: "The listener for `/healthz`, `/readyz` and `/metrics`.",
+  summary: "The listener for `/healthz`, `/readyz`, `/metrics`, the page and its API; see admin.md.",
   options: {
     listen: custom<EndpointOptions | "off", { doc: string; default: string }, EndpointOptions | string>(
       LISTEN_FORM,
@@ -46,6 +57,24 @@ export const ADMIN = defineSection({
       optional: true,
       reload: "live",
       doc: "Accepted values of `Host`, beside `localhost` and IP addresses; requests with another get 421, against DNS rebinding.",
+    }),
+    capture: oneOf(["refused", "all", "off"], {
+      optional: true,
+      reload: "live",
+      doc: "Which requests are kept in memory, with headers and body, for the admin page and API and `hookline verify --last`: those refused, all, or none; see admin.md. Default: `refused` where `listen` is a loopback address, else `off`.",
+    }),
+    capture_max_requests: integer({
+      min: 1,
+      max: 100_000,
+      default: "200",
+      reload: "live",
+      doc: "How many captured requests are kept; the oldest go first.",
+    }),
+    capture_max_bytes: size({
+      min: 64 * 1024,
+      default: "16MiB",
+      reload: "live",
+      doc: "How much memory they take. A body over a quarter of it is not kept.",
     }),
   },
   check({ values: { listen }, isGiven, wrong }) {

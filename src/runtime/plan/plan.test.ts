@@ -100,7 +100,11 @@ describe("a plan of the file", () => {
       processors: [{ component: Validator }, { component: Enricher }],
       sink: { component: Sink, values: { topic: "t" } },
     })
-    expect(admin).toEqual({ listen: { host: "127.0.0.1", port: 9464 } } as Plan["admin"])
+    expect(admin).toEqual({
+      listen: { host: "127.0.0.1", port: 9464 },
+      capture_max_requests: 200,
+      capture_max_bytes: 16 * 1024 * 1024,
+    } as Plan["admin"])
     expect(service).toEqual({
       workers: 1,
       max_in_flight_bytes: 67_108_864,

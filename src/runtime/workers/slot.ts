@@ -1,4 +1,5 @@
 import type { Sample } from "../../admin/history.ts"
+import type { Receiver } from "../../admin/service.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { steadyMs } from "../../clock.ts"
@@ -100,6 +101,19 @@ export class Slot {
     const process = this.#process
     const activity = await this.#ask((it) => it.call("activity"))
     return activity === undefined ? undefined : [String(process?.pid), activity]
+  }
+
+  /** undefined: its process is not up. What it captured is gone when it ends, and what it is asked then has no answer. */
+  get receiver(): Receiver | undefined {
+    if (!this.isUp) return undefined
+    const process = this.#process!
+    return {
+      captured: async (query) => (await inTime(process.call("captured", query))) ?? [],
+      capturedRequest: (id) => inTime(process.call("capturedRequest", id)),
+      capturedRefusals: async () => (await inTime(process.call("capturedRefusals"))) ?? 0,
+      clearCaptured: () => inTime(process.call("clearCaptured")),
+      submit: (asked) => process.call("submit", asked),
+    }
   }
 
   /** Resolves when its process logs at that level; one that stalls does so later. */

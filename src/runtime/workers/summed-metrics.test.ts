@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test"
 import { deserialize, serialize } from "node:v8"
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client"
-import { readRegistry } from "../../telemetry/exposition.ts"
+import { exposeLines, readRegistry } from "../../telemetry/exposition.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
-import { addCounters, exposeSum, packMetrics, unpackMetrics, type PackedMetrics } from "./summed-metrics.ts"
+import { addCounters, packMetrics, sumMetrics, unpackMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
 const LEADERLESS = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
 
@@ -12,6 +12,8 @@ async function process(requests: number, ms: number, isReady: boolean) {
   const metrics = new Metrics()
   metrics.observe({
     inFlight: () => ({ requests, bytes: 10 * requests }),
+    maxInFlightBytes: () => 1000,
+    logs: () => [],
     connections: () => [["kafka", isReady]],
     impaired: () => [["kafka", [LEADERLESS]]],
     stores: () => [],
@@ -26,8 +28,10 @@ async function process(requests: number, ms: number, isReady: boolean) {
   return unpackMetrics(deserialize(serialize(packMetrics(await metrics.lines()))) as PackedMetrics)
 }
 
-const linesOf = async (all: Parameters<typeof exposeSum>[0], name: string): Promise<string[]> =>
-  (await exposeSum(all)).text.split("\n").filter((line) => line.startsWith(name))
+const linesOf = async (all: Parameters<typeof sumMetrics>[0], name: string): Promise<string[]> =>
+  (await exposeLines(await sumMetrics(all), "prometheus")).text
+    .split("\n")
+    .filter((line) => line.startsWith(name))
 
 test("counters, histograms and what is in flight are added up; a connection is ready where it is in all", async () => {
   const all = [await process(2, 1, true), await process(3, 100, false)]
@@ -41,6 +45,7 @@ test("counters, histograms and what is in flight are added up; a connection is r
   expect(await linesOf(all, "hookline_in_flight")).toEqual([
     "hookline_in_flight_requests 5",
     "hookline_in_flight_bytes 50",
+    "hookline_in_flight_limit_bytes 2000",
   ])
   expect(await linesOf(all, "hookline_connection_ready")).toEqual([
     'hookline_connection_ready{connection="kafka"} 0',
@@ -83,7 +88,8 @@ test("metrics are added up as prom-client does, each in its way", async () => {
   const expected = await AggregatorRegistry.aggregate(
     await Promise.all(registries.map((it) => it.getMetricsAsJSON())),
   ).metrics()
-  const { text } = await exposeSum(await Promise.all(registries.map(readRegistry)))
+  const sum = await sumMetrics(await Promise.all(registries.map(readRegistry)))
+  const { text } = await exposeLines(sum, "prometheus")
   expect(text).toBe(expected)
   expect(text).toContain("g_average")
 })

@@ -1,5 +1,4 @@
 import { atOnce, inSlices, type Steps } from "../../clock.ts"
-import { exposeLines, type Exposition } from "../../telemetry/exposition.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 
 /** A process's metrics as sent over IPC: few large values, copied at once. */
@@ -22,9 +21,8 @@ export const unpackMetrics = (packed: PackedMetrics): readonly MetricLines[] =>
   }))
 
 /** The metrics of several processes as one: each metric's aggregator says how it is summed. */
-export async function exposeSum(all: readonly (readonly MetricLines[])[]): Promise<Exposition> {
-  return exposeLines(await inSlices(sumOf(all)))
-}
+export const sumMetrics = (all: readonly (readonly MetricLines[])[]): Promise<readonly MetricLines[]> =>
+  inSlices(sumOf(all))
 
 /** Adds the counters of an ended process, without which sums would go backwards when a worker restarts. */
 export const addCounters = (

@@ -1,10 +1,10 @@
 import type { Sample } from "../../admin/history.ts"
-import type { Readiness } from "../../admin/service.ts"
+import type { Readiness, Receiver, Service } from "../../admin/service.ts"
 import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
-import { shareAnswer } from "../../telemetry/exposition.ts"
+import { exposing } from "../../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
@@ -19,7 +19,7 @@ import type { Explain, Listening, ReloadableApplication } from "../running-appli
 import { GRACE_MS, type Reloaded } from "./worker.ts"
 import { readinessOf } from "./readiness.ts"
 import { Slot } from "./slot.ts"
-import { addCounters, exposeSum } from "./summed-metrics.ts"
+import { addCounters, sumMetrics } from "./summed-metrics.ts"
 
 /**
  * Runs a configuration in several processes, the workers, which share ports and nothing else. It serves no webhooks
@@ -33,7 +33,7 @@ export class Supervisor implements ReloadableApplication, Running {
   readonly metrics = new Metrics()
   plan: Plan
   listening: readonly Listening[] = []
-  readonly #service = adminService(this)
+  readonly #service: Service
   readonly #setLevel: OpenLog["setLevel"]
   readonly #resources: Resources
   readonly #slots: readonly Slot[]
@@ -51,6 +51,7 @@ export class Supervisor implements ReloadableApplication, Running {
     const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
     this.log = log
     this.#setLevel = setLevel
+    this.#service = adminService(this)
     this.#resources = new Resources(log)
     this.#configuration = plan.configuration!
     this.plan = plan
@@ -78,6 +79,7 @@ export class Supervisor implements ReloadableApplication, Running {
       () => supervisor.#startAll(),
     )
     supervisor.metrics.configuration.started()
+    supervisor.metrics.observeReadiness(async () => (await supervisor.readiness()).state)
     return supervisor
   }
 
@@ -146,7 +148,10 @@ export class Supervisor implements ReloadableApplication, Running {
     await shutdownDelay(this.plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
-    await Promise.all(this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)))
+    await Promise.all([
+      ...this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)),
+      this.#service.replays.close(),
+    ])
     await this.#changing
     await this.#resources.close(untilMs)
     this.log.info("stopped")
@@ -193,11 +198,20 @@ export class Supervisor implements ReloadableApplication, Running {
     return samples.filter((it) => it !== undefined)
   }
 
-  readonly expose = shareAnswer(async () => {
+  /** Workers have connections to Kafka alone, each its own. */
+  broker(): undefined {
+    return undefined
+  }
+
+  receivers(): readonly Receiver[] {
+    return this.#slots.flatMap((slot) => slot.receiver ?? [])
+  }
+
+  readonly expose = exposing(async () => {
     await Promise.all(this.#slots.map((slot) => slot.count()))
     this.metrics.workers.update(this.#slots)
     const own = await this.metrics.lines()
-    return exposeSum([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
+    return sumMetrics([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
   })
 }
 

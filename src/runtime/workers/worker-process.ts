@@ -9,7 +9,19 @@ const FLAGS = ["--config=/dev/null", "--no-env-file", "--no-install", "--tsconfi
 
 type Calls = Pick<
   Worker,
-  "start" | "reload" | "setLogLevel" | "state" | "heartbeat" | "metrics" | "activity" | "stop"
+  | "start"
+  | "reload"
+  | "setLogLevel"
+  | "state"
+  | "heartbeat"
+  | "metrics"
+  | "activity"
+  | "captured"
+  | "capturedRequest"
+  | "capturedRefusals"
+  | "clearCaptured"
+  | "submit"
+  | "stop"
 >
 
 /** A worker's process: the same program, called over IPC. */

@@ -1,3 +1,4 @@
+import type { Receiver } from "../../admin/service.ts"
 import { atOnce, inSlices, type Steps } from "../../clock.ts"
 import { components } from "../../components/registry.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
@@ -94,6 +95,12 @@ export class Worker {
   activity(): Promise<Activity> {
     return inSlices(this.#runtime!.metrics.activity())
   }
+
+  readonly captured: Receiver["captured"] = (query) => this.#runtime!.receiver.captured(query)
+  readonly capturedRequest: Receiver["capturedRequest"] = (id) => this.#runtime!.receiver.capturedRequest(id)
+  readonly capturedRefusals: Receiver["capturedRefusals"] = () => this.#runtime!.receiver.capturedRefusals()
+  readonly clearCaptured: Receiver["clearCaptured"] = () => this.#runtime!.receiver.clearCaptured()
+  readonly submit: Receiver["submit"] = (asked) => this.#runtime!.receiver.submit(asked)
 
   /** Drains and exits, without an answer. */
   async stop(): Promise<void> {

@@ -107,7 +107,7 @@ const pipelines = (): readonly Command[] =>
 const topicCommand = ({ connection, topic }: Topic): Command => ({
   kind: `Topic of ${connection}`,
   title: topic,
-  run: () => navigate(hrefOf("events", [topic], { connection })),
+  run: () => navigate(hrefOf("events", [connection, topic])),
 })
 
 /** Without them the palette still finds everything else. */

@@ -6,6 +6,8 @@ import { nextTheme, theme } from "../store/theme.ts"
 import { toast } from "../store/toasts.ts"
 import { VIEWS, type View } from "../views/views.ts"
 
+const findKeys = isMac ? "⌘K" : "Ctrl K"
+
 interface HeaderProps {
   readonly view: View
   openPalette(): void
@@ -35,10 +37,21 @@ export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
           })}
         </nav>
         <div class="tools">
-          <button type="button" class="quiet find" onClick={openPalette} aria-keyshortcuts="Meta+K Control+K">
-            <span class="find-word">Find</span> <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
+          <button
+            type="button"
+            class="quiet find"
+            aria-label={`Find ${findKeys}`}
+            aria-keyshortcuts="Meta+K Control+K"
+            onClick={openPalette}
+          >
+            <span class="find-word">Find</span> <kbd>{findKeys}</kbd>
           </button>
-          <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" onClick={openShortcuts}>
+          <button
+            type="button"
+            class="quiet icon open-shortcuts"
+            aria-label="Keyboard shortcuts"
+            onClick={openShortcuts}
+          >
             ?
           </button>
           <button

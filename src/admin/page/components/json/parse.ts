@@ -54,14 +54,14 @@ export function parseJson(text: string): JsonNode | undefined {
       open.pop()
     }
     let last = value
-    do {
+    for (token = undefined; token !== ",";) {
       const parent = open.at(-1)
       if (parent === undefined) return tokens.isOver() ? last : undefined
       token = tokens.next()
-      if (token === ",") break
+      if (token === ",") continue
       if (token !== endOf(parent)) return undefined
       last = open.pop()!
-    } while (true)
+    }
     token = tokens.next()
     if (open.at(-1)!.kind === "object" && !readName()) return undefined
   }

@@ -1,13 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { isDark } from "../../store/theme.ts"
-import type { Plot } from "./plot.ts"
-
-export interface CurveSeries {
-  readonly label: string
-  /** null: none was measured in the step. */
-  readonly values: readonly (number | null)[]
-}
+import type { CurveSeries, Plot } from "./plot.ts"
 
 interface CurveProps {
   readonly title: string
@@ -31,12 +25,14 @@ export function Curve({ title, times, series, format, none }: CurveProps) {
   useEffect(() => {
     if (isEmpty) return
     let isGone = false
-    void import("./plot.ts").then(({ openPlot }) => {
+    const open = async (): Promise<void> => {
+      const { openPlot } = await import("./plot.ts")
       if (isGone) return
       plot.current = openPlot(box.current!, series.length, format, setAt)
       plot.current.show(times, series)
       setLoaded(true)
-    })
+    }
+    void open()
     return () => {
       isGone = true
       plot.current?.close()

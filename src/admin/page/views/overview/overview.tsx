@@ -5,6 +5,8 @@ import { formatCounted } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
+import { FirstRun } from "../first-run/first-run.tsx"
+import { useIsFirstRun } from "../first-run/is-first-run.ts"
 import { AttentionList } from "./attention.tsx"
 import { PipelineDetail } from "./pipeline-detail.tsx"
 import { PipelineTable } from "./pipeline-table.tsx"
@@ -19,6 +21,7 @@ export function OverviewView() {
   const search = useRef<HTMLInputElement>(null)
   const [cursor, setCursor] = useState<string>()
   const it = overview.value
+  const isFirstRun = useIsFirstRun()
   const sort = parseSort(sortText)
   const rows = rowsOf(it?.pipelines ?? [], q, sort)
   const query = { q, sort: sortText }
@@ -40,7 +43,14 @@ export function OverviewView() {
     { keys: "/", label: "Search", run: () => search.current?.focus() },
   ])
 
-  if (it === undefined) return <Skeleton rows={12} />
+  if (it === undefined || isFirstRun === undefined) return <Skeleton rows={12} />
+  if (isFirstRun)
+    return (
+      <>
+        <AttentionList items={it.attention} />
+        <FirstRun />
+      </>
+    )
   const minutes = Math.round(((it.pipelines[0]?.sparkline.length ?? 0) * it.sparkline_step_ms) / 60_000)
   return (
     <>
@@ -88,7 +98,7 @@ export function OverviewView() {
               open={open}
             />
             {rows.length === 0 && (
-              <p class="nothing">No pipeline has this in its name, provider, path or topic.</p>
+              <p class="nothing muted">No pipeline has this in its name, provider, path or topic.</p>
             )}
           </>
         }

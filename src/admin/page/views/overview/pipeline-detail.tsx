@@ -49,7 +49,7 @@ function Facts({ id, provider, is_verified, url, connection, topic }: Detail["pi
         <span>{provider ?? (is_verified ? "own scheme" : "not verified")}</span>
         <span>
           to{" "}
-          <a href={hrefOf("events", [topic], { connection })}>
+          <a href={hrefOf("events", [connection, topic])}>
             {connection}/{topic}
           </a>
         </span>

@@ -51,7 +51,7 @@ export function PipelineRow({ pipeline, minutes, href, isOpen, isCursor, open }:
           >
             <span class="state-icon state-warning" aria-hidden="true">
               ▲
-            </span>
+            </span>{" "}
             {formatCount(reason.count)} {reason.words}
           </a>
         )}

@@ -1,5 +1,10 @@
 import UPlot from "uplot"
-import type { CurveSeries } from "./curve.tsx"
+
+export interface CurveSeries {
+  readonly label: string
+  /** null: none was measured in the step. */
+  readonly values: readonly (number | null)[]
+}
 
 export interface Plot {
   show(times: readonly number[], series: readonly CurveSeries[]): void

@@ -1,0 +1,91 @@
+import { Metrics } from "../src/telemetry/metrics.ts"
+import type { MetricDeclaration } from "../src/telemetry/metric-lines.ts"
+import { replaceParts } from "./generated-parts.ts"
+
+/** Headings, and the metrics below each: the first that matches. */
+const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
+  ["Deduplicator", /^hookline_deduplicator_/],
+  ["Spool", /^hookline_spool_/],
+  ["Embedded log", /^hookline_(log|retention)_/],
+  ["Workers", /^hookline_worker_/],
+  ["Traces", /^hookline_traces?_/],
+  ["Connections", /^hookline_(connection|publish|batch|retried|connects|broker|impaired|partitions)(_|$)/],
+  ["Process and configuration", /^hookline_(build|readiness|in_flight|event_loop|config)(_|$)/],
+  ["Runtime", /^(process|nodejs)_/],
+  ["Pipelines", /^hookline_/],
+]
+/** The order on the page. */
+const HEADINGS = [
+  "Pipelines",
+  "Connections",
+  "Spool",
+  "Embedded log",
+  "Deduplicator",
+  "Process and configuration",
+  "Workers",
+  "Traces",
+  "Runtime",
+]
+
+/** How the values of several processes are combined, in the page's words. */
+const COMBINED = {
+  sum: "sum",
+  min: "least",
+  max: "greatest",
+  average: "average",
+  first: "the supervisor's",
+  omit: "absent",
+}
+
+/** Writes every metric into docs/metrics.md, as it is declared. */
+export const renderMetrics = (page: string): string => {
+  const groups = Map.groupBy(declaredMetrics(), groupOf)
+  const parts = HEADINGS.map((heading) =>
+    [`### ${heading}`, "", ...tableOf(groups.get(heading) ?? [])].join("\n"),
+  )
+  return replaceParts(page, [parts.join("\n\n")])
+}
+
+/** Every metric that a service can have. */
+function declaredMetrics(): readonly MetricDeclaration[] {
+  const metrics = new Metrics()
+  metrics.observe({
+    inFlight: () => ({ requests: 0, bytes: 0 }),
+    maxInFlightBytes: () => 0,
+    connections: () => [],
+    impaired: () => [],
+    stores: () => [],
+    waiting: () => [],
+    spools: () => [],
+    logs: () => [],
+  })
+  metrics.observeReadiness(() => "ready")
+  for (const onFirstUse of ["configuration", "workers", "traces"] as const) void metrics[onFirstUse]
+  return metrics.declared
+}
+
+const groupOf = ({ name }: MetricDeclaration): string => GROUPS.find(([, names]) => names.test(name))![0]
+
+const tableOf = (metrics: readonly MetricDeclaration[]): readonly string[] => [
+  "| metric | type | unit | labels | with workers | meaning |",
+  "|---|---|---|---|---|---|",
+  ...metrics.map(({ name, type, labels, aggregator, help }) => {
+    const shown = labels.map((label) => `\`${label}\``).join(", ")
+    const cells = [
+      `\`${name}\``,
+      type,
+      unitOf(name),
+      shown,
+      COMBINED[aggregator],
+      help.replaceAll("|", "\\|"),
+    ]
+    return `| ${cells.join(" | ")} |`
+  }),
+]
+
+function unitOf(name: string): string {
+  if (name.endsWith("_timestamp_seconds") || name.endsWith("_start_time_seconds")) return "seconds since 1970"
+  if (/_seconds(_total)?$/.test(name)) return "seconds"
+  if (/_bytes(_total)?$/.test(name)) return "bytes"
+  return /_(info|ready|up|successful|readiness)$/.test(name) ? "0 or 1" : "count"
+}

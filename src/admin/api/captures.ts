@@ -1,0 +1,243 @@
+import { Type } from "typebox"
+import type { Outcome } from "../../pipeline/outcome.ts"
+import { maskRequest } from "../../verify/explain/mask-request.ts"
+import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
+import type { Receiver, Service } from "../service.ts"
+import { ApiError } from "./problem.ts"
+import { wordsOf } from "./reason-words.ts"
+import { route, type Route } from "./route.ts"
+import { CaptureDetail, CaptureExplanation, CaptureSummary, SendResult } from "./shapes.ts"
+import { recordOf, resultOf } from "./submit.ts"
+
+const MAX_LISTED = 500
+const ID = Type.Object({
+  id: Type.String({ maxLength: 100, description: "`last`: the last refused one." }),
+})
+const OF_PIPELINE = {
+  pipeline: Type.Optional(Type.String({ maxLength: 249, description: "Of the request that `last` is." })),
+}
+
+interface CaptureDeps {
+  readonly service: Service
+  /** Whether callers need a token. */
+  readonly needsToken: () => boolean
+}
+
+export function captureRoutes({ service, needsToken }: CaptureDeps): Route[] {
+  const find = async (id: string, pipeline: string | undefined): Promise<CapturedRequest> => {
+    const receivers = service.receivers()
+    const wanted = id === "last" ? (await lastRefused(receivers, pipeline))?.id : id
+    const found =
+      wanted === undefined ? [] : await Promise.all(receivers.map((it) => it.capturedRequest(wanted)))
+    const request = found.find((it) => it !== undefined)
+    if (request !== undefined) return request
+    if (service.captureMode() === "off")
+      throw new ApiError(404, "requests are not captured; set capture = refused in [admin]")
+    throw new ApiError(
+      404,
+      id === "last" ? "no refused request is kept" : "no request of this id is kept any more",
+    )
+  }
+  return [
+    route({
+      method: "GET",
+      path: "/api/captures",
+      summary: "Captured requests, the newest first.",
+      query: Type.Object({
+        ...OF_PIPELINE,
+        outcome: Type.Optional(CaptureSummary.properties.outcome),
+        before: Type.Optional(Type.String({ pattern: "^[0-9a-z]{1,11}$", description: "An id." })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 50 })),
+      }),
+      response: Type.Array(CaptureSummary),
+      async answer({ query: { pipeline, outcome, before, limit = 50 } }) {
+        const earlier = before === undefined ? undefined : Number.parseInt(before, 36)
+        const query: CaptureQuery = { pipeline, outcome, before: earlier, limit }
+        return (await newest(service.receivers(), query)).map(summaryOf)
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/api/captures",
+      summary: "Forgets all captured requests.",
+      async answer() {
+        await Promise.all(service.receivers().map((it) => it.clearCaptured()))
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/api/captures/:id",
+      summary: "A captured request, whole, with secrets and signatures masked.",
+      params: ID,
+      query: Type.Object({
+        ...OF_PIPELINE,
+        unmasked: Type.Optional(
+          Type.Boolean({
+            description: "As it came, secrets included. Without a token not through a proxy.",
+          }),
+        ),
+      }),
+      response: CaptureDetail,
+      async answer({ params: { id }, query: { pipeline, unmasked = false }, request }) {
+        if (unmasked && !needsToken() && isForwarded(request))
+          throw new ApiError(
+            403,
+            "secrets are shown only to callers of this machine, or with a token; set token in [admin]",
+          )
+        return detailOf(await find(id, pipeline), service, unmasked)
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/api/captures/:id/explanation",
+      summary: "Why a captured request was verified or refused, by the pipeline's present settings.",
+      params: ID,
+      query: Type.Object(OF_PIPELINE),
+      response: CaptureExplanation,
+      answer: async ({ params: { id }, query: { pipeline } }) =>
+        explanationOf(await find(id, pipeline), service),
+    }),
+    route({
+      method: "POST",
+      path: "/api/captures/:id/resend",
+      summary:
+        "Runs a captured request through its pipeline again, as it first came, verified by the time at which it did.",
+      params: ID,
+      query: Type.Object(OF_PIPELINE),
+      response: SendResult,
+      async answer({ params: { id }, query }) {
+        const request = await find(id, query.pipeline)
+        const { pipeline, method, path, query: search, headers, body, peerAddress, cameAtMs } = request
+        if (pipeline === undefined)
+          throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
+        if (body === undefined && method === "POST")
+          throw new ApiError(
+            409,
+            request.bytes === undefined
+              ? "it was refused before its body was read; have its sender send it again"
+              : "its body was not kept; have its sender send it again",
+          )
+        return resultOf(service, pipeline, {
+          method,
+          path,
+          query: search,
+          headers,
+          body: body ?? new Uint8Array(),
+          peerAddress,
+          firstCameAtMs: cameAtMs,
+          isOwn: false,
+        })
+      },
+    }),
+  ]
+}
+
+/** Whether a proxy passes it on, so that its caller may be anywhere: without a token the listener is a loopback one. */
+const isForwarded = ({ headers }: Request): boolean =>
+  ["forwarded", "via", "x-forwarded-for", "x-real-ip"].some((name) => headers.has(name))
+
+/** Of all processes, the newest first. */
+export async function newest(receivers: readonly Receiver[], query: CaptureQuery): Promise<Captured[]> {
+  const all = await Promise.all(receivers.map((it) => it.captured(query)))
+  return all
+    .flat()
+    .toSorted((a, b) => b.sequence - a.sequence)
+    .slice(0, query.limit)
+}
+
+/** Requests for no pipeline come last: a scanner's shall not hide a sender's. */
+async function lastRefused(
+  receivers: readonly Receiver[],
+  pipeline: string | undefined,
+): Promise<Captured | undefined> {
+  const refused = await newest(receivers, { pipeline, outcome: "rejected", limit: MAX_LISTED })
+  return refused.find((it) => it.pipeline !== undefined) ?? refused[0]
+}
+
+export function summaryOf(captured: Captured): CaptureSummary {
+  const { id, requestId, atMs, pipeline, method, path, remoteAddress } = captured
+  const { outcome, status, reason, bytes } = captured
+  return {
+    id,
+    request_id: requestId,
+    at: atMs,
+    pipeline: pipeline ?? null,
+    method,
+    path,
+    remote_address: remoteAddress,
+    outcome,
+    status,
+    reason,
+    words: wordsOf(reason),
+    bytes: bytes ?? null,
+  }
+}
+
+async function detailOf(
+  captured: CapturedRequest,
+  service: Service,
+  unmasked: boolean,
+): Promise<CaptureDetail> {
+  const { url, headers, body, cameAtMs, detail, place, pipeline, bytes } = captured
+  const verifications = pipeline === undefined ? [] : service.verifications(pipeline)
+  const shown = unmasked
+    ? { url, headers, body: body ?? new Uint8Array() }
+    : await maskRequest(signedOf(captured), verifications, cameAtMs)
+  const isMasked =
+    shown.url !== url ||
+    (body !== undefined && shown.body !== body) ||
+    shown.headers.some(([, value], at) => value !== headers[at]![1])
+  return {
+    summary: summaryOf(captured),
+    url: shown.url,
+    came_at: cameAtMs,
+    headers: shown.headers.map(([name, value]) => ({ name, value })),
+    body_base64: body === undefined ? null : Buffer.from(shown.body).toString("base64"),
+    is_masked: !unmasked && isMasked,
+    is_truncated: body === undefined && bytes !== undefined,
+    detail: detail ?? null,
+    record: recordOf(service, pipeline, place),
+  }
+}
+
+const signedOf = ({ method, path, query, url, headers, body = new Uint8Array() }: CapturedRequest) => ({
+  method,
+  path,
+  query,
+  url,
+  headers: headersOf(headers),
+  body,
+})
+
+/** As they were: a header that came several times is one already. */
+const headersOf = (headers: CapturedRequest["headers"]): Headers =>
+  new Headers(headers.map(([name, value]): [string, string] => [name, value]))
+
+async function explanationOf(captured: CapturedRequest, service: Service): Promise<CaptureExplanation> {
+  const { pipeline, cameAtMs, body, outcome, status, reason, detail } = captured
+  const answer = answerOf(outcome, status, `${wordsOf(reason)}${detail === undefined ? "" : ` (${detail})`}`)
+  if (pipeline === undefined) return { ...NOTHING, result: "No pipeline has this path.", answer }
+  const report = await service.explain(pipeline, { ...signedOf(captured), body }, cameAtMs)
+  // refused for another reason, which a verdict on its signature would hide
+  const isOther = report.is_verified && outcome === "rejected"
+  const result = isOther && !reason.startsWith("unverified_") ? `${report.result} ${answer}` : report.result
+  return { ...report, result, answer }
+}
+
+function answerOf(outcome: Outcome["kind"], status: number, why: string): string {
+  if (outcome === "accepted") return `It was answered ${status}: ${why}.`
+  if (outcome === "rejected") return `It was refused with ${status}: ${why}.`
+  return `It was answered ${status} and not published: ${why}.`
+}
+
+const NOTHING = {
+  provider: null,
+  is_verified: false,
+  reason: null,
+  detail: null,
+  steps: [],
+  mistakes: [],
+  configuration: null,
+  note: null,
+  warnings: [],
+}

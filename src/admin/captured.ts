@@ -1,0 +1,275 @@
+import type { CaptureMode } from "../config/sections/admin.ts"
+import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
+import type { Outcome } from "../pipeline/outcome.ts"
+
+/** A captured request, as lists have it. */
+export interface Captured {
+  /** Ascending, unique among the processes of a machine. */
+  readonly sequence: number
+  readonly id: string
+  readonly requestId: string
+  /** When it was answered, in milliseconds since 1970. */
+  readonly atMs: number
+  /** When it first came. */
+  readonly cameAtMs: number
+  /** undefined: no pipeline has its path. */
+  readonly pipeline: string | undefined
+  readonly method: string
+  readonly path: string
+  readonly remoteAddress: string
+  readonly outcome: Outcome["kind"]
+  readonly status: number
+  readonly reason: string
+  /** For the log. */
+  readonly detail: string | undefined
+  /** Of the body; undefined: not read. */
+  readonly bytes: number | undefined
+  readonly place: Place | undefined
+}
+
+/** Where an event was published. */
+export interface Place {
+  /** undefined: the sink's. */
+  readonly topic: string | undefined
+  readonly partition: number
+  readonly offset: number
+}
+
+/** What lists leave out. */
+interface Content {
+  readonly query: string
+  /** As the sender knows it. */
+  readonly url: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The connection's, which may be a proxy's; undefined: unknown. */
+  readonly peerAddress: string | undefined
+  /** As received, decompressed; undefined: not read, or not kept. */
+  readonly body: Uint8Array | undefined
+}
+
+export interface CapturedRequest extends Captured, Content {}
+
+interface Kept {
+  readonly captured: Captured
+  readonly content: Content
+}
+
+export interface CaptureQuery {
+  readonly pipeline?: string | undefined
+  readonly outcome?: Outcome["kind"] | undefined
+  /** Those with a lower sequence. */
+  readonly before?: number | undefined
+  /** Those with a higher sequence. */
+  readonly after?: number | undefined
+  readonly limit: number
+}
+
+export interface CaptureLimits {
+  readonly mode: CaptureMode
+  readonly maxRequests: number
+  readonly maxBytes: number
+}
+
+/** What each kind may take of the limits, so that none of them takes the place of another. */
+const SHARES = {
+  refused: { refused: 7 / 8, passed: 0, unknown: 1 / 8 },
+  all: { refused: 3 / 8, passed: 4 / 8, unknown: 1 / 8 },
+  off: { refused: 0, passed: 0, unknown: 0 },
+} as const
+type Kind = keyof (typeof SHARES)["all"]
+
+/** The largest body that is kept. */
+const MAX_BODY_SHARE = 1 / 4
+/** Of a request beside its headers and body. */
+const OVERHEAD_BYTES = 512
+/** Sequences of processes differ in their remainder; there are no more workers than that. */
+const PROCESSES = 64
+/** How much sequences grow in a second, at most times. */
+export const SEQUENCES_A_SECOND = 1000 * PROCESSES * PROCESSES
+const EPOCH_MS = Date.UTC(2020)
+
+/** The last requests of a process, in memory. */
+export class Captures implements Capture {
+  readonly #process: number
+  readonly #kept: { readonly [kind in Kind]: Ring } = {
+    refused: new Ring(),
+    passed: new Ring(),
+    unknown: new Ring(),
+  }
+  #limits: CaptureLimits = { mode: "off", maxRequests: 0, maxBytes: 0 }
+  #sequence = 0
+
+  /** @param process from 0; 0: the only one */
+  constructor(process = 0) {
+    this.#process = process % PROCESSES
+  }
+
+  get keepsAccepted(): boolean {
+    return this.#limits.mode === "all"
+  }
+
+  /** What is kept beyond other limits is dropped, the oldest first. */
+  setLimits(limits: CaptureLimits): void {
+    this.#limits = limits
+    const { mode, maxRequests, maxBytes } = limits
+    for (const [kind, ring] of Object.entries(this.#kept) as [Kind, Ring][]) {
+      const share = SHARES[mode][kind]
+      ring.limit(Math.ceil(maxRequests * share), maxBytes * share)
+    }
+  }
+
+  wants(outcome: Outcome | undefined): boolean {
+    const { mode } = this.#limits
+    return mode === "all" || (mode === "refused" && (outcome === undefined || outcome.kind === "rejected"))
+  }
+
+  keep({ pipeline, request, event, bytes, status, outcome }: AnsweredRequest): void {
+    const kind = pipeline === undefined ? "unknown" : isRefusal(outcome) ? "refused" : "passed"
+    const atMs = Date.now()
+    if (!this.#kept[kind].takes(atMs)) return
+    const sequence = this.#next(atMs)
+    const captured: Captured = {
+      sequence,
+      id: sequence.toString(36),
+      requestId: request.id,
+      atMs,
+      cameAtMs: event?.receivedAtMs ?? request.firstCameAtMs ?? atMs,
+      pipeline,
+      method: request.method,
+      path: request.path,
+      remoteAddress: request.remoteAddress,
+      outcome: outcome?.kind ?? "rejected",
+      status,
+      ...reasonOf(outcome),
+      bytes,
+      place: placeOf({ outcome, event }),
+    }
+    const content: Content = {
+      query: request.query,
+      url: request.url,
+      headers: [...request.headers],
+      peerAddress: request.peerAddress,
+      body: event === undefined || event.isReleased ? undefined : this.#bodyOf(event.receivedBody),
+    }
+    this.#kept[kind].add({ captured, content })
+  }
+
+  /** The newest first. */
+  list({ pipeline, outcome, before = Infinity, after = -Infinity, limit }: CaptureQuery): Captured[] {
+    return this.#all()
+      .map(({ captured }) => captured)
+      .filter(
+        (it) =>
+          it.sequence < before &&
+          it.sequence > after &&
+          (pipeline === undefined || it.pipeline === pipeline) &&
+          (outcome === undefined || it.outcome === outcome),
+      )
+      .toSorted((a, b) => b.sequence - a.sequence)
+      .slice(0, limit)
+  }
+
+  find(id: string): CapturedRequest | undefined {
+    const found = this.#all().find(({ captured }) => captured.id === id)
+    return found && { ...found.captured, ...found.content }
+  }
+
+  /** How many refused ones are kept. */
+  get refused(): number {
+    return this.#all().filter(({ captured }) => captured.outcome === "rejected").length
+  }
+
+  clear(): void {
+    for (const ring of Object.values(this.#kept)) ring.clear()
+  }
+
+  #all(): Kept[] {
+    return Object.values(this.#kept).flatMap((ring) => [...ring.requests])
+  }
+
+  /** By time, so that those of all processes have one order. */
+  #next(atMs: number): number {
+    const now = (atMs - EPOCH_MS) * PROCESSES
+    this.#sequence = Math.max(this.#sequence + 1, now)
+    return this.#sequence * PROCESSES + this.#process
+  }
+
+  #bodyOf(body: Uint8Array): Uint8Array | undefined {
+    if (body.length > this.#limits.maxBytes * MAX_BODY_SHARE) return undefined
+    // a part of a larger buffer would keep it all
+    return body.buffer.byteLength > body.length ? body.slice() : body
+  }
+}
+
+const isRefusal = (outcome: Outcome | undefined): boolean =>
+  outcome === undefined || outcome.kind === "rejected"
+
+function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "detail"> {
+  if (outcome === undefined) return { reason: "internal", detail: undefined }
+  if (outcome.kind === "accepted") return { reason: "accepted", detail: undefined }
+  if (outcome.kind === "rejected")
+    return { reason: outcome.reason, detail: outcome.logDetail ?? outcome.detail }
+  return { reason: outcome.reason, detail: outcome.kind === "dropped" ? outcome.detail : undefined }
+}
+
+/** Where it was published; undefined: not known, or a list, which became several records and has no body left. */
+export function placeOf({ outcome, event }: Pick<AnsweredRequest, "outcome" | "event">): Place | undefined {
+  if (outcome?.kind !== "accepted" || event === undefined || event.body.length === 0) return undefined
+  const { partition, offset } = outcome.receipt
+  return partition < 0 || offset < 0 ? undefined : { topic: event.topic, partition, offset }
+}
+
+/** So many in a second, or as many as there are places: in a flood the others would only displace each other. */
+const LEAST_A_SECOND = 200
+
+/** Requests up to a number and a size; the oldest give way. */
+class Ring {
+  #second = 0
+  #inSecond = 0
+  readonly #requests = new Set<Kept>()
+  #bytes = 0
+  #maxRequests = 0
+  #maxBytes = 0
+
+  get requests(): Iterable<Kept> {
+    return this.#requests
+  }
+
+  limit(maxRequests: number, maxBytes: number): void {
+    this.#maxRequests = maxRequests
+    this.#maxBytes = maxBytes
+    this.#shrink()
+  }
+
+  /** Whether another one is to be added in this second. */
+  takes(atMs: number): boolean {
+    const second = Math.floor(atMs / 1000)
+    if (second !== this.#second) this.#inSecond = 0
+    this.#second = second
+    return this.#inSecond++ < Math.max(LEAST_A_SECOND, this.#maxRequests)
+  }
+
+  add(request: Kept): void {
+    this.#requests.add(request)
+    this.#bytes += sizeOf(request)
+    this.#shrink()
+  }
+
+  clear(): void {
+    this.#requests.clear()
+    this.#bytes = 0
+  }
+
+  #shrink(): void {
+    for (const oldest of this.#requests) {
+      if (this.#requests.size <= this.#maxRequests && this.#bytes <= this.#maxBytes) return
+      this.#requests.delete(oldest)
+      this.#bytes -= sizeOf(oldest)
+    }
+  }
+}
+
+function sizeOf({ captured: { path }, content: { headers, body, url, query } }: Kept): number {
+  const own = url.length + path.length + query.length + (body?.length ?? 0)
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, own + OVERHEAD_BYTES)
+}

@@ -1,0 +1,130 @@
+import { useLayoutEffect, useRef } from "preact/hooks"
+import { ErrorNote } from "../../components/error-note.tsx"
+import { Skeleton } from "../../components/skeleton.tsx"
+import { VirtualList, type VirtualListHandle } from "../../components/virtual-list.tsx"
+import { formatCount, formatCounted } from "../../format.ts"
+import { isSame, type RecordPlace } from "./place.ts"
+import { RecordRow } from "./record-row.tsx"
+import type { TopicTail } from "./topic-tail.ts"
+
+const ROW_HEIGHT = 32
+
+interface RecordListProps {
+  readonly tail: TopicTail
+  readonly opened: RecordPlace | undefined
+  readonly cursor: Cursor | undefined
+  readonly hasFilter: boolean
+  hrefTo(record: RecordPlace): string
+  moveTo(cursor: Cursor): void
+  handle(handle: VirtualListHandle): void
+  startAgain(): void
+}
+
+/** The row that keys move. */
+export interface Cursor extends RecordPlace {
+  /** Whether the row is to get the focus when it is there. */
+  readonly isNew: boolean
+}
+
+/** The records of a topic, the newest first. */
+export function RecordList({ tail, opened, cursor, hasFilter, ...props }: RecordListProps) {
+  void tail.version.value
+  const list = useRef<HTMLDivElement>(null)
+  const handle = useRef<VirtualListHandle>(undefined)
+  useLayoutEffect(() => {
+    if (cursor?.isNew !== true) return
+    const row = list.current!.querySelector<HTMLElement>(
+      `[data-place="${cursor.partition}:${cursor.offset}"]`,
+    )
+    row?.focus({ preventScroll: true })
+  }, [cursor])
+  const count = tail.count
+  const error = tail.error.value
+  return (
+    <div class="record-list" ref={list}>
+      <FreshNote tail={tail} show={() => handle.current?.toTop()} />
+      {tail.skipped.value > 0 && (
+        <p class="record-note">
+          {formatCounted(tail.skipped.value, "event")} came faster than they are shown live.{" "}
+          <button type="button" onClick={props.startAgain}>
+            Show them
+          </button>
+        </p>
+      )}
+      {error !== undefined && <ErrorNote error={error} retry={() => tail.loadOlder()} />}
+      <VirtualList
+        label="Events, newest first"
+        class={`${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`}
+        count={count}
+        rowHeight={ROW_HEIGHT}
+        handle={(it) => {
+          handle.current = it
+          props.handle(it)
+        }}
+        looked={(first, end, isAtTop) => {
+          tail.visible = handle.current?.visible ?? 0
+          tail.look(first, end, isAtTop)
+        }}
+        row={(index) => {
+          const [record] = tail.rows(index, index + 1)
+          if (record === undefined)
+            return <li key={`at ${index}`} class="record record-missing" aria-hidden="true" />
+          const { partition, offset } = record
+          return (
+            <RecordRow
+              key={`${partition}:${offset}`}
+              record={record}
+              position={index + 1}
+              href={props.hrefTo(record)}
+              isOpen={isSame(record, opened)}
+              isCursor={cursor !== undefined && isSame(record, cursor)}
+              focused={() => props.moveTo({ partition, offset, isNew: false })}
+            />
+          )
+        }}
+      >
+        <End tail={tail} count={count} hasFilter={hasFilter} />
+      </VirtualList>
+    </div>
+  )
+}
+
+/** Lies over the list: nothing moves. */
+function FreshNote({ tail, show }: { tail: TopicTail; show: () => void }) {
+  const fresh = tail.fresh.value
+  if (fresh === 0) return null
+  const resume = (): void => {
+    tail.resume()
+    show()
+  }
+  return (
+    <button type="button" class="fresh" onClick={resume}>
+      <span aria-hidden="true">↑</span> {formatCount(fresh)} new
+    </button>
+  )
+}
+
+function End({ tail, count, hasFilter }: { tail: TopicTail; count: number; hasFilter: boolean }) {
+  const searched = tail.searched.value
+  if (tail.isLoading.value) return <Skeleton rows={count === 0 ? 10 : 3} />
+  if (tail.error.value !== undefined) return null
+  if (tail.hasOlder && searched > 0)
+    return (
+      <p class="record-end muted">
+        None of {formatCounted(searched, "older event")} passes the filter.{" "}
+        <button type="button" onClick={() => tail.loadOlder()}>
+          Search on
+        </button>
+      </p>
+    )
+  if (tail.hasOlder) return null
+  return (
+    <p class="record-end muted">
+      {count > 0
+        ? "That is the oldest."
+        : hasFilter
+          ? "No event passes the filter. New ones that do are shown at once."
+          : "No event yet. New ones are shown at once."}
+    </p>
+  )
+}

@@ -1,0 +1,169 @@
+import type { Ref } from "preact"
+import { useEffect, useState } from "preact/hooks"
+import { State } from "../../components/state.tsx"
+import { parseCondition } from "./condition.ts"
+import type { Place, Source } from "./place.ts"
+import { boundsOf, fromInput, RANGES, toInput } from "./range.ts"
+import type { TopicTail } from "./topic-tail.ts"
+
+interface ToolbarProps {
+  readonly place: Place
+  readonly sources: readonly Source[]
+  readonly tail: TopicTail
+  readonly filterInput: Ref<HTMLInputElement>
+  go(changed: Partial<Place>): void
+  toggle(): void
+}
+
+export function Toolbar({ place, sources, tail, filterInput, go, toggle }: ToolbarProps) {
+  const { source, range } = place
+  return (
+    <div class="toolbar">
+      <TopicPicker sources={sources} chosen={source} choose={(it) => go({ source: it, record: undefined })} />
+      <select
+        aria-label="Time range"
+        value={range["range"] ?? ""}
+        onChange={({ currentTarget: { value } }) => go({ range: { range: value } })}
+      >
+        {RANGES.map(({ id, label }) => (
+          <option key={id} value={id}>
+            {label}
+          </option>
+        ))}
+      </select>
+      {range["range"] === "custom" && <CustomRange range={range} change={(it) => go({ range: it })} />}
+      <FilterInput filter={place.filter} input={filterInput} change={(filter) => go({ filter })} />
+      <LiveState tail={tail} toggle={toggle} />
+    </div>
+  )
+}
+
+interface TopicPickerProps {
+  readonly sources: readonly Source[]
+  readonly chosen: Source | undefined
+  choose(source: Source): void
+}
+
+function TopicPicker({ sources, chosen, choose }: TopicPickerProps) {
+  const connections = [...new Set(sources.map(({ connection }) => connection))]
+  const at = sources.findIndex((it) => it.connection === chosen?.connection && it.topic === chosen.topic)
+  return (
+    <select
+      class="topic-picker"
+      aria-label="Topic"
+      value={String(at)}
+      onChange={({ currentTarget: { value } }) => choose(sources[Number(value)]!)}
+    >
+      {connections.map((connection) => (
+        <optgroup key={connection} label={connection}>
+          {sources.map(
+            (it, n) =>
+              it.connection === connection && (
+                <option key={it.topic} value={String(n)}>
+                  {it.topic}
+                </option>
+              ),
+          )}
+        </optgroup>
+      ))}
+    </select>
+  )
+}
+
+interface CustomRangeProps {
+  readonly range: Place["range"]
+  change(range: Place["range"]): void
+}
+
+function CustomRange({ range, change }: CustomRangeProps) {
+  const { since, until } = boundsOf(range, 0)
+  return (
+    <>
+      <input
+        type="datetime-local"
+        step={1}
+        aria-label="Since"
+        value={toInput(since)}
+        onChange={({ currentTarget: { value } }) => change({ ...range, since: fromInput(value) })}
+      />
+      <input
+        type="datetime-local"
+        step={1}
+        aria-label="Until"
+        value={toInput(until)}
+        onChange={({ currentTarget: { value } }) => change({ ...range, until: fromInput(value) })}
+      />
+    </>
+  )
+}
+
+interface FilterInputProps {
+  readonly filter: string
+  readonly input: Ref<HTMLInputElement>
+  change(filter: string): void
+}
+
+/** Applies what is typed at Enter, and when the field is left or emptied. */
+function FilterInput({ filter, input, change }: FilterInputProps) {
+  const [typed, type] = useState(filter)
+  const [problem, setProblem] = useState<string>()
+  useEffect(() => type(filter), [filter])
+  const apply = (text: string): void => {
+    const condition = parseCondition(text)
+    setProblem("problem" in condition ? condition.problem : undefined)
+    if (!("problem" in condition) && text.trim() !== filter) change(text.trim())
+  }
+  return (
+    <div class="grow event-filter">
+      <input
+        ref={input}
+        type="search"
+        aria-label="Filter"
+        placeholder="/type = invoice.*"
+        spellcheck={false}
+        autocomplete="off"
+        value={typed}
+        aria-invalid={problem !== undefined}
+        aria-describedby={problem === undefined ? undefined : "filter-problem"}
+        onInput={({ currentTarget: { value } }) => {
+          type(value)
+          if (value === "") apply("")
+        }}
+        onChange={({ currentTarget: { value } }) => apply(value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") apply(event.currentTarget.value)
+          if (event.key === "Escape" || event.key === "Enter") event.currentTarget.blur()
+        }}
+      />
+      {problem !== undefined && (
+        <p id="filter-problem" class="filter-problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function LiveState({ tail, toggle }: { tail: TopicTail; toggle: () => void }) {
+  const stream = tail.stream.value
+  if (stream === undefined) return null
+  const isPaused = tail.isPaused.value
+  return (
+    <>
+      <span class="live-state" role="status">
+        {isPaused ? (
+          <State level="warning">paused</State>
+        ) : stream === "lost" ? (
+          <State level="warning">reconnecting</State>
+        ) : stream === "refused" ? (
+          <State level="error">not live</State>
+        ) : (
+          <State level="good">live</State>
+        )}
+      </span>
+      <button type="button" aria-keyshortcuts="." onClick={toggle}>
+        {isPaused ? "Resume" : "Pause"} <kbd>.</kbd>
+      </button>
+    </>
+  )
+}

@@ -1,0 +1,47 @@
+/** Where a provider posts to, and how it gets there. */
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
+const ANY = /^(0\.0\.0\.0|\[::\])$/
+
+/** A listener's URL as a sender writes it; `pageHost`, as the page was reached, stands for an address that means any. */
+export function senderAddress(url: string, pageHost: string): string {
+  const { protocol, hostname, port, pathname } = new URL(url)
+  const host = ANY.test(hostname) ? pageHost : hostname
+  return `${protocol}//${host}${port && `:${port}`}${pathname}`
+}
+
+/** Whether only programs on its own machine reach it. */
+export const isLocal = (url: string): boolean => LOOPBACK.test(new URL(url).hostname)
+
+export interface Tunnel {
+  readonly name: string
+  readonly command: string
+  /** What to do when it runs. */
+  readonly next: string
+}
+
+/** Programs that hand requests from the internet to a laptop, with their commands for a listener's URL. */
+export function tunnelsTo(url: string): readonly Tunnel[] {
+  const { protocol, hostname, port, pathname } = new URL(url)
+  const isTls = protocol === "https:"
+  const number = port || (isTls ? "443" : "80")
+  const host = `${ANY.test(hostname) ? "localhost" : hostname}:${number}`
+  const isHere = ANY.test(hostname) || LOOPBACK.test(hostname)
+  return [
+    {
+      name: "Stripe CLI",
+      command: `stripe listen --forward-to ${isTls ? "https://" : ""}${host}${pathname}${isTls ? " --skip-verify" : ""}`,
+      next: "It prints a secret of its own, whsec_…: that is the one to configure. It brings the events of Stripe's test mode.",
+    },
+    {
+      name: "cloudflared",
+      command: `cloudflared tunnel --url ${protocol}//${host}${isTls ? " --no-tls-verify" : ""}`,
+      next: `It prints an address like https://….trycloudflare.com; paste it at the provider with ${pathname} behind it. It needs no account.`,
+    },
+    {
+      name: "ngrok",
+      command: `ngrok http ${isTls ? `https://${host}` : isHere ? number : host}`,
+      next: `It prints an address like https://….ngrok-free.app; paste it at the provider with ${pathname} behind it.`,
+    },
+  ]
+}

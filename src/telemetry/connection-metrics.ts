@@ -1,0 +1,143 @@
+import { byFirst, once } from "./handles.ts"
+import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
+
+export interface ConnectionMetrics {
+  /** A batch was acknowledged, so many milliseconds after it was sent. */
+  batch(records: number, ms: number): void
+}
+
+/** What a Kafka connection counts, too. */
+export interface KafkaMetrics extends ConnectionMetrics {
+  /** A batch was sent again, or its records in others. */
+  retried(): void
+  /** An attempt to connect to a partition leader has ended. */
+  connected(isOpen: boolean): void
+  /** Something worth an alert; the log has a line for each. */
+  incident(kind: Incident): void
+}
+
+/**
+ * - `batch_refused`: every attempt of a batch timed out or failed without a definite error, or an internal error occurred
+ * - `idle_connection_lost`: an idle connection turned out dead and was reopened
+ * - `metadata_behind`: stale metadata (older leader epochs, fewer partitions, a missing topic) was ignored
+ * - `offset_behind`: a batch was acknowledged at an offset already assigned
+ * - `producer_id_renewed`: a new producer id was requested
+ * - `request_limit_lowered`: the broker closes the connection on large requests
+ */
+const INCIDENTS = [
+  "batch_refused",
+  "idle_connection_lost",
+  "metadata_behind",
+  "offset_behind",
+  "producer_id_renewed",
+  "request_limit_lowered",
+] as const
+
+export type Incident = (typeof INCIDENTS)[number]
+
+/** Counters of a connection's spool, in records. */
+export interface SpoolMetrics {
+  /** Stored and acknowledged. */
+  spooled(records: number): void
+  /** Acknowledged by the broker. */
+  forwarded(records: number): void
+  /** Refused by the broker for good. */
+  quarantined(records: number): void
+}
+
+/** Counters of an embedded log's retention. */
+export interface LogMetrics {
+  /** Records were deleted, with so many bytes of keys, values and headers. */
+  deleted(reason: "age" | "size", records: number, bytes: number): void
+}
+
+const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+
+/** Declares the metrics of connections. The handles of a connection are the same for every call with its id. */
+export function connectionMetrics(own: OwnMetrics) {
+  const publishes = own.distribution(
+    "hookline_publish_seconds",
+    "Time from sending a batch to its acknowledgement.",
+    ["connection"],
+    LATENCY_BUCKETS,
+  )
+  const batches = own.distribution(
+    "hookline_batch_records",
+    "Records per acknowledged batch.",
+    ["connection"],
+    BATCH_BUCKETS,
+  )
+  const retried = own.tallies(
+    "hookline_retried_batches_total",
+    "Batches sent to Kafka again, whole or in parts, after a failure.",
+    ["connection"],
+  )
+  const connects = own.tallies(
+    "hookline_connects_total",
+    "Attempts to connect to a Kafka broker that leads partitions, first ones and reconnects, by result: success, failure.",
+    ["connection", "result"],
+  )
+  const incidents = own.tallies(
+    "hookline_broker_incidents_total",
+    "Broker incidents by kind; the log has a line for each.",
+    ["connection", "kind"],
+  )
+  const spooled = own.tallies(
+    "hookline_spooled_records_total",
+    "Spooled records by outcome: spooled, forwarded, quarantined.",
+    ["connection", "outcome"],
+  )
+  const deletedRecords = own.tallies(
+    "hookline_retention_deleted_records_total",
+    "Records deleted by retention, by reason: age, size.",
+    ["connection", "reason"],
+  )
+  const deletedBytes = own.tallies(
+    "hookline_retention_deleted_bytes_total",
+    "Bytes of keys, values and headers deleted by retention, by reason: age, size.",
+    ["connection", "reason"],
+  )
+
+  const connection = once((id: string): ConnectionMetrics => {
+    const publish = publishes.bind({ connection: id })
+    const batch = batches.bind({ connection: id })
+    return {
+      batch(records, ms) {
+        batch(records)
+        publish(ms / 1000)
+      },
+    }
+  })
+  const kafka = once((id: string): KafkaMetrics => {
+    const again = retried.bind({ connection: id })
+    const [success, failure] = ["success", "failure"].map((result) =>
+      connects.bind({ connection: id, result }),
+    )
+    const incident = byFirst((kind: Incident) => incidents.bind({ connection: id, kind }))
+    for (const kind of INCIDENTS) incident(kind, 0)
+    return {
+      ...connection(id),
+      retried: () => again(),
+      connected: (isOpen) => (isOpen ? success! : failure!)(),
+      incident: (kind) => incident(kind),
+    }
+  })
+  const spool = (id: string): SpoolMetrics => {
+    const of = (outcome: string) => spooled.bind({ connection: id, outcome })
+    return { spooled: of("spooled"), forwarded: of("forwarded"), quarantined: of("quarantined") }
+  }
+  const embeddedLog = once((id: string): LogMetrics => {
+    const of = (tallies: typeof deletedRecords) => ({
+      age: tallies.bind({ connection: id, reason: "age" }),
+      size: tallies.bind({ connection: id, reason: "size" }),
+    })
+    const [records, bytes] = [of(deletedRecords), of(deletedBytes)]
+    return {
+      deleted(reason, count, size) {
+        records[reason](count)
+        bytes[reason](size)
+      },
+    }
+  })
+  return { connection, kafka, spool, embeddedLog }
+}

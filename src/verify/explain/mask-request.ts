@@ -1,0 +1,115 @@
+import { makeVerifier, type ProviderRef } from "../presets/providers.ts"
+import { WrongSetting, type VerifierSettings } from "../schemes/family.ts"
+import type { Fetcher } from "../fetch/fetcher.ts"
+import type { SignedRequest } from "../verifier.ts"
+import { concealer, type Conceal } from "./conceal.ts"
+import { isToken } from "./report.ts"
+
+interface Verification {
+  readonly provider: ProviderRef
+  readonly settings: VerifierSettings
+}
+
+/** A request as it is shown, without what would let its reader send one. */
+export interface MaskedRequest {
+  readonly url: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: Uint8Array
+}
+
+/** Headers, query parameters, members and form fields of these names hold a token, whatever the scheme. */
+const TOKEN_NAME =
+  /authorization$|cookie$|token$|secret$|password$|passwd$|credentials?$|api[-_]?key$|^key$|^code$/i
+const SIGNATURE_NAME = /sig$|signatures?$|signature-?(?:v\d|\d+)$|hmac|digest|transmission-sig|jwt$/i
+/** The same among the members and parameters of any text. */
+const NAMED = String.raw`[\w.-]*(?:token|secret|password|passwd|api_?key|signature|hmac|jwt)`
+const MEMBER = new RegExp(String.raw`("${NAMED}"\s*:\s*")((?:[^"\\]|\\.)*)(?=")`, "gi")
+const PARAMETER = new RegExp(String.raw`((?:^|[?&])${NAMED}=)([^&\s"]*)`, "gi")
+const JWT = /eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g
+/** A signature or token is no shorter. */
+const RUN = /[A-Za-z0-9+/_-]{16,}={0,2}/g
+const SHOWN_CHARACTERS = 6
+
+/**
+ * Masks tokens (their length is left) and signatures (six characters are): what the pipeline's Verifiers read, the secrets of
+ * their settings, and what has the name or form of one.
+ */
+export async function maskRequest(
+  request: SignedRequest,
+  verifications: readonly Verification[],
+  nowMs: number,
+): Promise<MaskedRequest> {
+  const known = await knownMasks(request, verifications, nowMs)
+  const mask: Conceal = (text) => known(text).replace(JWT, hidden)
+  const headers = [...request.headers].map(([name, value]): [string, string] => {
+    if (TOKEN_NAME.test(name)) return [name, hiddenAfterScheme(value)]
+    return [name, SIGNATURE_NAME.test(name) ? mask(value).replace(RUN, shortened) : mask(value)]
+  })
+  const at = request.url.indexOf("?")
+  const url = at === -1 ? request.url : request.url.slice(0, at) + mask(namedMasked(request.url.slice(at)))
+  return { url, headers, body: maskBytes(request.body, (text) => namedMasked(mask(text))) }
+}
+
+const hidden = (value: string): string => `(${value.length} characters)`
+const shortened = (value: string): string =>
+  value.length <= SHOWN_CHARACTERS
+    ? hidden(value)
+    : `${value.slice(0, SHOWN_CHARACTERS)}...(${value.length} characters)`
+const namedMasked: Conceal = (text) =>
+  text
+    .replace(MEMBER, (_, before: string, value: string) => before + hidden(value))
+    .replace(PARAMETER, (_, before: string, value: string) => before + hidden(value))
+
+/** `Bearer (40 characters)` */
+function hiddenAfterScheme(value: string): string {
+  const [, scheme = "", rest = value] = /^([A-Za-z-]{1,20} +)(\S.*)$/.exec(value) ?? []
+  return scheme + hidden(rest)
+}
+
+/** Bytes as Latin-1, so that those which are no text stay as they are. */
+function maskBytes(bytes: Uint8Array, mask: Conceal): Uint8Array {
+  const text = Buffer.from(bytes).toString("latin1")
+  const masked = mask(text)
+  return masked === text ? bytes : Buffer.from(masked, "latin1")
+}
+
+/** Masks the secrets of settings, and what Verifiers read of a request. */
+async function knownMasks(
+  request: SignedRequest,
+  verifications: readonly Verification[],
+  nowMs: number,
+): Promise<Conceal> {
+  const masks: Conceal[] = []
+  for (const { provider, settings } of verifications) {
+    masks.push(concealer(settings))
+    try {
+      const explanation = await makeVerifier(provider, settings, OFFLINE).explain(request, nowMs)
+      const show = isToken({ provider, settings }, explanation) ? hidden : shortened
+      for (const read of explanation.received)
+        for (const spelled of spellings(read)) masks.push((text) => text.replaceAll(spelled, show(read)))
+    } catch (error) {
+      // a secret that the provider has yet to send
+      if (!(error instanceof WrongSetting)) throw error
+    }
+  }
+  return (text) => masks.reduce((masked, mask) => mask(masked), text)
+}
+
+/** As a text may hold it: also in a URL, in JSON, and as Latin-1. */
+const spellings = (text: string): readonly string[] =>
+  text.length < 4
+    ? []
+    : [
+        ...new Set([
+          text,
+          encodeURIComponent(text),
+          text.replaceAll("/", String.raw`\/`),
+          Buffer.from(text).toString("latin1"),
+        ]),
+      ]
+
+/** Looking at a request asks nobody for keys. */
+const OFFLINE: Fetcher = {
+  fetch: () => Promise.reject(new Error("keys are not fetched to show a request")),
+  rootCertificates: [],
+}

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Browser, Page } from "playwright-core"
+import type { RecordDetail } from "../../src/admin/api/shapes.ts"
+import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { freePorts } from "../support/ports.ts"
+import { postAsStripe } from "../support/stripe-events.ts"
+
+const SECRET = "whsec_fake_for_tests"
+const TYPES = ["invoice.paid", "invoice.sent", "charge.failed"]
+/** Items of the list that one request publishes. */
+const ITEMS = 1000
+
+const configuration = (port: number, admin: number): string => `
+[connection:log]
+directory = log
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+path = /payments
+[pipeline:payments:Verifier]
+provider = stripe
+secret = ${SECRET}
+[pipeline:payments:BrokerSink]
+topic = payments
+headers = kind=json:/type
+[pipeline:bulk:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+path = /bulk
+[pipeline:bulk:Decoder]
+lists = split
+[pipeline:bulk:BrokerSink]
+topic = bulk
+[admin]
+listen = 127.0.0.1:${admin}
+`
+
+interface Scrolled {
+  /** Milliseconds of each frame, the shortest first. */
+  readonly frames: readonly number[]
+  /** Rows that were in the document at once. */
+  readonly most: number
+  readonly rows: number
+}
+
+/** Runs in the page. */
+const SCROLL_TO_THE_OLDEST = `(async () => {
+  const list = document.querySelector(".virtual-list")
+  const frames = []
+  let most = 0
+  for (let last = performance.now(); !list.textContent.includes("That is the oldest."); ) {
+    list.scrollTop += 4000
+    await new Promise(requestAnimationFrame)
+    const now = performance.now()
+    frames.push(now - last)
+    last = now
+    most = Math.max(most, list.querySelectorAll(".record").length)
+  }
+  list.scrollTop = list.scrollHeight
+  return { frames: frames.sort((a, b) => a - b), most, rows: Math.floor(list.scrollHeight / 32) }
+})()`
+
+describe.skipIf(!hasBrowser())("Events", () => {
+  let folder: ReturnType<typeof temporaryFolder>
+  let running: RunningHookline
+  let browser: Browser
+  let conf: string
+  let sent = 0
+  beforeAll(async () => {
+    folder = temporaryFolder()
+    const [port, admin] = await freePorts(2)
+    conf = configuration(port!, admin!)
+    running = await startHookline(conf, { folder: folder.path })
+    browser = await startBrowser()
+    for (let n = 0; n < 60; n++) await publish()
+  }, 60_000)
+  afterAll(async () => {
+    await browser.close()
+    await running.stop()
+    folder[Symbol.dispose]()
+  })
+
+  /** The next event; its number is its offset. */
+  const bodyOf = (n: number): string =>
+    `{"id":"evt_${n}","type":"${TYPES[n % TYPES.length]}", "amount":12345678901234567890.10,"text":"a\\u00e9 ${"x".repeat(400)}","list":[1,{"deep":[null]}]}`
+  const publish = async (): Promise<number> => {
+    const n = sent++
+    const { status } = await postAsStripe(running.urls["payments"]!, SECRET, bodyOf(n))
+    expect(status).toBe(200)
+    return n
+  }
+  const publishBulk = async (requests: number): Promise<void> => {
+    const body = JSON.stringify(Array.from({ length: ITEMS }, (_, n) => ({ n, type: "bulk.item" })))
+    for (let n = 0; n < requests; n++) {
+      const { status } = await fetch(running.urls["bulk"]!, { method: "POST", body })
+      expect(status).toBe(200)
+    }
+  }
+  const storedValue = async (n: number): Promise<string> => {
+    const record = await fetch(`${running.adminUrl}/api/records/log/payments/0/${n}`)
+    const { value_base64 } = (await record.json()) as RecordDetail
+    return Buffer.from(value_base64, "base64").toString()
+  }
+  const open = (path: string, settings: Parameters<typeof openPage>[2] = {}) =>
+    openPage(browser, `${running.adminUrl}/${path}`, settings)
+  const rowOf = (page: Page, n: number) => page.locator(`.record[data-place="0:${n}"]`)
+  const offsets = (page: Page): Promise<number[]> =>
+    page.evaluate<number[]>(
+      "[...document.querySelectorAll('.record[data-place]')].map((row) => Number(row.dataset.place.split(':')[1]))",
+    )
+
+  test("a new event is on top within a second, with its type and id; paused it is counted, resumed it is shown", async () => {
+    const { page, faults } = await open("#/events/log/payments")
+    await rowOf(page, sent - 1).waitFor()
+    const n = await publish()
+    await rowOf(page, n).waitFor({ timeout: 1000 })
+    expect((await offsets(page)).slice(0, 3)).toEqual([n, n - 1, n - 2])
+    expect(await rowOf(page, n).innerText()).toContain(`evt_${n}`)
+    await press(page, ".")
+    const next = await publish()
+    await page.getByText("1 new").waitFor({ timeout: 1000 })
+    expect(await rowOf(page, next).count()).toBe(0)
+    await press(page, ".")
+    await rowOf(page, next).waitFor({ timeout: 1000 })
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("an opened event shows the numbers and bytes that were sent, headers, and curl; keys move to the next one", async () => {
+    const { page, faults } = await open("#/events/log/payments")
+    await rowOf(page, sent - 1).waitFor()
+    await press(page, "j", "j", "Enter")
+    const n = sent - 2
+    await page.getByRole("heading", { name: TYPES[n % TYPES.length]! }).waitFor()
+    expect(new URL(page.url()).hash).toBe(`#/events/log/payments/0/${n}`)
+    const detail = page.getByRole("region", { name: "Event" })
+    expect(await detail.locator(".json").innerText()).toContain('"amount": 12345678901234567890.10,')
+    await detail.getByText("more characters").click()
+    expect(await detail.locator(".json").innerText()).toContain(`"a\\u00e9 ${"x".repeat(400)}"`)
+    await detail.getByRole("tab", { name: "Raw" }).click()
+    const raw = (await detail.locator("pre").textContent())!
+    expect(raw).toBe(await storedValue(n))
+    expect(raw).toStartWith(bodyOf(n).slice(0, -1))
+    await press(page, "ArrowRight")
+    expect(await detail.locator(".header-table").innerText()).toContain(`kind\n${TYPES[n % TYPES.length]}`)
+    await press(page, "c")
+    const command = await page.evaluate<string>("navigator.clipboard.readText()")
+    expect(command).toContain(running.urls["payments"]!)
+    expect(command).toContain("12345678901234567890.10")
+    await press(page, "j")
+    await page.waitForURL((url) => url.hash.endsWith(`/${n - 1}`))
+    await press(page, "r")
+    await page.waitForURL((url) => url.hash.startsWith("#/replay?"))
+    expect(new URL(page.url()).hash).toBe(
+      `#/replay?connection=log&topic=payments&partition=0&from_offset=${n - 1}&until_offset=${n}`,
+    )
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("a filter and a range leave out the others, also of those that come; the link keeps them", async () => {
+    const { page, faults } = await open("#/events")
+    await rowOf(page, sent - 1).waitFor()
+    await press(page, "/", "text:/type = invoice.*", "Enter")
+    await page.waitForURL((url) => url.hash.includes("where="))
+    const charge = Array.from({ length: 3 }, (_, n) => sent - 1 - n).find((n) => n % 3 === 2)!
+    await rowOf(page, charge).waitFor({ state: "detached" })
+    await rowOf(page, charge - 1).waitFor()
+    const came = [await publish(), await publish(), await publish()]
+    for (const n of came.filter((it) => it % 3 !== 2)) await rowOf(page, n).waitFor({ timeout: 1000 })
+    expect((await offsets(page)).filter((n) => n % 3 === 2)).toEqual([])
+    const link = page.url()
+    await page.goto("about:blank")
+    await page.goto(link)
+    await rowOf(page, charge - 1).waitFor()
+    expect((await offsets(page)).filter((n) => n % 3 === 2)).toEqual([])
+    await page.getByLabel("Filter").fill("invoice.paid")
+    await press(page, "Enter")
+    await page.getByText("Write /type = invoice.*").waitFor()
+    await page.goto(`${running.adminUrl}/#/events/log/payments?range=custom&until=${Date.now() - 3_600_000}`)
+    await page.getByText("No event yet").waitFor()
+    await page.getByLabel("Time range").selectOption("15m")
+    await rowOf(page, sent - 1).waitFor()
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("100,000 events scroll without long frames; the document holds some dozens of rows, memory some thousands", async () => {
+    await publishBulk(100)
+    const { page, faults } = await open("#/events/log/bulk")
+    await rowOf(page, 100 * ITEMS - 1).waitFor()
+    const result = await page.evaluate<Scrolled>(SCROLL_TO_THE_OLDEST)
+    expect(result.rows).toBeGreaterThanOrEqual(100_000)
+    expect(result.most).toBeLessThan(100)
+    const median = result.frames[Math.floor(result.frames.length / 2)]!
+    expect(median).toBeLessThan(34)
+    await rowOf(page, 0).waitFor()
+    // back in one leap: what was let go of is loaded again
+    await page.evaluate("document.querySelector('.virtual-list').scrollTop = 0")
+    await rowOf(page, 100 * ITEMS - 1).waitFor()
+    await page.evaluate("document.querySelector('.virtual-list').scrollTop = 50_000 * 32")
+    await rowOf(page, 49_990).waitFor()
+    expect(faults).toEqual([])
+  }, 180_000)
+
+  test("after the service was away the list goes on where it broke off, without gaps", async () => {
+    const { page } = await open("#/events/log/payments")
+    await rowOf(page, sent - 1).waitFor()
+    await running.stop()
+    await page.getByText("reconnecting", { exact: true }).waitFor()
+    running = await startHookline(conf, { folder: folder.path })
+    const missed = [await publish(), await publish(), await publish()]
+    for (const n of missed) await rowOf(page, n).waitFor()
+    const shown = await offsets(page)
+    expect(shown).toEqual(Array.from({ length: shown.length }, (_, n) => sent - 1 - n))
+  }, 60_000)
+
+  test.each(["light", "dark"] as const)(
+    "in 400 px and the %s theme the detail is below the list, and nothing is wider than the window",
+    async (theme) => {
+      const { page, faults } = await open(`#/events/log/payments/0/${sent - 1}`, { theme, width: 400 })
+      await page.getByRole("tab", { name: "JSON" }).waitFor()
+      const [list, detail] = await Promise.all(
+        [".split-list", ".split-detail"].map((it) => page.locator(it).boundingBox()),
+      )
+      expect(detail!.y).toBeGreaterThanOrEqual(list!.y + list!.height)
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(400)
+      expect(await accessibilityFindings(page)).toEqual([])
+      expect(faults).toEqual([])
+    },
+    30_000,
+  )
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
 import { runToEnd } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
@@ -40,6 +41,7 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
   test("starts the image with a configuration that Hookline takes, and secrets that it names", async () => {
     const { hookline: service, kafka } = await composed()
     expect(service).toMatchObject({
+      image: `hookline:${manifest.version}`,
       read_only: true,
       cap_drop: ["ALL"],
       security_opt: ["no-new-privileges:true"],

@@ -18,6 +18,8 @@ const SESSIONS = [
   "docs/replay.md",
   "docs/admin.md",
 ]
+/** Has commands for root: test/long/deploy-machine.test.ts and test/e2e/deploy-compose.test.ts run them. */
+const DEPLOYING = "docs/deploying.md"
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
 ).scripts
@@ -81,7 +83,8 @@ test("every npm script that a page names exists", () => {
 })
 
 test("commands outside the sessions are npm scripts", () => {
-  const others = blocks.filter(({ language, page }) => language === "sh" && !SESSIONS.includes(page))
+  const elsewhere = [...SESSIONS, DEPLOYING]
+  const others = blocks.filter(({ language, page }) => language === "sh" && !elsewhere.includes(page))
   const commands = others.flatMap((block) =>
     block.text.split("\n").map((line) => [where(block), line] as const),
   )
@@ -150,12 +153,12 @@ const normalised = (text: string): string =>
     .replaceAll(/"request_id":"[\w-]+"/g, '"request_id":"ID"')
     .trim()
 
-/** Writes a configuration file whose secrets, below /run/secrets, and PEM files exist. */
+/** Writes a configuration file whose secrets and PEM files exist. */
 function write(folder: string, name: string, text: string): string {
   const secrets = join(folder, "secrets")
   mkdirSync(secrets, { mode: 0o700, recursive: true })
   const configuration = text
-    .replaceAll(/\$\{file:\/run\/secrets\/([\w-]+)\}/g, (_, name: string) => {
+    .replaceAll(/\$\{file:\/(?:run|etc\/hookline)\/secrets\/([\w-]+)\}/g, (_, name: string) => {
       writeFileSync(join(secrets, name), SECRET, { mode: 0o600 })
       return `\${file:${join(secrets, name)}}`
     })

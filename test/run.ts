@@ -13,6 +13,7 @@ import { runTests } from "./support/run-tests.ts"
 /** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
 const LEFT_TO_FAULTS: readonly string[] = [
   "failing-disk",
+  "forward",
   "hostile-folder",
   "kafka-broker",
   "kafka-broker-down",
@@ -28,6 +29,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-overload",
   "kafka-readiness",
   "kafka-refusals",
+  "kafka-replay",
   "kafka-rolling-restart",
   "kafka-small-requests",
   "kafka-spool",

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { openSocket } from "../../test/support/http-socket.ts"
+import { Replays } from "./replays.ts"
 import { openAdmin } from "./server.ts"
 import type { Service } from "./service.ts"
 
@@ -15,6 +16,14 @@ const serviceWith = (fault: Error): Service => ({
   receivers: () => [],
   verifications: () => [],
   explain: () => Promise.reject(fault),
+  replays: new Replays(
+    {
+      connection: () => undefined,
+      openReader: () => Promise.reject(fault),
+      openBroker: () => Promise.reject(fault),
+    },
+    { info() {}, error() {} },
+  ),
   logLevel: () => "info",
   setLogLevel: () => Promise.reject(fault),
 })

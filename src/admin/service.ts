@@ -10,6 +10,7 @@ import type { VerifierSettings } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import type { Captured, CapturedRequest, CaptureQuery, Place } from "./captured.ts"
 import type { Sample } from "./history.ts"
+import type { Replays } from "./replays.ts"
 
 /** The application as the probes see it. */
 export interface Status {
@@ -39,6 +40,7 @@ export interface Service extends Status {
     request: Omit<SignedRequest, "body"> & { readonly body: Uint8Array | undefined },
     atMs: number,
   ): Promise<Report>
+  readonly replays: Replays
   logLevel(): LogLevel
   /** In all processes, until a reload. */
   setLogLevel(level: LogLevel): Promise<void>

@@ -52,7 +52,7 @@ export class Sessions {
     this.#until.delete(idOf(request) ?? "")
   }
 
-  /** Ends all: another token is in force. */
+  /** Ends all. */
   clear(): void {
     this.#until.clear()
   }

@@ -1,4 +1,6 @@
 import { inSlices } from "../clock.ts"
+import { Replays, type ReplayConnections } from "../admin/replays.ts"
+import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/service.ts"
 import { captureOf } from "../config/sections/admin.ts"
 import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
@@ -6,19 +8,23 @@ import type { Activity } from "../telemetry/activity.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
+import { openReplayBroker } from "../replay/replay-broker.ts"
 import { notJudged } from "../verify/explain/report.ts"
 import { openReader } from "./connection-spec.ts"
 import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
+import { SharedBroker } from "./shared-broker.ts"
 import type { Listening } from "./running-application.ts"
 
 /** What runs, of one process or several. */
 export interface Running extends Pick<Status, "readiness">, Pick<Service, "receivers" | "setLogLevel"> {
-  readonly log: Pick<Logger, "level">
+  readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
+  /** The broker of a connection, open for pipelines of this process. */
+  broker(connection: string): Broker | undefined
   /** @param accept of the request: the format */
   expose(accept: string | null): Promise<Exposition>
   /** The counters of each process that answers, by its name. */
@@ -27,6 +33,19 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
 
 /** What the admin API is told of what runs. */
 export function adminService(running: Running): Service {
+  const openLog = (id: string): ReturnType<Service["openReader"]> =>
+    openReader(running.plan.connections.get(id)!, running.plan.memoryLogs.get(id))
+  const connections: ReplayConnections = {
+    connection: (id) => running.plan.connections.get(id),
+    openReader: openLog,
+    async openBroker(id) {
+      const connection = running.plan.connections.get(id)!
+      // one writer has the log of an embedded connection; a Kafka connection's would cancel the pipelines' records
+      return connection.kind === "kafka"
+        ? openReplayBroker(connection, running.log)
+        : new SharedBroker(() => running.broker(id))
+    },
+  }
   return {
     startedAtMs: Date.now(),
     readiness: () => running.readiness(),
@@ -34,7 +53,7 @@ export function adminService(running: Running): Service {
     activity: () => running.activity(),
     pipelines: () => pipelinesOf(running),
     connections: () => connectionsOf(running.plan),
-    openReader: (id) => openReader(running.plan.connections.get(id)!, running.plan.memoryLogs.get(id)),
+    openReader: openLog,
     captureMode: () => captureOf(running.plan.admin),
     receivers: () => running.receivers(),
     verifications(id) {
@@ -47,6 +66,7 @@ export function adminService(running: Running): Service {
         ? notJudged(null, "The pipeline is no longer there.")
         : explainRequest(pipeline, request, atMs, { masksSignatures: true })
     },
+    replays: new Replays(connections, running.log),
     logLevel: () => running.log.level as LogLevel,
     setLogLevel: (level) => running.setLogLevel(level),
   }

@@ -1,5 +1,6 @@
 import { Captures } from "../admin/captured.ts"
 import type { Readiness, Receiver } from "../admin/service.ts"
+import type { Broker } from "../brokers/broker.ts"
 import { atOnce, inSlices, steadyMs, type Steps } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
@@ -127,6 +128,10 @@ export class Runtime implements ReloadableApplication, Running {
     return ownActivity(this.metrics)
   }
 
+  broker(connection: string): Broker | undefined {
+    return this.active.connections.get(connection)?.broker
+  }
+
   receivers(): readonly Receiver[] {
     return [this.receiver]
   }
@@ -172,7 +177,7 @@ export class Runtime implements ReloadableApplication, Running {
     if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
-    await servers.drain(drainTimeoutMs)
+    await Promise.all([servers.drain(drainTimeoutMs), this.#deps.service.replays.close()])
     // a running change closes what it has opened
     await this.#changing
     await this.#resources.close(untilMs)

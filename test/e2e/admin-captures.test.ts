@@ -9,13 +9,8 @@ import type {
   RecordDetail,
   SendResult,
 } from "../../src/admin/api/shapes.ts"
-import {
-  hookline,
-  reload,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-} from "../support/hookline.ts"
+import { AdminApi } from "../support/admin-api.ts"
+import { hookline, reload } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
@@ -59,55 +54,20 @@ ${more}
 const signature = (secret: string, atS = Math.floor(Date.now() / 1000)): string =>
   `t=${atS},v1=${createHmac("sha256", secret).update(`${atS}.${BODY}`).digest("hex")}`
 
-/** A service, and what its API answers. */
-class Started implements AsyncDisposable {
-  readonly running: RunningHookline
-  readonly folder: string
-  constructor(running: RunningHookline, folder: string) {
-    this.running = running
-    this.folder = folder
-  }
-
-  static async with(text: string): Promise<Started> {
-    const { path } = temporaryFolder()
-    return new Started(await startHookline(text, { folder: path }), path)
-  }
-
-  async get<T>(path: string, init: RequestInit = {}): Promise<T> {
-    const response = await fetch(`${this.running.adminUrl}/api/${path}`, init)
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
-    return (response.status === 204 ? undefined : await response.json()) as T
-  }
-
-  post<T>(path: string): Promise<T> {
-    return this.get<T>(path, { method: "POST" })
-  }
-
-  /** The status of a signed event. */
-  async send(pipeline: string, headers: { readonly [name: string]: string } = {}, body = BODY) {
-    const { status } = await fetch(this.running.urls[pipeline]!, { method: "POST", body, headers })
-    return status
-  }
-
-  async [Symbol.asyncDispose]() {
-    await this.running.stop()
-  }
-}
-
 const bytesOf = ({ body_base64 }: CaptureDetail): string => Buffer.from(body_base64!, "base64").toString()
 
 describe("refused requests are kept on a loopback address", () => {
   let adminPort: number
-  let it: Started
+  let it: AdminApi
   beforeAll(async () => {
     adminPort = await freePort()
-    it = await Started.with(configuration(adminPort, SECRET))
+    it = await AdminApi.start(configuration(adminPort, SECRET))
   }, 20_000)
   afterAll(() => it[Symbol.asyncDispose]())
 
   test("with what came, and why it was refused; accepted ones are not", async () => {
-    expect(await it.send("payments", { "Stripe-Signature": signature(SECRET) })).toBe(200)
-    expect(await it.send("payments", { "Stripe-Signature": signature(OTHER) })).toBe(401)
+    expect(await it.send("payments", { "Stripe-Signature": signature(SECRET) }, BODY)).toBe(200)
+    expect(await it.send("payments", { "Stripe-Signature": signature(OTHER) }, BODY)).toBe(401)
     const listed = await it.get<CaptureSummary[]>("captures")
     expect(listed).toMatchObject([
       { pipeline: "payments", method: "POST", path: "/payments", outcome: "rejected", status: 401 },
@@ -156,7 +116,7 @@ describe("refused requests are kept on a loopback address", () => {
 
   test("a stale one is explained by the time at which it came", async () => {
     const stale = signature(SECRET, Math.floor(Date.now() / 1000) - 400)
-    expect(await it.send("payments", { "Stripe-Signature": stale })).toBe(401)
+    expect(await it.send("payments", { "Stripe-Signature": stale }, BODY)).toBe(401)
     const explanation = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=payments")
     expect(explanation).toMatchObject({ reason: "stale", detail: "timestamp 400 s old" })
   })
@@ -242,7 +202,7 @@ describe("refused requests are kept on a loopback address", () => {
 
   test("resent after its secret is fixed, it is published, hours later too", async () => {
     const old = signature(OTHER, Math.floor(Date.now() / 1000) - 30)
-    expect(await it.send("payments", { "Stripe-Signature": old })).toBe(401)
+    expect(await it.send("payments", { "Stripe-Signature": old }, BODY)).toBe(401)
     const { summary } = await it.get<CaptureDetail>("captures/last?pipeline=payments")
     const before = await it.post<SendResult>(`captures/${summary.id}/resend`)
     expect(before).toMatchObject({ status: 401, record: null, error: null })
@@ -269,10 +229,10 @@ describe("refused requests are kept on a loopback address", () => {
 })
 
 test("capture = all keeps accepted ones as they came, with their record", async () => {
-  await using it = await Started.with(
+  await using it = await AdminApi.start(
     configuration(0, SECRET, "capture = all\ncapture_max_requests = 8\ncapture_max_bytes = 64KiB"),
   )
-  for (let n = 0; n < 10; n++) expect(await it.send("open")).toBe(200)
+  for (let n = 0; n < 10; n++) expect(await it.send("open", {}, BODY)).toBe(200)
   const kept = await it.get<CaptureSummary[]>("captures?outcome=accepted")
   expect(kept.length).toBe(4)
   const detail = await it.get<CaptureDetail>(`captures/${kept[0]!.id}`)
@@ -291,7 +251,7 @@ test("capture = all keeps accepted ones as they came, with their record", async 
 
 test("with capture off nothing is kept, and a reload turns it on", async () => {
   const adminPort = await freePort()
-  await using it = await Started.with(configuration(adminPort, SECRET, "capture = off"))
+  await using it = await AdminApi.start(configuration(adminPort, SECRET, "capture = off"))
   expect(await it.send("open", {}, "[]")).toBe(400)
   expect(await it.get<CaptureSummary[]>("captures")).toEqual([])
   const last = await hookline(["verify", "--last", "-c", join(it.folder, "pipelines.conf")])

@@ -16,10 +16,15 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end; without `stdin` it reads this process's. */
 export async function runToEnd(
   command: readonly string[],
-  options: { cwd?: string; env?: { [name: string]: string | undefined }; timeout?: number } = {},
+  options: {
+    cwd?: string
+    env?: { [name: string]: string | undefined }
+    timeout?: number
+    stdin?: Uint8Array
+  } = {},
 ): Promise<Ended> {
   const child = Bun.spawn([...command], { ...options, stdout: "pipe", stderr: "pipe" })
   const [stdout, stderr, status] = await Promise.all([

@@ -4,15 +4,21 @@ import type { Findings } from "./findings.ts"
 /** Whether the scenarios have their full length (`npm run test:faults`) or a shortened one (`npm test`, and CI). */
 export const isFull = process.env.HOOKLINE_FAULTS === "full"
 
+/** What the table has of what a fault did. */
+interface Counted extends Pick<Findings, "sent" | "acknowledged" | "found" | "lost" | "doubled"> {
+  /** Undefined: nobody waited for an answer. */
+  readonly longestWaitMs: number | undefined
+}
+
 /** A line of the table of `npm run test:faults`. */
-export interface Row extends Findings {
+export interface Row extends Counted {
   readonly scenario: string
   /** From the broker taking requests again to the first acknowledgement; undefined: it was never gone. */
   readonly backAfterMs: number | undefined
 }
 
 /** Prints a scenario's row, and keeps it for the table where one is made. */
-export function report(scenario: string, findings: Findings, backAfterMs?: number): void {
+export function report(scenario: string, findings: Counted | Findings, backAfterMs?: number): void {
   const row: Row = { scenario, ...findings, backAfterMs }
   const words = COLUMNS.slice(1).map(({ title, cell }) => `${title} ${cell(row)}`)
   process.stdout.write(`${scenario}: ${words.join(", ")}\n`)
@@ -25,7 +31,7 @@ interface Column {
   readonly cell: (row: Row) => string
 }
 
-const ms = (value: number): string => `${Math.round(value)}`
+const ms = (value: number | undefined): string => (value === undefined ? "" : `${Math.round(value)}`)
 
 const COLUMNS: readonly Column[] = [
   { title: "scenario", cell: ({ scenario }) => scenario },
@@ -35,7 +41,7 @@ const COLUMNS: readonly Column[] = [
   { title: "lost", cell: ({ lost }) => `${lost}` },
   { title: "doubled", cell: ({ doubled }) => `${doubled}` },
   { title: "longest wait ms", cell: ({ longestWaitMs }) => ms(longestWaitMs) },
-  { title: "back after ms", cell: ({ backAfterMs }) => (backAfterMs === undefined ? "" : ms(backAfterMs)) },
+  { title: "back after ms", cell: ({ backAfterMs }) => ms(backAfterMs) },
 ]
 
 /** The rows as an aligned Markdown table, in the order of the scenarios' names. */

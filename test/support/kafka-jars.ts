@@ -2,7 +2,12 @@ import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 
-export const VERSION = "4.1.0"
+/** The release that tests start: the newest, unless HOOKLINE_TEST_KAFKA_VERSION names another. */
+export const VERSION = process.env.HOOKLINE_TEST_KAFKA_VERSION ?? "4.1.0"
+/** Releases before 3 keep their cluster's state in ZooKeeper; later ones have KRaft for it. */
+export const USES_ZOOKEEPER = Number.parseInt(VERSION) < 3
+/** Releases before 4 log by the API of log4j 1. */
+const LOG4J_1 = Number.parseInt(VERSION) < 4 ? log4j("log4j-1.2-api") : ""
 /** Beside the installed packages, so that every run of this checkout shares it and `npm ci` clears it. */
 export const CACHE = join(import.meta.dir, "../../node_modules/.cache/hookline-kafka")
 
@@ -12,10 +17,14 @@ const pom = (artifact: string): string => `<project xmlns="http://maven.apache.o
   <groupId>test</groupId><artifactId>kafka</artifactId><version>1</version>
   <dependencies>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>${artifact}</artifactId><version>${VERSION}</version></dependency>
-    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.24.3</version></dependency>
+    ${log4j("log4j-slf4j-impl")}${LOG4J_1}
   </dependencies>
 </project>
 `
+
+function log4j(artifact: string): string {
+  return `<dependency><groupId>org.apache.logging.log4j</groupId><artifactId>${artifact}</artifactId><version>2.24.3</version></dependency>`
+}
 
 type Found = { readonly classPath: string } | { readonly missing: string }
 

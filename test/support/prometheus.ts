@@ -63,7 +63,8 @@ export async function startPrometheus(jobs: { readonly [job: string]: string }):
       return (await query("up == 1")).length === Object.keys(jobs).length
     } catch (error) {
       // not listening or not ready yet
-      if (error instanceof SyntaxError || (error as { code?: string }).code === "ConnectionRefused")
+      const { code } = error as { code?: string }
+      if (error instanceof SyntaxError || code === "ECONNREFUSED" || code === "ConnectionRefused")
         return false
       throw error
     }

@@ -11,6 +11,9 @@ import { overviewRoutes, Problems } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
 import type { Connection } from "./route.ts"
 import { Router } from "./router.ts"
+import { logLevelRoutes } from "./log-level.ts"
+import { replayRoutes } from "./replays.ts"
+import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 
 export interface ApiDeps {
@@ -24,10 +27,11 @@ export interface ApiDeps {
 export class Api {
   readonly #router: Router
   readonly #streams = new EventStreams()
+  readonly #sessions = new Sessions()
 
   constructor({ service, sampler, access, failed }: ApiDeps) {
     const streams = this.#streams
-    const sessions = new Sessions()
+    const sessions = this.#sessions
     const deps = { service, sampler, streams, failed, problems: new Problems() }
     const callers = () => {
       const { token } = access()
@@ -42,6 +46,9 @@ export class Api {
       new Live(deps).route,
       ...recordRoutes(deps),
       ...captureRoutes({ service, needsToken: () => access().token !== undefined }),
+      ...sendRoutes(service),
+      ...replayRoutes(service.replays),
+      ...logLevelRoutes(service),
       ...sessionRoutes(sessions, isToken),
     ]
     this.#router = new Router([...routes, openApiRoute(routes)], makeGate(callers, sessions))
@@ -50,6 +57,12 @@ export class Api {
   /** Rejects with a fault. */
   answer(request: Request, connection: Connection): Promise<Response> {
     return this.#router.answer(request, connection)
+  }
+
+  /** Another token is in force: who came with the one before has to come again. */
+  endSessions(): void {
+    this.#sessions.clear()
+    this.#streams.close()
   }
 
   close(): void {

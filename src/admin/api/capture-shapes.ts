@@ -90,19 +90,30 @@ export const SendResult = Type.Object({
 
 export const Sample = Type.Object({
   pipeline: Type.String(),
-  provider: nullable(Type.String()),
+  provider: nullable(Type.String({ description: "Whose event it is; null: anybody's." })),
   method: Type.String(),
   url: Type.String(),
   content_type: Type.String(),
   body: Type.String(),
-  signed: Type.Boolean({ description: "Whether it can be signed with the pipeline's own secret." }),
-  problem: nullable(Type.String({ description: "Why it can't be sent from here; null: it can." })),
+  signed: Type.Boolean({
+    description: "Whether it is signed with the pipeline's own secret when it is sent.",
+  }),
+  problem: nullable(Type.String({ description: "Why it can't be signed; null: it can, or need not be." })),
 })
 
 export const SendRequest = Type.Object({
-  pipeline: Type.String(),
+  pipeline: Type.String({ maxLength: 249 }),
   body: Type.String(),
-  content_type: Type.Optional(Type.String()),
+  content_type: Type.Optional(Type.String({ maxLength: 200, description: "Default: the sample's." })),
+  provider: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: "Whose event it is, if not that of the pipeline's provider: its headers are sent, too.",
+    }),
+  ),
+  signed: Type.Optional(
+    Type.Boolean({ default: true, description: "false: as somebody without the secret." }),
+  ),
 })
 
 export type CaptureSummary = Static<typeof CaptureSummary>

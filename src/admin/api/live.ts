@@ -1,8 +1,10 @@
 import { pause } from "../../clock.ts"
+import type { Replay } from "../replays.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
 import { summaryOf } from "./captures.ts"
 import { NewCaptures } from "./new-captures.ts"
 import { overviewOf, type OverviewDeps } from "./overview.ts"
+import { jobOf } from "./replays.ts"
 import { route, type Route } from "./route.ts"
 import { CaptureSummary, Overview, ReplayJob } from "./shapes.ts"
 
@@ -11,6 +13,8 @@ const OVERVIEW_MS = 1000
 const MOST_SHARE = 20
 /** Between two looks at what was captured. */
 const CAPTURES_MS = 250
+/** Between two looks at the replays. */
+const REPLAYS_MS = 500
 
 interface LiveDeps extends OverviewDeps {
   readonly streams: EventStreams
@@ -44,6 +48,8 @@ export class Live {
     this.#watched = new AbortController()
     const captures = new NewCaptures(this.#deps.service)
     void this.#repeat(OVERVIEW_MS, () => this.#overview(this.#watching))
+    const replays = new WeakMap<Replay, string>()
+    void this.#repeat(REPLAYS_MS, async () => this.#changedReplays(replays))
     void this.#repeat(CAPTURES_MS, async () => {
       for (const capture of await captures.next()) this.#send(encodeEvent("capture", summaryOf(capture)))
     })
@@ -57,6 +63,16 @@ export class Live {
   async #overview(streams: Iterable<EventStream>): Promise<void> {
     const event = encodeEvent("overview", await overviewOf(this.#deps))
     for (const stream of streams) stream.send(event)
+  }
+
+  /** @param sent what was sent last */
+  #changedReplays(sent: WeakMap<Replay, string>): void {
+    for (const replay of this.#deps.service.replays.list().toReversed()) {
+      const job = jobOf(replay)
+      const text = JSON.stringify(job)
+      if (sent.get(replay) !== text) this.#send(encodeEvent("replay", job))
+      sent.set(replay, text)
+    }
   }
 
   #send(event: Uint8Array): void {

@@ -1,5 +1,6 @@
 import { Type, type TObject, type TSchema } from "typebox"
 import manifest from "../../../package.json" with { type: "json" }
+import { COOKIE } from "../sessions.ts"
 import { route, type Route } from "./route.ts"
 
 /** The route of the API's own description, which lists it as well. */
@@ -32,7 +33,10 @@ export function describe(routes: readonly Route[]): object {
     paths,
     components: {
       schemas: { Problem: PROBLEM },
-      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "The token of [admin], where one is set." },
+        session: { type: "apiKey", in: "cookie", name: COOKIE, description: "Of POST /api/session." },
+      },
     },
   }
 }
@@ -52,7 +56,7 @@ function operation({ method, path, summary, params, query, body, response, event
   return {
     operationId: nameOf(method, path),
     summary,
-    security: isOpen === true ? [] : [{ bearer: [] }, {}],
+    security: isOpen === true ? [] : [{ bearer: [] }, { session: [] }, {}],
     parameters: [...parameters(params, "path"), ...parameters(query, "query")],
     ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
     responses: {

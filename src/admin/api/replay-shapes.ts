@@ -1,22 +1,25 @@
 import { Type, type Static } from "typebox"
 import { count, nullable, time } from "./shape.ts"
 
+const name = Type.String({ maxLength: 249 })
 const replayFrom = Type.Object({
-  connection: Type.String(),
-  topic: Type.String(),
-  partition: Type.Optional(Type.Integer()),
-  from_offset: Type.Optional(Type.Integer()),
-  until_offset: Type.Optional(Type.Integer({ description: "Before it." })),
+  connection: name,
+  topic: name,
+  partition: Type.Optional(Type.Integer({ minimum: 0 })),
+  from_offset: Type.Optional(Type.Integer({ minimum: 0 })),
+  until_offset: Type.Optional(Type.Integer({ minimum: 0, description: "Before it." })),
   since: Type.Optional(time),
   until: Type.Optional(time),
-  where: Type.Optional(Type.String({ description: "As `tail --where`." })),
+  where: Type.Optional(Type.String({ maxLength: 1000, description: "As `tail --where`." })),
 })
 
 export const ReplayRequest = Type.Object({
   from: replayFrom,
   to: Type.Union([
-    Type.Object({ connection: Type.String(), topic: Type.String() }),
-    Type.Object({ url: Type.String() }),
+    Type.Object({ connection: name, topic: name }),
+    Type.Object({
+      url: Type.String({ maxLength: 8000, description: "Each record is posted to it, in order." }),
+    }),
   ]),
   rate: Type.Optional(Type.Number({ minimum: 0.001, description: "Records a second." })),
 })
@@ -34,12 +37,23 @@ export const ReplayJob = Type.Object({
     Type.Literal("cancelled"),
   ]),
   started_at: time,
-  total: nullable(count),
-  replayed: count,
-  failed: count,
+  ended_at: nullable(time),
+  total: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "Records of the range; null: not known, since only some of them match.",
+    }),
+  ),
+  share: Type.Number({ minimum: 0, maximum: 1, description: "Of the range, how much is done with." }),
+  replayed: Type.Integer({ minimum: 0, description: "Records that the target has acknowledged." }),
+  failed: Type.Integer({ minimum: 0, description: "Records that it has refused." }),
+  missed: Type.Integer({
+    minimum: 0,
+    description: "Offsets of records that were deleted before they were read.",
+  }),
   per_second: Type.Number(),
   remaining_ms: nullable(Type.Number()),
-  error: nullable(Type.String()),
+  error: nullable(Type.String({ description: "Why it failed, or waits." })),
   failures: Type.Array(
     Type.Object({ partition: Type.Integer(), offset: Type.Integer(), error: Type.String() }),
     { description: "The last 100." },

@@ -30,7 +30,7 @@ export class Router {
     } catch (error) {
       const response = problemOf(error)
       if (response === undefined) throw error
-      response.headers.set("Cache-Control", "no-store")
+      for (const [name, value] of Object.entries(HEADERS)) response.headers.set(name, value)
       return response
     }
   }
@@ -57,12 +57,13 @@ export class Router {
     }
     const answer = await route.answer(asked)
     if (answer instanceof Response) return answer
-    const headers = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }
     return answer === undefined
-      ? new Response(null, { status: 204, headers })
-      : Response.json(answer, { headers })
+      ? new Response(null, { status: 204, headers: HEADERS })
+      : Response.json(answer, { headers: HEADERS })
   }
 }
+
+const HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }
 
 const rank = (segments: readonly string[]): number => segments.filter((it) => it.startsWith(":")).length
 

@@ -132,13 +132,20 @@ export const ProviderSetup = Type.Object({
   provider: Type.String(),
   title: Type.String(),
   docs: nullable(Type.String()),
+  note: nullable(Type.String({ description: "Its pitfalls." })),
   configuration: Type.String({ description: "The lines of pipelines.conf." }),
 })
 
 export const LogLevel = Type.Object({
-  level: Type.Union(
-    (["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const).map((it) => Type.Literal(it)),
-  ),
+  level: Type.Union([
+    Type.Literal("fatal"),
+    Type.Literal("error"),
+    Type.Literal("warn"),
+    Type.Literal("info"),
+    Type.Literal("debug"),
+    Type.Literal("trace"),
+    Type.Literal("silent"),
+  ]),
 })
 
 export type ReasonCount = Static<typeof ReasonCount>

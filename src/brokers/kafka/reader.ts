@@ -12,7 +12,8 @@ import { HooklineError } from "../../errors.ts"
 import { NO_VALUE } from "../../pipeline/record.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
-import { kafkaClient, type KafkaOptions } from "./connection.ts"
+import { kafkaClient } from "./connection.ts"
+import type { KafkaOptions } from "./options.ts"
 import { partial } from "./failure.ts"
 import { Leaders, orUnavailable, type Led } from "./leaders.ts"
 import { FETCH_WAIT_MS, READ_RETRY_MS } from "./timeouts.ts"
@@ -28,7 +29,8 @@ const LIST_OFFSETS = [listOffsetsV7, listOffsetsV4]
  * @throws OptionError `config` of a certificate or key that can't be used
  */
 export function openKafkaReader(options: KafkaOptions): LogReader {
-  const leaders = new Leaders(kafkaClient(options))
+  const client = kafkaClient(options)
+  const leaders = new Leaders(client)
   return {
     async topics(): Promise<TopicInfo[]> {
       const names = (await leaders.topics()).toSorted()
@@ -48,7 +50,10 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
         ? mergeByTime(open.map((range) => fetchAll(reading, [range], bytesOf(open.length))))
         : fetchAll(reading, open, MAX_BYTES)
     },
-    close: async () => leaders.close(),
+    async close() {
+      leaders.close()
+      client.tokens?.close()
+    },
   }
 }
 

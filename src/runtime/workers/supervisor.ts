@@ -1,5 +1,5 @@
 import type { Sample } from "../../admin/history.ts"
-import type { Readiness, Receiver } from "../../admin/service.ts"
+import type { Readiness, Receiver, Service } from "../../admin/service.ts"
 import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
@@ -33,7 +33,7 @@ export class Supervisor implements ReloadableApplication, Running {
   readonly metrics = new Metrics()
   plan: Plan
   listening: readonly Listening[] = []
-  readonly #service = adminService(this)
+  readonly #service: Service
   readonly #setLevel: OpenLog["setLevel"]
   readonly #resources: Resources
   readonly #slots: readonly Slot[]
@@ -51,6 +51,7 @@ export class Supervisor implements ReloadableApplication, Running {
     const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
     this.log = log
     this.#setLevel = setLevel
+    this.#service = adminService(this)
     this.#resources = new Resources(log)
     this.#configuration = plan.configuration!
     this.plan = plan
@@ -147,7 +148,10 @@ export class Supervisor implements ReloadableApplication, Running {
     await shutdownDelay(this.plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
-    await Promise.all(this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)))
+    await Promise.all([
+      ...this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)),
+      this.#service.replays.close(),
+    ])
     await this.#changing
     await this.#resources.close(untilMs)
     this.log.info("stopped")
@@ -192,6 +196,11 @@ export class Supervisor implements ReloadableApplication, Running {
   async activity(): Promise<readonly Sample[]> {
     const samples = await Promise.all(this.#slots.map((slot) => slot.activity()))
     return samples.filter((it) => it !== undefined)
+  }
+
+  /** Workers have connections to Kafka alone, each its own. */
+  broker(): undefined {
+    return undefined
   }
 
   receivers(): readonly Receiver[] {

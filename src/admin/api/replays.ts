@@ -1,0 +1,128 @@
+import { Type } from "typebox"
+import { toShownUrl } from "../../replay/request-of-record.ts"
+import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
+import { ApiError } from "./problem.ts"
+import { route, type Route } from "./route.ts"
+import { ReplayCount, ReplayJob, ReplayRequest } from "./shapes.ts"
+
+const ID = Type.Object({
+  id: Type.String({ maxLength: 100, description: "`last`: the one that was begun last." }),
+})
+
+/** Replays that the service runs. */
+export function replayRoutes(replays: Replays): Route[] {
+  const find = (id: string): Replay => {
+    const replay = id === "last" ? replays.list()[0] : replays.find(id)
+    if (replay === undefined) throw new ApiError(404, "no replay has this id")
+    return replay
+  }
+  const change = (
+    name: "pause" | "resume" | "cancel",
+    summary: string,
+    apply: (replay: Replay) => boolean | Promise<void>,
+  ): Route =>
+    route({
+      method: "POST",
+      path: `/api/replays/:id/${name}`,
+      summary,
+      params: ID,
+      response: ReplayJob,
+      async answer({ params: { id } }) {
+        const replay = find(id)
+        if ((await apply(replay)) === false)
+          throw new ApiError(409, `the replay is ${replay.job.progress().state}`)
+        return jobOf(replay)
+      },
+    })
+  return [
+    route({
+      method: "GET",
+      path: "/api/replays",
+      summary: "The replays that run, and the last ones that ended, the newest first.",
+      response: Type.Array(ReplayJob),
+      answer: () => replays.list().map(jobOf),
+    }),
+    route({
+      method: "POST",
+      path: "/api/replays",
+      summary: "Sends records of a topic again, to another topic or to a URL.",
+      body: ReplayRequest,
+      response: ReplayJob,
+      async answer({ body }) {
+        const to = targetOf(body)
+        const request = { ...body, ...(to instanceof URL && { to: { url: toShownUrl(to) } }) }
+        return jobOf(await replays.start(request, rangeOf(body), to, body.rate))
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/api/replays/count",
+      summary: "How many records a replay would send.",
+      body: Type.Object({ from: ReplayRequest.properties.from }),
+      response: ReplayCount,
+      async answer({ body }) {
+        const { records, isExact } = await replays.count(rangeOf(body))
+        return { records, is_exact: isExact }
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/api/replays/:id",
+      summary: "A replay.",
+      params: ID,
+      response: ReplayJob,
+      answer: ({ params: { id } }) => jobOf(find(id)),
+    }),
+    change("pause", "Pauses a replay: what was sent is acknowledged.", ({ job }) => job.pause()),
+    change("resume", "Goes on with a paused replay.", ({ job }) => job.resume()),
+    change("cancel", "Ends a replay; nothing happens to one that has ended.", ({ job }) => job.cancel()),
+  ]
+}
+
+function rangeOf({ from }: Pick<ReplayRequest, "from">): ReplayFrom {
+  const { connection, topic, partition, from_offset: fromOffset, until_offset: untilOffset } = from
+  const { since: sinceMs, until: untilMs, where } = from
+  return { connection, topic, where, range: { partition, fromOffset, untilOffset, sinceMs, untilMs } }
+}
+
+/** @throws ApiError 400 */
+function targetOf({ to }: ReplayRequest): ReplayTo {
+  if (!("url" in to)) return to
+  const url = URL.canParse(to.url) ? new URL(to.url) : undefined
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
+    throw new ApiError(400, "body, to.url: is no http or https URL")
+  return url
+}
+
+/** As it is now. */
+export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayJob {
+  const {
+    state,
+    startedMs,
+    offsets,
+    passed,
+    replayed,
+    failed,
+    missed,
+    perSecond,
+    remainingMs,
+    problem,
+    failures,
+  } = job.progress()
+  return {
+    id,
+    request,
+    state,
+    started_at: startedMs,
+    ended_at: endedAtMs ?? null,
+    total: (request.from.where ?? "") === "" ? offsets : null,
+    share: offsets === 0 ? 1 : passed / offsets,
+    replayed,
+    failed,
+    missed,
+    per_second: Math.round(perSecond * 10) / 10,
+    remaining_ms: remainingMs === undefined ? null : Math.round(remainingMs),
+    error: problem ?? null,
+    failures: failures.map(({ partition, offset, reason }) => ({ partition, offset, error: reason })),
+  }
+}

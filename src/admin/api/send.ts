@@ -1,0 +1,138 @@
+import { Type } from "typebox"
+import { findFamily, makeSigner, nameOf } from "../../verify/presets/providers.ts"
+import { WrongSetting } from "../../verify/schemes/family.ts"
+import { sampleRequest } from "../../verify/samples/samples.ts"
+import type { Signer, UnsignedRequest } from "../../verify/verifier.ts"
+import type { PipelineInfo, Service, Verification } from "../service.ts"
+import { ApiError } from "./problem.ts"
+import { setups } from "./provider-setup.ts"
+import { route, type Route } from "./route.ts"
+import { ProviderSetup, Sample, SendRequest, SendResult } from "./shapes.ts"
+import { resultOf } from "./submit.ts"
+
+/** Samples for pipelines, sent as their providers would. */
+export function sendRoutes(service: Service): Route[] {
+  const pipelineOf = (id: string): PipelineInfo => {
+    const pipeline = service.pipelines().find((it) => it.id === id)
+    if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
+    return pipeline
+  }
+  return [
+    route({
+      method: "GET",
+      path: "/api/samples/:pipeline",
+      summary: "An event as the pipeline's provider, or another, would send it, before it is signed.",
+      params: Type.Object({ pipeline: Type.String({ maxLength: 249 }) }),
+      query: Type.Object({ provider: SendRequest.properties.provider }),
+      response: Sample,
+      answer({ params: { pipeline: id }, query: { provider } }) {
+        const pipeline = pipelineOf(id)
+        const verifications = service.verifications(id)
+        const { headers, body } = sampleOf(verifications, provider)
+        const signers = signersOf(verifications)
+        return {
+          pipeline: id,
+          provider: provider ?? pipeline.provider ?? null,
+          method: "POST",
+          url: fixed(pipeline.url),
+          content_type: headers.get("content-type")!,
+          body: Buffer.from(body).toString(),
+          signed: typeof signers !== "string" && signers.length > 0,
+          problem: typeof signers === "string" ? signers : null,
+        }
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/api/send",
+      summary:
+        "Has a pipeline answer an event that is signed with its own secret, and that is published if it passes.",
+      body: SendRequest,
+      response: SendResult,
+      async answer({ body: { pipeline: id, body, content_type: contentType, provider, signed = true } }) {
+        const pipeline = pipelineOf(id)
+        const verifications = service.verifications(id)
+        const signers = signed ? signersOf(verifications) : []
+        if (typeof signers === "string")
+          throw new ApiError(409, `${signers}; signed = false sends it unsigned`)
+        const { headers, id: eventId } = sampleOf(verifications, provider)
+        if (contentType !== undefined) setContentType(headers, contentType)
+        const url = fixed(pipeline.signedUrl)
+        headers.set("host", new URL(url).host)
+        const sent = await signedBy(signers, {
+          method: "POST",
+          url,
+          headers,
+          body: Buffer.from(body),
+          id: eventId,
+        })
+        return resultOf(service, id, {
+          method: "POST",
+          path: fixed(pipeline.path),
+          // what a signer has added
+          query: sent.url.slice(url.length + 1),
+          headers: [...sent.headers],
+          body: sent.body,
+          peerAddress: undefined,
+          firstCameAtMs: undefined,
+          isOwn: true,
+        })
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/api/providers",
+      summary: "The providers that are known, and the configuration of a pipeline for each.",
+      response: Type.Array(ProviderSetup),
+      answer: setups,
+    }),
+  ]
+}
+
+/** A URL or path of a pipeline for one event: its path may end with a `*`. */
+const fixed = (url: string): string => url.replace(/\*$/, "sample")
+
+function sampleOf(
+  verifications: readonly Verification[],
+  provider: string | undefined,
+): ReturnType<typeof sampleRequest> & { readonly id: string } {
+  if (provider !== undefined && findFamily(provider) === undefined)
+    throw new ApiError(404, "no provider has this name; GET /api/providers lists them")
+  const id = crypto.randomUUID()
+  const atMs = Date.now()
+  // numbers of samples are ids of some providers
+  const number = (Math.floor(atMs / 1000) % 1_000_000) + 1
+  return { id, ...sampleRequest(provider ?? verifications[0]?.provider, { id, number, atMs }) }
+}
+
+/** As each Verifier of the pipeline expects it; a text: why it can't be signed. */
+function signersOf(verifications: readonly Verification[]): readonly Signer[] | string {
+  try {
+    return verifications.map(({ provider, settings }) => {
+      if (findFamily(provider)?.signer === undefined)
+        throw new WrongSetting("provider", `only ${nameOf(provider)} has the key that signs`)
+      if (settings.secret === undefined && settings.password === undefined)
+        throw new WrongSetting("provider", "the pipeline has no key to sign with, only one to verify")
+      return makeSigner(provider, settings)
+    })
+  } catch (error) {
+    if (error instanceof WrongSetting) return error.message
+    throw error
+  }
+}
+
+async function signedBy(signers: readonly Signer[], request: UnsignedRequest): Promise<UnsignedRequest> {
+  let signed = request
+  for (const signer of signers) signed = { ...signed, ...(await signer.sign(signed, Date.now())) }
+  return signed
+}
+
+/** @throws ApiError 400 */
+function setContentType(headers: Headers, value: string): void {
+  try {
+    headers.set("content-type", value)
+  } catch (error) {
+    if (error instanceof TypeError) throw new ApiError(400, "body, content_type: is no value of a header")
+    throw error
+  }
+}

@@ -1,0 +1,137 @@
+import { expect, test } from "bun:test"
+import { eventOf } from "../../test/support/event.ts"
+import { Rejected, type Outcome } from "../pipeline/outcome.ts"
+import { Captures } from "./captured.ts"
+
+const REFUSED = new Rejected(400, "invalid_json", "The body is not JSON.")
+const ACCEPTED: Outcome = { kind: "accepted", receipt: { partition: 1, offset: 7 } }
+const LIMITS = { mode: "all", maxRequests: 16, maxBytes: 64 * 1024 } as const
+
+function capturesOf(limits: Partial<Parameters<Captures["setLimits"]>[0]> = {}, process?: number): Captures {
+  const captures = new Captures(process)
+  captures.setLimits({ ...LIMITS, ...limits })
+  return captures
+}
+function keep(captures: Captures, outcome: Outcome, body = "{}", pipeline: string | undefined = "p"): void {
+  const event = eventOf(body)
+  const { request } = event
+  captures.keep({ pipeline, request, event, bytes: body.length, status: 200, outcome })
+}
+const count = (captures: Captures, outcome?: Outcome["kind"]): number =>
+  captures.list({ outcome, limit: 1000 }).length
+
+test("refused, accepted and unknown ones each have their share of the places", () => {
+  const captures = capturesOf()
+  for (let n = 0; n < 50; n++) keep(captures, REFUSED)
+  expect(count(captures)).toBe(6)
+  for (let n = 0; n < 50; n++) keep(captures, ACCEPTED)
+  expect([count(captures, "rejected"), count(captures, "accepted")]).toEqual([6, 8])
+  for (let n = 0; n < 50; n++)
+    captures.keep({
+      pipeline: undefined,
+      request: eventOf("{}").request,
+      event: undefined,
+      bytes: undefined,
+      status: 404,
+      outcome: REFUSED,
+    })
+  expect([count(captures), captures.refused]).toEqual([16, 8])
+})
+
+test("memory is bounded, by the sizes of bodies as well", () => {
+  const captures = capturesOf({ maxRequests: 1000 })
+  const body = "x".repeat(10_000)
+  for (let n = 0; n < 20; n++) keep(captures, REFUSED, body)
+  // three eighths of 64 KiB
+  expect(count(captures)).toBe(2)
+  keep(captures, REFUSED, "x".repeat(17_000))
+  const [newest] = captures.list({ limit: 1 })
+  expect([newest!.bytes, captures.find(newest!.id)!.body]).toEqual([17_000, undefined])
+})
+
+test("lowered limits drop the oldest, and off drops all", () => {
+  const captures = capturesOf()
+  for (let n = 0; n < 6; n++) keep(captures, REFUSED)
+  const ids = captures.list({ limit: 10 }).map(({ id }) => id)
+  captures.setLimits({ ...LIMITS, maxRequests: 8 })
+  expect(captures.list({ limit: 10 }).map(({ id }) => id)).toEqual(ids.slice(0, 3))
+  captures.setLimits({ ...LIMITS, mode: "off" })
+  expect(count(captures)).toBe(0)
+  expect([captures.wants(REFUSED), captures.wants(undefined), captures.keepsAccepted]).toEqual([
+    false,
+    false,
+    false,
+  ])
+})
+
+test("refused ones are wanted, faults among them, and accepted ones only where all are", () => {
+  const refused = capturesOf({ mode: "refused" })
+  expect([refused.wants(REFUSED), refused.wants(undefined), refused.wants(ACCEPTED)]).toEqual([
+    true,
+    true,
+    false,
+  ])
+  expect([capturesOf().wants(ACCEPTED), refused.keepsAccepted, capturesOf().keepsAccepted]).toEqual([
+    true,
+    false,
+    true,
+  ])
+})
+
+test("the ids of processes differ, and rise with time in all of them", async () => {
+  const [one, two] = [capturesOf({}, 1), capturesOf({}, 2)]
+  const order: string[] = []
+  for (let n = 0; n < 4; n++) {
+    const captures = n % 2 === 0 ? one : two
+    keep(captures, REFUSED)
+    order.push(captures.list({ limit: 1 })[0]!.id)
+    await Bun.sleep(2)
+  }
+  const all = [...one.list({ limit: 10 }), ...two.list({ limit: 10 })]
+  const sorted = all.toSorted((a, b) => a.sequence - b.sequence).map(({ id }) => id)
+  expect(sorted).toEqual(order)
+  for (const { sequence, id } of all) {
+    expect(Number.isSafeInteger(sequence)).toBeTrue()
+    expect(Number.parseInt(id, 36)).toBe(sequence)
+  }
+})
+
+test("a list has no bodies or headers, and what was kept is found whole", () => {
+  const captures = capturesOf()
+  keep(captures, ACCEPTED, '{"a":1}')
+  const [listed] = captures.list({ limit: 1 })
+  expect(listed).not.toHaveProperty("body")
+  expect(listed).not.toHaveProperty("headers")
+  expect(listed!.place).toEqual({ topic: undefined, partition: 1, offset: 7 })
+  expect(Buffer.from(captures.find(listed!.id)!.body!).toString()).toBe('{"a":1}')
+})
+
+test("of a flood so many are kept in a second, of each kind, and the rest costs nothing", () => {
+  const captures = capturesOf({ maxRequests: 400 })
+  const { request } = eventOf("{}")
+  let read = 0
+  const flood = {
+    ...request,
+    get headers() {
+      read++
+      return request.headers
+    },
+  }
+  const seconds = new Set<number>()
+  for (let n = 0; n < 2000; n++) {
+    seconds.add(Math.floor(Date.now() / 1000))
+    captures.keep({
+      pipeline: "p",
+      request: flood,
+      event: undefined,
+      bytes: 1,
+      status: 400,
+      outcome: REFUSED,
+    })
+  }
+  seconds.add(Math.floor(Date.now() / 1000))
+  expect(read).toBeGreaterThanOrEqual(200)
+  expect(read).toBeLessThanOrEqual(200 * seconds.size)
+  keep(captures, ACCEPTED)
+  expect(count(captures, "accepted")).toBe(1)
+})

@@ -1,0 +1,160 @@
+import type { ReplayRequest } from "./api/replay-shapes.ts"
+import type { Broker, LogReader } from "../brokers/broker.ts"
+import { parseCondition } from "../brokers/record-filter.ts"
+import type { Connection } from "../config/sections/connection.ts"
+import { HooklineError } from "../errors.ts"
+import { BrokerTarget } from "../replay/broker-target.ts"
+import { ReplayJob } from "../replay/job.ts"
+import { countRecords, selectRecords, type RecordCount, type RecordRange } from "../replay/range.ts"
+import { isSameLog } from "../replay/replay-broker.ts"
+import type { ReplayTarget } from "../replay/target.ts"
+import { UrlTarget } from "../replay/url-target.ts"
+import type { Logger } from "../telemetry/log.ts"
+
+/** Where the records of a replay come from. */
+export interface ReplayFrom {
+  readonly connection: string
+  readonly topic: string
+  readonly range: RecordRange
+  /** As `tail --where`. */
+  readonly where: string | undefined
+}
+
+/** Where they go. */
+export type ReplayTo = { readonly connection: string; readonly topic: string } | URL
+
+export interface Replay {
+  readonly id: string
+  /** As its caller asked for it. */
+  readonly request: ReplayRequest
+  readonly job: ReplayJob
+  /** When it ended, in milliseconds since 1970; undefined: it has not. */
+  endedAtMs: number | undefined
+}
+
+/** The connections of this process. */
+export interface ReplayConnections {
+  connection(id: string): Connection | undefined
+  openReader(id: string): Promise<LogReader>
+  /** To be closed; it may be one that pipelines use. */
+  openBroker(id: string): Promise<Broker>
+}
+
+/** Replays that run at once. */
+const MAX_RUNNING = 4
+/** Ended ones that are remembered. */
+const MAX_ENDED = 50
+const COUNTED_WITHIN_MS = 3000
+
+/** The replays of this process, in memory: one that must outlive it is the command line's. */
+export class Replays {
+  readonly #connections: ReplayConnections
+  readonly #log: Pick<Logger, "info" | "error">
+  /** The oldest first. */
+  readonly #all = new Map<string, Replay>()
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(connections: ReplayConnections, log: Pick<Logger, "info" | "error">) {
+    this.#connections = connections
+    this.#log = log
+  }
+
+  /** The newest first. */
+  list(): Replay[] {
+    return [...this.#all.values()].toReversed()
+  }
+
+  find(id: string): Replay | undefined {
+    return this.#all.get(id)
+  }
+
+  /** @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input` */
+  async count(from: ReplayFrom): Promise<RecordCount> {
+    const reader = await this.#openReader(from.connection)
+    try {
+      const selection = await selectRecords(reader, from.topic, from.range)
+      const { signal } = new AbortController()
+      return await countRecords(reader, selection, matcherOf(from), { signal, limitMs: COUNTED_WITHIN_MS })
+    } finally {
+      await reader.close()
+    }
+  }
+
+  /**
+   * Begins a replay, which goes on where its target refuses a record.
+   *
+   * @param rate records a second; undefined: as fast as the target takes them
+   * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`
+   */
+  async start(
+    request: ReplayRequest,
+    from: ReplayFrom,
+    to: ReplayTo,
+    rate: number | undefined,
+  ): Promise<Replay> {
+    if (this.#running.size >= MAX_RUNNING)
+      throw new HooklineError("unavailable", `${MAX_RUNNING} replays have not ended; cancel one`)
+    await using opened = new AsyncDisposableStack()
+    const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
+    const matches = matcherOf(from)
+    const selection = await selectRecords(reader, from.topic, from.range)
+    const target = await this.#openTarget(from, to, selection.partitions, opened)
+    const job = new ReplayJob({ reader, selection, matches, target, rate, onRefusal: "skip" })
+    const replay: Replay = { id: crypto.randomUUID(), request, job, endedAtMs: undefined }
+    this.#all.set(replay.id, replay)
+    const running = this.#run(replay, opened.move()).finally(() => this.#running.delete(running))
+    this.#running.add(running)
+    return replay
+  }
+
+  /** Cancels all; resolves when they have ended. */
+  async close(): Promise<void> {
+    await Promise.all(this.list().map(({ job }) => job.cancel()))
+    await Promise.all(this.#running)
+  }
+
+  async #run(replay: Replay, opened: AsyncDisposableStack): Promise<void> {
+    const { id, job } = replay
+    this.#log.info({ replay: id }, "replay started")
+    try {
+      await job.start()
+      await opened.disposeAsync()
+    } catch (err) {
+      this.#log.error({ err, replay: id }, "replay's connections could not be closed")
+    }
+    replay.endedAtMs = Date.now()
+    const { state, replayed, failed } = job.progress()
+    this.#log.info({ replay: id, state, replayed, failed }, "replay ended")
+    const ended = [...this.#all.values()].filter(({ endedAtMs }) => endedAtMs !== undefined)
+    for (const oldest of ended.slice(0, -MAX_ENDED)) this.#all.delete(oldest.id)
+  }
+
+  async #openTarget(
+    from: ReplayFrom,
+    to: ReplayTo,
+    partitions: number,
+    opened: AsyncDisposableStack,
+  ): Promise<ReplayTarget> {
+    if (to instanceof URL) return new UrlTarget(to)
+    const { topic } = to
+    if (topic === from.topic && isSameLog(this.#find(from.connection), this.#find(to.connection)))
+      throw new HooklineError("usage", "the topic can't be replayed to itself")
+    this.#find(to.connection)
+    const broker = opened.adopt(await this.#connections.openBroker(to.connection), (it) => it.close())
+    return new BrokerTarget({ broker, topic, partitions })
+  }
+
+  #openReader(connection: string): Promise<LogReader> {
+    this.#find(connection)
+    return this.#connections.openReader(connection)
+  }
+
+  #find(id: string): Connection {
+    const connection = this.#connections.connection(id)
+    if (connection === undefined) throw new HooklineError("no_topic", `no connection is named ${id}`)
+    return connection
+  }
+}
+
+const matcherOf = ({ where }: ReplayFrom): ReturnType<typeof parseCondition> | undefined =>
+  where === undefined || where === "" ? undefined : parseCondition(where)

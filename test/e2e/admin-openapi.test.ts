@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import type { CaptureSummary, ReplayJob } from "../../src/admin/api/shapes.ts"
+import { AdminApi } from "../support/admin-api.ts"
+import { blocksOf } from "../support/documents.ts"
+import { serverSentEvents } from "../support/sse.ts"
+
+// The API's own description is valid OpenAPI 3.1, and every answer of every operation is as it says.
+
+interface Operation {
+  readonly operationId: string
+  readonly responses: {
+    readonly [status: string]: {
+      readonly content?: { readonly [type: string]: { readonly schema: object } }
+    }
+  }
+}
+interface Document {
+  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
+  readonly components: { readonly schemas: { readonly [name: string]: object } }
+}
+
+const configuration = `
+[connection:log]
+directory = log
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:payments:Verifier]
+provider = stripe
+secret = not-a-real-secret-000
+[pipeline:payments:BrokerSink]
+topic = payments
+[admin]
+listen = 127.0.0.1:0
+capture = all
+`
+let it: AdminApi
+let document: Document
+const called = new Set<string>()
+beforeAll(async () => {
+  it = await AdminApi.start(configuration)
+  document = await it.get<Document>("openapi.json")
+  for (let n = 0; n < 3; n++) {
+    const body = JSON.stringify({ id: `evt_${n}`, type: "charge.failed" })
+    await it.post("send", { pipeline: "payments", body })
+    await it.send("payments", { "Stripe-Signature": "t=1,v1=00" }, body)
+  }
+}, 30_000)
+afterAll(() => it[Symbol.asyncDispose]())
+
+/** Calls an operation; its answer is of a status, a type and a form that the document gives it. */
+async function call(method: string, path: string, asked: string, body?: unknown): Promise<unknown> {
+  const operation = document.paths[path]?.[method.toLowerCase()]
+  if (operation === undefined) throw new Error(`${method} ${path} is not described`)
+  called.add(`${method} ${path}`)
+  const response = await it.fetch(asked, {
+    method,
+    ...(body !== undefined && {
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    }),
+  })
+  const described = operation.responses[response.status]
+  const { content } = described ?? operation.responses["default"]!
+  if (response.status === 204) {
+    expect(described).toBeDefined()
+    return undefined
+  }
+  const type = response.headers.get("content-type")!.split(";")[0]!
+  const schema = content![type]?.schema
+  if (schema === undefined) throw new Error(`${method} ${path} answers ${response.status} with ${type}`)
+  const value: unknown = await response.json()
+  fits(schema, value, `${method} ${asked}`)
+  return value
+}
+
+function fits(schema: object, value: unknown, where: string): void {
+  const ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true })
+  const whole = JSON.parse(JSON.stringify(schema).replaceAll("#/components/schemas/", "#/$defs/")) as object
+  const isValid = ajv.compile({ ...whole, $defs: document.components.schemas })
+  expect([where, isValid(value), isValid.errors]).toEqual([where, true, null])
+}
+
+test("the document is valid OpenAPI 3.1", async () => {
+  const validator = new Validator()
+  const { valid, errors } = await validator.validate(structuredClone({ ...document }))
+  expect([valid, errors]).toEqual([true, undefined])
+  expect(validator.version).toBe("3.1")
+  const operations = Object.values(document.paths).flatMap((it) => Object.values(it))
+  const ids = operations.map(({ operationId }) => operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test("overview, pipelines and topics", async () => {
+  await call("GET", "/api/openapi.json", "openapi.json")
+  await call("GET", "/api/overview", "overview")
+  await call("GET", "/api/pipelines/{id}", "pipelines/payments")
+  await call("GET", "/api/pipelines/{id}", "pipelines/none")
+  await call("GET", "/api/topics", "topics")
+})
+
+test("records", async () => {
+  await call("GET", "/api/records", "records?connection=log&topic=payments&limit=2")
+  await call("GET", "/api/records", "records?connection=log&topic=none")
+  const one = "/api/records/{connection}/{topic}/{partition}/{offset}"
+  await call("GET", one, "records/log/payments/0/0")
+  await call("GET", one, "records/log/payments/0/99")
+})
+
+test("captures", async () => {
+  const listed = (await call("GET", "/api/captures", "captures?limit=500")) as CaptureSummary[]
+  expect(new Set(listed.map(({ outcome }) => outcome))).toEqual(new Set(["accepted", "rejected"]))
+  for (const { id } of listed) {
+    await call("GET", "/api/captures/{id}", `captures/${id}`)
+    await call("GET", "/api/captures/{id}/explanation", `captures/${id}/explanation`)
+  }
+  await call("GET", "/api/captures/{id}", "captures/last?unmasked=true")
+  await call("GET", "/api/captures/{id}", "captures/none")
+  await call("POST", "/api/captures/{id}/resend", "captures/last/resend")
+})
+
+test("live events", async () => {
+  const streams = [
+    ["/api/live", "live", "capture"],
+    ["/api/records/live", "records/live?connection=log&topic=payments", "records"],
+  ] as const
+  for (const [path, asked, last] of streams) {
+    called.add(`GET ${path}`)
+    const { schema } = document.paths[path]!["get"]!.responses["200"]!.content!["text/event-stream"]!
+    const forms = (schema as { oneOf: { title: string }[] }).oneOf
+    for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/${asked}`)) {
+      fits(
+        forms.find(({ title }) => title === name)!,
+        data,
+        name,
+      )
+      if (name === last) break
+      await it.post("send", { pipeline: "payments", body: '{"id":"evt_live"}' })
+    }
+  }
+})
+
+test("samples and providers", async () => {
+  await call("GET", "/api/samples/{pipeline}", "samples/payments")
+  await call("GET", "/api/providers", "providers")
+  await call("POST", "/api/send", "send", { pipeline: "payments", body: "{}" })
+  await call("POST", "/api/send", "send", { pipeline: "none", body: "{}" })
+})
+
+test("replays", async () => {
+  const request = {
+    from: { connection: "log", topic: "payments", where: "json:/type=charge.failed" },
+    to: { connection: "log", topic: "copy" },
+    rate: 1,
+  }
+  await call("POST", "/api/replays/count", "replays/count", { from: request.from })
+  const { id } = (await call("POST", "/api/replays", "replays", request)) as ReplayJob
+  for (const change of ["pause", "resume", "cancel", "resume"])
+    await call("POST", `/api/replays/{id}/${change}`, `replays/${id}/${change}`)
+  await call("GET", "/api/replays", "replays")
+  await call("GET", "/api/replays/{id}", `replays/${id}`)
+})
+
+test("the log level and sessions", async () => {
+  await call("GET", "/api/log-level", "log-level")
+  await call("PUT", "/api/log-level", "log-level", { level: "debug" })
+  await call("PUT", "/api/log-level", "log-level", { level: "loud" })
+  await call("POST", "/api/session", "session", { token: "any" })
+  await call("DELETE", "/api/session", "session")
+  await call("DELETE", "/api/captures", "captures")
+})
+
+const described = (): string[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+
+test("no operation was left out", () => {
+  expect([...called].toSorted()).toEqual(described().toSorted())
+})
+
+test("docs/admin.md has a command for each operation", () => {
+  const commands = blocksOf("docs/admin.md").flatMap(({ language, text }) =>
+    language === "sh" ? text.split("\n").filter((line) => line.startsWith("curl ")) : [],
+  )
+  const shown = commands.map((line) => {
+    const [, path] = /http:\/\/localhost:9464(\/[^\s"?]*)/.exec(line)!
+    const method = /-X (\w+)/.exec(line)?.[1] ?? (line.includes(" -d '") ? "POST" : "GET")
+    return `${method} ${path}`
+  })
+  const lacking = described().filter((operation) => {
+    const form = new RegExp(`^${operation.replace(/\{\w+\}/g, "[^/]+")}$`)
+    return !shown.some((it) => form.test(it))
+  })
+  expect(lacking).toEqual([])
+})

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
+import type {
+  CaptureDetail,
+  CaptureSummary,
+  Overview,
+  ReplayJob,
+  SendResult,
+} from "../../src/admin/api/shapes.ts"
+import { AdminApi } from "../support/admin-api.ts"
+import { reload } from "../support/hookline.ts"
+import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
+import { freePort } from "../support/ports.ts"
+import { serverSentEvents } from "../support/sse.ts"
+import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
+
+// Every route that asks the processes, with two workers that publish to Kafka.
+
+const SECRET = "not-a-real-secret-000"
+const verifiedWith = (secret: string): string =>
+  `[pipeline:webhooks:Verifier]\nprovider = github\nsecret = ${secret}`
+const signed = (body: string, secret: string): { readonly [name: string]: string } => ({
+  "X-Hub-Signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+})
+
+const kafka = await kafkaForTests()
+describe.skipIf(kafka === undefined)("with two workers", () => {
+  const topic = freshTopic("admin")
+  let it: AdminApi
+  let port: number
+  let adminPort: number
+  const configuration = (secret: string): string =>
+    workersConf({
+      port,
+      topic,
+      connection: `bootstrap_servers = ${kafka!.bootstrapServers}`,
+      more: verifiedWith(secret),
+      admin: `127.0.0.1:${adminPort}\ncapture = all\ncapture_max_requests = 400`,
+    })
+  beforeAll(async () => {
+    await createTopic(kafka!, topic)
+    await createTopic(kafka!, `${topic}-copy`)
+    port = await freePort()
+    adminPort = await freePort()
+    it = await AdminApi.start(configuration(SECRET))
+  }, 60_000)
+  afterAll(() => it[Symbol.asyncDispose]())
+
+  test("the captures of both are one list, in the order of their answers", async () => {
+    const body = '{"action":"opened"}'
+    expect(await overManyConnections(port, 20, body, signed(body, "of-somebody-else"))).toEqual(
+      Array.from({ length: 20 }, () => 401),
+    )
+    const all = await it.get<CaptureSummary[]>("captures?outcome=rejected")
+    expect(all.length).toBe(20)
+    expect(new Set(all.map(({ id }) => id)).size).toBe(20)
+    const times = all.map(({ at }) => at)
+    expect(times).toEqual(times.toSorted((a, b) => b - a))
+    const details = await Promise.all(all.map(({ id }) => it.get<CaptureDetail>(`captures/${id}`)))
+    for (const { body_base64 } of details) expect(Buffer.from(body_base64!, "base64").toString()).toBe(body)
+    const ids = all.map(({ request_id }) => request_id)
+    const workers = new Set(
+      it.running.log
+        .filter((line) => ids.includes(line["request_id"] as string))
+        .map((line) => line["worker"]),
+    )
+    expect(workers).toEqual(new Set([1, 2]))
+    expect((await it.get<Overview>("overview")).captured_refusals).toBe(20)
+    const older = await it.get<CaptureSummary[]>(`captures?before=${all[4]!.id}&outcome=rejected`)
+    expect(older.map(({ id }) => id)).toEqual(all.slice(5).map(({ id }) => id))
+  })
+
+  test("new ones of both are live events", async () => {
+    const seen = new Set<string>()
+    for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/live`)) {
+      if (name === "overview" && seen.size === 0) await overManyConnections(port, 20, "{}", {})
+      if (name !== "capture") continue
+      seen.add((data as CaptureSummary).id)
+      if (seen.size === 20) break
+    }
+  })
+
+  test("a sample is published, its record is read, and it is replayed", async () => {
+    const sent = await it.post<SendResult>("send", { pipeline: "webhooks", body: '{"zen":"Keep it."}' })
+    expect(sent).toMatchObject({ status: 200, record: { connection: "broker", topic } })
+    const { partition, offset } = sent.record!
+    const record = await it.get<{ value_base64: string }>(`records/broker/${topic}/${partition}/${offset}`)
+    expect(Buffer.from(record.value_base64, "base64").toString()).toStartWith('{"zen":"Keep it."')
+    const from = { connection: "broker", topic }
+    const to = { connection: "broker", topic: `${topic}-copy` }
+    const { id } = await it.post<ReplayJob>("replays", { from, to })
+    for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/live`)) {
+      const job = data as ReplayJob
+      if (name !== "replay" || job.id !== id || job.ended_at === null) continue
+      expect(job).toMatchObject({ state: "done", replayed: 1, failed: 0 })
+      break
+    }
+  }, 30_000)
+
+  test("one that was refused by another secret is sent again after a reload", async () => {
+    const body = '{"action":"closed"}'
+    const [status] = await overManyConnections(port, 1, body, signed(body, "the-right-secret-000"))
+    expect(status).toBe(401)
+    const { summary } = await it.get<CaptureDetail>("captures/last")
+    expect((await it.post<SendResult>(`captures/${summary.id}/resend`)).status).toBe(401)
+    expect(await reload(it.running, it.folder, configuration("the-right-secret-000"))).toBe("reloaded")
+    const resent = await it.post<SendResult>(`captures/${summary.id}/resend`)
+    expect(resent).toMatchObject({ status: 200, record: { topic } })
+  }, 30_000)
+
+  test("the log level changes in all", async () => {
+    await it.post("log-level", { level: "error" }, "PUT")
+    const before = it.running.log.length
+    await overManyConnections(port, 20, "{}", {})
+    expect(it.running.log.slice(before)).toEqual([])
+    expect(await it.get<unknown>("log-level")).toEqual({ level: "error" })
+    await it.post("log-level", { level: "info" }, "PUT")
+  })
+
+  test("forgotten, none of them has any", async () => {
+    await it.get("captures", { method: "DELETE" })
+    expect(await it.get<CaptureSummary[]>("captures")).toEqual([])
+    expect((await it.get<Overview>("overview")).captured_refusals).toBe(0)
+  })
+})

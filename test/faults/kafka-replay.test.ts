@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import type { LogReader } from "../../src/brokers/broker.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
+import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
+import { HooklineError } from "../../src/errors.ts"
+import { lengthOf } from "../../src/replay/range.ts"
+import { fillLog, recordsInLog } from "../support/embedded-log.ts"
+import { isFull, report } from "../support/fault-table.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { kafkaOptions } from "../support/kafka-options.ts"
+import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { compareMoved, numberedRecords, toMoved } from "../support/moved-records.ts"
+import { startCommand } from "../support/running-command.ts"
+
+const COUNT = isFull ? 100_000 : 20_000
+const PARTITIONS = 4
+const KILLS = 2
+/** Records that a replay has sent and not yet saved as acknowledged. */
+const WINDOW = 1000
+
+const available = (await canStartKafka()) && hasKcat()
+describe.skipIf(!available)(`a replay of ${COUNT} records`, () => {
+  const folder = temporaryFolder()
+  const records = numberedRecords(COUNT)
+  let kafka: OwnKafka
+  beforeAll(async () => {
+    kafka = await startKafka()
+    const connections = `[connection:log]\ndirectory = log\n[connection:back]\ndirectory = back\n[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers.join(",")}\n`
+    await Bun.write(join(folder.path, "pipelines.conf"), connections)
+    await fillLog(join(folder.path, "log"), "in", records)
+  }, 60_000)
+  afterAll(async () => {
+    await kafka?.stop()
+    folder[Symbol.dispose]()
+  })
+
+  const start = (from: string, to: string) =>
+    startCommand(["replay", "--from", from, "--to", to], folder.path)
+
+  /** Resolves when a topic has so many records. */
+  async function filled(open: () => LogReader, topic: string, count: number): Promise<void> {
+    for (;;) {
+      try {
+        const reader = open()
+        const ranges = await reader.ranges(topic).finally(() => reader.close())
+        if (lengthOf(ranges) >= count) return
+      } catch (error) {
+        if (!(error instanceof HooklineError)) throw error
+      }
+      await Bun.sleep(5)
+    }
+  }
+
+  /** Replays, and kills it with SIGKILL when the target has a third and two thirds. */
+  async function replayKilled(from: string, to: string, open: () => LogReader): Promise<void> {
+    const [, topic] = to.split("/") as [string, string]
+    for (let kill = 1; kill <= KILLS; kill++) {
+      await using running = start(from, to)
+      await filled(open, topic, (COUNT * kill) / (KILLS + 1))
+      running.signal("SIGKILL")
+      expect(await running.exited).toBe("SIGKILL")
+    }
+    await using last = start(from, to)
+    expect(await last.exited).toBe(0)
+    expect(last.output()).toMatch(new RegExp(`^going on with [^]*\n${COUNT} records replayed, in `))
+  }
+
+  test(`from the embedded log to Kafka and back, killed ${KILLS} times with kill -9 each way: all arrive, in order, each byte the same`, async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: PARTITIONS })
+    await replayKilled("log/in", `kafka/${topic}`, () =>
+      openKafkaReader(kafkaOptions(kafka.bootstrapServers)),
+    )
+    const there = (await readWithKcat(kafka, topic)).map(toMoved)
+    const findings = compareMoved(records, there)
+    report(`Replay from an embedded log to Kafka killed ${KILLS} times`, findings)
+    expect(findings).toMatchObject({ lost: 0, changed: 0, disordered: 0 })
+    expect(findings.doubled).toBeLessThanOrEqual(KILLS * WINDOW)
+    expect(findings.restarts).toBeLessThanOrEqual(KILLS * PARTITIONS)
+
+    const clean = freshTopic()
+    await createTopic(kafka, clean, { partitions: PARTITIONS })
+    await using whole = start("log/in", `kafka/${clean}`)
+    expect(await whole.exited).toBe(0)
+    expect(compareMoved(records, (await readWithKcat(kafka, clean)).map(toMoved)).doubled).toBe(0)
+    await replayKilled(`kafka/${clean}`, "back/in", () => openEmbeddedReader(join(folder.path, "back")))
+    const back = (await recordsInLog(join(folder.path, "back"), "in")).map(toMoved)
+    const returned = compareMoved(records, back)
+    report(`Replay from Kafka to an embedded log killed ${KILLS} times`, returned)
+    // partitions are merged by time, which rises with each record
+    expect(returned).toMatchObject({ lost: 0, changed: 0, disordered: 0 })
+    expect(returned.doubled).toBeLessThanOrEqual(KILLS * WINDOW)
+  }, 240_000)
+
+  test("to a Kafka that is killed and started again: all arrive, in order, none is doubled", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: PARTITIONS })
+    await using running = start("log/in", `kafka/${topic}`)
+    await filled(() => openKafkaReader(kafkaOptions(kafka.bootstrapServers)), topic, COUNT / 3)
+    await kafka.nodes[0]!.kill()
+    await running.printed(/waiting: /)
+    await kafka.nodes[0]!.start()
+    expect(await running.exited).toBe(0)
+    const findings = compareMoved(records, (await readWithKcat(kafka, topic)).map(toMoved))
+    report("Replay to a Kafka that is killed and started again", findings)
+    expect(findings).toMatchObject({ lost: 0, doubled: 0, changed: 0, disordered: 0 })
+  }, 120_000)
+})

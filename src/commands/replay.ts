@@ -8,6 +8,7 @@ import { ReplayJob } from "../replay/job.ts"
 import { positionFile, type PositionStore, type Stored } from "../replay/position-store.ts"
 import { countRecords, selectRecords, type Matches, type Selection } from "../replay/range.ts"
 import { isSameLog, openReplayBroker } from "../replay/replay-broker.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { UrlTarget } from "../replay/url-target.ts"
 import { Application } from "../runtime/application.ts"
@@ -183,7 +184,8 @@ function resumable(
   name: string,
 ): Stored<About> | undefined {
   if (stored === undefined || Bun.deepEquals(stored.about.request, request)) return stored
-  const { from, to } = stored.about.request
+  const { from, to: whole } = stored.about.request
+  const to = URL.canParse(whole) ? toShownUrl(new URL(whole)) : whole
   throw new HooklineError(
     "usage",
     `${name} is an interrupted replay of other records, from ${from} to ${to}; choose another --name, or drop that one with --restart`,

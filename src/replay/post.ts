@@ -46,6 +46,8 @@ const TIMEOUT_MS = 30_000
 const RETRY_MS = { first: 250, longest: 10_000 }
 /** A Retry-After beyond it counts as this. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
+/** For a response's body, once its status is there. */
+const BODY_MS = 1000
 /** Of a response's body; the rest is not read. */
 const MOST_READ_BYTES = 16_384
 const MOST_SHOWN = 200
@@ -135,14 +137,27 @@ function readRetryAfter(headers: Headers): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS)
 }
 
-/** Reads a small body to its end, so that the connection is used again. */
+/**
+ * Reads a small body to its end, so that the connection is used again. One that stalls or breaks off is taken as far as it
+ * came: the status says what became of the record.
+ */
 async function readStart({ body }: Response): Promise<string> {
+  if (body === null) return ""
+  const reader = body.getReader()
   const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > MOST_READ_BYTES) break
+  const timer = setTimeout(() => void reader.cancel(), BODY_MS)
+  try {
+    for (let bytes = 0; bytes <= MOST_READ_BYTES;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      chunks.push(value)
+      bytes += value.length
+    }
+    await reader.cancel()
+  } catch {
+    // it broke off
+  } finally {
+    clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString()
 }

@@ -212,7 +212,7 @@ describe("a replay that ended early", () => {
 
   test("is not continued by another under its name, and --restart drops it", async () => {
     await using receiver = new Receiver()
-    const named = ["--to", receiver.url, "--name", "mine"]
+    const named = ["--to", `${receiver.url}?token=secret`, "--name", "mine"]
     await using running = startReplay("--from", "here/in", ...named, "--rate", "100")
     await receiver.count(5)
     await using second = startReplay("--from", "here/in", ...named)
@@ -222,7 +222,9 @@ describe("a replay that ended early", () => {
     expect(await running.exited).toBe(143)
     const { status, stderr } = await replay("--from", "here/in@290..", ...named)
     expect(status).toBe(64)
-    expect(stderr).toContain("mine is an interrupted replay of other records, from here/in to http://")
+    expect(stderr).toContain(
+      `mine is an interrupted replay of other records, from here/in to ${receiver.url}?…; choose`,
+    )
     receiver.all.length = 0
     expect((await replay("--from", "here/in@290..", ...named, "--restart")).status).toBe(0)
     expect(receiver.offsets).toEqual(upTo(10, 290))

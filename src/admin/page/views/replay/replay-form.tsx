@@ -20,11 +20,12 @@ export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
   const [error, setError] = useState<unknown>()
   const count = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
-    const request = requestOf(new FormData(event.currentTarget as HTMLFormElement))
+    const form = new FormData(event.currentTarget as HTMLFormElement)
     setCounting(true)
     setError(undefined)
     try {
-      setCounted({ request, count: await post<ReplayCount>("replays/count", request) })
+      const request = requestOf(form)
+      setCounted({ request, count: await post<ReplayCount>("replays/count", { from: request.from }) })
     } catch (fault) {
       setError(fault)
     } finally {
@@ -43,7 +44,7 @@ export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
           <button type="submit" class="primary" disabled={isCounting}>
             Count the records…
           </button>
-          <span class="muted">Nothing is sent before you have seen how many they are.</span>
+          <span class="muted">Nothing is sent before you have seen how many there are.</span>
         </p>
       </form>
       {counted !== undefined && (
@@ -132,13 +133,7 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
         placeholder="all"
         value={fields.partition}
       />
-      <Field
-        name="where"
-        label="Filter"
-        type="text"
-        placeholder="json:/type=invoice.*"
-        value={fields.where}
-      />
+      <Field name="where" label="Filter" type="text" placeholder="/type = invoice.*" value={fields.where} />
     </fieldset>
   )
 }

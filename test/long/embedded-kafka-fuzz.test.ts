@@ -7,6 +7,7 @@ import { openEmbedded, type EmbeddedBroker } from "../../src/brokers/embedded/br
 import { Commits } from "../../src/brokers/embedded/listener/commits.ts"
 import { Groups } from "../../src/brokers/embedded/listener/groups/groups.ts"
 import { LogView } from "../../src/brokers/embedded/listener/log-view.ts"
+import { Authentication } from "../../src/brokers/embedded/listener/security/authentication.ts"
 import { Malformed } from "../../src/brokers/embedded/listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
 import { isIn, rangeOf, writeRequest, type Api } from "../../src/brokers/embedded/listener/protocol/fields.ts"
@@ -38,6 +39,7 @@ beforeAll(async () => {
     groups,
     retention: { ms: 1, bytes: 1 },
     advertised: { host: "127.0.0.1", port: 9092 },
+    authentication: new Authentication(undefined, false),
     clientHost: "/127.0.0.1",
     failed: (error) => faults.push(error),
     // of a client that is gone: no fetch waits

@@ -4,7 +4,8 @@ import { answer, type Serving } from "./apis/apis.ts"
 import type { Broker } from "./apis/context.ts"
 import { Frames } from "./frames.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
-import type { Authentication, Step } from "./security/authentication.ts"
+import type { Authentication } from "./security/authentication.ts"
+import type { Step } from "./security/scram.ts"
 import { Malformed } from "./protocol/byte-reader.ts"
 
 /*

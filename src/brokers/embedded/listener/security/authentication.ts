@@ -1,14 +1,11 @@
 import { hasPassword, type ScramHash, type Users } from "./credentials.ts"
-import { ScramServer } from "./scram.ts"
+import { ScramServer, type Step } from "./scram.ts"
 
 /** What clients authenticate with; PLAIN sends the password, so that it takes TLS. */
 const SCRAM: { readonly [mechanism: string]: ScramHash } = {
   "SCRAM-SHA-256": "sha256",
   "SCRAM-SHA-512": "sha512",
 }
-
-/** The client's message is answered with another, or refused. */
-export type Step = { readonly reply: Uint8Array; readonly isDone: boolean } | "refused"
 
 /*
  * The authentication of one connection, by SASL:

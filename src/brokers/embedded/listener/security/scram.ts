@@ -1,6 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
-import type { Step } from "./authentication.ts"
 import { keysFor, type ScramHash, type Users } from "./credentials.ts"
+
+/** The client's message is answered with another, or refused. */
+export type Step = { readonly reply: Uint8Array; readonly isDone: boolean } | "refused"
 
 /** The server's side of SCRAM, without channel binding: https://www.rfc-editor.org/rfc/rfc5802#section-5 */
 export class ScramServer {

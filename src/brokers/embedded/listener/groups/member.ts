@@ -75,8 +75,11 @@ export function newMember(described: Described, memberId: string, nowMs: number)
 export const newMemberId = ({ instanceId, clientId }: Described): string =>
   `${instanceId ?? clientId}-${randomUUID()}`
 
-export function kept({ expiresMs: _, joining: __, syncing: ___, ...member }: Member): KeptMember {
-  return member
+export function kept(member: Member): KeptMember {
+  const { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs } = member
+  const { protocols, assignment } = member
+  const described = { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs }
+  return { ...described, protocols, assignment }
 }
 
 export const NO_ASSIGNMENT = new Uint8Array(0)

@@ -222,6 +222,9 @@ listen = off
       stdout: expect.stringContaining(`token endpoint ${tokens.tokenUrl}: a token for 300 s\n`),
     })
     expect(stdout).toContain(`connection kafka: ${proxy.address} answers`)
+    // no timer of a session or a token keeps it
+    const topics = await hookline(["topics"], { cwd: folder.path, env: { SECRET: "obviously-fake" } })
+    expect(topics.status).toBe(0)
     const nowhere = `http://127.0.0.1:${await freePort()}/token`
     const failed = await check(nowhere)
     expect(failed.status).toBe(69)

@@ -3,6 +3,7 @@ import type { Handler } from "../pipeline/compose.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { logIn } from "../storage/database-file.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
+import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
@@ -139,6 +140,8 @@ class Trial {
 
   #open({ kind, values }: Connection): void {
     if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
+    if (kind === "embedded" && values.kafka_listen !== "off")
+      opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
     if (kind !== "kafka") return
     const { spool } = values
     if (spool !== "off") opening("spool", () => this.#checkDatabase(spoolAt(spool)))

@@ -201,6 +201,22 @@ describe.skipIf(!hasBrowser())("Events", () => {
     expect(faults).toEqual([])
   }, 180_000)
 
+  test("of a thousand that come at once the newest are sent; the others are loaded where someone scrolls to them", async () => {
+    const { page, faults } = await open("#/events/log/bulk")
+    const newest = async (): Promise<number> =>
+      Number((await page.locator(".record[data-place]").first().getAttribute("data-place"))!.split(":")[1])
+    await page.getByText("live", { exact: true }).waitFor()
+    await page.locator(".record[data-place]").first().waitFor()
+    const before = await newest()
+    await publishBulk(2)
+    await rowOf(page, before + 2 * ITEMS).waitFor({ timeout: 1000 })
+    await page.evaluate(`document.querySelector(".virtual-list").scrollTop = ${ITEMS * 32}`)
+    await rowOf(page, before + ITEMS).waitFor()
+    const shown = await offsets(page)
+    expect(shown).toEqual(Array.from({ length: shown.length }, (_, n) => shown[0]! - n))
+    expect(faults).toEqual([])
+  }, 30_000)
+
   test("after the service was away the list goes on where it broke off, without gaps", async () => {
     const { page } = await open("#/events/log/payments")
     await rowOf(page, sent - 1).waitFor()

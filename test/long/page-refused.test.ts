@@ -87,7 +87,7 @@ describe.skipIf(!hasBrowser())("Refused", () => {
       await press(page, "ArrowRight", "ArrowRight", "ArrowRight")
       await opened.getByRole("tab", { name: "Headers", selected: true }).waitFor()
       const shown = (await opened.innerText()).toLowerCase()
-      expect(shown).toMatch(/stripe-signature\s+t=\d+,v1=\w{6}…/)
+      expect(shown).toMatch(/stripe-signature\s+t=\d+,v1=\w{1,8}(…|\.\.\.)/)
       expect(shown).not.toContain("not-a-real-token")
       await press(page, "ArrowLeft")
       expect(await opened.getByRole("tabpanel").innerText()).toContain(BODY)

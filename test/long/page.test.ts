@@ -181,7 +181,6 @@ describe.skipIf(!hasBrowser())("the page", () => {
       const { responseBodySize, responseHeadersSize } = await file.sizes()
       total += responseBodySize + responseHeadersSize
     }
-    console.log(`the page: ${total} bytes in ${files.length} answers`)
     expect(total).toBeGreaterThan(20_000)
     expect(total).toBeLessThan(150_000)
     expect(faults).toEqual([])

@@ -8,8 +8,8 @@ import type { LiveRecords, RecordSummary } from "./shapes.ts"
 
 /** Between two looks at a topic. */
 const POLL_MS = 200
-/** Records of one event, and so a fifth of a second's: what is beyond is skipped, not read. */
-const MAX_RECORDS = 200
+/** Records of one event, and so a fifth of a second's: what is beyond is skipped, not read. More fill no screen. */
+const MAX_RECORDS = 40
 /** Where a filter leaves out most of them. */
 const MAX_FILTERED = 2000
 /** Records that a stream catches up with after it was broken off. */
@@ -28,8 +28,8 @@ interface LiveOptions {
 }
 
 /**
- * Sends the new records of a topic until the stream ends. A look at the topic's end five times a second: more than a
- * thousand records a second are skipped unread, so that a tail costs the same at any rate.
+ * Sends the new records of a topic until the stream ends. A look at the topic's end five times a second: more than two
+ * hundred records a second are skipped unread, so that a tail costs the same at any rate.
  */
 export async function liveRecords(options: LiveOptions): Promise<void> {
   const { reader, topic, last, stream } = options

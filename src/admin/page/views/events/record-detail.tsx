@@ -17,7 +17,7 @@ import { useShortcuts } from "../../keyboard.ts"
 import { useLoad } from "../../load.ts"
 import { hrefOf, navigate } from "../../router.ts"
 import { curlOfRecord } from "./record-curl.ts"
-import type { RecordPlace, Source } from "./place.ts"
+import { isSame, type RecordPlace, type Source } from "./place.ts"
 
 interface RecordDetailPanelProps {
   readonly source: Source
@@ -36,18 +36,25 @@ export function RecordDetailPanel({ source, place, close }: RecordDetailPanelPro
   )
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />
   if (value === undefined) return <Skeleton rows={8} />
-  return <Opened record={value} close={close} />
+  return <Opened record={value} source={source} place={place} close={close} />
 }
 
 const TABS = ["JSON", "Raw", "Headers", "curl"] as const
 
-function Opened({ record, close }: { record: RecordDetail; close: () => void }) {
+interface OpenedProps extends RecordDetailPanelProps {
+  /** What was loaded last: until the record of `place` is, the one before it. */
+  readonly record: RecordDetail
+}
+
+function Opened({ record, source, place, close }: OpenedProps) {
   const { connection, topic, summary, headers, value_base64, pipeline } = record
   const { partition, offset, timestamp, key, bytes, type, event_id } = summary
   const [tab, chooseTab] = useState<(typeof TABS)[number]>("JSON")
   const value = useMemo(() => bytesOfBase64(value_base64), [value_base64])
-  const replay = (): void => navigate(replayHref(record))
-  const copyCurl = (): void => void copy(curlOfRecord(record, value), "curl")
+  const replay = (): void => navigate(replayHref(source, place))
+  const copyCurl = (): void => {
+    if (isSame(summary, place)) void copy(curlOfRecord(record, value), "curl")
+  }
   const copyLink = (): void => void copy(location.href, "link")
   useShortcuts("The event", [
     { keys: "r", label: "Replay it to …", run: replay },
@@ -59,7 +66,7 @@ function Opened({ record, close }: { record: RecordDetail; close: () => void }) 
       { kind: "Event", title: "Copy as curl", keys: "c", run: copyCurl },
       { kind: "Event", title: "Copy link", run: copyLink },
     ],
-    [record],
+    [record, place.partition, place.offset],
   )
   return (
     <>
@@ -82,7 +89,7 @@ function Opened({ record, close }: { record: RecordDetail; close: () => void }) 
         </p>
       </div>
       <div class="detail-foot">
-        <a class="button" href={replayHref(record)}>
+        <a class="button" href={replayHref(source, place)}>
           Replay to… <kbd>r</kbd>
         </a>
         <button type="button" onClick={copyCurl}>
@@ -128,7 +135,7 @@ function Headers({ headers }: { headers: RecordDetail["headers"] }) {
 }
 
 /** The Replay view with this record as its range. */
-const replayHref = ({ connection, topic, summary: { partition, offset } }: RecordDetail): string =>
+const replayHref = ({ connection, topic }: Source, { partition, offset }: RecordPlace): string =>
   hrefOf("replay", [], {
     connection,
     topic,

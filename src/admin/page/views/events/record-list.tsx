@@ -45,7 +45,7 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
       <FreshNote tail={tail} show={() => handle.current?.toTop()} />
       {tail.skipped.value > 0 && (
         <p class="record-note">
-          {formatCounted(tail.skipped.value, "event")} came faster than they are shown live.{" "}
+          {formatCounted(tail.skipped.value, "event")} came faster than they are searched live.{" "}
           <button type="button" onClick={props.startAgain}>
             Show them
           </button>

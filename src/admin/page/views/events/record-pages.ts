@@ -1,4 +1,5 @@
 import type { RecordPage, RecordSummary } from "../../../api/shapes.ts"
+import { parseOffsets } from "./offsets.ts"
 import type { RecordPlace } from "./place.ts"
 
 /** Records of a page that is added to the newer end. */
@@ -56,7 +57,17 @@ export class RecordPages {
         records: [...added, ...first.records],
       }
     else this.#pages.unshift({ before, count: added.length, records: added })
-    while (this.count > MOST_KNOWN) this.older = this.#pages.pop()!.before ?? null
+    this.#bound()
+  }
+
+  #bound(): void {
+    while (this.#pages.length > 1 && this.count > MOST_KNOWN) this.older = this.#pages.pop()!.before ?? null
+  }
+
+  /** Says that so many newer records are there, to be loaded where someone looks at them. */
+  addMissing(count: number, before: string): void {
+    this.#pages.unshift({ before, count, records: undefined })
+    this.#bound()
   }
 
   /** What is at these places of the list; undefined: it was let go. */
@@ -87,11 +98,24 @@ export class RecordPages {
       .map(([page]) => page)
   }
 
-  restore({ before }: Missing, records: readonly RecordSummary[]): void {
+  /**
+   * Puts records in the place of a page, or of the beginning of one.
+   *
+   * @param older value of `before` for what follows these; null: nothing does
+   */
+  restore({ before, count }: Missing, records: readonly RecordSummary[], older: string | null): void {
     const at = this.#pages.findIndex((page) => page.before === before && page.records === undefined)
     if (at < 0) return
-    if (records.length > 0) this.#pages[at] = { before, count: records.length, records }
-    else this.#pages.splice(at, 1) // retention has removed them
+    // where offsets are left out, the records reach into the next page
+    const next = parseOffsets(this.#pages[at + 1]?.before)
+    const own = records.filter(({ partition, offset }) => offset >= (next.get(partition) ?? 0))
+    const rest = own.length < records.length || older === null ? 0 : count - own.length
+    this.#pages.splice(
+      at,
+      1,
+      ...(own.length > 0 ? [{ before, count: own.length, records: own }] : []),
+      ...(rest > 0 ? [{ before: older!, count: rest, records: undefined }] : []),
+    )
   }
 
   /** Lets go of the pages that are the farthest from a place, where there are too many records. */
@@ -104,12 +128,31 @@ export class RecordPages {
       )
       .toSorted((a, b) => b.far - a.far)
     let count = loaded.reduce((sum, { at }) => sum + this.#pages[at]!.count, 0)
+    if (count <= this.#mostLoaded) return
     for (const { at, far } of loaded) {
-      if (count <= this.#mostLoaded || far === 0) return
+      if (count <= this.#mostLoaded || far === 0) break
       const page = this.#pages[at]!
       count -= page.count
       this.#pages[at] = { ...page, records: undefined }
     }
+    this.#join()
+  }
+
+  /** Makes one page of small ones that follow each other and were let go. */
+  #join(): void {
+    const joined: Page[] = []
+    for (const page of this.#pages) {
+      const last = joined.at(-1)
+      if (
+        page.records === undefined &&
+        last !== undefined &&
+        last.records === undefined &&
+        last.count + page.count <= PAGE
+      )
+        joined[joined.length - 1] = { ...last, count: last.count + page.count }
+      else joined.push(page)
+    }
+    this.#pages = joined
   }
 
   *#starts(): Iterable<readonly [page: Page, start: number]> {

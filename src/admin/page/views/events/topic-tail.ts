@@ -2,6 +2,7 @@ import { signal } from "@preact/signals"
 import type { LiveRecords, RecordPage, RecordSummary } from "../../../api/shapes.ts"
 import { apiUrl, get } from "../../api-client.ts"
 import { readEvents, type StreamState } from "../../event-stream.ts"
+import { beforeThese } from "./offsets.ts"
 import type { RecordPlace, Source } from "./place.ts"
 import type { Bounds } from "./range.ts"
 import { RecordPages, type Missing } from "./record-pages.ts"
@@ -13,6 +14,8 @@ const LIMIT = 500
 const AHEAD = 50
 /** Summaries in memory; each takes half a kilobyte. */
 const MOST_LOADED = 10_000
+/** How long a missing row is in sight before it is loaded: longer than a live event is the newest. */
+const LINGER_MS = 250
 /** Requests for older records that go on by themselves where a filter finds nothing. */
 const MOST_SEARCHES = 10
 
@@ -37,7 +40,7 @@ export class TopicTail {
   /** Newest records that the list does not show yet. */
   readonly fresh = signal(0)
   readonly isPaused = signal(false)
-  /** Records that were left out of the live stream. */
+  /** Records that came too fast to be searched by the filter. */
   readonly skipped = signal(0)
   /** Records that were looked at since one was found. */
   readonly searched = signal(0)
@@ -49,6 +52,7 @@ export class TopicTail {
   visible = 0
   #pages = new RecordPages(MOST_LOADED)
   #first = 0
+  #end = 0
   #isAtTop = true
   #isStarted = false
   /** Whether the list goes on into the live stream. */
@@ -103,13 +107,14 @@ export class TopicTail {
   /** Says what is in sight: what is missing there is loaded, and so is what is older near the end. */
   look(first: number, end: number, isAtTop: boolean): void {
     this.#first = first
+    this.#end = end
     if (isAtTop && !this.#isAtTop && !this.isPaused.peek() && this.fresh.peek() > 0) {
       this.fresh.value = 0
       this.version.value++
     }
     this.#isAtTop = isAtTop
     const fresh = this.fresh.peek()
-    for (const missing of this.#pages.missing(first + fresh, end + fresh)) void this.#restore(missing)
+    for (const missing of this.#pages.missing(first + fresh, end + fresh)) this.#restoreSoon(missing)
     if (end >= this.count - AHEAD && this.error.peek() === undefined && this.searched.peek() === 0)
       this.loadOlder()
     this.#pages.letGo(first + fresh)
@@ -172,26 +177,40 @@ export class TopicTail {
     return get("records", { connection, topic, where, since, until, before, limit }, this.#leaving.signal)
   }
 
-  async #restore(missing: Missing): Promise<void> {
+  /** What is in sight only in passing is not loaded. */
+  #restoreSoon(missing: Missing): void {
     if (this.#restoring.has(missing.before)) return
     this.#restoring.add(missing.before)
+    setTimeout(() => {
+      const fresh = this.fresh.peek()
+      const isLookedAt = this.#pages
+        .missing(this.#first + fresh, this.#end + fresh)
+        .some(({ before }) => before === missing.before)
+      if (isLookedAt && !this.#leaving.signal.aborted) void this.#restore(missing)
+      else this.#restoring.delete(missing.before)
+    }, LINGER_MS)
+  }
+
+  async #restore(missing: Missing): Promise<void> {
     const pages = this.#pages
+    const wanted = Math.min(missing.count, LIMIT)
     try {
       const records: RecordSummary[] = []
       let before = missing.before ?? null
       // a filter finds some in each request
       do {
-        const page: RecordPage = await this.#page(before ?? undefined, missing.count - records.length)
+        const page: RecordPage = await this.#page(before ?? undefined, wanted - records.length)
         records.push(...page.records)
         before = page.older
-      } while (records.length < missing.count && before !== null)
-      pages.restore(missing, records)
-      this.version.value++
+      } while (records.length < wanted && before !== null)
+      pages.restore(missing, records, before)
+      this.#note(records)
     } catch (error) {
       if (!this.#leaving.signal.aborted) this.error.value = error
     } finally {
       this.#restoring.delete(missing.before)
     }
+    this.version.value++
   }
 
   #take({ records, skipped }: LiveRecords, id: string): void {
@@ -199,11 +218,14 @@ export class TopicTail {
       this.#isFollowing = true
       this.#start(id)
     }
-    this.skipped.value += skipped
-    if (records.length === 0) return
+    if (records.length + skipped === 0) return
+    // of a filter's it is not known how many there are
+    const missing = this.query.where === undefined ? skipped : 0
+    this.skipped.value += skipped - missing
+    if (missing > 0) this.#pages.addMissing(missing, beforeThese(records, id))
     this.#pages.addNewer(records, id)
     this.#note(records)
-    const fresh = this.fresh.peek() + records.length
+    const fresh = this.fresh.peek() + records.length + missing
     this.fresh.value = this.isPaused.peek() || !this.#isAtTop || this.#pushesOut(fresh) ? fresh : 0
     this.#pages.letGo(this.#first + this.fresh.peek())
     this.version.value++

@@ -20,10 +20,11 @@ export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
   const [error, setError] = useState<unknown>()
   const count = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
-    const request = requestOf(new FormData(event.currentTarget as HTMLFormElement))
+    const form = new FormData(event.currentTarget as HTMLFormElement)
     setCounting(true)
     setError(undefined)
     try {
+      const request = requestOf(form)
       setCounted({ request, count: await post<ReplayCount>("replays/count", { from: request.from }) })
     } catch (fault) {
       setError(fault)
@@ -132,13 +133,7 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
         placeholder="all"
         value={fields.partition}
       />
-      <Field
-        name="where"
-        label="Filter"
-        type="text"
-        placeholder="json:/type=invoice.*"
-        value={fields.where}
-      />
+      <Field name="where" label="Filter" type="text" placeholder="/type = invoice.*" value={fields.where} />
     </fieldset>
   )
 }

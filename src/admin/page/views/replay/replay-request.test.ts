@@ -95,6 +95,12 @@ describe("requestOf a form", () => {
       rate: 0.5,
     })
   })
+
+  test("a filter is written as in Events; what is none is said", () => {
+    const fields = { source: "log/a", to: "url", url: "http://localhost" }
+    expect(requestOf(form({ ...fields, where: "/type = invoice.*" })).from.where).toBe("json:/type=invoice.*")
+    expect(() => requestOf(form({ ...fields, where: "invoice" }))).toThrow("Write /type = invoice.*")
+  })
 })
 
 test.each([0, 1795373652123, 1782864000000])("a time of a form is to the millisecond: %d", (ms) => {

@@ -1,4 +1,5 @@
 import type { ReplayRequest } from "../../../api/shapes.ts"
+import { parseCondition } from "../events/condition.ts"
 
 /** What the form's fields hold, by their names; the link's query fills them. */
 export interface ReplayFields {
@@ -42,7 +43,7 @@ export function fieldsOf(query: { readonly [name: string]: string | undefined })
   }
 }
 
-/** What a filled and valid form asks for. */
+/** What a filled form asks for. @throws Error where its filter is none */
 export function requestOf(form: FormData): ReplayRequest {
   const text = (name: string): string => {
     const value = form.get(name)
@@ -51,6 +52,8 @@ export function requestOf(form: FormData): ReplayRequest {
   const given = <Name extends string, T>(name: Name, value: (text: string) => T): { [name in Name]?: T } =>
     text(name) === "" ? {} : ({ [name]: value(text(name)) } as { [name in Name]: T })
   const [connection, topic] = splitSource(text("source"))
+  const condition = parseCondition(text("where"))
+  if ("problem" in condition) throw new Error(condition.problem)
   return {
     from: {
       connection,
@@ -60,7 +63,7 @@ export function requestOf(form: FormData): ReplayRequest {
       ...given("until_offset", Number),
       ...given("since", fromLocalTime),
       ...given("until", fromLocalTime),
-      ...given("where", (it) => it),
+      ...(condition.where !== undefined && { where: condition.where }),
     },
     to:
       text("to") === "url"

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Browser, Page } from "playwright-core"
+import type { RecordDetail } from "../../src/admin/api/shapes.ts"
+import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { overflowPx, tabTo } from "../support/page.ts"
+
+const CONFIGURATION = `
+[connection:log]
+directory = log
+[connection:kafka]
+bootstrap_servers = 127.0.0.1:1
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /payments
+[pipeline:payments:Decoder]
+lists = split
+[pipeline:payments:BrokerSink]
+connection = log
+topic = payments
+[pipeline:down:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /down
+[pipeline:down:BrokerSink]
+connection = kafka
+topic = down
+[admin]
+listen = 127.0.0.1:0
+`
+const COUNT = 40
+
+const job = (page: Page, name: string | RegExp) => page.getByRole("article", { name })
+const started = async (page: Page): Promise<void> => {
+  const dialog = page.getByRole("dialog", { name: "Replay" })
+  await dialog.getByRole("button", { name: "Start the replay" }).click()
+  await dialog.waitFor({ state: "detached" })
+}
+
+describe.skipIf(!hasBrowser())("Replay", () => {
+  let folder: ReturnType<typeof temporaryFolder>
+  let running: RunningHookline
+  let browser: Browser
+  beforeAll(async () => {
+    folder = temporaryFolder()
+    running = await startHookline(CONFIGURATION, { folder: folder.path })
+    browser = await startBrowser()
+    const events = Array.from({ length: COUNT }, (_, n) => ({ n, type: n % 2 === 0 ? "even" : "odd" }))
+    const { status } = await fetch(running.urls["payments"]!, {
+      method: "POST",
+      body: JSON.stringify(events),
+    })
+    expect(status).toBe(200)
+  }, 60_000)
+  afterAll(async () => {
+    await browser.close()
+    await running.stop()
+    folder[Symbol.dispose]()
+  })
+  const open = (path: string, settings: Parameters<typeof openPage>[2] = {}) =>
+    openPage(browser, `${running.adminUrl}/${path}`, settings)
+  const valueOf = async (topic: string, offset: number): Promise<string> => {
+    const response = await fetch(`${running.adminUrl}/api/records/log/${topic}/0/${offset}`)
+    expect(response.status).toBe(200)
+    const { value_base64 } = (await response.json()) as RecordDetail
+    return Buffer.from(value_base64, "base64").toString()
+  }
+
+  test.each(["light", "dark"] as const)(
+    "a filtered range of offsets goes to another topic, counted before, by keyboard alone, %s",
+    async (theme) => {
+      const { page, faults } = await open(
+        "#/replay?connection=log&topic=payments&partition=0&from_offset=10&until_offset=30",
+        { theme },
+      )
+      await page.getByLabel("First offset").waitFor()
+      expect(await page.getByLabel("First offset").inputValue()).toBe("10")
+      expect(await accessibilityFindings(page)).toEqual([])
+      await page.getByLabel("Filter").focus()
+      await press(page, "text:json:/type=odd")
+      await page.getByRole("group", { name: "To" }).getByLabel("Topic", { exact: true }).focus()
+      await press(page, `text:odd-${theme}`, "Enter")
+      const dialog = page.getByRole("dialog", { name: "Replay" })
+      await dialog.getByRole("heading", { name: "10 records" }).waitFor()
+      await dialog.getByText("log/payments, partition 0, offsets 10 to 29, where json:/type=odd").waitFor()
+      expect(await accessibilityFindings(page)).toEqual([])
+      await press(page, "Enter")
+      const row = job(page, `log/payments → log/odd-${theme}`)
+      await row.getByText("done", { exact: true }).waitFor()
+      await row.getByText("10 records", { exact: true }).waitFor()
+      expect(await accessibilityFindings(page)).toEqual([])
+      expect(await valueOf(`odd-${theme}`, 0)).toBe(await valueOf("payments", 11))
+      expect(await valueOf(`odd-${theme}`, 9)).toBe(await valueOf("payments", 29))
+      await tabTo(page, `See odd-${theme}`)
+      await press(page, "Enter")
+      await page.locator('.record[data-place="0:9"]').waitFor()
+      expect(faults).toEqual([])
+    },
+    60_000,
+  )
+
+  test("what a URL refuses is shown for each record, and is linked", async () => {
+    const posted: number[] = []
+    using target = Bun.serve({
+      port: 0,
+      async fetch(request) {
+        const { n } = (await request.json()) as { n: number }
+        posted.push(n)
+        return n % 10 === 3 ? new Response("no room", { status: 422 }) : new Response("ok")
+      },
+    })
+    const { page, faults } = await open("#/replay?connection=log&topic=payments", { width: 400 })
+    await page.getByText(`${COUNT} records in 1 partition`).waitFor()
+    await page.getByLabel("A URL").check()
+    await page.getByLabel("URL", { exact: true }).fill(`${target.url}hook?token=obviously-fake`)
+    await page.getByRole("button", { name: "Count the records" }).click()
+    await page.getByRole("heading", { name: `${COUNT} records` }).waitFor()
+    await started(page)
+    const row = job(page, /hook/)
+    await row.getByText("done, with failures").waitFor()
+    expect(posted).toEqual(Array.from({ length: COUNT }, (_, n) => n))
+    await row.getByText("36 records", { exact: true }).waitFor()
+    await row.getByText("4 failures").click()
+    expect(await row.locator(".failures li").allInnerTexts()).toEqual(
+      [3, 13, 23, 33].map((n) => expect.stringMatching(new RegExp(`^payments / 0 @ ${n} .*422`))),
+    )
+    expect(await row.innerText()).not.toContain("obviously-fake")
+    expect(await overflowPx(page)).toBe(0)
+    expect(await accessibilityFindings(page)).toEqual([])
+    await row.getByRole("link", { name: "payments / 0 @ 13" }).click()
+    await page.waitForURL((url) => url.hash === "#/events/log/payments/0/13")
+    expect(faults).toEqual([])
+  }, 60_000)
+
+  test("a slow replay shows its way, is paused, resumed and cancelled, also over a reload of the page", async () => {
+    const { page } = await open("#/replay?connection=log&topic=payments")
+    await page.getByRole("group", { name: "To" }).getByLabel("Topic", { exact: true }).fill("slow")
+    await page.getByLabel("Records a second").fill("2")
+    await page.getByRole("button", { name: "Count the records" }).click()
+    await page.getByText("20 s at 2 a second").waitFor()
+    await started(page)
+    const row = job(page, "log/payments → log/slow")
+    await row.getByText(/\d s left/).waitFor()
+    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("log/payments → log/slow")
+    await row.getByRole("button", { name: "Pause" }).click()
+    await row.getByText("paused", { exact: true }).waitFor()
+    await page.reload()
+    await row.getByText("paused", { exact: true }).waitFor()
+    await row.getByRole("button", { name: "Resume" }).click()
+    await row.getByText("running", { exact: true }).waitFor()
+    await row.getByRole("button", { name: "Cancel" }).click()
+    await row.getByText("cancelled", { exact: true }).waitFor()
+    expect(await row.getByRole("button").count()).toBe(0)
+    expect(await row.getByRole("progressbar").getAttribute("max")).toBe(String(COUNT))
+  }, 60_000)
+
+  test("a target that can't be reached is waited for, and says why", async () => {
+    const { page } = await open("#/replay?connection=log&topic=payments")
+    await page.getByLabel("A URL").check()
+    await page.getByLabel("URL", { exact: true }).fill("http://127.0.0.1:1/nobody")
+    await page.getByRole("button", { name: "Count the records" }).click()
+    await started(page)
+    const row = job(page, "log/payments → http://127.0.0.1:1/nobody")
+    await row.getByText("waiting", { exact: true }).waitFor()
+    await row.getByText(/refused|connect/i).waitFor()
+    await row.getByRole("button", { name: "Cancel" }).click()
+    await row.getByText("cancelled", { exact: true }).waitFor()
+  }, 60_000)
+
+  test("what is wrong with a range, or a source whose broker is down, is said at the form; nothing is lost of it", async () => {
+    const { page } = await open("#/replay?connection=log&topic=payments&partition=7")
+    const to = page.getByRole("group", { name: "To" })
+    await to.getByLabel("Topic", { exact: true }).fill("copy")
+    const count = page.getByRole("button", { name: "Count the records" })
+    await count.click()
+    await page.getByRole("alert").getByText("Topic payments has no partition 7; it has 1").waitFor()
+    await page.getByLabel("Partition").fill("0")
+    await page.getByLabel("Filter").fill("nonsense")
+    await count.click()
+    await page.getByRole("alert").getByText("Write /type = invoice.*").waitFor()
+    expect(await to.getByLabel("Topic", { exact: true }).inputValue()).toBe("copy")
+    await page.goto(`${running.adminUrl}/#/replay?connection=kafka&topic=down`)
+    await to.getByLabel("Topic", { exact: true }).fill("copy")
+    await count.click()
+    await page
+      .getByRole("alert")
+      .getByText(/Kafka unavailable|unreachable|not be reached/i)
+      .waitFor()
+    expect(await accessibilityFindings(page)).toEqual([])
+  }, 60_000)
+})

@@ -105,3 +105,33 @@ test("a list has no bodies or headers, and what was kept is found whole", () => 
   expect(listed!.place).toEqual({ topic: undefined, partition: 1, offset: 7 })
   expect(Buffer.from(captures.find(listed!.id)!.body!).toString()).toBe('{"a":1}')
 })
+
+test("of a flood so many are kept in a second, of each kind, and the rest costs nothing", () => {
+  const captures = capturesOf({ maxRequests: 400 })
+  const { request } = eventOf("{}")
+  let read = 0
+  const flood = {
+    ...request,
+    get headers() {
+      read++
+      return request.headers
+    },
+  }
+  const seconds = new Set<number>()
+  for (let n = 0; n < 2000; n++) {
+    seconds.add(Math.floor(Date.now() / 1000))
+    captures.keep({
+      pipeline: "p",
+      request: flood,
+      event: undefined,
+      bytes: 1,
+      status: 400,
+      outcome: REFUSED,
+    })
+  }
+  seconds.add(Math.floor(Date.now() / 1000))
+  expect(read).toBeGreaterThanOrEqual(200)
+  expect(read).toBeLessThanOrEqual(200 * seconds.size)
+  keep(captures, ACCEPTED)
+  expect(count(captures, "accepted")).toBe(1)
+})

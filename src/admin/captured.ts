@@ -125,13 +125,15 @@ export class Captures implements Capture {
 
   keep({ pipeline, request, event, bytes, status, outcome }: AnsweredRequest): void {
     const kind = pipeline === undefined ? "unknown" : isRefusal(outcome) ? "refused" : "passed"
-    const sequence = this.#next()
+    const atMs = Date.now()
+    if (!this.#kept[kind].takes(atMs)) return
+    const sequence = this.#next(atMs)
     const captured: Captured = {
       sequence,
       id: sequence.toString(36),
       requestId: request.id,
-      atMs: Date.now(),
-      cameAtMs: event?.receivedAtMs ?? request.firstCameAtMs ?? Date.now(),
+      atMs,
+      cameAtMs: event?.receivedAtMs ?? request.firstCameAtMs ?? atMs,
       pipeline,
       method: request.method,
       path: request.path,
@@ -186,8 +188,8 @@ export class Captures implements Capture {
   }
 
   /** By time, so that those of all processes have one order. */
-  #next(): number {
-    const now = (Date.now() - EPOCH_MS) * PROCESSES
+  #next(atMs: number): number {
+    const now = (atMs - EPOCH_MS) * PROCESSES
     this.#sequence = Math.max(this.#sequence + 1, now)
     return this.#sequence * PROCESSES + this.#process
   }
@@ -217,8 +219,13 @@ export function placeOf({ outcome, event }: Pick<AnsweredRequest, "outcome" | "e
   return partition < 0 || offset < 0 ? undefined : { topic: event.topic, partition, offset }
 }
 
+/** So many in a second, or as many as there are places: in a flood the others would only displace each other. */
+const LEAST_A_SECOND = 200
+
 /** Requests up to a number and a size; the oldest give way. */
 class Ring {
+  #second = 0
+  #inSecond = 0
   readonly #requests = new Set<Kept>()
   #bytes = 0
   #maxRequests = 0
@@ -232,6 +239,14 @@ class Ring {
     this.#maxRequests = maxRequests
     this.#maxBytes = maxBytes
     this.#shrink()
+  }
+
+  /** Whether another one is to be added in this second. */
+  takes(atMs: number): boolean {
+    const second = Math.floor(atMs / 1000)
+    if (second !== this.#second) this.#inSecond = 0
+    this.#second = second
+    return this.#inSecond++ < Math.max(LEAST_A_SECOND, this.#maxRequests)
   }
 
   add(request: Kept): void {

@@ -51,7 +51,7 @@ export class History {
         const added = grown(`${pipeline}\n${outcome}\n${reason}`, count)
         if (added <= 0) continue
         const history = this.#historyOf(pipeline)
-        history.lastMs = atMs
+        if (outcome !== "rejected") history.lastMs = atMs
         if (outcome === "accepted") history.accept(added, span)
         else if (outcome === "rejected") history.refuse(reason, added, span)
         yield
@@ -133,8 +133,8 @@ class Series {
 
 /** A pipeline's, which has one from its first event on. */
 export class PipelineHistory {
-  /** The last event, in milliseconds since 1970. */
-  lastMs = 0
+  /** The last event that was not refused, in milliseconds since 1970; undefined: there was none. */
+  lastMs: number | undefined
   readonly #bounds: readonly number[]
   #step: number
   readonly #accepted = new Series()

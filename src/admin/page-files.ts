@@ -1,6 +1,7 @@
 /** A file of the admin page. */
 export interface PageFile {
   readonly bytes: Uint8Array<ArrayBuffer>
+  readonly gzipped: Uint8Array<ArrayBuffer>
   readonly contentType: string
   /** Whether its name has the hash of its content, so that browsers may keep it. */
   readonly isImmutable: boolean
@@ -31,21 +32,24 @@ async function load(): Promise<ReadonlyMap<string, PageFile>> {
   const { builtPage } = await import("./built-page.ts")
   const encoder = new TextEncoder()
   return new Map(
-    Object.entries(await builtPage()).map(([path, { text, contentType }]) => [
-      path,
-      { bytes: encoder.encode(text), contentType, isImmutable: path !== "/" },
-    ]),
+    Object.entries(await builtPage()).map(([path, { text, contentType }]) => {
+      const bytes = encoder.encode(text)
+      return [path, { bytes, gzipped: Bun.gzipSync(bytes), contentType, isImmutable: path !== "/" }]
+    }),
   )
 }
 
-/** A response with a file of the page; undefined: there is none of that path. */
-export async function answerWithPage(path: string): Promise<Response | undefined> {
+/** A response with a file of the page, compressed where the client takes gzip; undefined: there is none of that path. */
+export async function answerWithPage(path: string, request: Request): Promise<Response | undefined> {
   const file = (await pageFiles()).get(path)
   if (file === undefined) return undefined
+  const takesGzip = /\bgzip\b(?!;q=0)/i.test(request.headers.get("accept-encoding") ?? "")
   const headers = {
     ...PAGE_HEADERS,
+    Vary: "Accept-Encoding",
+    ...(takesGzip && { "Content-Encoding": "gzip" }),
     "Content-Type": file.contentType,
     "Cache-Control": file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
   }
-  return new Response(file.bytes, { headers })
+  return new Response(takesGzip ? file.gzipped : file.bytes, { headers })
 }

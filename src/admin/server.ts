@@ -58,7 +58,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
         // without a Host header the URL is a path
         const { pathname } = new URL(request.url, "http://localhost")
         if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
-        const route = routes[pathname] ?? (() => answerWithPage(pathname))
+        const route = routes[pathname] ?? ((it) => answerWithPage(pathname, it))
         if (request.method !== "GET" && request.method !== "HEAD")
           return text(405, "", { Allow: "GET, HEAD" })
         return (await route(request)) ?? text(404, "not found; try /, /healthz, /readyz or /metrics\n")

@@ -47,6 +47,8 @@ async function ask(url: string): Promise<{ status: number; text: string }> {
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
     return { status: answer.status, text: (await answer.text()).trim() }
   } catch (error) {
-    throw new HooklineError("unavailable", `${url}: ${(error as Error).message}`, { cause: error })
+    const { code, message } = error as Error & { code?: unknown }
+    const reason = code === "ConnectionRefused" || code === "ECONNREFUSED" ? "connection refused" : message
+    throw new HooklineError("unavailable", `${url}: ${reason}`, { cause: error })
   }
 }

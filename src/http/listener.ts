@@ -1,4 +1,4 @@
-import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { OptionError, type HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { newRequestId } from "./request-id.ts"
@@ -170,15 +170,8 @@ async function withClose(answer: Response | Promise<Response>): Promise<Response
   return response
 }
 
-const LISTEN_FAILURES: { readonly [code: string]: string } = {
-  EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
-  EACCES: "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",
-  EADDRNOTAVAIL: "the host is not an address of this machine",
-}
-
 function notListening(address: EndpointOptions, cause: unknown): HooklineError {
-  const { code = "", message } = cause as NodeJS.ErrnoException
-  const reason = LISTEN_FAILURES[code] ?? message
-  const key = code === "EADDRNOTAVAIL" ? "host" : "port"
-  return new OptionError("listen", key, `can't listen on ${formatEndpoint(address)}: ${reason}`, { cause })
+  const failure = cause as NodeJS.ErrnoException
+  const key = failure.code === "EADDRNOTAVAIL" ? "host" : "port"
+  return new OptionError("listen", key, listenFailure(address, failure), { cause })
 }

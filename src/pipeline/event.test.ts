@@ -42,3 +42,24 @@ test("an onSettled() callback may return anything; what it rejects with is a fau
   expect(ended).toEqual(["count", "query"])
   expect(failed).toEqual([new Error("not written")])
 })
+
+test("the received body is kept behind the sink where it is asked for and there is room for it", () => {
+  const released = (keeps: boolean, freeBytes: number): readonly [kept: boolean, reserved: number] => {
+    let reserved = 0
+    const event = eventOf('{"a":1}')
+    event.keepsReceivedBody = keeps
+    event.memory = {
+      grow(bytes) {
+        if (bytes <= freeBytes) reserved += bytes
+        return bytes <= freeBytes
+      },
+    }
+    event.body = Buffer.from("{}")
+    event.release()
+    expect(event.receivedBody.length).toBe(event.isReleased ? 2 : 7)
+    return [!event.isReleased, reserved]
+  }
+  expect(released(true, 7)).toEqual([true, 7])
+  expect(released(true, 6)).toEqual([false, 0])
+  expect(released(false, 7)).toEqual([false, 0])
+})

@@ -116,10 +116,13 @@ export class Event {
     })
   }
 
-  /** For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body. */
+  /**
+   * For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body; two
+   * where the received one is kept and the in-flight budget has room for it.
+   */
   release(): void {
     this.#parsed = undefined
-    if (this.keepsReceivedBody) return
+    if (this.keepsReceivedBody && this.reserve(this.receivedBody.length)) return
     this.receivedBody = this.body
     this.isReleased = true
   }

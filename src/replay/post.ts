@@ -142,17 +142,18 @@ function readRetryAfter(headers: Headers): number | undefined {
  * came: the status says what became of the record.
  */
 async function readStart({ body }: Response): Promise<string> {
-  const reader = body?.getReader()
+  if (body === null) return ""
+  const reader = body.getReader()
   const chunks: Uint8Array[] = []
-  const timer = setTimeout(() => void reader?.cancel(), BODY_MS)
+  const timer = setTimeout(() => void reader.cancel(), BODY_MS)
   try {
-    for (let bytes = 0; reader !== undefined && bytes <= MOST_READ_BYTES;) {
+    for (let bytes = 0; bytes <= MOST_READ_BYTES;) {
       const { done, value } = await reader.read()
       if (done) break
       chunks.push(value)
       bytes += value.length
     }
-    await reader?.cancel()
+    await reader.cancel()
   } catch {
     // it broke off
   } finally {

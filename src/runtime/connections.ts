@@ -26,6 +26,8 @@ export interface OpenConnection {
   /** Of that log. */
   readonly keyJournal?: KeyJournal
   readonly spool?: { readonly file: string; readonly broker: SpooledBroker }
+  /** Resolves when Kafka clients can connect to an embedded log; rejects with OptionError `listen`. */
+  readonly listening?: Promise<void>
 }
 
 export type OpenConnections = ReadonlyMap<string, OpenConnection>
@@ -39,7 +41,7 @@ interface ConnectionDependencies {
  * Opens the connections of a plan, or keeps open ones. Does not wait for brokers. The Kafka client, slow to load, is
  * loaded only for plans that publish to Kafka.
  *
- * @throws HooklineError `log_locked`, `log_io`, `no_input`
+ * @throws HooklineError `log_locked`, `log_io`, `no_input`, `listen`
  */
 export async function acquireConnections(
   { connections, memoryLogs }: Pick<Plan, "connections" | "memoryLogs">,
@@ -61,6 +63,7 @@ export async function acquireConnections(
     return [id, { ...acquired, kind, deliveryTimeoutMs: values.delivery_timeout }]
   }
   const open = new Map([...connections].map(acquireOne))
+  await Promise.all([...open.values()].map(({ listening }) => listening))
   transaction.onCommit(() => {
     const kept = new Set([...open.values()].map(({ broker }) => broker))
     for (const { spool } of before.values())
@@ -91,7 +94,17 @@ function acquireEmbedded(
   })
   transaction.onCommit(() => broker.retain(values))
   const { keyJournal } = broker
-  return { broker, instance: broker, logDirectory: resolve(values.directory), keyJournal }
+  const acquired = { broker, instance: broker, logDirectory: resolve(values.directory), keyJournal }
+  const { kafka_listen: listen, kafka_advertised: advertised } = values
+  if (listen === "off") return acquired
+  const port = transaction.acquire({
+    name: `Kafka listener of ${values.directory}`,
+    config: listen,
+    open: () => broker.listen({ listen, advertised }),
+    close: (it) => it.close(),
+  })
+  transaction.onCommit(() => port.advertise(advertised))
+  return { ...acquired, listening: port.listening }
 }
 
 type KafkaClient = Pick<typeof import("../brokers/kafka/producer.ts"), "openKafka">

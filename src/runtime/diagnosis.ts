@@ -7,6 +7,7 @@ import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
 import type { Location, Problems } from "../config/file/problems.ts"
+import type { EndpointOptions } from "../config/sections/endpoint.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
@@ -18,13 +19,13 @@ import { checkFree } from "../http/listener.ts"
 import { checkDatabase } from "../storage/check-database.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
-import type { Logger } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
+import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
  * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the
@@ -204,7 +205,14 @@ class Trial {
 
   /** Checks each address that would be listened on, once. @param open ports of this process */
   #listen(open: ReadonlySet<number>): void {
-    const { pipelines, admin } = this.#resolved
+    const { connections, pipelines, admin } = this.#resolved
+    for (const connection of connections.values()) {
+      const { kafka_listen: listen } = connection.values as { kafka_listen?: EndpointOptions | "off" }
+      if (!connection.isSound() || listen === undefined || listen === "off" || listen.port === 0) continue
+      if (open.has(listen.port)) continue
+      const part = { ...connection, options: connection.values }
+      this.#try([part], () => this.#checkFree("kafka_listen", listen))
+    }
     const seen = new Set<string>()
     for (const { source } of pipelines) {
       const { host, port } = (source?.values ?? {}) as { host?: string; port?: number }
@@ -217,14 +225,19 @@ class Trial {
     const { listen } = admin.values
     if (!admin.isSound() || listen === undefined || listen === "off" || listen.port === 0) return
     if (open.has(listen.port)) return
-    this.#try([{ ...admin, options: admin.values } as unknown as Part], () => {
-      try {
-        checkFree(listen)
-      } catch (error) {
-        if (!(error instanceof OptionError)) throw error
-        throw new OptionError("listen", "listen", `${error.text}, or set listen = off`, { cause: error })
-      }
-    })
+    this.#try([{ ...admin, options: admin.values } as unknown as Part], () =>
+      this.#checkFree("listen", listen),
+    )
+  }
+
+  /** @param key of an option that may be off */
+  #checkFree(key: string, listen: EndpointOptions): void {
+    try {
+      checkFree(listen)
+    } catch (error) {
+      if (!(error instanceof OptionError)) throw error
+      throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error })
+    }
   }
 
   /** @param parts that may have the option that is wrong, the first before the others */
@@ -248,8 +261,11 @@ class Trial {
 function portsOf(plan: Plan | undefined): Set<number> {
   if (plan === undefined) return new Set()
   const ports = plan.pipelines.map(({ source }) => (source.values as { port: number }).port)
-  const { listen } = plan.admin
-  return new Set(listen === "off" ? ports : [...ports, listen.port])
+  const kafka = [...plan.connections.values()].map((it) =>
+    it.kind === "embedded" ? it.values.kafka_listen : "off",
+  )
+  const others = [plan.admin.listen, ...kafka].flatMap((listen) => (listen === "off" ? [] : listen.port))
+  return new Set([...ports, ...others])
 }
 
 /** A connection of which nothing is open. */
@@ -271,23 +287,3 @@ const NO_HANDLER: Handler = {
 }
 
 const ignore = (): void => {}
-
-/** A log of which warnings and errors are kept. */
-function warningLog(warn: (text: string) => void): Logger {
-  const write = (fields: object | string, message?: string): void =>
-    warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))
-  const log: Logger = {
-    level: "warn",
-    isLevelEnabled: (level) => level !== "trace" && level !== "debug" && level !== "info",
-    trace: ignore,
-    debug: ignore,
-    info: ignore,
-    warn: write,
-    error: write,
-    fatal: write,
-    child: () => log,
-  }
-  return log
-}
-
-const SILENT = warningLog(ignore)

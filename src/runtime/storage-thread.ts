@@ -1,4 +1,5 @@
 import { LogDatabase } from "../brokers/embedded/log-database.ts"
+import { GroupDatabase } from "../brokers/embedded/listener/groups/group-database.ts"
 import { openSpoolDatabase } from "../brokers/spool/spool-database.ts"
 import { KeyDatabase } from "../dedupe/key-database.ts"
 import type { DatabaseKind, DatabaseLocation } from "../storage/database-file.ts"
@@ -9,6 +10,7 @@ import { serveDatabase } from "../storage/serve-database.ts"
 const OPEN: { readonly [kind in DatabaseKind]?: (location: DatabaseLocation) => DurableDatabase } = {
   log: (location) => new LogDatabase(location),
   spool: openSpoolDatabase,
+  "group store": (location) => new GroupDatabase(location),
   "dedupe store": (location) => new KeyDatabase(location),
 }
 

@@ -5,7 +5,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { looseMode, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
 
-export type DatabaseKind = "log" | "spool" | "dedupe store" | "position file"
+export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file"
 
 export interface DatabaseLocation {
   readonly file: string

@@ -3,6 +3,7 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import type { CaptureSummary, ReplayJob } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
+import { blocksOf } from "../support/documents.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
 // The API's own description is valid OpenAPI 3.1, and every answer of every operation is as it says.
@@ -171,9 +172,27 @@ test("the log level and sessions", async () => {
   await call("DELETE", "/api/captures", "captures")
 })
 
-test("no operation was left out", () => {
-  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+const described = (): string[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
-  expect([...called].toSorted()).toEqual(described.toSorted())
+
+test("no operation was left out", () => {
+  expect([...called].toSorted()).toEqual(described().toSorted())
+})
+
+test("docs/admin.md has a command for each operation", () => {
+  const commands = blocksOf("docs/admin.md").flatMap(({ language, text }) =>
+    language === "sh" ? text.split("\n").filter((line) => line.startsWith("curl ")) : [],
+  )
+  const shown = commands.map((line) => {
+    const [, path] = /http:\/\/localhost:9464(\/[^\s"?]*)/.exec(line)!
+    const method = /-X (\w+)/.exec(line)?.[1] ?? (line.includes(" -d '") ? "POST" : "GET")
+    return `${method} ${path}`
+  })
+  const lacking = described().filter((operation) => {
+    const form = new RegExp(`^${operation.replace(/\{\w+\}/g, "[^/]+")}$`)
+    return !shown.some((it) => form.test(it))
+  })
+  expect(lacking).toEqual([])
 })

@@ -38,6 +38,30 @@ describe("the command line as one compiled file", () => {
     ])
   })
 
+  test("signs tokens for Amazon MSK, with what it loads for that alone", async () => {
+    const file = join(folder.make("msk"), "pipelines.conf")
+    await Bun.write(
+      file,
+      `[connection:kafka]
+bootstrap_servers = 127.0.0.1:1
+security_protocol = sasl_ssl
+sasl_mechanism = AWS_MSK_IAM
+sasl_aws_region = eu-west-1
+[pipeline:webhooks:WebHookSource]
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+`,
+    )
+    const env = { AWS_ACCESS_KEY_ID: "AKIAOBVIOUSLYFAKE", AWS_SECRET_ACCESS_KEY: "obviously-fake" }
+    const { stdout } = Bun.spawnSync([binary.file, "check", "--connect", "-c", file], { env })
+    expect(stdout.toString().split("\n")).toEqual(
+      expect.arrayContaining([
+        "connection kafka: AWS credentials (eu-west-1): a token for 900 s",
+        "connection kafka: 127.0.0.1:1 can't be used: connection refused",
+      ]),
+    )
+  })
+
   test("has the admin page and all that it loads", async () => {
     const running = await startHookline(
       `[connection:log]

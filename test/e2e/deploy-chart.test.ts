@@ -1,8 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import type { Ended } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
-import { ROOT } from "../support/documents.ts"
+import { blocksOf, ROOT } from "../support/documents.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 
 setDefaultTimeout(30_000)
@@ -83,6 +84,29 @@ async function render(values: object): Promise<(kind: string, name?: string) => 
   }
 }
 
+/** `hookline check` of what the pod's file system would have, in a folder, with a key of each Secret. */
+async function checkMounted(
+  find: (kind: string, name?: string) => Rendered,
+  folder: string,
+  secrets: { readonly [name: string]: string },
+): Promise<Ended> {
+  const { containers, volumes } = find("Deployment").spec.template.spec
+  for (const { name, mountPath } of containers[0].volumeMounts) {
+    const { configMap, secret } = volumes.find((it) => it.name === name)!
+    const files: { [name: string]: string } = { ...(configMap && find("ConfigMap", configMap.name).data) }
+    if (secret?.items !== undefined) {
+      const kept = find("Secret", secret.secretName).data!
+      for (const { key, path } of secret.items) files[path] = atob(kept[key]!)
+    } else if (secret !== undefined) files[secrets[secret.secretName]!] = "whsec_b2J2aW91c2x5LWZha2U="
+    for (const [file, text] of Object.entries(files)) {
+      const path = join(folder, mountPath, file)
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, text.replaceAll("${file:/", `\${file:${folder}/`), { mode: 0o600 })
+    }
+  }
+  return hookline(["check", "-c", join(folder, "etc/hookline/pipelines.conf")])
+}
+
 describe.skipIf(!(await hasDeployTools()))("the chart", () => {
   test("runs the image as its own user, on a read-only root, and lets it drain", async () => {
     const find = await render({ shutdown: { delaySeconds: 7, drainSeconds: 30 } })
@@ -129,28 +153,25 @@ topic = payments
         "payment.json": '{ "type": "object" }',
       },
     })
-    const { containers, volumes } = find("Deployment").spec.template.spec
     using folder = temporaryFolder()
-    /** What the pod's file system would have, below a folder. */
-    for (const { name, mountPath } of containers[0].volumeMounts) {
-      const { configMap, secret } = volumes.find((it) => it.name === name)!
-      const files: { [name: string]: string } = { ...(configMap && find("ConfigMap", configMap.name).data) }
-      if (secret?.items !== undefined) {
-        const kept = find("Secret", secret.secretName).data!
-        for (const { key, path } of secret.items) files[path] = atob(kept[key]!)
-      } else if (secret !== undefined) files["stripe"] = "whsec_b2J2aW91c2x5LWZha2U="
-      for (const [file, text] of Object.entries(files)) {
-        const path = join(folder.path, mountPath, file)
-        mkdirSync(dirname(path), { recursive: true })
-        writeFileSync(path, text.replaceAll("${file:/", `\${file:${folder.path}/`), { mode: 0o600 })
-      }
-    }
-    const checked = await hookline(["check", "-c", join(folder.path, "etc/hookline/pipelines.conf")])
+    const checked = await checkMounted(find, folder.path, { payments: "stripe" })
     expect(checked).toMatchObject({ status: 0, stderr: "" })
     expect(checked.stdout).toContain(
       "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe",
     )
     expect(checked.stdout).toContain("admin: 0.0.0.0:9464")
+  })
+
+  test("takes the values of docs/deploying.md", async () => {
+    const { text } = blocksOf("docs/deploying.md").find(({ language }) => language === "yaml")!
+    const find = await render(Bun.YAML.parse(text) as object)
+    find("Ingress")
+    expect(find("Deployment").spec.template.spec.containers[0].image).toMatch(
+      /^registry\.example\.com\/hookline:/,
+    )
+    using folder = temporaryFolder()
+    const checked = await checkMounted(find, folder.path, { providers: "stripe" })
+    expect(checked).toMatchObject({ status: 0, stderr: "" })
   })
 
   test("renders all of its objects", async () => {

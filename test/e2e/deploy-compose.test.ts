@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
-import { readFileSync, writeFileSync } from "node:fs"
+import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
-import { ROOT } from "../support/documents.ts"
+import { blocksOf, ROOT } from "../support/documents.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 
 const DEPLOY = join(ROOT, "deploy")
@@ -55,6 +55,21 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
     expect(kafka.environment["KAFKA_ADVERTISED_LISTENERS"]).toBe(`PLAINTEXT://${server}`)
 
     using folder = temporaryFolder()
+    const checkout = folder.make("checkout")
+    cpSync(DEPLOY, join(checkout, "deploy"), {
+      recursive: true,
+      filter: (path) => !path.endsWith("/secrets"),
+    })
+    const lines = blocksOf("docs/deploying.md").find(({ text }) => text.includes("docker compose"))!.text
+    const [prepare, composed] = [/^(?!docker)/, /^docker compose/].map((of) =>
+      lines.split("\n").filter((line) => of.test(line)),
+    )
+    const env = { ...process.env, STRIPE_WEBHOOK_SECRET: "whsec_obviously-fake" }
+    const prepared = await runToEnd(["sh", "-euc", prepare!.join("\n")], { cwd: checkout, env })
+    expect(prepared).toMatchObject({ status: 0, stderr: "" })
+    const made = service.secrets.map(({ source }) => Bun.file(join(checkout, "deploy/secrets", source)).size)
+    expect(made.every((size) => size > 0)).toBe(true)
+    expect(composed!.every((line) => line.startsWith("docker compose -f deploy/compose.yaml "))).toBe(true)
     const secret = join(folder.path, "secret")
     writeFileSync(secret, "whsec_obviously-fake", { mode: 0o600 })
     const file = join(folder.path, "pipelines.conf")

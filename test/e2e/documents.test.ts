@@ -6,12 +6,20 @@ import { runToEnd } from "../support/child.ts"
 import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
 import { withPemFiles } from "../support/certificate.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/ports.ts"
+import { freePorts } from "../support/ports.ts"
 
 const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
 const SECRET = "not-a-real-secret"
 /** Pages that are one session on one terminal, from the first command to the last. */
-const SESSIONS = ["README.md", "docs/getting-started.md", "docs/command-line.md", "docs/replay.md"]
+const SESSIONS = [
+  "README.md",
+  "docs/getting-started.md",
+  "docs/command-line.md",
+  "docs/replay.md",
+  "docs/admin.md",
+]
+/** Has commands for root: test/long/deploy-machine.test.ts and test/e2e/deploy-compose.test.ts run them. */
+const DEPLOYING = "docs/deploying.md"
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
 ).scripts
@@ -75,7 +83,8 @@ test("every npm script that a page names exists", () => {
 })
 
 test("commands outside the sessions are npm scripts", () => {
-  const others = blocks.filter(({ language, page }) => language === "sh" && !SESSIONS.includes(page))
+  const elsewhere = [...SESSIONS, DEPLOYING]
+  const others = blocks.filter(({ language, page }) => language === "sh" && !elsewhere.includes(page))
   const commands = others.flatMap((block) =>
     block.text.split("\n").map((line) => [where(block), line] as const),
   )
@@ -144,12 +153,12 @@ const normalised = (text: string): string =>
     .replaceAll(/"request_id":"[\w-]+"/g, '"request_id":"ID"')
     .trim()
 
-/** Writes a configuration file whose secrets, below /run/secrets, and PEM files exist. */
+/** Writes a configuration file whose secrets and PEM files exist. */
 function write(folder: string, name: string, text: string): string {
   const secrets = join(folder, "secrets")
   mkdirSync(secrets, { mode: 0o700, recursive: true })
   const configuration = text
-    .replaceAll(/\$\{file:\/run\/secrets\/([\w-]+)\}/g, (_, name: string) => {
+    .replaceAll(/\$\{file:\/(?:run|etc\/hookline)\/secrets\/([\w-]+)\}/g, (_, name: string) => {
       writeFileSync(join(secrets, name), SECRET, { mode: 0o600 })
       return `\${file:${join(secrets, name)}}`
     })
@@ -188,10 +197,10 @@ async function openSession(): Promise<Session> {
   for (const name of ["bin", "src", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder.path, name))
   copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
-  const port = await freePort()
+  const [port, adminPort] = (await freePorts(2)) as [number, number]
   const file = join(folder.path, "pipelines.conf")
-  const here = (text: string): string => text.replaceAll("8080", `${port}`)
-  let configuration = `${BASE}\n[admin]\nlisten = 127.0.0.1:0\n`
+  const here = (text: string): string => text.replaceAll("8080", `${port}`).replaceAll("9464", `${adminPort}`)
+  let configuration = `${BASE}\n[admin]\nlisten = 127.0.0.1:9464\n`
   writeFileSync(file, here(configuration))
   const env: Record<string, string | undefined> = { ...process.env }
   let service: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { appendFileSync, copyFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Metadata } from "../../src/brokers/embedded/listener/protocol/messages.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { atOnce, steadyMs } from "../../src/clock.ts"
 import { components } from "../../src/components/registry.ts"
@@ -16,6 +17,7 @@ import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
+import { RawKafkaClient } from "../support/kafka-clients.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import {
   optionChanges,
@@ -178,6 +180,13 @@ async function hasDeliveryTimeout({ runtime, reload }: Running): Promise<void> {
 }
 
 /** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
+/** What Kafka clients are told of the embedded log's broker. */
+async function brokerOf(address: string): Promise<string> {
+  await using client = await RawKafkaClient.connect(address)
+  client.request({ key: Metadata.key, version: 1 }, 1, Buffer.alloc(4))
+  return String(await client.response())
+}
+
 const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
   "Kafka connection delivery_timeout": hasDeliveryTimeout,
   async "Kafka connection spool_max_bytes"({ runtime, reload }) {
@@ -197,6 +206,17 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
   "Embedded connection delivery_timeout": hasDeliveryTimeout,
   "Embedded connection retention": deletesIn("log-3"),
   "Embedded connection retention_bytes": deletesIn("log-4"),
+  async "Embedded connection kafka_listen"({ reload }) {
+    const address = String(changes["Embedded connection"]!["kafka_listen"]![1])
+    await reload()
+    expect(await brokerOf(address)).toContain("127.0.0.1")
+  },
+  async "Embedded connection kafka_advertised"({ reload }) {
+    const address = String(changes["Embedded connection"]!["kafka_advertised"]![2]!["kafka_listen"])
+    expect(await brokerOf(address)).toContain("127.0.0.1")
+    await reload()
+    expect(await brokerOf(address)).toContain("kafka.example")
+  },
   async "admin token"({ runtime, reload }) {
     expect(await metrics(runtime, {})).toBe(200)
     await reload()

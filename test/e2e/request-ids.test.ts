@@ -81,3 +81,16 @@ test("the ids of a service that runs: an unknown path's, a refused body's, at de
   const logged = running.log.map(({ request_id: id }) => id).filter((id) => id !== undefined)
   expect(logged as unknown[]).toEqual([...ids, line["request_id"]])
 })
+
+test("the line of a secret that a provider's first request has brought has that request's id", async () => {
+  using folder = temporaryFolder()
+  const verifier = "[pipeline:webhooks:Verifier]\nprovider = asana\nsecret_file = asana.secret\n"
+  const conf = `${reloadConf()}${verifier}[service]\nlog_level = debug\n`
+  await using running = await startHookline(conf, { folder: folder.path })
+  const headers = { "X-Hook-Secret": "b537207f20cbfa02357cf448134da559e8bd39d61597dcd5631b8012eae53e81" }
+  expect((await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}", headers })).status).toBe(200)
+  const answered = await running.logged(({ msg }) => msg === "handshake answered")
+  const learned = running.log.find(({ msg }) => msg.startsWith("secret received"))!
+  expect(answered["request_id"]).toBeString()
+  expect(learned["request_id"]).toBe(answered["request_id"])
+})

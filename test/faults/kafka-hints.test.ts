@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { createServer, type AddressInfo, type Server } from "node:net"
-import type { KafkaOptions } from "../../src/brokers/kafka/connection.ts"
+import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"

@@ -22,7 +22,10 @@ describe.skipIf(!canBuildImages())("the image", () => {
   beforeAll(async () => {
     image = await buildImage(folder.path)
   })
-  afterAll(() => folder[Symbol.dispose]())
+  afterAll(async () => {
+    await image[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+  })
 
   test("has the executable, the C library and licences, and nothing else", () => {
     const { root } = image

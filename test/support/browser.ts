@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { AxeResults } from "axe-core"
-import { chromium, type Browser, type Page } from "playwright-core"
+import { chromium, type Browser, type Page, type Request } from "playwright-core"
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
 const program = PROGRAMS.map((name) => Bun.which(name)).find((it) => it !== null)
@@ -32,6 +32,8 @@ export interface OpenedPage {
   readonly page: Page
   /** Exceptions, errors on the console (what the CSP refused among them), and requests to elsewhere. */
   readonly faults: readonly string[]
+  /** All that it asked for. */
+  readonly requests: readonly Request[]
 }
 
 /** Opens the page at an admin address: `openPage(browser, running.adminUrl!, { theme: "dark" })`. */
@@ -47,15 +49,17 @@ export async function openPage(
   })
   const page = await context.newPage()
   const faults: string[] = []
+  const requests: Request[] = []
   const { origin } = new URL(url)
   page.on("pageerror", (error) => faults.push(String(error.stack ?? error)))
   page.on("console", (message) => message.type() === "error" && faults.push(message.text()))
   page.on("request", (request) => {
+    requests.push(request)
     if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith("data:"))
       faults.push(`request to ${request.url()}`)
   })
   await page.goto(url)
-  return { page, faults }
+  return { page, faults, requests }
 }
 
 /** What axe-core finds on a page that is serious or critical, one line each: the rule, and where. */

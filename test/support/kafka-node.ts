@@ -11,7 +11,8 @@ appender.out.layout.pattern = %d{HH:mm:ss,SSS} %p %m (%c)%n
 rootLogger.level = info
 rootLogger.appenderRef.out.ref = out
 `
-const STARTED = "Kafka Server started"
+/** Of KRaft, and of releases with ZooKeeper. */
+const STARTED = /Kafka Server started|\[KafkaServer id=\d+\] started/
 /** In the data folder of a node that was formatted. */
 export const BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
@@ -38,6 +39,17 @@ export class KafkaNode {
     this.#name = name
   }
 
+  /** Writes server.properties. */
+  async configure(properties: { readonly [key: string]: string }): Promise<void> {
+    const lines = Object.entries({ ...properties, "log.dirs": join(this.#folder, "data") })
+    await mkdir(this.#folder, { recursive: true })
+    await writeFile(
+      this.#file("server.properties"),
+      lines.map(([key, value]) => `${key}=${value}\n`).join(""),
+    )
+    await writeFile(this.#file("log4j2.properties"), LOG4J)
+  }
+
   /**
    * Writes server.properties and prepares the data folder, as StorageTool does: by StorageTool itself, which takes
    * seconds, where more is asked of it (`--add-scram` and the like) or the checkpoint is not known yet.
@@ -48,13 +60,7 @@ export class KafkaNode {
     more: readonly string[],
   ): Promise<void> {
     const { bootstrapCheckpoint, classPath, jvm } = this.#runtime
-    const lines = Object.entries({ ...properties, "log.dirs": join(this.#folder, "data") })
-    await mkdir(this.#folder, { recursive: true })
-    await writeFile(
-      this.#file("server.properties"),
-      lines.map(([key, value]) => `${key}=${value}\n`).join(""),
-    )
-    await writeFile(this.#file("log4j2.properties"), LOG4J)
+    await this.configure(properties)
     if (bootstrapCheckpoint !== undefined && more.length === 0) {
       const data = join(this.#folder, "data")
       const directory = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url")
@@ -159,7 +165,7 @@ function stands(stat: string): boolean {
 }
 
 /** Keeps what a broker says; the log stays for a look after a failed run. */
-async function openLogFile(name: string): Promise<string> {
+export async function openLogFile(name: string): Promise<string> {
   const logs = join(CACHE, "logs")
   await mkdir(logs, { recursive: true })
   const log = join(logs, `${name}.log`)
@@ -168,7 +174,7 @@ async function openLogFile(name: string): Promise<string> {
 }
 
 /** Appends a stream to a file until it ends. Resolves true once `until` was seen, false when the stream ends before. */
-function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Promise<boolean> {
+export function keep(stream: ReadableStream<Uint8Array>, file: string, until?: RegExp): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   void (async () => {
     let said = ""
@@ -177,7 +183,7 @@ function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Pro
       appendFileSync(file, chunk)
       if (seen) continue
       said += Buffer.from(chunk).toString()
-      seen = said.includes(until)
+      seen = until?.test(said) ?? true
       if (seen) resolve(true)
     }
     resolve(false)
@@ -189,7 +195,7 @@ function keep(stream: ReadableStream<Uint8Array>, file: string, until = ""): Pro
  * A small process that kills another one and removes its folder as soon as this one is gone, however it went: its
  * standard input then ends.
  */
-function endWithThisProcess(pid: number, folder: string): Bun.Subprocess {
+export function endWithThisProcess(pid: number, folder: string): Bun.Subprocess {
   const script = 'cat > /dev/null; kill -9 "$1"; rm -rf "$2"; rmdir "$(dirname "$2")"'
   const guard = Bun.spawn(["sh", "-c", script, "guard", `${pid}`, folder], {
     stdin: "pipe",

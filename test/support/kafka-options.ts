@@ -1,21 +1,18 @@
 import { pino } from "pino"
 import { openKafka } from "../../src/brokers/kafka/producer.ts"
-import type { KafkaOptions } from "../../src/brokers/kafka/connection.ts"
+import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
+import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
 import { steadyMs } from "../../src/clock.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** Options of a Kafka connection as the configuration leaves them when only the servers are given. */
 export function kafkaOptions(servers: readonly string[], more: Partial<KafkaOptions> = {}): KafkaOptions {
+  const none = Object.fromEntries(Object.keys(KAFKA.options).map((key) => [key, undefined]))
   return {
+    ...(none as { [key in keyof KafkaOptions]: never }),
     bootstrap_servers: servers,
     security_protocol: "plaintext",
-    sasl_mechanism: undefined,
-    sasl_username: undefined,
-    sasl_password: undefined,
-    ssl_ca_location: undefined,
-    ssl_certificate_location: undefined,
-    ssl_key_location: undefined,
     compression_type: "none",
     client_id: "hookline-test",
     max_request_bytes: 1_000_000,

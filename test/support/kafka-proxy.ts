@@ -20,8 +20,12 @@ export interface Proxy extends AsyncDisposable {
   heal(): void
   /** How many bytes clients have sent. */
   readonly sentBytes: number
+  /** How many connections clients have opened. */
+  readonly opened: number
   /** How many connections clients have closed. */
   readonly closedByClients: number
+  /** How many connections the broker has closed before the client did. */
+  readonly closedByBroker: number
 }
 
 export async function openProxy(): Promise<Proxy> {
@@ -29,11 +33,14 @@ export async function openProxy(): Promise<Proxy> {
   let holding = false
   let forgetAfterMs = Number.POSITIVE_INFINITY
   let sentBytes = 0
+  let opened = 0
   let closedByClients = 0
+  let closedByBroker = 0
   let cutting: PromiseWithResolvers<void> | undefined
   const open = new Set<Socket>()
   const server = createServer((client) => {
     open.add(client)
+    opened++
     client.on("close", () => open.delete(client))
     client.on("error", () => client.destroy())
     if (proxy.target === undefined || losing) {
@@ -46,6 +53,8 @@ export async function openProxy(): Promise<Proxy> {
     broker.on("close", () => client.destroy())
     client.on("close", () => broker.destroy())
     client.on("end", () => (closedByClients += 1))
+    // not its answer to a client that closed
+    broker.on("end", () => (closedByBroker += client.readableEnded ? 0 : 1))
     let lastMs = steadyMs()
     let isForgotten = false
     /** Whether the connection is still known; what passes now counts. */
@@ -83,8 +92,14 @@ export async function openProxy(): Promise<Proxy> {
     get sentBytes() {
       return sentBytes
     },
+    get opened() {
+      return opened
+    },
     get closedByClients() {
       return closedByClients
+    },
+    get closedByBroker() {
+      return closedByBroker
     },
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()

@@ -5,10 +5,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Admin } from "@platformatic/kafka"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
-import { kafkaClassPath } from "./kafka-jars.ts"
+import { kafkaClassPath, USES_ZOOKEEPER } from "./kafka-jars.ts"
 import { KafkaNode } from "./kafka-node.ts"
 import { kafkaTemplate } from "./kafka-template.ts"
 import { freePorts } from "./ports.ts"
+import { startZooKeeper } from "./zookeeper.ts"
 
 /** A Kafka that tests may publish to. It is shared: use topics of your own (see `freshTopic`). */
 export interface TestKafka {
@@ -37,6 +38,8 @@ export interface KafkaSettings {
   readonly properties?: { readonly [key: string]: string }
   /** Whether its virtual machine compiles as for years of work; else as for seconds, which halves what a start costs. */
   readonly isForLoad?: boolean
+  /** Options of its virtual machine. */
+  readonly jvm?: readonly string[]
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
 }
@@ -75,17 +78,20 @@ function classPath(): Promise<{ classPath: string } | undefined> {
   return available
 }
 
-/** Starts brokers of Apache Kafka in KRaft mode on free ports of 127.0.0.1, each a controller as well unless fewer are wanted. */
+/** Starts brokers of Apache Kafka on free ports of 127.0.0.1, each a controller as well unless fewer are wanted. */
 export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka> {
   const found = await classPath()
   if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
-  const { bootstrapCheckpoint, classArchive } = await kafkaTemplate(found.classPath)
+  const template = USES_ZOOKEEPER ? undefined : await kafkaTemplate(found.classPath)
   const jvm = [
-    `-XX:SharedArchiveFile=${classArchive}`,
+    ...(template === undefined ? [] : [`-XX:SharedArchiveFile=${template.classArchive}`]),
     ...(settings.isForLoad === true ? [] : ["-XX:TieredStopAtLevel=1"]),
+    ...(settings.jvm ?? []),
   ]
-  const runtime = { classPath: found.classPath, bootstrapCheckpoint, jvm }
+  const { bootstrapCheckpoint } = template ?? {}
+  const runtime = { classPath: found.classPath, jvm, ...(bootstrapCheckpoint && { bootstrapCheckpoint }) }
   const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))
+  const zooKeeper = USES_ZOOKEEPER ? await startZooKeeper(runtime, join(folder, "zookeeper")) : undefined
   const count = settings.brokers ?? 1
   const names = ["PLAINTEXT", ...Object.keys(settings.listeners ?? {}), "CONTROLLER"]
   const ports = await freePorts(count * names.length)
@@ -105,15 +111,22 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
     nodes.map(async (made, node) => {
       const properties = {
         ...broker(count),
-        "node.id": `${node + 1}`,
-        "process.roles": controllers.includes(node) ? "broker,controller" : "broker",
-        "controller.quorum.voters": controllers.map((n) => `${n + 1}@${address(n, "CONTROLLER")}`).join(","),
+        ...(zooKeeper === undefined
+          ? {
+              "node.id": `${node + 1}`,
+              "process.roles": controllers.includes(node) ? "broker,controller" : "broker",
+              "controller.listener.names": "CONTROLLER",
+              "controller.quorum.voters": controllers
+                .map((n) => `${n + 1}@${address(n, "CONTROLLER")}`)
+                .join(","),
+            }
+          : { "broker.id": `${node + 1}`, ...zooKeeper.properties }),
         "advertised.listeners": names
           .filter((name) => name !== "CONTROLLER")
           .map((name) => `${name}://${advertised(node, name)}`)
           .join(","),
         listeners: names
-          .filter((name) => name !== "CONTROLLER" || controllers.includes(node))
+          .filter((name) => name !== "CONTROLLER" || (zooKeeper === undefined && controllers.includes(node)))
           .map((name) => `${name}://${address(node, name)}`)
           .join(","),
         "listener.security.protocol.map": Object.entries({
@@ -125,6 +138,7 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
           .join(","),
         ...settings.properties,
       }
+      if (zooKeeper !== undefined) return made.configure(properties)
       await made.format(
         properties,
         cluster,
@@ -135,6 +149,7 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   await Promise.all(nodes.map((node) => node.start()))
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.kill()))
+    await zooKeeper?.kill()
     rmSync(folder, { recursive: true, force: true })
   }
   return {
@@ -159,7 +174,6 @@ export async function startStrictKafka(topics: readonly string[]): Promise<OwnKa
 function broker(count: number): { readonly [key: string]: string } {
   const replicas = `${Math.min(count, 3)}`
   return {
-    "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "default.replication.factor": replicas,
     "offsets.topic.replication.factor": replicas,

@@ -28,6 +28,15 @@ const SASL = {
   sasl_username: "a",
   sasl_password: "obviously-fake",
 }
+const OAUTH = {
+  ...KAFKA,
+  security_protocol: "sasl_plaintext",
+  sasl_mechanism: "OAUTHBEARER",
+  sasl_oauth_token_endpoint: "https://127.0.0.1:1/token",
+  sasl_oauth_client_id: "a",
+  sasl_oauth_client_secret: "obviously-fake",
+}
+const IAM = { ...KAFKA, security_protocol: "sasl_plaintext", sasl_mechanism: "AWS_MSK_IAM" }
 const TRACED = { endpoint: "http://127.0.0.1:1" }
 const TEMPLATE = { topic: "a-{json:/a}" }
 
@@ -43,6 +52,7 @@ export function optionChanges(
   const tls = { tls_certificate: server.certificate, tls_key: server.key }
   const ssl = { ...KAFKA, security_protocol: "ssl" }
   const clientSsl = { ...ssl, ssl_certificate_location: client.certificate, ssl_key_location: client.key }
+  const { sasl_oauth_client_secret: _, ...asserting } = OAUTH
   const copy = (file: string): string => `${file}.copy`
   return {
     "Kafka connection": {
@@ -51,6 +61,15 @@ export function optionChanges(
       sasl_mechanism: ["PLAIN", "SCRAM-SHA-256", SASL],
       sasl_username: ["a", "b", SASL],
       sasl_password: ["obviously-fake", "obviously-fake-2", SASL],
+      sasl_oauth_token_endpoint: ["https://127.0.0.1:1/a", "https://127.0.0.1:1/b", OAUTH],
+      sasl_oauth_client_id: ["a", "b", OAUTH],
+      sasl_oauth_client_secret: ["obviously-fake", "obviously-fake-2", OAUTH],
+      sasl_oauth_assertion_key: [client.key, copy(client.key), asserting],
+      sasl_oauth_assertion_key_id: [undefined, "1", { ...asserting, sasl_oauth_assertion_key: client.key }],
+      sasl_oauth_scope: [undefined, "a", OAUTH],
+      sasl_oauth_extensions: [undefined, "a=b", OAUTH],
+      sasl_oauth_ca_location: [ca, otherCa, OAUTH],
+      sasl_aws_region: ["eu-west-1", "eu-west-2", IAM],
       ssl_ca_location: [ca, otherCa, ssl],
       ssl_certificate_location: [client.certificate, copy(client.certificate), clientSsl],
       ssl_key_location: [client.key, copy(client.key), clientSsl],
@@ -66,6 +85,12 @@ export function optionChanges(
       directory: ["log", "log-2"],
       retention: ["forever", "1s", { directory: "log-3" }],
       retention_bytes: ["forever", "1", { directory: "log-4" }],
+      kafka_listen: ["off", `127.0.0.1:${ports[0]}`, { directory: "log" }],
+      kafka_advertised: [
+        undefined,
+        "kafka.example:9092",
+        { directory: "log", kafka_listen: `127.0.0.1:${ports[1]}` },
+      ],
       delivery_timeout: ["5s", "1s", { directory: "log" }],
     },
     WebHookSource: {

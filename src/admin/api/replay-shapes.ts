@@ -47,6 +47,10 @@ export const ReplayJob = Type.Object({
   share: Type.Number({ minimum: 0, maximum: 1, description: "Of the range, how much is done with." }),
   replayed: Type.Integer({ minimum: 0, description: "Records that the target has acknowledged." }),
   failed: Type.Integer({ minimum: 0, description: "Records that it has refused." }),
+  missed: Type.Integer({
+    minimum: 0,
+    description: "Offsets of records that were deleted before they were read.",
+  }),
   per_second: Type.Number(),
   remaining_ms: nullable(Type.Number()),
   error: nullable(Type.String({ description: "Why it failed, or waits." })),

@@ -5,12 +5,14 @@ import { ApiError } from "./problem.ts"
 import { route, type Route } from "./route.ts"
 import { ReplayCount, ReplayJob, ReplayRequest } from "./shapes.ts"
 
-const ID = Type.Object({ id: Type.String({ maxLength: 100 }) })
+const ID = Type.Object({
+  id: Type.String({ maxLength: 100, description: "`last`: the one that was begun last." }),
+})
 
 /** Replays that the service runs. */
 export function replayRoutes(replays: Replays): Route[] {
   const find = (id: string): Replay => {
-    const replay = replays.find(id)
+    const replay = id === "last" ? replays.list()[0] : replays.find(id)
     if (replay === undefined) throw new ApiError(404, "no replay has this id")
     return replay
   }
@@ -94,8 +96,19 @@ function targetOf({ to }: ReplayRequest): ReplayTo {
 
 /** As it is now. */
 export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayJob {
-  const { state, startedMs, offsets, passed, replayed, failed, perSecond, remainingMs, problem, failures } =
-    job.progress()
+  const {
+    state,
+    startedMs,
+    offsets,
+    passed,
+    replayed,
+    failed,
+    missed,
+    perSecond,
+    remainingMs,
+    problem,
+    failures,
+  } = job.progress()
   return {
     id,
     request,
@@ -106,6 +119,7 @@ export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayJob {
     share: offsets === 0 ? 1 : passed / offsets,
     replayed,
     failed,
+    missed,
     per_second: Math.round(perSecond * 10) / 10,
     remaining_ms: remainingMs === undefined ? null : Math.round(remainingMs),
     error: problem ?? null,

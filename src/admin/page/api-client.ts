@@ -1,3 +1,4 @@
+import { sentence } from "./format.ts"
 import { isSignedOut } from "./store/session.ts"
 
 /** Why a request to the admin API did not get what it wanted. */
@@ -55,5 +56,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
   if (response.status === 401) isSignedOut.value = true
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") ?? false
   const problem = isProblem ? ((await response.json()) as { title?: string; detail?: string }) : {}
-  return new ApiError(response.status, problem.title ?? `Answered ${response.status}`, problem.detail)
+  // the title is that of the status: the detail says what happened and what to do
+  const words = problem.detail === undefined ? problem.title : sentence(problem.detail)
+  return new ApiError(response.status, words ?? `Answered ${response.status}`)
 }

@@ -63,3 +63,7 @@ export function formatDateTime(ms: number): string {
 /** `2026-11-20T13:03:07.123Z` */
 export const formatUtc = (ms: number): string =>
   Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : "no time"
+
+/** Words that follow a colon elsewhere, as a heading or a row has them: `No secret or key matches`. */
+export const sentence = (words: string): string =>
+  words.slice(0, 1).toUpperCase() + words.slice(1).replace(/\.$/, "")

@@ -7,6 +7,8 @@ import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
 import type { Answer } from "../../storage/serve-database.ts"
+import { KafkaListener, type KafkaPort } from "./listener/kafka-listener.ts"
+import type { PortOptions } from "./listener/port.ts"
 import { LogDatabase } from "./log-database.ts"
 import { Publisher, type PublisherDependencies } from "./publisher.ts"
 import { Retention } from "./retention.ts"
@@ -34,6 +36,7 @@ export interface EmbeddedDeps {
 }
 
 const BATCH_BYTES = 8 * 1024 * 1024
+const FOR_EVER = Number.POSITIVE_INFINITY
 const UNCOUNTED: LogMetrics = { deleted() {} }
 /** Topics created in one transaction. */
 const PREPARE_TOPICS = 16
@@ -54,6 +57,9 @@ export class EmbeddedBroker implements Broker {
   readonly #clock: RetentionClock
   /** Absolute, as that of dedupe keys. */
   readonly #directory: string
+  readonly #log: Logger
+  #kafka: KafkaListener | undefined
+  #kept = { ms: FOR_EVER, bytes: FOR_EVER }
   #topics: readonly string[] = []
   /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
@@ -80,6 +86,7 @@ export class EmbeddedBroker implements Broker {
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
     const { log, metrics, logMetrics = UNCOUNTED, now = Date.now, steady, roundMs } = deps
     const location = logIn(options.directory)
+    this.#log = log
     this.#directory = resolve(options.directory)
     // 0 while readers keep the file from being opened: retention deletes nothing by age in its first hour then
     let newestMs: number | undefined = 0
@@ -90,7 +97,10 @@ export class EmbeddedBroker implements Broker {
     }
     this.#writer = new DurableWriter<LogDatabase>(location, probe, {
       log,
-      failed: (failure) => this.#publisher.rejectAll(failure),
+      failed: (failure) => {
+        this.#kafka?.close()
+        this.#publisher.rejectAll(failure)
+      },
       recovered: (state) => {
         const last = new Map((state as readonly JournaledKey[]).map((one) => [one.key, one]))
         this.#settleKeys(({ key, untilMs }) => {
@@ -99,6 +109,7 @@ export class EmbeddedBroker implements Broker {
           return one?.untilMs === untilMs ? one.id : undefined
         })
         this.prepare(this.#topics)
+        this.#kafka?.open()
       },
     })
     this.#clock = new RetentionClock(now, newestMs, steady)
@@ -126,6 +137,20 @@ export class EmbeddedBroker implements Broker {
   /** Changes retention. */
   retain({ retention, retention_bytes }: Pick<EmbeddedOptions, "retention" | "retention_bytes">): void {
     this.#retention.keep(retention, retention_bytes)
+    this.#kept = { ms: retention ?? FOR_EVER, bytes: retention_bytes ?? FOR_EVER }
+    this.#kafka?.retain(this.#kept)
+  }
+
+  /** Lets Kafka clients read the log. */
+  listen(options: PortOptions): KafkaPort {
+    if (this.#kafka === undefined) {
+      this.#kafka = new KafkaListener(this.#directory, this.#kept, this.#log)
+      // once the file is open; after a failure `recovered` says so
+      this.#writer.do("state", [], ({ kind }) => {
+        if (kind === "done") this.#kafka?.open()
+      })
+    }
+    return this.#kafka.listen(options)
   }
 
   publish(record: Record, deadlineMs: number): Promise<Receipt> {
@@ -153,6 +178,7 @@ export class EmbeddedBroker implements Broker {
   async #end(): Promise<void> {
     this.#retention.end()
     await this.#publisher.close()
+    await this.#kafka?.end()
     if (this.#forgetThroughId !== undefined) this.#writer.do("forgetKeys", [this.#forgetThroughId], () => {})
     await this.#writer.close()
     this.#closed.resolve([])
@@ -181,6 +207,7 @@ export class EmbeddedBroker implements Broker {
     const keys = this.#inDoubt.map(({ key, untilMs }) => [key, untilMs] as const)
     const answered = (answer: Answer<ReturnType<LogDatabase["commitWithKeys"]>>): void => {
       if (answer.kind === "done") {
+        this.#kafka?.committed(batch.topics)
         const firstId = answer.value.lastKeyId - keys.length + 1
         this.#settleKeys((_, at) => firstId + at)
       } else {

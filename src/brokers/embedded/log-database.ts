@@ -4,7 +4,7 @@ import type { DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
-import { LOG_LAYOUT } from "./log-tables.ts"
+import { createIdentity, LOG_LAYOUT } from "./log-tables.ts"
 import { noDeletions, SLICE_BYTES, TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"
 import type { Committed } from "./writer.ts"
 
@@ -52,6 +52,7 @@ export class LogDatabase extends TrimmingWriter {
       createTables(db) {
         LOG_LAYOUT.createTables(db)
         createKeyJournal(db)
+        createIdentity(db)
       },
     })
     this.#journal = this.load(() => new KeyJournalTable(this.db))

@@ -46,6 +46,13 @@ export const LOG_LAYOUT: Layout = {
   },
 }
 
+/** The id of the log, which Kafka clients see as that of a cluster, in a table of the embedded log's file. */
+export function createIdentity(db: Database): void {
+  db.run("CREATE TABLE IF NOT EXISTS identity (cluster_id TEXT NOT NULL) STRICT")
+  const id = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url")
+  db.run("INSERT INTO identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)", [id])
+}
+
 export const recordsTable = (topicId: number): string => `records_${topicId}`
 
 export function createRecordsTable(db: Database, topicId: number): void {
@@ -80,6 +87,34 @@ export function endOf(db: Database, row: TopicRow): { offset: number; position: 
   return last === null
     ? { offset: row.first_offset, position: row.first_position }
     : { offset: last.offset + 1, position: last.end_position, lastMs: last.timestamp }
+}
+
+/**
+ * The first offset whose record has that time or a later one. Found by halving, since times rise with offsets; where the
+ * clock was set back, it is one of several.
+ */
+export function firstAt(
+  db: Database,
+  row: TopicRow,
+  { first, end }: { readonly first: number; readonly end: number },
+  timeMs: number,
+): number {
+  const timeOf = db.prepare<{ timestamp: number }, [number]>(
+    `SELECT timestamp FROM ${recordsTable(row.id)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
+  )
+  try {
+    let from = first
+    let to = end
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2)
+      const found = timeOf.get(middle)
+      if (found !== null && found.timestamp < timeMs) from = middle + 1
+      else to = middle
+    }
+    return from
+  } finally {
+    timeOf.finalize()
+  }
 }
 
 export const RECORD_COLUMNS = "offset, timestamp, key, headers, value"

@@ -5,7 +5,15 @@ import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
-import { endOf, recordsTable, type TopicRow, RECORD_COLUMNS, toStored, type RecordRow } from "./log-tables.ts"
+import {
+  endOf,
+  firstAt,
+  recordsTable,
+  type TopicRow,
+  RECORD_COLUMNS,
+  toStored,
+  type RecordRow,
+} from "./log-tables.ts"
 
 /** Between two lookups of a reader that follows: they read pages in memory. */
 const POLL_MS = 50
@@ -68,8 +76,8 @@ export class EmbeddedReader implements LogReader {
     return this.#db.transaction(() => {
       const row = this.#topicRow(topic)
       const whole = { partition: 0, first: row.first_offset, end: endOf(this.#db, row).offset }
-      const first = sinceMs === undefined ? whole.first : this.#firstAt(row, whole, sinceMs)
-      const end = untilMs === undefined ? whole.end : this.#firstAt(row, whole, untilMs)
+      const first = sinceMs === undefined ? whole.first : firstAt(this.#db, row, whole, sinceMs)
+      const end = untilMs === undefined ? whole.end : firstAt(this.#db, row, whole, untilMs)
       return [{ partition: 0, first, end: Math.max(first, end) }]
     })()
   }
@@ -126,26 +134,5 @@ export class EmbeddedReader implements LogReader {
       "no_topic",
       `The log has no topic ${topic}${suggest(topic, names, (name) => name) || "; it has none at all"}`,
     )
-  }
-
-  /**
-   * The first offset whose record has that time or a later one. Found by halving, since times rise with offsets; where the
-   * clock was set back, it is one of several.
-   */
-  #firstAt(row: TopicRow, { first, end }: OffsetRange, timeMs: number): number {
-    const timeOf = this.#db.prepare<{ timestamp: number }, [number]>(
-      `SELECT timestamp FROM ${recordsTable(row.id)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
-    )
-    try {
-      while (first < end) {
-        const middle = Math.floor((first + end) / 2)
-        const found = timeOf.get(middle)
-        if (found !== null && found.timestamp < timeMs) first = middle + 1
-        else end = middle
-      }
-      return first
-    } finally {
-      timeOf.finalize()
-    }
   }
 }

@@ -90,8 +90,8 @@ export class BrokerPool {
 
   async #connect([name, endpoint]: Named): Promise<KafkaConnection> {
     const known = this.#connections.get(name)
-    if (known?.open === true) return known
-    this.#drop(name)
+    if (known !== undefined && (await known.usable())) return known
+    if (known === this.#connections.get(name)) this.#drop(name)
     const connection = await KafkaConnection.open(this.#client, endpoint, METADATA_TIMEOUT_MS)
     if (this.#closed) connection.close()
     // another ask has connected meanwhile, and may be waiting for its answer

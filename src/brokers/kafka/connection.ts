@@ -1,26 +1,21 @@
-import type { ConnectionOptions as TlsOptions } from "node:tls"
 import {
   apiVersionsV1,
   apiVersionsV3,
   type Connection,
   type ConnectionOptions,
+  ConnectionStatuses,
   protocolErrors,
-  type SASLOptions,
 } from "@platformatic/kafka"
-import { readCas, readCertificate, readPrivateKey } from "../../config/sections/pem-files.ts"
-import type { KAFKA } from "../../config/sections/kafka-connection.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
-import type { Values } from "../../config/options/option-types.ts"
 import { HooklineError } from "../../errors.ts"
-import { BrokerFailure, errorCodeOf } from "./failure.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { AccessTokens } from "./auth/access-tokens.ts"
+import { authentication } from "./auth/sasl.ts"
+import { TlsFiles } from "./auth/tls-files.ts"
+import { AUTHENTICATION_FAILED, BrokerFailure, errorCodeOf, reasonOf } from "./failure.ts"
 import { hintOf } from "./hints.ts"
+import type { KafkaOptions } from "./options.ts"
 import { SYSTEM, type System } from "./system.ts"
-
-/** The keys of `[connection:<id>]` for Kafka, resolved. */
-export type KafkaOptions = Omit<
-  Values<(typeof KAFKA)["options"]>,
-  "delivery_timeout" | "spool" | "spool_max_bytes"
->
 
 /** What it takes to connect to any broker of a cluster. */
 export interface KafkaClient {
@@ -28,24 +23,37 @@ export interface KafkaClient {
   /** Brokers to begin with. */
   readonly bootstrap: readonly EndpointOptions[]
   readonly security: Pick<ConnectionOptions, "tls" | "sasl">
+  /** What `security.tls` has. */
+  readonly tlsFiles?: TlsFiles
+  /** Where brokers are shown an access token; to be closed with the last connection. */
+  readonly tokens?: AccessTokens
   readonly system: System
   /** Set once a broker has answered: the configuration fits one. */
   hasAnswered: boolean
 }
 
-/** Reads certificates and credentials. @throws OptionError `config` of a file that can't be read, or is unusable */
-export function kafkaClient(options: KafkaOptions): KafkaClient {
+/**
+ * Reads certificates and credentials. Asks for no access token yet.
+ *
+ * @throws OptionError `config` of a file that can't be read, or is unusable
+ */
+export function kafkaClient(options: KafkaOptions, log?: Pick<Logger, "warn" | "info">): KafkaClient {
   tolerateUnknownCodes()
-  const protocol = options.security_protocol
-  const security: { tls?: TlsOptions; sasl?: SASLOptions } = {}
-  if (protocol === "ssl" || protocol === "sasl_ssl") security.tls = readTls(options)
-  if (options.sasl_mechanism !== undefined && protocol.startsWith("sasl_")) {
-    const { sasl_mechanism: mechanism, sasl_username: username = "", sasl_password: password = "" } = options
-    security.sasl = { mechanism, username, password }
-  }
+  const { client_id: clientId, security_protocol: protocol } = options
+  const tlsFiles = protocol === "ssl" || protocol === "sasl_ssl" ? new TlsFiles(options, log) : undefined
+  const { sasl, tokens } = authentication(options, SYSTEM, log)
   // the option's form has been checked
   const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
-  return { clientId: options.client_id, bootstrap, security, system: SYSTEM, hasAnswered: false }
+  const client = { clientId, bootstrap, ...(tokens && { tokens }), system: SYSTEM, hasAnswered: false }
+  const known = sasl === undefined ? {} : { sasl }
+  if (tlsFiles === undefined) return { ...client, security: known }
+  const security = {
+    ...known,
+    get tls() {
+      return tlsFiles.current
+    },
+  }
+  return { ...client, security, tlsFiles }
 }
 
 /**
@@ -59,19 +67,6 @@ function tolerateUnknownCodes(): void {
     canRetry: false,
   }
   Object.defineProperty(protocolErrors, "undefined", { value, configurable: true })
-}
-
-function readTls({
-  ssl_ca_location: caFile,
-  ssl_certificate_location: file,
-  ssl_key_location: keyFile,
-}: KafkaOptions): TlsOptions {
-  const ca = caFile && readCas("ssl_ca_location", caFile)
-  const trusted = ca ? { ca } : {}
-  if (file === undefined || keyFile === undefined) return trusted
-  const of = "ssl_certificate_location"
-  const [cert, certificate] = readCertificate(of, file)
-  return { ...trusted, cert, key: readPrivateKey("ssl_key_location", keyFile, { certificate, of }) }
 }
 
 /** An API of the client library, in one version. */
@@ -101,7 +96,7 @@ export class KafkaConnection {
   }
 
   /**
-   * @throws BrokerFailure
+   * @throws BrokerFailure, TokenFailure
    * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
    */
   static async open(
@@ -109,6 +104,8 @@ export class KafkaConnection {
     endpoint: EndpointOptions,
     requestTimeoutMs: number,
   ): Promise<KafkaConnection> {
+    const token = await client.tokens?.get()
+    await client.tlsFiles?.refresh()
     const options = { ...client.security, requestTimeout: requestTimeoutMs }
     const broker = formatEndpoint(endpoint)
     let raw: Connection | undefined
@@ -117,7 +114,9 @@ export class KafkaConnection {
       const { apiKeys } = await versionsOf(raw)
       return new KafkaConnection(client, broker, raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
     } catch (error) {
-      raw?.socket.destroy()
+      if (raw !== undefined) drop(raw)
+      if (token !== undefined && reasonOf(error) === AUTHENTICATION_FAILED)
+        client.tokens?.rejected(token.value)
       throw new BrokerFailure(broker, hintOf(error, client, raw === undefined ? "connect" : "request"), error)
     }
   }
@@ -125,6 +124,13 @@ export class KafkaConnection {
   /** Whether requests may be sent: not while it closes or authenticates again. */
   get open(): boolean {
     return this.raw.isConnected()
+  }
+
+  /** Whether requests may be sent, once it has authenticated again where it is doing so. */
+  async usable(): Promise<boolean> {
+    // how that fails is the connection's end, which its requests report
+    if (this.raw.status === ConnectionStatuses.REAUTHENTICATING) await this.raw.ready().catch(() => undefined)
+    return this.open
   }
 
   /** The first of some versions of an API that the broker speaks. */
@@ -146,6 +152,7 @@ export class KafkaConnection {
     ...given: Arguments
   ): Promise<Response> {
     const client = this.#client
+    if (!this.open) await this.usable()
     if (client.hasAnswered) return this.choose(apis).api.async(this.raw, ...given)
     try {
       const answer = await this.choose(apis).api.async(this.raw, ...given)
@@ -159,8 +166,14 @@ export class KafkaConnection {
   /** Drops the connection; requests under way fail. */
   close(): void {
     this.isDropped = true
-    this.raw.socket.destroy()
+    drop(this.raw)
   }
+}
+
+/** Ends a connection at once, with its timer for authenticating again. */
+function drop(raw: Connection): void {
+  void raw.close()
+  raw.socket.destroy()
 }
 
 async function versionsOf(raw: Connection): ReturnType<typeof apiVersionsV3.api.async> {

@@ -1,3 +1,5 @@
+import { TokenFailure, TokenRejected } from "./auth/access-tokens.ts"
+
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
 
 interface Nested {
@@ -43,6 +45,10 @@ export class BrokerFailure extends Error {
 export const brokerFailureOf = (error: unknown): BrokerFailure | undefined =>
   search(error, (it) => (it instanceof BrokerFailure ? it : undefined))
 
+/** Whether a broker rejected the access token. */
+export const isTokenRejected = (error: unknown): boolean =>
+  search(error, (it) => it instanceof TokenRejected || undefined) === true
+
 /** The reason, with the broker's address and a hint where there are. */
 export function explain(error: unknown): string {
   const { broker, hint } = brokerFailureOf(error) ?? {}
@@ -68,6 +74,8 @@ export function reasonOf(error: unknown): string {
   const known = search(error, ({ message = "" }) => BY_MESSAGE.find(([part]) => message.includes(part))?.[1])
   if (known !== undefined) return known
   const isRefused = search(error, ({ code }) => code === "PLT_KFK_AUTHENTICATION" || undefined)
+  const unissued = search(error, (it) => (it instanceof TokenFailure ? it.message : undefined))
+  if (unissued !== undefined) return unissued
   if (isRefused === true) return AUTHENTICATION_FAILED
   return search(error, ({ code }) => SYSTEM[String(code)]) ?? innermost(error)
 }
@@ -99,7 +107,7 @@ function innermost(error: unknown): string {
   const { cause, errors, message } = error as Nested
   const inner = cause ?? errors?.at(-1)
   if (inner !== undefined) return innermost(inner)
-  if (message === "Connection closed") return CONNECTION_CLOSED
+  if (message?.startsWith("Connection closed") === true) return CONNECTION_CLOSED
   return /timed out/i.test(message ?? "") ? "no answer" : (message ?? String(error))
 }
 

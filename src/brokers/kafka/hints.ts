@@ -3,6 +3,7 @@ import {
   AUTHENTICATION_FAILED,
   errorCodeOf,
   isClosed,
+  isTokenRejected,
   NO_TLS,
   reasonOf,
   REQUIRES_TLS,
@@ -37,6 +38,8 @@ export function hintOf(
     const { mechanisms = [] } = responseOf<{ mechanisms?: readonly string[] }>(error) ?? {}
     return `the listener does not offer ${sasl?.mechanism}: set sasl_mechanism to one of ${mechanisms.join(", ")}`
   }
+  if (isTokenRejected(error) || (code === SASL_AUTHENTICATION_FAILED && sasl?.token !== undefined))
+    return "the broker rejects the access token: compare its issuer, audience and scope with what the broker expects"
   if (code === SASL_AUTHENTICATION_FAILED) return "check sasl_username and sasl_password"
   if (code === ILLEGAL_SASL_STATE) return `the listener does not use SASL: set ${protocol(hasTls, false)}`
   if (reason === AUTHENTICATION_FAILED && !hasAnswered && !hasTls)

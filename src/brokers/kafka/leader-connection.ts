@@ -103,6 +103,11 @@ export class LeaderConnection {
     const waitMs = this.#notBeforeMs - steadyMs()
     if (waitMs > 0) return this.#openIn(waitMs)
     this.#isConnecting = true
+    const known = this.#connection
+    if (known !== undefined && (await known.usable()) && known === this.#connection) {
+      this.#isConnecting = false
+      return this.#onAttempt(true)
+    }
     this.drop()
     const { broker } = this
     try {

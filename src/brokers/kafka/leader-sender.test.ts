@@ -136,7 +136,12 @@ class Simulation implements System {
         )
       }, 1)
     }
-    return Promise.resolve({ isConnected: () => isOpen, send, socket: { destroy } } as unknown as Connection)
+    return Promise.resolve({
+      isConnected: () => isOpen,
+      send,
+      close: async () => {},
+      socket: { destroy },
+    } as unknown as Connection)
   }
 
   /** Publishes a record to a partition. */

@@ -24,6 +24,7 @@ const system: System = {
     return Promise.resolve({
       isConnected: () => true,
       send,
+      close: async () => {},
       socket: { destroy() {} },
     } as unknown as Connection)
   },

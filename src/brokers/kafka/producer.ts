@@ -2,7 +2,8 @@ import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import type { YieldingBroker } from "../broker.ts"
-import { kafkaClient, type KafkaOptions } from "./connection.ts"
+import { kafkaClient } from "./connection.ts"
+import type { KafkaOptions } from "./options.ts"
 import { Impairments } from "./impairment.ts"
 import { LeaderSender } from "./leader-sender.ts"
 import { ClusterMetadata, type Metadata } from "./metadata.ts"
@@ -26,7 +27,7 @@ export function openKafka(
   options: KafkaOptions,
   { log, metrics }: { readonly log: Logger; readonly metrics: KafkaMetrics },
 ): YieldingBroker {
-  const client = kafkaClient(options)
+  const client = kafkaClient(options, log)
   const { system } = client
   const cluster = new ClusterMetadata(client, log, metrics, toLookUp, update)
   const { producerId } = cluster
@@ -167,6 +168,7 @@ export function openKafka(
     system.clearTimeout(expiry)
     for (const sender of senders.values()) sender.close()
     cluster.close()
+    client.tokens?.close()
   }
 
   cluster.refresh()

@@ -1,5 +1,7 @@
 import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
-import { KafkaConnection, kafkaClient, type KafkaClient, type KafkaOptions } from "./connection.ts"
+import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access-tokens.ts"
+import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
+import type { KafkaOptions } from "./options.ts"
 import { CLUSTER_NOT_ALLOWED, INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { partial, reasonOf } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
@@ -16,6 +18,24 @@ export async function reachKafka(
   topics: readonly string[],
 ): Promise<{ readonly isUsable: boolean; readonly answers: readonly string[] }> {
   const client = kafkaClient(options)
+  try {
+    const token = await client.tokens?.get()
+    const issued = token && [describeToken(client.tokens!, token)]
+    const { isUsable, answers } = await reachBrokers(client, topics)
+    return { isUsable, answers: [...(issued ?? []), ...answers] }
+  } catch (error) {
+    if (error instanceof TokenFailure) return { isUsable: false, answers: [error.message] }
+    throw error
+  } finally {
+    client.tokens?.close()
+  }
+}
+
+function describeToken({ issuer }: AccessTokens, { lifetimeMs }: AccessToken): string {
+  return `${issuer.name}: a token for ${Math.round(lifetimeMs / 1000)} s`
+}
+
+async function reachBrokers(client: KafkaClient, topics: readonly string[]): ReturnType<typeof reachKafka> {
   const asked = await Promise.all(client.bootstrap.map((endpoint) => ask(client, endpoint, topics)))
   const answers = asked.map(({ endpoint, problem }) => `${formatEndpoint(endpoint)} ${problem ?? "answers"}`)
   const metadata = asked.find((it) => it.metadata !== undefined)?.metadata

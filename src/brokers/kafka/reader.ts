@@ -13,7 +13,8 @@ import { NO_VALUE } from "../../pipeline/record.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { AbortedTransactions, isControl, type FetchedBatch } from "./aborted-transactions.ts"
-import { kafkaClient, type KafkaOptions } from "./connection.ts"
+import { kafkaClient } from "./connection.ts"
+import type { KafkaOptions } from "./options.ts"
 import { partial } from "./failure.ts"
 import { Leaders, orUnavailable, type Led } from "./leaders.ts"
 import { FETCH_WAIT_MS, READ_RETRY_MS } from "./timeouts.ts"
@@ -29,7 +30,8 @@ const LIST_OFFSETS = [listOffsetsV7, listOffsetsV4]
  * @throws OptionError `config` of a certificate or key that can't be used
  */
 export function openKafkaReader(options: KafkaOptions): LogReader {
-  const leaders = new Leaders(kafkaClient(options))
+  const client = kafkaClient(options)
+  const leaders = new Leaders(client)
   return {
     async topics(): Promise<TopicInfo[]> {
       const names = (await leaders.topics()).toSorted()
@@ -49,7 +51,10 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
         ? mergeByTime(open.map((range) => fetchAll(reading, [range], bytesOf(open.length))))
         : fetchAll(reading, open, MAX_BYTES)
     },
-    close: async () => leaders.close(),
+    async close() {
+      leaders.close()
+      client.tokens?.close()
+    },
   }
 }
 

@@ -9,6 +9,13 @@ export const CONNECT_TIMEOUT_MS = 3000
 export const KEEP_ALIVE_MS = 30_000
 /** After wrong credentials: accounts may be locked when those come too often. */
 export const UNAUTHORIZED_RETRY_MS = 5000
+/** For an access token, and from a failure to the next attempt. */
+export const TOKEN_TIMEOUT_MS = 5000
+/** For AWS credentials, which may be asked for at several places. */
+export const AWS_CREDENTIALS_TIMEOUT_MS = 10_000
+export const TOKEN_RETRY_MS = { first: 500, longest: 10_000 }
+/** The part of its lifetime after which a token is renewed: before connections authenticate again, at 0.8 of a session. */
+export const TOKEN_RENEWED_AT = 0.7
 export const READ_TIMEOUT_MS = 10_000
 export const READ_RETRY_MS = 250
 /** How long a leader waits for new records before an empty answer. */

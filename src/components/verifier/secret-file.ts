@@ -31,13 +31,16 @@ export function openSecretFile(path: string, log: Logger, make: (secrets: readon
   return {
     /** Refuses everything until the secret is known. */
     current: (): Verifier => find() ?? NO_SECRET,
-    /** Stores the secret, readable by its owner only. @returns false if one is already known */
-    learn(secret: string): boolean {
+    /** Stores the secret of a request, readable by its owner only. @returns false if one is already known */
+    learn(secret: string, requestId: string): boolean {
       if (find() !== undefined) return false
       // fails if another process has created the file
       createPrivateFile(path, `${secret}\n`)
       verifier = make([secret])
-      log.warn({ secret_file: path }, "secret received in the provider's first request")
+      log.warn(
+        { secret_file: path, request_id: requestId },
+        "secret received in the provider's first request",
+      )
       return true
     },
   }

@@ -48,7 +48,7 @@ export function verifierStep(
     secrets: values.secret ?? [],
     verifyTokens: values.verify_token ?? [],
     confirms: values.confirm === "true",
-    learn: (secret) => learning?.learn(secret) ?? false,
+    learn: (secret, { id }) => learning?.learn(secret, id) ?? false,
     fetch: fetcher?.fetch ?? ((url, init) => fetch(url, init)),
   })
   const covers = findFamily(provider)!.covers(values)

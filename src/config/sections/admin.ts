@@ -1,9 +1,7 @@
-import { formatEndpoint, isLoopback, parseEndpoint, type EndpointOptions } from "./endpoint.ts"
-import { custom, notA, WrongValue } from "../options/option.ts"
+import { endpointOrOff } from "./endpoint-options.ts"
+import { isLoopback, type EndpointOptions } from "./endpoint.ts"
 import { integer, list, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
-
-const LISTEN_FORM = "host:port (an IPv6 address in brackets), or off"
 
 const hostName = text({
   pattern: /^\w(?:[\w.-]*\w)?$/,
@@ -28,25 +26,10 @@ export const ADMIN = defineSection({
   aliases: [],
   summary: "The listener for `/healthz`, `/readyz`, `/metrics`, the page and its API; see admin.md.",
   options: {
-    listen: custom<EndpointOptions | "off", { doc: string; default: string }, EndpointOptions | string>(
-      LISTEN_FORM,
-      {
-        default: "127.0.0.1:9464",
-        doc: "Where it listens; `off` turns it off. Requires `token` unless the address is a loopback one.",
-      },
-      (value) => {
-        const endpoint = value.toLowerCase() === "off" ? "off" : parseEndpoint(value)
-        if (endpoint === undefined) throw notA(LISTEN_FORM, value)
-        return endpoint
-      },
-      (given) => {
-        const endpoint = typeof given === "string" ? parseEndpoint(given) : given
-        if (given === "off") return given
-        if (typeof endpoint?.host === "string" && parseEndpoint(formatEndpoint(endpoint)) !== undefined)
-          return endpoint
-        throw new WrongValue('is not "host:port", { host, port } or "off"')
-      },
-    ),
+    listen: endpointOrOff({
+      default: "127.0.0.1:9464",
+      doc: "Where it listens; `off` turns it off. Requires `token` unless the address is a loopback one.",
+    }),
     token: text({
       optional: true,
       secret: true,

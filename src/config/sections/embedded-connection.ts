@@ -1,4 +1,6 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
+import { endpoint, endpointOrOff } from "./endpoint-options.ts"
+import { isLoopback } from "./endpoint.ts"
 import { custom, duration, path, size, type Option } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 
@@ -22,7 +24,26 @@ export const EMBEDDED = defineSection({
       size({ min: 1, doc: "" }),
       "How many bytes of events are kept, over all topics; the oldest go first.",
     ),
+    kafka_listen: endpointOrOff({
+      default: "off",
+      reload: "live",
+      doc: "Where Kafka clients read the log, as in `127.0.0.1:9092`: docs/kafka-clients.md.",
+    }),
+    kafka_advertised: endpoint({
+      optional: true,
+      reload: "live",
+      doc: "The `host:port` that Kafka clients are told to connect to. Default: the address that they have connected to.",
+    }),
     delivery_timeout: deliveryTimeout,
+  },
+  check({ values: { kafka_listen: listen }, isGiven, warn, wrong }) {
+    if (listen !== undefined && listen !== "off" && !isLoopback(listen.host))
+      wrong(
+        "kafka_listen",
+        "is not a loopback address, and its clients are not authenticated; listen on 127.0.0.1",
+      )
+    if (listen === "off" && isGiven("kafka_advertised"))
+      warn("kafka_advertised", "has no effect without kafka_listen")
   },
 })
 

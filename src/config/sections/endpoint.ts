@@ -20,6 +20,20 @@ export function formatEndpoint({ host, port }: EndpointOptions): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
+/** Why an address can't be listened on, and what to do, from the system's error. */
+export function listenFailure(
+  endpoint: EndpointOptions,
+  { code = "", message }: { readonly code?: string; readonly message: string },
+): string {
+  return `can't listen on ${formatEndpoint(endpoint)}: ${LISTEN_FAILURES[code] ?? message}`
+}
+
+const LISTEN_FAILURES: { readonly [code: string]: string } = {
+  EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
+  EACCES: "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",
+  EADDRNOTAVAIL: "the host is not an address of this machine",
+}
+
 /** Where this machine reaches a listener, also one on all its addresses. */
 export function reachable({ host, port }: EndpointOptions): EndpointOptions {
   if (host === "0.0.0.0") return { host: "127.0.0.1", port }

@@ -1,5 +1,6 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { parseEndpoint } from "./endpoint.ts"
+import { checkSasl, SASL } from "./kafka-sasl.ts"
 import { custom, duration, file, list, oneOf, path, size, text } from "../options/option-types.ts"
 import { defineSection, type Checking } from "../options/section.ts"
 
@@ -18,12 +19,7 @@ export const KAFKA = defineSection({
       default: "plaintext",
       doc: "Whether the connection is encrypted (`ssl`) and whether the client authenticates (`sasl`).",
     }),
-    sasl_mechanism: oneOf(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], {
-      optional: true,
-      doc: "How the client authenticates. Required with a sasl protocol.",
-    }),
-    sasl_username: text({ optional: true, doc: "Required with a sasl protocol." }),
-    sasl_password: text({ optional: true, secret: true, doc: "Required with a sasl protocol." }),
+    ...SASL,
     ssl_ca_location: file({
       optional: true,
       doc: "PEM file with the CAs that brokers' certificates are checked against, instead of the public ones.",
@@ -65,7 +61,7 @@ export const KAFKA = defineSection({
     }),
   },
   check(checking) {
-    checkSasl(checking)
+    checkSasl(checking, checking.values.security_protocol)
     checkSsl(checking)
     const { values, isGiven, wrong } = checking
     if (isGiven("spool_max_bytes") && values.spool === "off")
@@ -85,16 +81,6 @@ function fileOrOff(doc: string) {
 }
 
 type KafkaChecking = Checking<(typeof KAFKA)["options"]>
-
-function checkSasl({ values: { security_protocol: protocol }, isGiven, wrong }: KafkaChecking): void {
-  if (protocol === undefined) return
-  const usesSasl = protocol.startsWith("sasl_")
-  for (const key of ["sasl_mechanism", "sasl_username", "sasl_password"] as const) {
-    if (usesSasl && !isGiven(key)) wrong(key, `is required by security_protocol = ${protocol}`)
-    if (!usesSasl && isGiven(key))
-      wrong(key, `has no effect with security_protocol = ${protocol}; set it to sasl_ssl or sasl_plaintext`)
-  }
-}
 
 function checkSsl({ values: { security_protocol: protocol }, isGiven, wrong }: KafkaChecking): void {
   if (protocol === "plaintext" || protocol === "sasl_plaintext") {

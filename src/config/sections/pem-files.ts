@@ -39,6 +39,10 @@ function certificatesIn(pem: string): readonly string[] {
   return found
 }
 
+/** A PEM file of another kind. */
+export const readPem = <T>(key: string, file: string, parse: (pem: string) => T): T =>
+  read(key, file, parse)[1]
+
 function read<T>(key: string, file: string, parse: (pem: string) => T): readonly [pem: string, parsed: T] {
   let pem
   try {

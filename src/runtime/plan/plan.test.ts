@@ -475,7 +475,7 @@ describe("connections", () => {
       "a key that every object of JavaScript has",
       kafka("constructor = 1"),
       [
-        "p.conf:3: [connection:kafka] constructor: unknown key; expected `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `max_request_bytes`, `connections_max_idle`, `client_id`, `delivery_timeout`, `spool` or `spool_max_bytes`",
+        "p.conf:3: [connection:kafka] constructor: unknown key; expected `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `sasl_oauth_token_endpoint`, `sasl_oauth_client_id`, `sasl_oauth_client_secret`, `sasl_oauth_assertion_key`, `sasl_oauth_assertion_key_id`, `sasl_oauth_scope`, `sasl_oauth_extensions`, `sasl_oauth_ca_location`, `sasl_aws_region`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `max_request_bytes`, `connections_max_idle`, `client_id`, `delivery_timeout`, `spool` or `spool_max_bytes`",
       ],
     ],
     [
@@ -494,8 +494,29 @@ describe("connections", () => {
       "a sasl protocol without its keys",
       kafka("security_protocol = SASL_SSL\nsasl_mechanism = plain\nsasl_username ="),
       [
-        "p.conf:1: [connection:kafka] sasl_password: is required by security_protocol = sasl_ssl",
+        "p.conf:1: [connection:kafka] sasl_password: is required by sasl_mechanism = PLAIN",
         "p.conf:5: [connection:kafka] sasl_username: is empty; expected a text, or remove the key",
+      ],
+    ],
+    [
+      "OAUTHBEARER with the keys of a password, and both kinds of proof",
+      kafka(
+        "security_protocol = sasl_ssl\nsasl_mechanism = OAUTHBEARER\nsasl_username = u\nsasl_oauth_client_id = a\nsasl_oauth_client_secret = obviously-fake\nsasl_oauth_assertion_key = key.pem\nsasl_oauth_extensions = auth=x",
+      ),
+      [
+        "p.conf:1: [connection:kafka] sasl_oauth_token_endpoint: is required by sasl_mechanism = OAUTHBEARER",
+        "p.conf:5: [connection:kafka] sasl_username: has no effect with sasl_mechanism = OAUTHBEARER; remove it",
+        "p.conf:8: [connection:kafka] sasl_oauth_assertion_key: has no effect with sasl_oauth_client_secret; remove one of them",
+        'p.conf:9: [connection:kafka] sasl_oauth_extensions: "auth=x" is not name=value, a name of letters other than auth',
+      ],
+    ],
+    [
+      "OAUTHBEARER without proof",
+      kafka(
+        "security_protocol = sasl_ssl\nsasl_mechanism = OAUTHBEARER\nsasl_oauth_token_endpoint = https://idp.example/token\nsasl_oauth_client_id = a",
+      ),
+      [
+        "p.conf:1: [connection:kafka] sasl_oauth_client_secret: is required by sasl_mechanism = OAUTHBEARER; or sasl_oauth_assertion_key is",
       ],
     ],
     [

@@ -32,6 +32,7 @@ import {
   checkWorkers,
   warnOfOpen,
 } from "./cross-checks.ts"
+import { checkKafkaListeners } from "./kafka-listener-checks.ts"
 import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
@@ -205,6 +206,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, connections, problems)
   yield* checkListeners(pipelines, admin, service, problems)
+  yield* checkKafkaListeners(pipelines, connections, admin, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
   yield* checkRouting(pipelines, connections, problems)
   warnOfOpen(pipelines, problems)

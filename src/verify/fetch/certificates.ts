@@ -1,7 +1,8 @@
 import type { KeyObject, X509Certificate } from "node:crypto"
 import { BackOff } from "./back-off.ts"
 import { Authorities, isIssuedBy, issuerUrlOf, namesOf, readCertificates } from "./certificate-chain.ts"
-import { fetchBounded, type Fetcher } from "./fetcher.ts"
+import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
+import type { Fetcher } from "./fetcher.ts"
 import { FetchSlots } from "./slots.ts"
 import { Refused } from "../verifier.ts"
 

@@ -1,7 +1,8 @@
 import { createLocalJWKSet, type FetchImplementation, type JSONWebKeySet } from "jose"
 import { steadyMs } from "../../clock.ts"
 import { BackOff } from "./back-off.ts"
-import { fetchBounded, type Fetcher } from "./fetcher.ts"
+import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
+import type { Fetcher } from "./fetcher.ts"
 
 const BOUNDS = { mostBytes: 1024 * 1024, timeoutMs: 5000 }
 

@@ -23,7 +23,7 @@ export interface HandshakeContext {
   readonly verifyTokens: readonly string[]
   /** Whether to fetch confirmation URLs. */
   readonly confirms: boolean
-  /** Stores a secret issued by the provider; false if one is already known. */
-  readonly learn: (secret: string) => boolean
+  /** Stores a secret issued by the provider in this request; false if one is already known. */
+  readonly learn: (secret: string, request: Pick<RequestInfo, "id">) => boolean
   readonly fetch: (url: string, init?: RequestInit) => Promise<Response>
 }

@@ -22,7 +22,7 @@ export function asana({ learn }: HandshakeContext): Handshake {
     unsigned({ request }) {
       const secret = request.headers.get("X-Hook-Secret")
       if (secret === null) return undefined
-      if (SECRET.test(secret) && learn(secret))
+      if (SECRET.test(secret) && learn(secret, request))
         return new Answered("asana_hook_secret", { headers: { "X-Hook-Secret": secret } })
       return new Rejected(401, "secret_known", "The request could not be verified.", {
         logDetail: "a secret is already known, or secret_file is not set",
@@ -39,10 +39,10 @@ export function asana({ learn }: HandshakeContext): Handshake {
  */
 export function notion({ learn }: HandshakeContext): Handshake {
   return {
-    unsigned({ body }) {
+    unsigned({ body, request }) {
       if (body.length > NOTION_TOKEN_BYTES) return undefined
       const token = member(readJson(body), "verification_token")
-      return typeof token === "string" && SECRET.test(token) && learn(token)
+      return typeof token === "string" && SECRET.test(token) && learn(token, request)
         ? new Answered("notion_verification_token")
         : undefined
     },

@@ -1,6 +1,6 @@
 import { WrongSetting, textOf, type VerifierSettings } from "./family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
-import { fetchBounded } from "../fetch/fetcher.ts"
+import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import { member, readJson } from "./json-body.ts"
 import { Refused } from "../verifier.ts"
 

@@ -6,6 +6,8 @@ import { nextTheme, theme } from "../store/theme.ts"
 import { toast } from "../store/toasts.ts"
 import { VIEWS, type View } from "../views/views.ts"
 
+const findKeys = isMac ? "⌘K" : "Ctrl K"
+
 interface HeaderProps {
   readonly view: View
   openPalette(): void
@@ -38,11 +40,11 @@ export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
           <button
             type="button"
             class="quiet find"
-            aria-label="Find"
+            aria-label={`Find ${findKeys}`}
             aria-keyshortcuts="Meta+K Control+K"
             onClick={openPalette}
           >
-            <span class="find-word">Find</span> <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
+            <span class="find-word">Find</span> <kbd>{findKeys}</kbd>
           </button>
           <button
             type="button"

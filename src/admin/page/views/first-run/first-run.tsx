@@ -13,6 +13,7 @@ import { useLoad } from "../../load.ts"
 import { hrefOf, navigate } from "../../router.ts"
 import { overview } from "../../store/live.ts"
 import { toast } from "../../store/toasts.ts"
+import { linesFor } from "./setup-lines.ts"
 import { isLocal, senderAddress, tunnelsTo } from "./sender-address.ts"
 
 /** What to do until the first event comes: in place of an empty list. */
@@ -166,20 +167,23 @@ function Configuration({ pipeline }: { pipeline: PipelineOverview }) {
             ))}
           </select>
         </label>
-        {pipeline.provider === setup.provider ? (
-          <span class="muted">is what {pipeline.id} verifies already</span>
-        ) : (
-          setup.docs !== null && (
-            <a href={setup.docs} target="_blank" rel="noreferrer">
-              Its documentation
-            </a>
-          )
+        {setup.docs !== null && (
+          <a href={setup.docs} target="_blank" rel="noreferrer">
+            Its documentation
+          </a>
         )}
       </p>
-      <CodeBlock text={setup.configuration.replaceAll("<id>", pipeline.id)} what="configuration" />
+      <CodeBlock text={linesFor(pipeline.id, setup)} what="configuration" />
+      {setup.note !== null && <p class="muted">{setup.note}</p>}
       <p class="muted">
-        Put it into the configuration file and reload: SIGHUP, or by itself under{" "}
-        <code>hookline run --watch</code>.
+        {pipeline.provider === setup.provider ? (
+          `${pipeline.id} has it already.`
+        ) : (
+          <>
+            Put it into the configuration file and reload: SIGHUP, or by itself under{" "}
+            <code>hookline run --watch</code>.
+          </>
+        )}
       </p>
     </>
   )

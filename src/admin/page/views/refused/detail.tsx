@@ -11,7 +11,9 @@ import { RecordLink } from "../../components/record-link.tsx"
 import { HeaderTable, SendAnswer } from "../../components/send-answer.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Time } from "../../components/time.tsx"
+import { JsonView } from "../../components/json/json-view.tsx"
 import { curlOf } from "../../curl.ts"
+import { sentence } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { useLoad } from "../../load.ts"
 import { Explanation } from "./explanation.tsx"
@@ -35,7 +37,7 @@ export function CaptureDetailPanel({ id, close }: PanelProps) {
 const TABS = ["Explanation", "JSON", "Raw", "Headers"] as const
 
 function Opened({ capture, close }: { capture: CaptureDetail; close: () => void }) {
-  const { summary, headers, detail, record, is_truncated, body_base64 } = capture
+  const { summary, headers, detail, record, is_masked } = capture
   const [tab, chooseTab] = useState<(typeof TABS)[number]>("Explanation")
   const resend = useResend(summary.id)
   const copyCurl = (): void => void copy(curlOfCapture(capture), "curl")
@@ -55,7 +57,7 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
       <div class="detail-head">
         <div class="detail-title">
           <h2>
-            {summary.status} {summary.words}
+            <span class={`status status-${summary.outcome}`}>{summary.status}</span> {sentence(summary.words)}
           </h2>
           <button type="button" class="quiet icon" aria-label="Close the request" onClick={close}>
             ✕
@@ -87,43 +89,35 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
       {resend.error !== undefined && <ErrorNote error={resend.error} />}
       <DetailTabs label="Request" names={TABS} chosen={tab} choose={(it) => chooseTab(it)}>
         {tab === "Explanation" ? (
-          <Explanation id={summary.id} version={resend.count} />
-        ) : tab === "Headers" ? (
-          <div class="payload">
-            <HeaderTable headers={headers} />
-          </div>
+          <Explanation capture={capture} version={resend.count} />
         ) : (
-          <Body base64={body_base64} isTruncated={is_truncated} asJson={tab === "JSON"} />
+          <>
+            {is_masked && <p class="masked muted">Secrets and signatures are masked.</p>}
+            {tab === "Headers" ? (
+              <div class="payload">
+                <HeaderTable headers={headers} />
+              </div>
+            ) : (
+              <Body capture={capture} asJson={tab === "JSON"} />
+            )}
+          </>
         )}
       </DetailTabs>
     </>
   )
 }
 
-interface BodyProps {
-  readonly base64: string | null
-  readonly isTruncated: boolean
-  readonly asJson: boolean
-}
-
-function Body({ base64, isTruncated, asJson }: BodyProps) {
-  if (base64 === null)
+function Body({ capture, asJson }: { capture: CaptureDetail; asJson: boolean }) {
+  const { body_base64, is_truncated } = capture
+  if (body_base64 === null)
     return (
-      <p class="payload muted">The body was not kept: it was refused before it was read, or was too large.</p>
+      <p class="payload muted">
+        {is_truncated ? "The body was too large to be kept." : "It was refused before its body was read."}
+      </p>
     )
-  const text = shownTextOf(bytesOfBase64(base64))
-  return (
-    <>
-      {isTruncated && <p class="payload muted">Only the beginning of the body was kept.</p>}
-      {text === "" ? (
-        <p class="payload muted">The body is empty.</p>
-      ) : asJson && !isTruncated ? (
-        <pre class="payload">{text}</pre>
-      ) : (
-        <pre class="payload">{text}</pre>
-      )}
-    </>
-  )
+  const text = shownTextOf(bytesOfBase64(body_base64))
+  if (text === "") return <p class="payload muted">The body is empty.</p>
+  return asJson ? <JsonView text={text} /> : <pre class="payload">{text}</pre>
 }
 
 const curlOfCapture = ({ summary, url, headers, body_base64 }: CaptureDetail): string =>

@@ -1,39 +1,56 @@
-import type { CaptureExplanation } from "../../../api/shapes.ts"
+import type { CaptureDetail, CaptureExplanation } from "../../../api/shapes.ts"
 import { get } from "../../api-client.ts"
 import { CodeBlock } from "../../components/code-block.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { State } from "../../components/state.tsx"
 import { useLoad } from "../../load.ts"
+import { overview } from "../../store/live.ts"
+import { adviceOn } from "./advice.ts"
 
 /** What `hookline verify` says of a captured request, with the pipeline's settings as they are now. */
-export function Explanation({ id, version }: { id: string; version: number }) {
+export function Explanation({ capture, version }: { capture: CaptureDetail; version: number }) {
+  const { id } = capture.summary
   const { value, error, reload } = useLoad(
     (signal) => get<CaptureExplanation>(`captures/${encodeURIComponent(id)}/explanation`, {}, signal),
     [id, version],
   )
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />
   if (value === undefined) return <Skeleton rows={6} label="Explaining" />
-  return <Report explanation={value} />
+  return (
+    <div class="explanation">
+      {!capture.summary.reason.startsWith("unverified_") && (
+        <Answer capture={capture} answer={value.answer} />
+      )}
+      <Report explanation={value} />
+    </div>
+  )
+}
+
+/** What it was answered for another reason than its signature, and what to do about that. */
+function Answer({ capture, answer }: { capture: CaptureDetail; answer: string }) {
+  const advice = adviceOn(capture, overview.value?.pipelines ?? [])
+  return (
+    <section>
+      <p>{answer}</p>
+      {advice !== undefined && <p>{advice.text}</p>}
+      {advice?.configuration !== undefined && <CodeBlock text={advice.configuration} what="configuration" />}
+    </section>
+  )
 }
 
 type Step = CaptureExplanation["steps"][number]
 
-/** The failing steps first, else in their order. */
-export const failingFirst = (steps: readonly Step[]): readonly Step[] => [
-  ...steps.filter(({ state }) => state === "failed"),
-  ...steps.filter(({ state }) => state !== "failed"),
-]
-
 function Report({ explanation }: { explanation: CaptureExplanation }) {
-  const { is_verified, result, mistakes, configuration, note, steps, provider } = explanation
+  const { is_verified, result, mistakes, configuration, note, warnings, steps, provider } = explanation
   const certain = mistakes.filter((it) => it.is_certain)
   const possible = mistakes.filter((it) => !it.is_certain)
+  const failed = steps.filter(({ state }) => state === "failed")
+  const others = steps.filter(({ state }) => state !== "failed")
   return (
-    <div class="explanation">
-      {(is_verified || steps.length === 0) && (
-        <p>{is_verified ? <State level="good">{result}</State> : result}</p>
-      )}
+    <>
+      {failed.length === 0 && <p>{is_verified ? <State level="good">{result}</State> : result}</p>}
+      <Steps title="What failed" steps={failed} />
       {certain.map(({ problem, remedy }) => (
         <div key={problem} class="mistake">
           <h3>The mistake</h3>
@@ -50,7 +67,7 @@ function Report({ explanation }: { explanation: CaptureExplanation }) {
       )}
       {possible.length > 0 && (
         <section>
-          <h3>{certain.length > 0 ? "Else" : "Likely causes"}</h3>
+          <h3>{certain.length > 0 ? "Otherwise" : "Likely causes"}</h3>
           <ul class="causes">
             {possible.map(({ problem, remedy }) => (
               <li key={problem}>
@@ -60,16 +77,29 @@ function Report({ explanation }: { explanation: CaptureExplanation }) {
           </ul>
         </section>
       )}
-      {steps.length > 0 && (
-        <section>
-          <h3>Step by step{provider !== null && `, as ${provider} signs`}</h3>
-          {failingFirst(steps).map((it) => (
-            <StepLines key={it.name} step={it} />
-          ))}
-        </section>
-      )}
+      {warnings.map((it) => (
+        <p key={it}>
+          <State level="warning">{it}</State>
+        </p>
+      ))}
+      <Steps
+        title={`${failed.length > 0 ? "The other steps" : "Step by step"}${provider === null ? "" : `, as ${provider} signs`}`}
+        steps={others}
+      />
       {note !== null && <p class="muted">{note}</p>}
-    </div>
+    </>
+  )
+}
+
+function Steps({ title, steps }: { title: string; steps: readonly Step[] }) {
+  if (steps.length === 0) return null
+  return (
+    <section>
+      <h3>{title}</h3>
+      {steps.map((it) => (
+        <StepLines key={it.name} step={it} />
+      ))}
+    </section>
   )
 }
 

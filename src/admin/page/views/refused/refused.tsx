@@ -6,6 +6,7 @@ import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Split } from "../../components/split.tsx"
 import { Time } from "../../components/time.tsx"
+import { sentence } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
@@ -162,7 +163,7 @@ function Row({ capture: { status, words, method, path, pipeline, at, outcome }, 
     <a class="capture" href={href} aria-current={isOpened ? "true" : undefined}>
       <span class={`status status-${outcome}`}>{status}</span>
       <span class="capture-words">
-        {words} <span class="muted">{`${method} ${path}`}</span>
+        {sentence(words)} <span class="muted">{`${method} ${path}`}</span>
       </span>
       <span class="capture-pipeline">{pipeline ?? <span class="muted">no pipeline</span>}</span>
       <Time ms={at} />

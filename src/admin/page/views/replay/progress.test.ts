@@ -12,6 +12,7 @@ const job: ReplayJob = {
   share: 0.4,
   replayed: 4800,
   failed: 0,
+  missed: 0,
   per_second: 1210,
   remaining_ms: 5950,
   error: null,
@@ -19,27 +20,27 @@ const job: ReplayJob = {
 }
 
 test("a job that runs shows how far it is, how fast, and how long it takes", () => {
-  expect(progressOf(job)).toEqual(["4,800 of 12,000", "40 %", "1,210/s", "6 s left"])
+  expect(progressOf(job)).toEqual(["4,800 records", "40 %", "1,210/s", "6 s left"])
 })
 
-test("what failed is counted beside what was replayed, and is part of the way", () => {
-  expect(progressOf({ ...job, replayed: 1, failed: 5999 })).toEqual([
-    "1 of 12,000",
-    "5,999 failed",
+test("what failed or was left out is part of the way", () => {
+  expect(progressOf({ ...job, share: 0.5, replayed: 1, failed: 1500 })).toEqual([
+    "1 record",
+    "1,500 failed",
     "50 %",
     "1,210/s",
     "6 s left",
   ])
 })
 
-test("one whose end is not known shows no share", () => {
-  expect(progressOf({ ...job, total: null, remaining_ms: null })).toEqual(["4,800 records", "1,210/s"])
+test("one that waits has no time left", () => {
+  expect(progressOf({ ...job, per_second: 0, remaining_ms: null })).toEqual(["4,800 records", "40 %", "0/s"])
 })
 
 test("one that has ended shows what it did", () => {
-  expect(progressOf({ ...job, state: "done", replayed: 12_000, remaining_ms: null })).toEqual([
-    "12,000 of 12,000",
-  ])
+  const ended = { ...job, share: 1, replayed: 12_000, remaining_ms: null }
+  expect(progressOf({ ...ended, state: "done" })).toEqual(["12,000 records"])
+  expect(progressOf({ ...job, state: "cancelled", remaining_ms: null })).toEqual(["4,800 records", "40 %"])
 })
 
 test.each([

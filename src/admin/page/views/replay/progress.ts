@@ -18,22 +18,19 @@ export function wordOf({ state, failed, error }: ReplayJob): Word {
   return state === "done" && failed > 0 ? "done, with failures" : state
 }
 
-/** `4,800 of 12,000`, `40 %`, `1,210/s`, `6 s left`. */
+/** `4,800 records`, `2 failed`, `40 %`, `1,210/s`, `6 s left`; where a filter leaves some out, the share is that of the range. */
 export function progressOf({
   state,
-  total,
+  share,
   replayed,
   failed,
   per_second,
   remaining_ms,
 }: ReplayJob): string[] {
-  const done = replayed + failed
   return [
-    total === null ? formatCounted(replayed, "record") : `${formatCount(replayed)} of ${formatCount(total)}`,
+    formatCounted(replayed, "record"),
     ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
-    ...(state !== "running" || total === null || total === 0
-      ? []
-      : [`${Math.floor((done / total) * 100)} %`]),
+    ...(state === "done" ? [] : [`${Math.floor(share * 100)} %`]),
     ...(state === "running" ? [`${formatRate(per_second)}/s`] : []),
     ...(state === "running" && remaining_ms !== null ? [`${formatDuration(remaining_ms)} left`] : []),
   ]

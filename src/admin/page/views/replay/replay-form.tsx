@@ -24,7 +24,7 @@ export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
     setCounting(true)
     setError(undefined)
     try {
-      setCounted({ request, count: await post<ReplayCount>("replays/count", request) })
+      setCounted({ request, count: await post<ReplayCount>("replays/count", { from: request.from }) })
     } catch (fault) {
       setError(fault)
     } finally {
@@ -43,7 +43,7 @@ export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
           <button type="submit" class="primary" disabled={isCounting}>
             Count the records…
           </button>
-          <span class="muted">Nothing is sent before you have seen how many they are.</span>
+          <span class="muted">Nothing is sent before you have seen how many there are.</span>
         </p>
       </form>
       {counted !== undefined && (

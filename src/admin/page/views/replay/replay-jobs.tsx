@@ -6,8 +6,8 @@ import { ErrorNote } from "../../components/error-note.tsx"
 import { RecordLink } from "../../components/record-link.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { State } from "../../components/state.tsx"
-import { Age } from "../../components/time.tsx"
-import { formatCount, formatCounted, formatDateTime } from "../../format.ts"
+import { Time } from "../../components/time.tsx"
+import { formatCount, formatCounted, formatDateTime, formatDuration } from "../../format.ts"
 import { useLoad } from "../../load.ts"
 import { hrefOf } from "../../router.ts"
 import { changedReplay } from "../../store/live.ts"
@@ -71,7 +71,7 @@ const LEVELS: { readonly [word in Word]: "good" | "warning" | "error" } = {
 }
 
 function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
-  const { request, state, started_at, total, replayed, failed, error, failures } = job
+  const { request, state, started_at, ended_at, share, failed, error, failures } = job
   const word = wordOf(job)
   const article = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -87,17 +87,15 @@ function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
           <State level={LEVELS[word]}>{word}</State>
         </span>
       </div>
-      <progress
-        aria-label={`Progress of ${title}`}
-        {...(total === null ? {} : { max: Math.max(total, 1), value: total === 0 ? 1 : replayed + failed })}
-      />
+      <progress aria-label={`Progress of ${title}`} max={1} value={share} />
       <p class="facts">
         {progressOf(job).map((it) => (
           <span key={it}>{it}</span>
         ))}
         <span>
-          started <Age ms={started_at} /> ago
+          started <Time ms={started_at} />
         </span>
+        {ended_at !== null && <span>took {formatDuration(ended_at - started_at)}</span>}
       </p>
       {range !== "" && <p class="muted">{range}</p>}
       {error !== null && <p class={state === "failed" ? "replay-error" : "muted"}>{error}</p>}
@@ -152,9 +150,7 @@ function Actions({ job: { id, state, request } }: { job: ReplayJob }) {
             Cancel
           </button>
         )}
-        {!("url" in to) && (
-          <a href={hrefOf("events", [to.topic], { connection: to.connection })}>See {to.topic}</a>
-        )}
+        {!("url" in to) && <a href={hrefOf("events", [to.connection, to.topic])}>See {to.topic}</a>}
       </div>
       {error !== undefined && <ErrorNote error={error} />}
     </>

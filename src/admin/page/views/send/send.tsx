@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks"
-import type { PipelineOverview, Sample, SendRequest, SendResult } from "../../../api/shapes.ts"
+import type { PipelineOverview, ProviderSetup, Sample, SendRequest, SendResult } from "../../../api/shapes.ts"
 import { get, post } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -28,11 +28,15 @@ interface ComposerProps {
   readonly pipelines: readonly PipelineOverview[]
 }
 
-function Composer({ pipeline: { id }, pipelines }: ComposerProps) {
+function Composer({ pipeline, pipelines }: ComposerProps) {
+  const { id } = pipeline
+  /** Whose sample; empty: the pipeline's provider's. */
+  const [provider, setProvider] = useState("")
   const { value, error, isLoading, reload } = useLoad(
-    (signal) => get<Sample>(`samples/${encodeURIComponent(id)}`, {}, signal),
-    [id],
+    (signal) => get<Sample>(`samples/${encodeURIComponent(id)}`, { provider }, signal),
+    [id, provider],
   )
+  const providers = useLoad((signal) => get<ProviderSetup[]>("providers", {}, signal), [])
   return (
     <>
       <div class="toolbar">
@@ -45,35 +49,52 @@ function Composer({ pipeline: { id }, pipelines }: ComposerProps) {
             <option key={id}>{id}</option>
           ))}
         </select>
+        <select
+          aria-label="Sample"
+          value={provider}
+          onChange={(event) => setProvider(event.currentTarget.value)}
+        >
+          <option value="">
+            {pipeline.provider === null ? "Plain JSON" : `Sample of ${pipeline.provider}`}
+          </option>
+          {providers.value
+            ?.filter((it) => it.provider !== pipeline.provider)
+            .map((it) => (
+              <option key={it.provider} value={it.provider}>
+                Sample of {it.title}
+              </option>
+            ))}
+        </select>
         <button type="button" disabled={isLoading} onClick={reload}>
           New sample
         </button>
         {value !== undefined && (
-          <span class="facts grow">
-            <span>
-              {value.method} {value.url}
-            </span>
-            <span>{describeSignature(value)}</span>
+          <span class="muted grow send-url">
+            {value.method} {value.url}
           </span>
         )}
       </div>
       {error !== undefined && <ErrorNote error={error} retry={reload} />}
-      {value !== undefined ? <Form sample={value} /> : error === undefined && <Skeleton rows={8} />}
+      {value !== undefined ? (
+        <Form sample={value} provider={provider} />
+      ) : (
+        error === undefined && <Skeleton rows={8} />
+      )}
     </>
   )
-}
-
-function describeSignature({ provider, signed }: Sample): string {
-  if (provider === null) return "not signed: the pipeline verifies nobody"
-  return signed
-    ? `signed as ${provider} does, with the pipeline's secret`
-    : `a sample of ${provider}, not signed`
 }
 
 /** JSON is looked at when typing pauses: a large body holds up no key. */
 const CHECK_AFTER_MS = 150
 
-function Form({ sample }: { sample: Sample }) {
+interface FormProps {
+  readonly sample: Sample
+  /** Empty: the pipeline's. */
+  readonly provider: string
+}
+
+function Form({ sample, provider }: FormProps) {
+  const [isSigned, setSigned] = useState(true)
   const [body, setBody] = useState("")
   const [contentType, setContentType] = useState("")
   useEffect(() => {
@@ -83,11 +104,19 @@ function Form({ sample }: { sample: Sample }) {
   const isJson = isJsonType(contentType)
   const problem = useChecked(body, isJson)
   const { isBusy, result, error, send } = useSend()
-  const sendIt = (): void => {
-    if (sample.problem === null) send({ pipeline: sample.pipeline, body, content_type: contentType })
-  }
+  const sendIt = (): void =>
+    send({
+      pipeline: sample.pipeline,
+      body,
+      content_type: contentType,
+      signed: sample.signed && isSigned,
+      ...(provider !== "" && { provider }),
+    })
   useShortcuts("Send", [{ keys: "mod+enter", label: "Send", run: sendIt }])
-  useCommands(() => [{ kind: "Send", title: `Send to ${sample.pipeline}`, run: sendIt }], [sample, body])
+  useCommands(
+    () => [{ kind: "Send", title: `Send to ${sample.pipeline}`, run: sendIt }],
+    [sample, body, contentType, isSigned],
+  )
   return (
     <div class="columns">
       <section class="send-request" aria-label="Request">
@@ -104,8 +133,24 @@ function Form({ sample }: { sample: Sample }) {
             onInput={(event) => setBody(event.currentTarget.value)}
           />
         </label>
+        {sample.signed ? (
+          <label class="send-signed">
+            <input
+              type="checkbox"
+              checked={isSigned}
+              onChange={(event) => setSigned(event.currentTarget.checked)}
+            />
+            Sign it with the pipeline's secret
+          </label>
+        ) : (
+          <p class="muted">
+            {sample.problem === null
+              ? "Not signed: the pipeline verifies nobody."
+              : `Not signed, so that it is refused: ${sample.problem}.`}
+          </p>
+        )}
         <div class="send-actions">
-          <button type="button" class="primary" disabled={isBusy || sample.problem !== null} onClick={sendIt}>
+          <button type="button" class="primary" disabled={isBusy} onClick={sendIt}>
             Send <Keys keys="mod+enter" />
           </button>
           <span role="status">
@@ -117,7 +162,6 @@ function Form({ sample }: { sample: Sample }) {
               ))}
           </span>
         </div>
-        {sample.problem !== null && <p class="muted">It can't be sent from here: {sample.problem}</p>}
       </section>
       <section class="send-response" aria-label="Answer">
         <div role="status">

@@ -1,0 +1,115 @@
+import { ERROR } from "../protocol/error-codes.ts"
+import { isIn, rangeOf, readRequest, writeResponse, type Api, type ResponseOf } from "../protocol/fields.ts"
+import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
+import { ByteWriter } from "../protocol/byte-writer.ts"
+import { ApiVersions } from "../protocol/messages.ts"
+import { describeConfigs, describeLogDirs } from "./configs.ts"
+import { served, type Context, type Served } from "./context.ts"
+import { fetch } from "./fetch.ts"
+import { deleteGroups, describeGroups, listGroups } from "./group-admin.ts"
+import { offsetCommit, offsetDelete, offsetFetch } from "./group-offsets.ts"
+import { findCoordinator, heartbeat, joinGroup, leaveGroup, syncGroup } from "./groups.ts"
+import { describeCluster, metadata } from "./metadata.ts"
+import { listOffsets, offsetForLeaderEpoch } from "./offsets.ts"
+import { produce } from "./produce.ts"
+
+/*
+ * From a request's frame, without its length, to its response's. What can't be served is answered with an error code:
+ *
+ *   API unknown                 UNSUPPORTED_VERSION alone
+ *   version unknown             UNSUPPORTED_VERSION in the nearest version, of ApiVersions in version 0 (KIP-511)
+ *   body is not of the version  INVALID_REQUEST
+ *   a fault                     UNKNOWN_SERVER_ERROR, and it is logged
+ */
+
+const apiVersions = served(ApiVersions, () => ({ apiKeys: API_KEYS }))
+
+const SERVED: readonly Served[] = [
+  produce,
+  fetch,
+  listOffsets,
+  metadata,
+  offsetCommit,
+  offsetFetch,
+  findCoordinator,
+  joinGroup,
+  heartbeat,
+  leaveGroup,
+  syncGroup,
+  describeGroups,
+  listGroups,
+  apiVersions,
+  offsetForLeaderEpoch,
+  describeConfigs,
+  describeLogDirs,
+  deleteGroups,
+  offsetDelete,
+  describeCluster,
+]
+
+const BY_KEY = new Map(SERVED.map((one) => [one.api.key, one]))
+
+const API_KEYS = SERVED.map((one) => {
+  const [minVersion, maxVersion] = versionsOf(one)
+  return { apiKey: one.api.key, minVersion, maxVersion }
+})
+
+function versionsOf({ api, least }: Served): readonly [number, number] {
+  const [first, last] = rangeOf(api.versions)
+  return [least ?? first, last]
+}
+
+/** What serves a request: the listener's state, and what the connection knows. */
+export type Serving = Omit<Context, "version" | "clientId"> & { readonly failed: (error: unknown) => void }
+
+/** @throws Malformed where not even the header can be read */
+export async function answer(frame: Buffer, serving: Serving): Promise<Buffer> {
+  const from = new ByteReader(frame)
+  const key = from.int16()
+  const version = from.int16()
+  const correlationId = from.int32()
+  const one = BY_KEY.get(key)
+  if (one === undefined) return unknownApi(correlationId)
+  const [least, most] = versionsOf(one)
+  if (version < least || version > most) {
+    const nearest = one.api.key === ApiVersions.key ? 0 : Math.min(Math.max(version, least), most)
+    return respond(one.api, nearest, correlationId, failure(one.api, ERROR.UNSUPPORTED_VERSION))
+  }
+  let response
+  try {
+    const clientId = from.take(Math.max(0, from.int16())).toString()
+    if (isIn(one.api.flexible, version)) from.skipTags()
+    const request = readRequest(one.api, version, from)
+    while (serving.log.whenOpen() !== undefined) await serving.log.whenOpen()
+    response = await one.serve(request as never, { ...serving, version, clientId })
+  } catch (error) {
+    const isMalformed = error instanceof Malformed
+    if (!isMalformed) serving.failed(error)
+    response = failure(one.api, isMalformed ? ERROR.INVALID_REQUEST : ERROR.UNKNOWN_SERVER_ERROR)
+  }
+  return respond(one.api, version, correlationId, response)
+}
+
+function respond(api: Api, version: number, correlationId: number, response: object): Buffer {
+  const to = new ByteWriter()
+  to.int32(0)
+  to.int32(correlationId)
+  // clients read the header of ApiVersions before they know the broker's versions (KIP-511)
+  if (isIn(api.flexible, version) && api.key !== ApiVersions.key) to.varint(0)
+  writeResponse(api, version, response, to)
+  to.int32At(0, to.length - 4)
+  return to.written()
+}
+
+/** The code where the response has one for all of the request. */
+function failure(api: Api, errorCode: number): ResponseOf<Api> {
+  return api.key === ApiVersions.key ? { errorCode, apiKeys: API_KEYS } : { errorCode }
+}
+
+function unknownApi(correlationId: number): Buffer {
+  const to = new ByteWriter(16)
+  to.int32(6)
+  to.int32(correlationId)
+  to.int16(ERROR.UNSUPPORTED_VERSION)
+  return to.written()
+}

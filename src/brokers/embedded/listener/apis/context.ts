@@ -1,0 +1,49 @@
+import type { EndpointOptions } from "../../../../config/sections/endpoint.ts"
+import type { Commits } from "../commits.ts"
+import type { Groups } from "../groups/groups.ts"
+import type { LogView } from "../log-view.ts"
+import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
+
+/** How much the log keeps; infinite: everything. */
+export interface Retention {
+  readonly ms: number
+  readonly bytes: number
+}
+
+/** What requests are served from. */
+export interface Broker {
+  readonly log: LogView
+  readonly commits: Commits
+  readonly groups: Groups
+  retention: Retention
+}
+
+/** A request's surroundings. */
+export interface Context extends Broker {
+  readonly version: number
+  readonly clientId: string
+  /** Its address, as Kafka shows it: `/127.0.0.1`. */
+  readonly clientHost: string
+  /** Where clients reach this broker. */
+  readonly advertised: EndpointOptions
+  /** Of the client's connection. */
+  readonly signal: AbortSignal
+}
+
+/** The id of the only broker. */
+export const NODE_ID = 1
+/** Every topic's only partition. */
+export const PARTITION = 0
+
+/** How an API is served: any version of it, from `least` where that is below the specification's. */
+export interface Served {
+  readonly api: Api
+  readonly least?: number
+  readonly serve: (request: never, context: Context) => object | Promise<object>
+}
+
+export const served = <A extends Api>(
+  api: A,
+  serve: (request: RequestOf<A>, context: Context) => ResponseOf<A> | Promise<ResponseOf<A>>,
+  least?: number,
+): Served => ({ api, serve: serve as Served["serve"], ...(least !== undefined && { least }) })

@@ -1,0 +1,122 @@
+// Hot path: every record that a consumer reads.
+import { steadyMs } from "../../../../clock.ts"
+import type { Wait } from "../commits.ts"
+import type { LogView, Topic } from "../log-view.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
+import { Fetch } from "../protocol/messages.ts"
+import { LEADER_EPOCH } from "../protocol/record-batch.ts"
+import { PARTITION, served } from "./context.ts"
+
+/** Of an answer, but for a larger record, which comes alone. */
+const MAX_ANSWER_BYTES = 1024 * 1024
+/** A client that waits longer asks again. */
+const MAX_WAIT_MS = 60_000
+
+type Request = RequestOf<typeof Fetch>
+type AskedTopic = Request["topics"][number]
+type FetchedTopic = NonNullable<ResponseOf<typeof Fetch>["responses"]>[number]
+type Fetched = NonNullable<FetchedTopic["partitions"]>[number]
+
+/**
+ * Answers with what there is from the asked offsets on; while that is less than `minBytes`, waits for commits. There are no
+ * fetch sessions: id 0 tells clients to name their partitions each time.
+ */
+export const fetch = served(Fetch, async (request, { log, commits, version, signal }) => {
+  if (request.sessionId !== 0) return { errorCode: ERROR.FETCH_SESSION_ID_NOT_FOUND }
+  const untilMs = steadyMs() + Math.min(request.maxWaitMs, MAX_WAIT_MS)
+  const minBytes = Math.min(request.minBytes, MAX_ANSWER_BYTES)
+  let wait: Wait | undefined
+  for (;;) {
+    while (log.whenOpen() !== undefined) await log.whenOpen()
+    const reading = new Reading(log, version, Math.min(request.maxBytes, MAX_ANSWER_BYTES))
+    const responses = rotated(request.topics).map((topic) => reading.topic(topic))
+    if (reading.bytes >= minBytes || reading.hasFailed || steadyMs() >= untilMs || signal.aborted) {
+      wait?.cancel()
+      return { responses }
+    }
+    if (wait === undefined) wait = commits.wait(reading.names, untilMs)
+    else {
+      await wait.ended
+      wait = undefined
+    }
+  }
+})
+
+/** One pass over the partitions of a request. */
+class Reading {
+  readonly #log: LogView
+  readonly #version: number
+  #bytesLeft: number
+  bytes = 0
+  hasFailed = false
+  readonly names = new Set<string>()
+
+  constructor(log: LogView, version: number, maxBytes: number) {
+    this.#log = log
+    this.#version = version
+    this.#bytesLeft = maxBytes
+  }
+
+  topic({ topic: name, topicId, partitions }: AskedTopic): FetchedTopic {
+    const isById = this.#version >= 13
+    const topic = isById ? this.#log.topicById(topicId) : this.#log.topic(name)
+    if (topic !== undefined) this.names.add(topic.name)
+    const unknown = isById ? ERROR.UNKNOWN_TOPIC_ID : ERROR.UNKNOWN_TOPIC_OR_PARTITION
+    return {
+      topic: name,
+      topicId,
+      partitions: partitions.map((asked) => {
+        if (topic === undefined) return this.#failed(asked.partition, unknown)
+        if (asked.partition !== PARTITION)
+          return this.#failed(asked.partition, ERROR.UNKNOWN_TOPIC_OR_PARTITION)
+        if (asked.currentLeaderEpoch > LEADER_EPOCH)
+          return this.#failed(asked.partition, ERROR.UNKNOWN_LEADER_EPOCH)
+        return this.#partition(topic, asked)
+      }),
+    }
+  }
+
+  #partition(topic: Topic, { fetchOffset, partitionMaxBytes }: AskedTopic["partitions"][number]): Fetched {
+    const { first, end } = this.#log.offsets(topic)
+    if (fetchOffset < first || fetchOffset > end)
+      return {
+        ...this.#failed(PARTITION, ERROR.OFFSET_OUT_OF_RANGE),
+        highWatermark: -1,
+        logStartOffset: first,
+      }
+    let batch =
+      fetchOffset < end && (this.bytes === 0 || this.#bytesLeft > 0)
+        ? this.#log.batch(topic, fetchOffset, Math.min(partitionMaxBytes, this.#bytesLeft))
+        : undefined
+    // the first record of an answer is in it however large, others as far as they fit
+    if (batch !== undefined && this.bytes > 0 && batch.bytes.length > this.#bytesLeft) batch = undefined
+    const bytes = batch?.bytes.length ?? 0
+    this.bytes += bytes
+    this.#bytesLeft -= bytes
+    const highWatermark = Math.max(end, batch?.endOffset ?? 0)
+    return {
+      partitionIndex: PARTITION,
+      highWatermark,
+      lastStableOffset: highWatermark,
+      logStartOffset: first,
+      records: batch?.bytes ?? NOTHING,
+    }
+  }
+
+  #failed(partitionIndex: number, errorCode: number): Fetched {
+    this.hasFailed = true
+    return { partitionIndex, errorCode, highWatermark: -1, records: NOTHING }
+  }
+}
+
+const NOTHING = new Uint8Array(0)
+
+let turn = 0
+
+/** From another one each time: a topic with much to read would keep the others from being read. */
+function rotated<T>(topics: readonly T[]): readonly T[] {
+  if (topics.length < 2) return topics
+  const from = ++turn % topics.length
+  return [...topics.slice(from), ...topics.slice(0, from)]
+}

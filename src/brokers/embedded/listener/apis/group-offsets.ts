@@ -1,0 +1,123 @@
+import { steadyMs } from "../../../../clock.ts"
+import type { GroupChanges } from "../groups/group-database.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import type { RequestOf } from "../protocol/fields.ts"
+import { OffsetCommit, OffsetDelete, OffsetFetch } from "../protocol/messages.ts"
+import { PARTITION, served, type Context } from "./context.ts"
+
+const MAX_METADATA_BYTES = 4096
+
+/** Answers once the offsets are durable. */
+export const offsetCommit = served(OffsetCommit, async (request, context) => {
+  const { groupId, topics } = request
+  const { groups, log, version } = context
+  const refused = mayCommit(request, context)
+  const changes: GroupChanges["offsets"][number][] = []
+  const answered = topics.map(({ name, topicId, partitions }) => {
+    const topic = version >= 10 ? log.topicById(topicId) : log.topic(name)
+    const unknown = version >= 10 ? ERROR.UNKNOWN_TOPIC_ID : ERROR.UNKNOWN_TOPIC_OR_PARTITION
+    return {
+      name,
+      topicId,
+      partitions: partitions.map((one) => {
+        const { partitionIndex, committedOffset: offset, committedLeaderEpoch: leaderEpoch } = one
+        const metadata = one.committedMetadata ?? ""
+        let errorCode = refused
+        if (errorCode !== ERROR.NONE) return { partitionIndex, errorCode }
+        if (topic === undefined) errorCode = unknown
+        else if (partitionIndex !== PARTITION) errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
+        else if (metadata.length > MAX_METADATA_BYTES) errorCode = ERROR.OFFSET_METADATA_TOO_LARGE
+        else changes.push([groupId, topic.name, partitionIndex, { offset, leaderEpoch, metadata }])
+        return { partitionIndex, errorCode }
+      }),
+    }
+  })
+  if (changes.length === 0 || (await groups.commit(changes))) return { topics: answered }
+  const failed = answered.map((topic) => ({
+    ...topic,
+    partitions: topic.partitions.map((one) => ({ ...one, errorCode: ERROR.COORDINATOR_NOT_AVAILABLE })),
+  }))
+  return { topics: failed }
+})
+
+/** An error code for all of a request: members of the current generation commit, and anyone while there are none. */
+function mayCommit(request: RequestOf<typeof OffsetCommit>, { groups }: Context): number {
+  const { groupId, memberId, groupInstanceId, generationIdOrMemberEpoch: generation } = request
+  if (groupId === "") return ERROR.INVALID_GROUP_ID
+  if (!groups.isLoaded) return ERROR.COORDINATOR_LOAD_IN_PROGRESS
+  const group = generation < 0 ? groups.findOrMake(groupId) : groups.find(groupId)
+  if (group === undefined) return generation < 0 ? ERROR.GROUP_MAX_SIZE_REACHED : ERROR.ILLEGAL_GENERATION
+  if (generation < 0 && group.state === "Empty") return ERROR.NONE
+  const errorCode = group.check(memberId, groupInstanceId, generation)
+  if (errorCode !== ERROR.NONE) return errorCode
+  group.heard(group.members.get(memberId)!, steadyMs())
+  return group.state === "CompletingRebalance" ? ERROR.REBALANCE_IN_PROGRESS : ERROR.NONE
+}
+
+interface Asked {
+  readonly name: string
+  readonly topicId: string
+  readonly partitionIndexes: readonly number[]
+}
+
+export const offsetFetch = served(OffsetFetch, (request, context) => {
+  const { groups, version } = context
+  const errorCode = groups.isLoaded ? ERROR.NONE : ERROR.COORDINATOR_LOAD_IN_PROGRESS
+  if (version >= 8) {
+    const found = request.groups.map(({ groupId, topics }) => ({
+      groupId,
+      errorCode,
+      topics: errorCode === ERROR.NONE ? offsetsOf(groupId, topics, context) : [],
+    }))
+    return { groups: found }
+  }
+  const topics = request.topics?.map((topic) => ({ ...topic, topicId: "" })) ?? null
+  return { errorCode, topics: errorCode === ERROR.NONE ? offsetsOf(request.groupId, topics, context) : [] }
+})
+
+/** @param asked null: all that the group has offsets of */
+function offsetsOf(groupId: string, asked: readonly Asked[] | null, { groups, log, version }: Context) {
+  const topics =
+    asked ??
+    groups.partitions(groupId).map(([name, partitionIndexes]) => {
+      return { name, topicId: log.topic(name)?.uuid ?? "", partitionIndexes }
+    })
+  return topics.map(({ name: given, topicId, partitionIndexes }) => {
+    const name = version >= 10 ? log.topicById(topicId)?.name : given
+    const errorCode = name === undefined ? ERROR.UNKNOWN_TOPIC_ID : ERROR.NONE
+    return {
+      name: given,
+      topicId,
+      partitions: partitionIndexes.map((partitionIndex) => {
+        const found = name === undefined ? undefined : groups.offset(groupId, name, partitionIndex)
+        const { offset = -1, leaderEpoch = -1, metadata = "" } = found ?? {}
+        return {
+          partitionIndex,
+          committedOffset: offset,
+          committedLeaderEpoch: leaderEpoch,
+          metadata,
+          errorCode,
+        }
+      }),
+    }
+  })
+}
+
+export const offsetDelete = served(OffsetDelete, async ({ groupId, topics }, { groups }) => {
+  if (!groups.isLoaded) return { errorCode: ERROR.COORDINATOR_LOAD_IN_PROGRESS }
+  const group = groups.find(groupId)
+  if (group === undefined) return { errorCode: ERROR.GROUP_ID_NOT_FOUND }
+  // which topics the members have subscribed to is known to them alone
+  const errorCode = group.members.size > 0 ? ERROR.GROUP_SUBSCRIBED_TO_TOPIC : ERROR.NONE
+  const changes = topics.flatMap(({ name, partitions }) =>
+    partitions.map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
+  )
+  if (errorCode === ERROR.NONE && !(await groups.commit(changes)))
+    return { errorCode: ERROR.COORDINATOR_NOT_AVAILABLE }
+  return {
+    topics: topics.map(({ name, partitions }) => ({
+      name,
+      partitions: partitions.map(({ partitionIndex }) => ({ partitionIndex, errorCode })),
+    })),
+  }
+})

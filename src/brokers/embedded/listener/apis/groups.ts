@@ -1,0 +1,78 @@
+import { steadyMs } from "../../../../clock.ts"
+import type { Group } from "../groups/group.ts"
+import type { Joined, Synced } from "../groups/member.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import { FindCoordinator, Heartbeat, JoinGroup, LeaveGroup, SyncGroup } from "../protocol/messages.ts"
+import { NODE_ID, served, type Context } from "./context.ts"
+
+/** FindCoordinatorRequest.CoordinatorType: other kinds than groups there are none here. */
+const GROUP = 0
+const MAX_SESSION_MS = 1_800_000
+
+export const findCoordinator = served(FindCoordinator, (request, { version, advertised }) => {
+  const isGroup = request.keyType === GROUP
+  const found = isGroup
+    ? { nodeId: NODE_ID, ...advertised }
+    : { nodeId: -1, errorCode: ERROR.COORDINATOR_NOT_AVAILABLE }
+  if (version < 4) return found
+  return { coordinators: request.coordinatorKeys.map((key) => ({ key, ...found })) }
+})
+
+/** The group of a request that a member sends, or the error code. */
+function groupOf({ groups }: Context, groupId: string): Group | number {
+  if (groupId === "") return ERROR.INVALID_GROUP_ID
+  if (!groups.isLoaded) return ERROR.COORDINATOR_LOAD_IN_PROGRESS
+  return groups.find(groupId) ?? ERROR.UNKNOWN_MEMBER_ID
+}
+
+export const joinGroup = served(JoinGroup, async (request, context) => {
+  const { groupId, memberId, groupInstanceId: instanceId, sessionTimeoutMs, protocolType } = request
+  const { groups, version, clientId, clientHost } = context
+  const refused = (errorCode: number) => ({ errorCode, memberId, protocolName: "" })
+  if (groupId === "") return refused(ERROR.INVALID_GROUP_ID)
+  if (!groups.isLoaded) return refused(ERROR.COORDINATOR_LOAD_IN_PROGRESS)
+  if (sessionTimeoutMs < 1 || sessionTimeoutMs > MAX_SESSION_MS) return refused(ERROR.INVALID_SESSION_TIMEOUT)
+  const group = memberId === "" ? groups.findOrMake(groupId) : groups.find(groupId)
+  if (group === undefined)
+    return refused(memberId === "" ? ERROR.GROUP_MAX_SIZE_REACHED : ERROR.UNKNOWN_MEMBER_ID)
+  const rebalanceTimeoutMs = request.rebalanceTimeoutMs < 0 ? sessionTimeoutMs : request.rebalanceTimeoutMs
+  // copies: the frame that they are views of may be large
+  const protocols = request.protocols.map(({ name, metadata }) => ({
+    name,
+    metadata: new Uint8Array(metadata),
+  }))
+  const { promise, resolve } = Promise.withResolvers<Joined>()
+  const member = { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs }
+  group.join({ ...member, protocolType, protocols, needsId: version >= 4 }, steadyMs(), resolve)
+  const { generation, protocol = "", ...joined } = await promise
+  return { ...joined, generationId: generation, protocolName: protocol }
+})
+
+export const syncGroup = served(SyncGroup, async (request, context) => {
+  const { groupId, memberId, groupInstanceId, generationId, assignments } = request
+  const group = groupOf(context, groupId)
+  if (typeof group === "number") return { errorCode: group }
+  const { promise, resolve } = Promise.withResolvers<Synced>()
+  group.sync(memberId, groupInstanceId, generationId, assignments, steadyMs(), resolve)
+  const { protocolType, protocol: protocolName } = group
+  return { protocolType, protocolName, ...(await promise) }
+})
+
+export const heartbeat = served(Heartbeat, (request, context) => {
+  const group = groupOf(context, request.groupId)
+  if (typeof group === "number") return { errorCode: group }
+  const { memberId, groupInstanceId, generationId } = request
+  return { errorCode: group.heartbeat(memberId, groupInstanceId, generationId, steadyMs()) }
+})
+
+export const leaveGroup = served(LeaveGroup, (request, context) => {
+  const group = groupOf(context, request.groupId)
+  if (typeof group === "number") return { errorCode: group }
+  if (context.version < 3) return { errorCode: group.leave(request.memberId, null, steadyMs()) }
+  const members = request.members.map(({ memberId, groupInstanceId }) => ({
+    memberId,
+    groupInstanceId,
+    errorCode: group.leave(memberId, groupInstanceId, steadyMs()),
+  }))
+  return { members }
+})

@@ -1,0 +1,147 @@
+import { steadyMs } from "../../../clock.ts"
+import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
+import { answer, type Serving } from "./apis/apis.ts"
+import type { Broker } from "./apis/context.ts"
+import { Frames } from "./frames.ts"
+import { LIMITS, type SharedBytes } from "./limits.ts"
+import { Malformed } from "./protocol/byte-reader.ts"
+
+/*
+ * A client's connection. One request is served at a time, and the next one once the answer to it was handed to the system:
+ * what a client does not take is one answer at most. Meanwhile it may send a little ahead, then it is not read from.
+ */
+
+/** What a connection needs of its socket. */
+export interface Socket {
+  /** @returns how many of the bytes were taken; fewer than one: the socket is closed */
+  write(bytes: Uint8Array): number
+  pause(): void
+  resume(): void
+  /** Closes at once. */
+  terminate(): void
+}
+
+export interface ConnectionDependencies {
+  readonly broker: Broker
+  readonly advertised: () => EndpointOptions
+  readonly clientHost: string
+  readonly receiving: SharedBytes
+  readonly unsent: SharedBytes
+  /** A fault while a request was served. */
+  readonly failed: (error: unknown) => void
+  /** Why it was disconnected, for the log. */
+  readonly refused: (reason: string) => void
+}
+
+/** Sent ahead of the answer to an earlier request. */
+const AHEAD_BYTES = 64 * 1024
+
+export class Connection {
+  readonly #socket: Socket
+  readonly #deps: ConnectionDependencies
+  readonly #frames = new Frames(LIMITS.frameBytes)
+  readonly #closed = new AbortController()
+  #isServing = false
+  #isPaused = false
+  #unsent: Uint8Array | undefined
+  #sent: (() => void) | undefined
+  /** When it last received or sent something, by the steady clock. */
+  #activeMs = steadyMs()
+
+  constructor(socket: Socket, deps: ConnectionDependencies) {
+    this.#socket = socket
+    this.#deps = deps
+  }
+
+  received(chunk: Uint8Array): void {
+    this.#activeMs = steadyMs()
+    this.#frames.add(chunk)
+    this.#deps.receiving.add(chunk.length)
+    if (this.#isServing && !this.#isPaused && this.#frames.length > AHEAD_BYTES) {
+      this.#isPaused = true
+      this.#socket.pause()
+    } else if (this.#deps.receiving.isFull) this.#refuse("clients send more than is taken at once")
+    if (!this.#isServing) void this.#serve()
+  }
+
+  /** The socket takes more. */
+  drained(): void {
+    const left = this.#unsent
+    if (left === undefined) return
+    const taken = Math.max(0, this.#socket.write(left))
+    if (taken > 0) this.#activeMs = steadyMs()
+    this.#deps.unsent.add(-taken)
+    this.#unsent = taken < left.length ? left.subarray(taken) : undefined
+    if (this.#unsent === undefined) this.#sent?.()
+  }
+
+  closed(): void {
+    if (this.#closed.signal.aborted) return
+    this.#closed.abort()
+    this.#deps.receiving.add(-this.#frames.length)
+    this.#deps.unsent.add(-(this.#unsent?.length ?? 0))
+    this.#unsent = undefined
+    this.#sent?.()
+  }
+
+  /** Disconnects a client that is stalled or idle. */
+  check(nowMs: number): void {
+    const quietMs = nowMs - this.#activeMs
+    if (this.#unsent !== undefined && quietMs > LIMITS.stalledMs) this.#refuse("it does not take its answer")
+    else if (!this.#isServing && quietMs > LIMITS.idleMs) this.#end()
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true
+    const { signal } = this.#closed
+    while (!signal.aborted) {
+      const frame = this.#frames.next()
+      if (frame === undefined) break
+      if (frame === "too_large") {
+        this.#refuse("it does not speak the Kafka protocol, or its request is too large")
+        return
+      }
+      this.#deps.receiving.add(-4 - frame.length)
+      await this.#deps.unsent.room()
+      try {
+        await this.#send(await answer(frame, this.#serving(signal)))
+      } catch (error) {
+        if (!(error instanceof Malformed)) this.#deps.failed(error)
+        this.#refuse("it does not speak the Kafka protocol")
+        return
+      }
+    }
+    this.#isServing = false
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+
+  #serving(signal: AbortSignal): Serving {
+    const { broker, advertised, clientHost, failed } = this.#deps
+    return { ...broker, advertised: advertised(), clientHost, failed, signal }
+  }
+
+  /** Resolves when the system has all of it, or the connection is closed. */
+  async #send(response: Buffer): Promise<void> {
+    if (this.#closed.signal.aborted) return
+    this.#activeMs = steadyMs()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#unsent = response
+    this.#sent = resolve
+    this.#deps.unsent.add(response.length)
+    this.drained()
+    await promise
+  }
+
+  #refuse(reason: string): void {
+    if (this.#closed.signal.aborted) return
+    this.#deps.refused(reason)
+    this.#end()
+  }
+
+  #end(): void {
+    this.closed()
+    this.#socket.terminate()
+  }
+}

@@ -1,0 +1,123 @@
+import { join } from "node:path"
+import type { DatabaseLocation } from "../../../../storage/database-file.ts"
+import { DurableDatabase } from "../../../../storage/durable-database.ts"
+import type { KeptMember } from "./member.ts"
+
+/*
+ * The file of consumer groups, `groups.sqlite` beside the log, in WAL mode with synchronous=FULL:
+ *
+ *   groups                      offsets
+ *   group_id  state             group_id  topic     partition  committed
+ *   billing   {"generation":…   billing   webhooks  0          {"offset":1310,…
+ *
+ * `state` is a GroupSnapshot and `committed` a CommittedOffset, as JSON, with bytes in base64.
+ */
+const PAGE_BYTES = 4096
+
+export function groupsIn(directory: string): DatabaseLocation {
+  return {
+    file: join(directory, "groups.sqlite"),
+    lockFile: join(directory, "groups.lock"),
+    applicationId: 0x484b4752, // HKGR
+    kind: "group store",
+    title: `The consumer groups in ${directory}`,
+    alternative: "another directory",
+  }
+}
+
+/** What is kept of a group beyond its offsets. */
+export interface GroupSnapshot {
+  readonly generation: number
+  readonly protocolType: string
+  readonly protocol: string
+  readonly leader: string
+  /** None unless each has its assignment. */
+  readonly members: readonly KeptMember[]
+}
+
+export interface CommittedOffset {
+  readonly offset: number
+  readonly leaderEpoch: number
+  readonly metadata: string
+}
+
+/** Changes of the file; undefined: the row is deleted. */
+export interface GroupChanges {
+  readonly groups: readonly (readonly [groupId: string, state: GroupSnapshot | undefined])[]
+  readonly offsets: readonly (readonly [
+    groupId: string,
+    topic: string,
+    partition: number,
+    committed: CommittedOffset | undefined,
+  ])[]
+}
+
+export class GroupDatabase extends DurableDatabase {
+  constructor(location: DatabaseLocation) {
+    super(location, {
+      pageBytes: PAGE_BYTES,
+      createTables(db) {
+        db.run("CREATE TABLE IF NOT EXISTS groups (group_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT")
+        db.run(
+          `CREATE TABLE IF NOT EXISTS offsets (
+            group_id TEXT NOT NULL,
+            topic TEXT NOT NULL,
+            partition INTEGER NOT NULL,
+            committed TEXT NOT NULL,
+            PRIMARY KEY (group_id, topic, partition)
+          ) STRICT, WITHOUT ROWID`,
+        )
+      },
+    })
+  }
+
+  /** All that is in the file. */
+  override state(): GroupChanges {
+    const groups = this.db.query<{ group_id: string; state: string }, []>("SELECT * FROM groups").all()
+    const offsets = this.db
+      .query<{ group_id: string; topic: string; partition: number; committed: string }, []>(
+        "SELECT * FROM offsets",
+      )
+      .all()
+    return {
+      groups: groups.map(({ group_id: id, state }) => [id, parse(state) as GroupSnapshot]),
+      offsets: offsets.map(({ group_id: id, topic, partition, committed }) => [
+        id,
+        topic,
+        partition,
+        parse(committed) as CommittedOffset,
+      ]),
+    }
+  }
+
+  /** Commits changes; as `transact`. */
+  write({ groups, offsets }: GroupChanges): void {
+    this.transact(() => {
+      for (const [id, state] of groups) {
+        if (state === undefined) this.db.query("DELETE FROM groups WHERE group_id = ?").run(id)
+        else this.db.query("INSERT OR REPLACE INTO groups VALUES (?, ?)").run(id, render(state))
+      }
+      const where = "WHERE group_id = ? AND topic = ? AND partition = ?"
+      for (const [id, topic, partition, committed] of offsets) {
+        if (committed === undefined) this.db.query(`DELETE FROM offsets ${where}`).run(id, topic, partition)
+        else {
+          const text = render(committed)
+          this.db.query("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?, ?)").run(id, topic, partition, text)
+        }
+        this.gathered(PAGE_BYTES)
+      }
+    })
+  }
+}
+
+const render = (value: object): string =>
+  JSON.stringify(value, (_, it: unknown) =>
+    it instanceof Uint8Array ? { base64: Buffer.from(it).toString("base64") } : it,
+  )
+
+const parse = (text: string): unknown =>
+  JSON.parse(text, (_, it: unknown) =>
+    typeof it === "object" && it !== null && "base64" in it
+      ? new Uint8Array(Buffer.from(String(it.base64), "base64"))
+      : it,
+  )

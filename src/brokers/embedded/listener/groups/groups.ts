@@ -1,0 +1,141 @@
+import { steadyMs } from "../../../../clock.ts"
+import { Group } from "./group.ts"
+import type { CommittedOffset, GroupChanges } from "./group-database.ts"
+
+/** By topic and partition. */
+type Offsets = Map<string, Map<number, CommittedOffset>>
+
+const MAX_GROUPS = 10_000
+const TICK_MS = 100
+
+/**
+ * The consumer groups with their offsets. They are in memory; a change is written to groups.sqlite, in the event loop's
+ * charge, one write at a time, which has all changes that came during the one before.
+ */
+export class Groups {
+  readonly #groups = new Map<string, Group>()
+  readonly #offsets = new Map<string, Offsets>()
+  readonly #write: (changes: GroupChanges) => void
+  /** To be written. */
+  #groupChanges = new Map<string, GroupChanges["groups"][number]>()
+  #offsetChanges: GroupChanges["offsets"][number][] = []
+  #waiting: ((isWritten: boolean) => void)[] = []
+  /** Those whose changes are being written. */
+  #writing: ((isWritten: boolean) => void)[] | undefined
+  isLoaded = false
+
+  /** @param write has changes written; `written` tells the end of it */
+  constructor(write: (changes: GroupChanges) => void) {
+    this.#write = write
+    setInterval(() => this.#tick(), TICK_MS)
+  }
+
+  load({ groups, offsets }: GroupChanges): void {
+    if (this.isLoaded) return
+    this.isLoaded = true
+    const nowMs = steadyMs()
+    for (const [id, state] of groups) if (state !== undefined) this.#make(id).restore(state, nowMs)
+    for (const change of offsets) this.#apply(change)
+  }
+
+  all(): Iterable<Group> {
+    return this.#groups.values()
+  }
+
+  find(id: string): Group | undefined {
+    return this.#groups.get(id)
+  }
+
+  /** undefined: there are too many. */
+  findOrMake(id: string): Group | undefined {
+    return this.#groups.get(id) ?? (this.#groups.size < MAX_GROUPS ? this.#make(id) : undefined)
+  }
+
+  offset(groupId: string, topic: string, partition: number): CommittedOffset | undefined {
+    return this.#offsets.get(groupId)?.get(topic)?.get(partition)
+  }
+
+  /** The partitions that a group has committed offsets of. */
+  partitions(groupId: string): [topic: string, partitions: number[]][] {
+    return [...(this.#offsets.get(groupId) ?? [])].map(([topic, of]) => [topic, [...of.keys()]])
+  }
+
+  /** Commits offsets, or deletes them. Resolves with whether they are durable; if not, nothing has changed. */
+  async commit(changes: GroupChanges["offsets"]): Promise<boolean> {
+    for (const change of changes) {
+      const [id] = change
+      const group = this.#groups.get(id)
+      // so that the group is there after a restart
+      if (group !== undefined && !this.#offsets.has(id)) this.#groupChanges.set(id, [id, group.snapshot()])
+      this.#offsetChanges.push(change)
+    }
+    const isWritten = await this.#flush()
+    if (isWritten) for (const change of changes) this.#apply(change)
+    return isWritten
+  }
+
+  /** Deletes a group with its offsets. Resolves as `commit`. */
+  async delete(id: string): Promise<boolean> {
+    this.#groupChanges.set(id, [id, undefined])
+    for (const [topic, partitions] of this.partitions(id))
+      for (const partition of partitions) this.#offsetChanges.push([id, topic, partition, undefined])
+    const isWritten = await this.#flush()
+    if (!isWritten) return false
+    this.#groups.delete(id)
+    this.#offsets.delete(id)
+    return true
+  }
+
+  /** The changes that were being written are, or could not be. */
+  written(isWritten: boolean): void {
+    const written = this.#writing ?? []
+    this.#writing = undefined
+    for (const one of written) one(isWritten)
+    if (this.#waiting.length > 0) this.#writeNext()
+  }
+
+  #flush(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    this.#waiting.push(resolve)
+    if (this.#writing === undefined) this.#writeNext()
+    return promise
+  }
+
+  #writeNext(): void {
+    this.#writing = this.#waiting
+    this.#waiting = []
+    const changes = { groups: [...this.#groupChanges.values()], offsets: this.#offsetChanges }
+    this.#groupChanges = new Map()
+    this.#offsetChanges = []
+    this.#write(changes)
+  }
+
+  #make(id: string): Group {
+    const group: Group = new Group(id, () => {
+      this.#groupChanges.set(id, [id, group.snapshot()])
+      void this.#flush()
+    })
+    this.#groups.set(id, group)
+    return group
+  }
+
+  #apply([id, topic, partition, committed]: GroupChanges["offsets"][number]): void {
+    const offsets: Offsets = this.#offsets.get(id) ?? new Map()
+    const ofTopic = offsets.get(topic) ?? new Map<number, CommittedOffset>()
+    if (committed === undefined) ofTopic.delete(partition)
+    else ofTopic.set(partition, committed)
+    if (ofTopic.size === 0) offsets.delete(topic)
+    else offsets.set(topic, ofTopic)
+    this.#offsets.set(id, offsets)
+  }
+
+  #tick(): void {
+    const nowMs = steadyMs()
+    for (const [id, group] of this.#groups) {
+      if (group.isActive) group.tick(nowMs)
+      // nobody has ever joined
+      else if (group.generation === 0 && this.#writing === undefined && !this.#offsets.has(id))
+        this.#groups.delete(id)
+    }
+  }
+}

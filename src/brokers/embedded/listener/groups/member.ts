@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto"
+
+/** A way to assign partitions that a member supports, with its subscription. */
+export interface Protocol {
+  readonly name: string
+  readonly metadata: Uint8Array
+}
+
+/** What a member says of itself. */
+interface Described {
+  /** Empty: it has none yet. */
+  readonly memberId: string
+  /** Of a static member. */
+  readonly instanceId: string | null
+  readonly clientId: string
+  readonly clientHost: string
+  readonly sessionTimeoutMs: number
+  readonly rebalanceTimeoutMs: number
+  /** The best first. */
+  readonly protocols: readonly Protocol[]
+}
+
+export interface Joining extends Described {
+  readonly protocolType: string
+  /** Whether a new member without a static id has to join again with the id that it is given (KIP-394). */
+  readonly needsId: boolean
+}
+
+/** The answer to a member that joins. */
+export interface Joined {
+  readonly errorCode: number
+  readonly memberId: string
+  readonly generation?: number
+  readonly protocolType?: string
+  readonly protocol?: string
+  readonly leader?: string
+  /** For the leader, with each one's subscription. */
+  readonly members?: readonly {
+    readonly memberId: string
+    readonly groupInstanceId: string | null
+    readonly metadata: Uint8Array
+  }[]
+}
+
+/** The answer to a member that asks for its partitions. */
+export interface Synced {
+  readonly errorCode: number
+  readonly assignment?: Uint8Array
+}
+
+/** What is kept of a member. */
+export interface KeptMember extends Described {
+  readonly assignment: Uint8Array
+}
+
+export interface Member extends Described {
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+  protocols: readonly Protocol[]
+  assignment: Uint8Array
+  /** It is gone unless it is heard of before, by the steady clock. */
+  expiresMs: number
+  /** It waits for the others to join, or for the leader's assignment. */
+  joining: ((joined: Joined) => void) | undefined
+  syncing: ((synced: Synced) => void) | undefined
+}
+
+export function newMember(described: Described, memberId: string, nowMs: number): Member {
+  const { instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs, protocols } = described
+  const expiresMs = nowMs + sessionTimeoutMs
+  const own = { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs, protocols }
+  return { ...own, assignment: NO_ASSIGNMENT, expiresMs, joining: undefined, syncing: undefined }
+}
+
+export const newMemberId = ({ instanceId, clientId }: Described): string =>
+  `${instanceId ?? clientId}-${randomUUID()}`
+
+export function kept(member: Member): KeptMember {
+  const { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs } = member
+  const { protocols, assignment } = member
+  const described = { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs }
+  return { ...described, protocols, assignment }
+}
+
+export const NO_ASSIGNMENT = new Uint8Array(0)
+
+export const isSame = (a: readonly Protocol[], b: readonly Protocol[]): boolean =>
+  a.length === b.length &&
+  a.every(({ name, metadata }, at) => name === b[at]!.name && Buffer.compare(metadata, b[at]!.metadata) === 0)
+
+export const isCommon = (name: string, members: readonly Member[]): boolean =>
+  members.every(({ protocols }) => protocols.some((one) => one.name === name))
+
+/** The protocol that most members like best, of those that all support. */
+export function chosen(members: readonly Member[]): string {
+  const votes = new Map<string, number>()
+  for (const { protocols } of members) {
+    const best = protocols.find(({ name }) => isCommon(name, members))!.name
+    votes.set(best, (votes.get(best) ?? 0) + 1)
+  }
+  return [...votes].toSorted(([, a], [, b]) => b - a)[0]![0]
+}

@@ -1,0 +1,85 @@
+import { Commits } from "./commits.ts"
+import type { Broker } from "./apis/context.ts"
+import { Groups } from "./groups/groups.ts"
+import { LogView } from "./log-view.ts"
+import { Port } from "./port.ts"
+import type { FromThread, ToThread } from "./thread-messages.ts"
+
+/*
+ * The program of the listener's thread: serves Kafka clients from the log, with a reader of its own. The event loop's side is
+ * kafka-listener.ts.
+ */
+
+declare const self: Worker
+
+const tell = (message: FromThread): void => self.postMessage(message, [])
+const failed = (error: unknown): void => tell({ kind: "fault", error })
+const ports = new Map<number, Port>()
+let broker: Broker
+
+function perform(message: ToThread): void {
+  switch (message.kind) {
+    case "start":
+      broker = {
+        log: new LogView(message.directory),
+        commits: new Commits(message.waiting),
+        groups: new Groups((changes) => tell({ kind: "write", changes })),
+        retention: { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
+      }
+      break
+    case "open":
+      broker.log.open()
+      break
+    case "close":
+      broker.log.close()
+      break
+    case "committed":
+      broker.commits.committed(message.topics)
+      break
+    case "retain":
+      broker.retention = message.retention
+      break
+    case "groups":
+      broker.groups.load(message.state)
+      break
+    case "written":
+      broker.groups.written(message.isWritten)
+      break
+    case "listen":
+      listen(message)
+      break
+    case "advertise": {
+      const port = ports.get(message.id)
+      if (port !== undefined) port.advertised = message.advertised
+      break
+    }
+    case "unlisten":
+      ports.get(message.id)?.close()
+      ports.delete(message.id)
+      break
+    case "end":
+      for (const port of ports.values()) port.close()
+      broker.log.close()
+      tell({ kind: "ended" })
+  }
+}
+
+function listen({ id, port: options }: Extract<ToThread, { kind: "listen" }>): void {
+  try {
+    const refused = (reason: string, client: string): void => tell({ kind: "refused", reason, client })
+    const port = new Port(options, { broker, failed, refused })
+    ports.set(id, port)
+    tell({ kind: "listening", id, port: port.port })
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException
+    tell({ kind: "not_listening", id, code, message })
+  }
+}
+
+self.addEventListener("message", ({ data }: MessageEvent<ToThread>) => {
+  try {
+    perform(data)
+  } catch (error) {
+    failed(error)
+  }
+})

@@ -1,0 +1,194 @@
+import { formatEndpoint, listenFailure, type EndpointOptions } from "../../../config/sections/endpoint.ts"
+import { OptionError } from "../../../errors.ts"
+import { DurableWriter } from "../../../storage/durable-writer.ts"
+import { threadUrl } from "../../../storage/thread-url.ts"
+import type { Logger } from "../../../telemetry/log.ts"
+import type { Retention } from "./apis/context.ts"
+import { GroupDatabase, groupsIn } from "./groups/group-database.ts"
+import type { PortOptions } from "./port.ts"
+import type { FromThread, ToThread } from "./thread-messages.ts"
+
+/*
+ * The event loop's side of the listener for Kafka clients, which has a thread of its own (kafka-listener-thread.ts), so that
+ * consumers cost the event loop nothing but a message a commit, and that only while a fetch waits for one.
+ *
+ * The thread reads the log's file itself. While the file is recovered after a failure it must not be open: `open` and
+ * `close` say when it may be. A thread that crashes is started again, with the same ports.
+ */
+
+/** A port that is open, or about to be. */
+export interface KafkaPort {
+  /** Rejects with OptionError `listen` of kafka_listen. */
+  readonly listening: Promise<void>
+  /** Changes where clients are told to connect to; undefined: where they have connected to. */
+  advertise(advertised: EndpointOptions | undefined): void
+  close(): void
+}
+
+interface OpenPort {
+  options: PortOptions
+  readonly listening: PromiseWithResolvers<void>
+}
+
+const RESTART_MS = 1000
+
+export class KafkaListener {
+  readonly #directory: string
+  readonly #log: Logger
+  readonly #groups: DurableWriter<GroupDatabase>
+  /** How many fetches wait for a commit. */
+  readonly #waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  readonly #ports = new Map<number, OpenPort>()
+  #thread: Worker
+  #isOpen = false
+  #retention: Retention
+  #nextId = 0
+  #restarting: Timer | undefined
+  #ended: PromiseWithResolvers<void> | undefined
+
+  /** @throws HooklineError `log_locked`, `log_io` */
+  constructor(directory: string, retention: Retention, log: Logger) {
+    const location = groupsIn(directory)
+    this.#groups = new DurableWriter(location, () => new GroupDatabase(location).close(), {
+      log,
+      failed: () => {},
+      recovered: () => this.#load(),
+    })
+    this.#directory = directory
+    this.#retention = retention
+    this.#log = log
+    this.#thread = this.#start()
+  }
+
+  listen(options: PortOptions): KafkaPort {
+    const id = this.#nextId++
+    const listening = Promise.withResolvers<void>()
+    // a start that fails for another reason awaits none of them
+    listening.promise.catch(() => {})
+    this.#ports.set(id, { options, listening })
+    this.#tell({ kind: "listen", id, port: options })
+    return {
+      listening: listening.promise,
+      advertise: (advertised) => {
+        const port = this.#ports.get(id)
+        if (port === undefined) return
+        port.options = { ...port.options, advertised }
+        this.#tell({ kind: "advertise", id, advertised })
+      },
+      close: () => {
+        this.#ports.delete(id)
+        this.#tell({ kind: "unlisten", id })
+      },
+    }
+  }
+
+  /** The log's file may be read from now on. */
+  open(): void {
+    this.#isOpen = true
+    this.#tell({ kind: "open" })
+  }
+
+  /** The log's file must not be open until `open`. */
+  close(): void {
+    this.#isOpen = false
+    this.#tell({ kind: "close" })
+  }
+
+  retain(retention: Retention): void {
+    this.#retention = retention
+    this.#tell({ kind: "retain", retention })
+  }
+
+  /** Records were committed to these topics. */
+  committed(topics: readonly string[]): void {
+    if (Atomics.load(this.#waiting, 0) > 0) this.#tell({ kind: "committed", topics })
+  }
+
+  /** Disconnects all clients and closes the log's file. */
+  end(): Promise<void> {
+    if (this.#ended !== undefined) return this.#ended.promise
+    this.#ended = Promise.withResolvers()
+    if (this.#restarting === undefined) this.#tell({ kind: "end" })
+    else this.#over()
+    return this.#ended.promise
+  }
+
+  #tell(message: ToThread): void {
+    // a thread that starts again is told everything
+    if (this.#restarting === undefined) this.#thread.postMessage(message, [])
+  }
+
+  #start(): Worker {
+    Atomics.store(this.#waiting, 0, 0)
+    const thread = new Worker(threadUrl("./kafka-listener-thread", import.meta))
+    thread.addEventListener("message", ({ data }: MessageEvent<FromThread>) => this.#told(data))
+    thread.addEventListener("error", ({ message }) => this.#crashed(message))
+    const tell = (message: ToThread): void => thread.postMessage(message, [])
+    tell({ kind: "start", directory: this.#directory, waiting: this.#waiting })
+    tell({ kind: "retain", retention: this.#retention })
+    if (this.#isOpen) tell({ kind: "open" })
+    for (const [id, { options }] of this.#ports) tell({ kind: "listen", id, port: options })
+    this.#load()
+    return thread
+  }
+
+  /** A thread that has the groups already goes on with its own. */
+  #load(): void {
+    this.#groups.do("state", [], (answer) => {
+      if (answer.kind === "done") this.#tell({ kind: "groups", state: answer.value })
+    })
+  }
+
+  #crashed(reason: string): void {
+    if (this.#ended !== undefined) return this.#over()
+    if (this.#restarting !== undefined) return
+    this.#log.error(
+      { reason },
+      "the listener for Kafka clients failed: its clients are disconnected; restarting it",
+    )
+    this.#thread.terminate()
+    this.#restarting = setTimeout(() => {
+      this.#restarting = undefined
+      this.#thread = this.#start()
+    }, RESTART_MS)
+  }
+
+  #told(message: FromThread): void {
+    switch (message.kind) {
+      case "listening": {
+        const port = this.#ports.get(message.id)
+        const { host } = port?.options.listen ?? { host: "" }
+        const address = formatEndpoint({ host, port: message.port })
+        if (port !== undefined) this.#log.info({ address }, "listening for Kafka clients")
+        port?.listening.resolve()
+        break
+      }
+      case "not_listening": {
+        const port = this.#ports.get(message.id)
+        if (port === undefined) break
+        const text = listenFailure(port.options.listen, message)
+        port.listening.reject(new OptionError("listen", "kafka_listen", text))
+        break
+      }
+      case "write":
+        this.#groups.do("write", [message.changes], ({ kind }) =>
+          this.#tell({ kind: "written", isWritten: kind === "done" }),
+        )
+        break
+      case "fault":
+        this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
+        break
+      case "refused":
+        this.#log.warn({ client: message.client }, `Kafka client disconnected: ${message.reason}`)
+        break
+      case "ended":
+        this.#over()
+    }
+  }
+
+  #over(): void {
+    clearTimeout(this.#restarting)
+    this.#thread.terminate()
+    void this.#groups.close().then(() => this.#ended?.resolve())
+  }
+}

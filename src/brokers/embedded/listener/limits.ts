@@ -1,0 +1,40 @@
+/** What the listener takes and keeps. */
+export const LIMITS = {
+  connections: 500,
+  /** Of a request. */
+  frameBytes: 16 * 1024 * 1024,
+  /** Of the requests that all connections are receiving, and of answers that clients have not taken yet. */
+  receivingBytes: 64 * 1024 * 1024,
+  unsentBytes: 32 * 1024 * 1024,
+  /** A client that takes nothing of its answer for so long is disconnected, */
+  stalledMs: 30_000,
+  /** and so is one that asks for nothing. */
+  idleMs: 600_000,
+} as const
+
+/** Bytes that connections share. */
+export class SharedBytes {
+  readonly #max: number
+  #bytes = 0
+  #room: PromiseWithResolvers<void> | undefined
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes
+    if (this.isFull) return
+    this.#room?.resolve()
+    this.#room = undefined
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#max
+  }
+
+  /** Resolves when there is room. */
+  async room(): Promise<void> {
+    while (this.isFull) await (this.#room ??= Promise.withResolvers()).promise
+  }
+}

@@ -1,0 +1,84 @@
+/** Writes the primitive types of the Kafka protocol: https://kafka.apache.org/protocol#protocol_types. */
+export class ByteWriter {
+  #bytes: Buffer
+  #at = 0
+
+  /** @param size of what will be written, where it is known */
+  constructor(size = 512) {
+    this.#bytes = Buffer.allocUnsafe(size)
+  }
+
+  get length(): number {
+    return this.#at
+  }
+
+  /** What was written, as a view. */
+  written(): Buffer {
+    return this.#bytes.subarray(0, this.#at)
+  }
+
+  int8(value: number): void {
+    const at = this.#grow(1)
+    this.#bytes[at] = value & 255
+  }
+
+  int16(value: number): void {
+    const at = this.#grow(2)
+    this.#bytes[at] = (value >> 8) & 255
+    this.#bytes[at + 1] = value & 255
+  }
+
+  int32(value: number): void {
+    this.int32At(this.#grow(4), value)
+  }
+
+  /** Overwrites four bytes. */
+  int32At(at: number, value: number): void {
+    this.#bytes.writeInt32BE(value | 0, at)
+  }
+
+  int64(value: number): void {
+    const at = this.#grow(8)
+    this.int32At(at, Math.floor(value / 2 ** 32))
+    this.int32At(at + 4, value % 2 ** 32)
+  }
+
+  varint(value: number): void {
+    let left = value
+    while (left > 127) {
+      this.int8((left & 127) | 128)
+      left = Math.floor(left / 128)
+    }
+    this.int8(left)
+  }
+
+  uuid(value: string): void {
+    const at = this.#grow(16)
+    this.#bytes.fill(0, at, at + 16)
+    this.#bytes.write(value, at, 16, "base64url")
+  }
+
+  /** Length of a string, of bytes or of a list; -1: null. */
+  count(value: number, flexible: boolean, bytes: 2 | 4): void {
+    if (flexible) this.varint(value + 1)
+    else if (bytes === 2) this.int16(value)
+    else this.int32(value)
+  }
+
+  bytes(value: Uint8Array): void {
+    const at = this.#grow(value.length)
+    this.#bytes.set(value, at)
+  }
+
+  #grow(length: number): number {
+    const at = this.#at
+    const end = at + length
+    if (end > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(end, this.#bytes.length * 2))
+      larger.set(this.written())
+      this.#bytes = larger
+    }
+    this.#at = end
+    return at
+  }
+}

@@ -1,0 +1,30 @@
+import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
+import type { PortOptions } from "./port.ts"
+import type { GroupChanges } from "./groups/group-database.ts"
+import type { Retention } from "./apis/context.ts"
+
+/** From the event loop to the listener's thread. */
+export type ToThread =
+  /** Comes first. @param waiting how many fetches wait for a commit: kafka-listener.ts */
+  | { readonly kind: "start"; readonly directory: string; readonly waiting: Int32Array }
+  /** The log's file may be read, or must not be open. */
+  | { readonly kind: "open" | "close" }
+  | { readonly kind: "committed"; readonly topics: readonly string[] }
+  | { readonly kind: "retain"; readonly retention: Retention }
+  /** What groups.sqlite has. */
+  | { readonly kind: "groups"; readonly state: GroupChanges }
+  /** The answer to `write`. */
+  | { readonly kind: "written"; readonly isWritten: boolean }
+  | { readonly kind: "listen"; readonly id: number; readonly port: PortOptions }
+  | { readonly kind: "advertise"; readonly id: number; readonly advertised: EndpointOptions | undefined }
+  | { readonly kind: "unlisten"; readonly id: number }
+  | { readonly kind: "end" }
+
+/** From the listener's thread to the event loop. */
+export type FromThread =
+  | { readonly kind: "listening"; readonly id: number; readonly port: number }
+  | { readonly kind: "not_listening"; readonly id: number; readonly code: string; readonly message: string }
+  | { readonly kind: "write"; readonly changes: GroupChanges }
+  | { readonly kind: "fault"; readonly error: unknown }
+  | { readonly kind: "refused"; readonly reason: string; readonly client: string }
+  | { readonly kind: "ended" }

@@ -1,0 +1,74 @@
+import { stat } from "node:fs/promises"
+import type { ConnectionOptions as TlsOptions } from "node:tls"
+import { readCas, readCertificate, readPrivateKey } from "../../../config/sections/pem-files.ts"
+import type { Logger } from "../../../telemetry/log.ts"
+import type { KafkaOptions } from "../options.ts"
+
+type TlsKeys = Pick<KafkaOptions, "ssl_ca_location" | "ssl_certificate_location" | "ssl_key_location">
+
+/**
+ * The CAs, and the client's certificate and key, that connections are opened with. Files that have changed are read again
+ * before a connection is opened; until all of them are usable, as while they are being replaced, the ones before serve.
+ */
+export class TlsFiles {
+  readonly #options: TlsKeys
+  readonly #log: Pick<Logger, "warn" | "info"> | undefined
+  #current: TlsOptions
+  /** Of the files as they were last read. Undefined: at start. */
+  #stamps: string | undefined
+
+  /** @throws OptionError `config` of a file that can't be read, or is unusable */
+  constructor(options: TlsKeys, log: Pick<Logger, "warn" | "info"> | undefined) {
+    this.#options = options
+    this.#log = log
+    this.#current = read(options)
+  }
+
+  get current(): TlsOptions {
+    return this.#current
+  }
+
+  /** Reads the files again if they have changed. */
+  async refresh(): Promise<void> {
+    const {
+      ssl_ca_location: ca,
+      ssl_certificate_location: certificate,
+      ssl_key_location: key,
+    } = this.#options
+    const files = [ca, certificate, key].filter((file) => file !== undefined)
+    const stamps = (await Promise.all(files.map(stampOf))).join("\n")
+    if (stamps === this.#stamps) return
+    const isFirst = this.#stamps === undefined
+    this.#stamps = stamps
+    try {
+      const now = read(this.#options)
+      const isChanged = !Bun.deepEquals(now, this.#current)
+      this.#current = now
+      if (isChanged || !isFirst)
+        this.#log?.info({ files }, "certificates read again; new connections use them")
+    } catch (error) {
+      const reason = (error as Error).message
+      this.#log?.warn({ reason }, "changed certificates are not usable; the ones before serve on")
+    }
+  }
+}
+
+function read(options: TlsKeys): TlsOptions {
+  const { ssl_ca_location: caFile, ssl_certificate_location: file, ssl_key_location: keyFile } = options
+  const ca = caFile && readCas("ssl_ca_location", caFile)
+  const trusted = ca ? { ca } : {}
+  if (file === undefined || keyFile === undefined) return trusted
+  const of = "ssl_certificate_location"
+  const [cert, certificate] = readCertificate(of, file)
+  return { ...trusted, cert, key: readPrivateKey("ssl_key_location", keyFile, { certificate, of }) }
+}
+
+/** Changes whenever the file's content may have. */
+async function stampOf(file: string): Promise<string> {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true })
+    return [ino, size, mtimeNs, ctimeNs].join(" ")
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code)
+  }
+}

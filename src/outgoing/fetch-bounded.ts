@@ -1,0 +1,32 @@
+export interface Fetched {
+  readonly status: number
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Fetches with bounds on time and size, without following redirects, which could lead off the allowed hosts.
+ *
+ * @throws Error
+ */
+export async function fetchBounded(
+  { fetch }: { readonly fetch: (url: string, init?: RequestInit) => Promise<Response> },
+  url: string,
+  { mostBytes, timeoutMs, ...init }: RequestInit & { mostBytes: number; timeoutMs: number },
+): Promise<Fetched> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const response = await fetch(url, { ...init, redirect: "error", signal })
+  const tooLarge = new Error(`the response is larger than ${mostBytes} bytes`)
+  if (Number(response.headers.get("Content-Length") ?? 0) > mostBytes) {
+    await response.body?.cancel()
+    throw tooLarge
+  }
+  const chunks: Uint8Array[] = []
+  let length = 0
+  // leaving the loop cancels the rest
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    if (length > mostBytes) throw tooLarge
+    chunks.push(chunk)
+  }
+  return { status: response.status, bytes: Buffer.concat(chunks) }
+}

@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
+import { pino } from "pino"
+import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
+import { readTopic } from "../../src/brokers/read-topic.ts"
+import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
+import { writeRequest } from "../../src/brokers/embedded/listener/protocol/fields.ts"
+import { Fetch } from "../../src/brokers/embedded/listener/protocol/messages.ts"
+import { steadyMs } from "../../src/clock.ts"
+import {
+  hookline,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
+import { isListening, kafkaAddressOf, kcat, RawKafkaClient } from "../support/kafka-clients.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { freePorts } from "../support/ports.ts"
+
+setDefaultTimeout(30_000)
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const configuration = (keys: string): string => `[connection:log]
+directory = log
+${keys}
+[admin]
+listen = off
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /webhooks
+max_body_bytes = 4MiB
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+key = json:/id
+headers = path=path
+`
+
+let running: RunningHookline
+let address: string
+
+async function post(id: string, filler = ""): Promise<void> {
+  const body = JSON.stringify({ id, filler })
+  const { status } = await fetch(running.urls["webhooks"]!, { method: "POST", body })
+  expect(status).toBe(200)
+}
+
+beforeAll(async () => {
+  running = await startHookline(configuration("kafka_listen = 127.0.0.1:0"), { folder: folder.path })
+  address = await kafkaAddressOf(running)
+  for (let n = 0; n < 5; n++) await post(`é${n}`)
+})
+afterAll(async () => {
+  await running.stop()
+})
+
+describe.skipIf(!hasKcat())("kcat", () => {
+  const keys = async (...args: string[]): Promise<string> => {
+    const { status, stdout, stderr } = await kcat(address, "-C", "-t", "webhooks", "-e", "-f", "%k ", ...args)
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
+    return stdout.trim()
+  }
+
+  test("reads records as they are in the log", async () => {
+    const read = await readWithKcat({ bootstrapServers: [address] }, "webhooks")
+    const reader = openEmbeddedReader(join(folder.path, "log"))
+    const options = { from: "beginning", follow: false, signal: new AbortController().signal } as const
+    const stored = await Array.fromAsync(readTopic(reader, "webhooks", options))
+    await reader.close()
+    expect(read.length).toBeGreaterThanOrEqual(5)
+    expect(read).toEqual(
+      stored.map(({ partition, offset, timestampMs, key, value, headers }) => ({
+        partition,
+        offset,
+        timestampMs,
+        key: key && Buffer.from(key),
+        value: Buffer.from(value),
+        headers: headers.map(([name, it]) => `${name}=${Buffer.from(it).toString()}`).join(","),
+      })),
+    )
+    expect(read[0]!.headers).toBe("path=/webhooks")
+  })
+
+  test("reads from an offset, from the end, and a number of records", async () => {
+    expect(await keys("-o", "3", "-c", "2")).toBe("é3 é4")
+    expect(await keys("-o", "beginning", "-c", "1")).toBe("é0")
+    expect(await keys("-o", "end")).toBe("")
+    expect(await keys("-o", "-1", "-c", "1")).not.toBe("")
+  })
+
+  test("reads from a time, and finds the offset of one", async () => {
+    const [, , third] = await readWithKcat({ bootstrapServers: [address] }, "webhooks")
+    const at = third!.timestampMs
+    expect((await keys("-o", `s@${at}`, "-c", "1")).split(" ")[0]).toBe("é2")
+    const query = async (time: number): Promise<string> =>
+      (await kcat(address, "-Q", "-t", `webhooks:0:${time}`)).stdout.trim()
+    expect(await query(at)).toBe("webhooks [0] offset 2")
+    expect(await query(-2)).toBe("webhooks [0] offset 0")
+    expect(await query(Date.now() + 60_000)).toBe("webhooks [0] offset -1")
+  })
+
+  test("lists the broker and the topics, and is told of one that is not there", async () => {
+    const { stdout } = await kcat(address, "-L")
+    expect(stdout).toContain(`broker 1 at ${address} (controller)`)
+    expect(stdout).toContain('topic "webhooks" with 1 partitions:')
+    const other = await kcat(address, "-C", "-t", "others", "-e")
+    expect(other.status).toBe(1)
+    expect(other.stderr).toContain("Unknown topic or partition")
+  })
+
+  test("gets a record that is larger than it asks for, and those behind it", async () => {
+    await post("large", "x".repeat(3_000_000))
+    await post("small")
+    const limits = ["-X", "fetch.message.max.bytes=1000", "-X", "fetch.max.bytes=10000000"]
+    const { stdout } = await kcat(address, "-C", "-t", "webhooks", "-e", "-f", "%k %S\n", ...limits)
+    const sizes = stdout.trim().split("\n").slice(-2)
+    expect(sizes[0]).toMatch(/^large 3000\d\d\d$/)
+    expect(sizes[1]).toMatch(/^small \d\d$/)
+  })
+
+  test("is refused as a producer", async () => {
+    const producing = Bun.spawn(["kcat", "-P", "-b", address, "-t", "webhooks"], {
+      stdin: new Blob(["no\n"]),
+      stderr: "pipe",
+    })
+    const complaint = await producing.stderr.text()
+    expect(await producing.exited).toBe(1)
+    expect(complaint).toContain("Topic authorization failed")
+  })
+})
+
+test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", async () => {
+  const directory = folder.make("retained")
+  const broker = openEmbedded(
+    { directory, retention_bytes: 50 },
+    { log: pino({ enabled: false }), metrics: { batch() {} }, roundMs: 10 },
+  )
+  const [port] = await freePorts(1)
+  const { listening } = broker.listen({ listen: { host: "127.0.0.1", port: port! }, advertised: undefined })
+  await listening
+  for (let n = 0; n < 20; n++) {
+    const value = Buffer.from(`0123456789${n}`)
+    await broker.publish({ topic: "t", key: undefined, value }, steadyMs() + 5000)
+  }
+  const at = `127.0.0.1:${port}`
+  const firstOf = async (): Promise<number> => {
+    const { stdout } = await kcat(at, "-Q", "-t", "t:0:-2")
+    return Number(stdout.trim().split(" ").at(-1))
+  }
+  while ((await firstOf()) < 10);
+  const read = (reset: string): ReturnType<typeof kcat> =>
+    kcat(at, "-C", "-t", "t", "-o", "0", "-e", "-X", `auto.offset.reset=${reset}`)
+  const refused = await read("error")
+  expect(refused.stderr).toContain("Broker: Offset out of range")
+  const last = await broker.publish(
+    { topic: "t", key: undefined, value: Buffer.from("last") },
+    steadyMs() + 5000,
+  )
+  const { stdout } = await kcat(at, "-C", "-t", "t", "-o", `${last.offset}`, "-c", "1")
+  expect(stdout).toBe("last\n")
+  await broker.close()
+})
+
+describe("requests", () => {
+  test("that wait for records are answered as soon as one is committed", async () => {
+    await using client = await RawKafkaClient.connect(address)
+    const { stdout } = await kcat(address, "-Q", "-t", "webhooks:0:-1")
+    let fetchOffset = Number(stdout.trim().split(" ").at(-1))
+    for (let n = 0; n < 5; n++) {
+      const partitions = [{ partition: 0, fetchOffset: fetchOffset++, partitionMaxBytes: 100_000 }]
+      const body = new ByteWriter()
+      const waiting = { maxWaitMs: 20_000, minBytes: 1, topics: [{ topic: "webhooks", partitions }] }
+      writeRequest(Fetch, 4, waiting, body)
+      const beforeMs = steadyMs()
+      client.request({ key: Fetch.key, version: 4 }, n, body.written())
+      await post(`live-${n}`)
+      expect(String(await client.response())).toContain(`"live-${n}"`)
+      expect(steadyMs() - beforeMs).toBeLessThan(10_000)
+    }
+  })
+
+  test.each([
+    ["an API that nobody knows", { key: 999, version: 0 }],
+    ["an API that is not served", { key: 19, version: 2 }],
+    ["a version to come", { key: 12, version: 99 }],
+  ])("with %s are answered UNSUPPORTED_VERSION, and the connection stays open", async (_, header) => {
+    await using client = await RawKafkaClient.connect(address)
+    client.request(header, 7, Buffer.alloc(20))
+    const response = await client.response()
+    expect(response?.readInt32BE(0)).toBe(7)
+    if (header.key !== 12) expect(response?.readInt16BE(4)).toBe(35)
+    client.request({ key: 18, version: 0 }, 8, Buffer.alloc(0))
+    expect((await client.response())?.readInt32BE(0)).toBe(8)
+  })
+
+  test("ApiVersions in a version to come is answered in version 0, with what is served", async () => {
+    await using client = await RawKafkaClient.connect(address)
+    client.request({ key: 18, version: 99, flexible: true }, 1, Buffer.from([0]))
+    const response = await client.response()
+    expect(response?.readInt16BE(4)).toBe(35)
+    expect(response?.readInt32BE(6)).toBeGreaterThan(5)
+  })
+
+  test("that come at once are answered in order", async () => {
+    await using client = await RawKafkaClient.connect(address)
+    for (let id = 0; id < 100; id++) client.request({ key: 18, version: 0 }, id, Buffer.alloc(0))
+    for (let id = 0; id < 100; id++) expect((await client.response())?.readInt32BE(0)).toBe(id)
+  })
+
+  test("that are none end the connection, and the log says why", async () => {
+    await using client = await RawKafkaClient.connect(address)
+    client.send(Buffer.from("GET / HTTP/1.1\r\n\r\n"))
+    expect(await client.response()).toBeUndefined()
+    const { msg } = await running.logged(({ msg }) => msg.startsWith("Kafka client disconnected"))
+    expect(msg).toContain("does not speak the Kafka protocol")
+  })
+})
+
+describe("kafka_listen", () => {
+  test("on an address that others reach is refused by check and run", async () => {
+    const own = folder.make("open")
+    const file = join(own, "pipelines.conf")
+    await Bun.write(file, configuration("kafka_listen = 0.0.0.0:9092"))
+    for (const command of ["check", "run"]) {
+      const { status, stderr } = await hookline([command, "-c", file])
+      expect(status).toBe(78)
+      expect(stderr).toContain("[connection:log] kafka_listen: is not a loopback address")
+    }
+  })
+
+  test("on a port in use is said by a start", async () => {
+    const own = folder.make("used")
+    const file = join(own, "pipelines.conf")
+    await Bun.write(file, configuration(`kafka_listen = ${address}`))
+    const { status, stderr } = await hookline(["run", "-c", file])
+    expect(stderr).toContain(`[connection:log] kafka_listen: can't listen on ${address}: the port is in use`)
+    expect(status).toBe(69)
+  })
+
+  test("is changed by a reload, and what clients are told by kafka_advertised", async () => {
+    const own = folder.make("reloaded")
+    const [first, second] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`) as [string, string]
+    await using other = await startHookline(configuration(`kafka_listen = ${first}`), { folder: own })
+    const metadata = async (at: string): Promise<string> =>
+      (await kcat(at, "-L", "-X", "socket.timeout.ms=2000")).stdout
+    expect(await metadata(first)).toContain(`broker 1 at ${first}`)
+    const keys = `kafka_listen = ${second}\nkafka_advertised = localhost:${second.split(":")[1]}`
+    expect(await reload(other, own, configuration(keys))).toBe("reloaded")
+    expect(await metadata(second)).toContain(`broker 1 at localhost:${second.split(":")[1]}`)
+    await using client = await RawKafkaClient.connect(second)
+    expect(await reload(other, own, configuration(""))).toBe("reloaded")
+    expect(await client.response()).toBeUndefined()
+    expect(other.log.filter(isListening)).toHaveLength(2)
+  })
+})

@@ -1,0 +1,76 @@
+import { expect, test } from "bun:test"
+import { cp, mkdir, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { Binary } from "../support/binary.ts"
+import { blocksOf, ROOT } from "../support/documents.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { makeRoot, runBooted } from "../support/machine.ts"
+import { canMount } from "../support/mounting.ts"
+
+const TOOLS = ["mmdebstrap", "systemd-nspawn"]
+const PACKAGES = ["systemd", "systemd-sysv", "dbus", "sudo"]
+const SECRETS = ["whsec_b2J2aW91c2x5LWZha2U=", "whsec_YWxzby1vYnZpb3VzbHktZmFrZQ=="] as const
+
+test.skipIf(!canMount("the systemd unit", TOOLS))(
+  "a machine set up as docs/deploying.md says takes events, reloads, restarts after a kill, is upgraded, and stops",
+  async () => {
+    using folder = temporaryFolder()
+    const root = join(folder.path, "machine")
+    const binary = Binary.build(folder.make("binary"))
+    await makeRoot(root, PACKAGES)
+    const checkout = join(root, "src")
+    await mkdir(join(checkout, "dist"), { recursive: true })
+    await cp(binary.file, join(checkout, "dist/hookline"))
+    for (const path of ["deploy", "docs/hookline.1"])
+      await cp(join(ROOT, path), join(checkout, path), { recursive: true })
+
+    const blocks = blocksOf("docs/deploying.md")
+    const [install, start] = blocks.filter(
+      ({ language, text }) => language === "sh" && text.includes("sudo "),
+    )
+    const configuration = blocks.find(({ text }) => text.includes("/etc/hookline/secrets/"))!
+    await writeFile(join(checkout, "pipelines.conf"), configuration.text)
+    const installed = install!.text.replaceAll(/^npm .*\n/gm, "")
+    const [replace] = installed.split("\n")
+    const send = (secret: string): string =>
+      `hookline send -p stripe --secret ${secret} http://localhost:8080/stripe`
+    const fails = (command: string): string => `if ${command}; then exit 1; fi`
+    const listens = "until hookline health -c /etc/hookline/pipelines.conf; do sleep 0.1; done"
+    const { status, output } = await runBooted(
+      root,
+      `cd /src
+export STRIPE_WEBHOOK_SECRET=${SECRETS[0]}
+${installed}
+${start!.text}
+${listens}
+${send(SECRETS[0])}
+: a rotated secret
+printf %s ${SECRETS[1]} > /etc/hookline/secrets/stripe
+systemctl reload hookline
+until ${send(SECRETS[1])}; do sleep 0.1; done
+${fails(send(SECRETS[0]))}
+: a wrong configuration changes nothing
+echo '[pipelines]' >> /etc/hookline/pipelines.conf
+${fails("systemctl reload hookline")}
+${send(SECRETS[1])}
+install -g hookline -m 640 pipelines.conf /etc/hookline/pipelines.conf
+: a crash
+kill -9 $(systemctl show -P MainPID hookline)
+${listens}
+${send(SECRETS[1])}
+: an upgrade
+${replace}
+sudo systemctl restart hookline
+${listens}
+${send(SECRETS[1])}
+systemctl stop hookline
+test "$(systemctl show -P Result hookline)" = success
+: all that was accepted is on the disk, which is of its user alone
+sudo -u hookline hookline spool status -c /etc/hookline/pipelines.conf
+test -z "$(find /var/lib/hookline -not -user hookline -or -perm /077)"`,
+    )
+    expect(status, output).toBe(0)
+    expect(output).toContain("5 to be forwarded")
+  },
+  240_000,
+)

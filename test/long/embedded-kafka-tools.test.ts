@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { canStartKafka } from "../support/kafka.ts"
+import { kafkaAddressOf, kafkaTool } from "../support/kafka-clients.ts"
+
+// each tool starts a virtual machine
+setDefaultTimeout(120_000)
+
+const folder = temporaryFolder()
+let running: RunningHookline
+let address: string
+beforeAll(async () => {
+  const configuration = `[connection:log]
+directory = log
+kafka_listen = 127.0.0.1:0
+retention = 7d
+[admin]
+listen = off
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /webhooks
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+`
+  running = await startHookline(configuration, { folder: folder.path })
+  address = await kafkaAddressOf(running)
+  for (let n = 0; n < 3; n++) await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })
+})
+afterAll(async () => {
+  await running.stop()
+  folder[Symbol.dispose]()
+})
+
+test.skipIf(!(await canStartKafka()))(
+  "the command line tools of Apache Kafka read the embedded log",
+  async () => {
+    const place = ["--topic", "webhooks", "--partition", "0", "--offset", "earliest"]
+    const read = await kafkaTool("consumer.ConsoleConsumer", address, ...place, "--max-messages", "3")
+    expect(read.stdout.match(/^\{"n":\d/gm)).toEqual(['{"n":0', '{"n":1', '{"n":2'])
+
+    const topics = await kafkaTool("TopicCommand", address, "--describe")
+    expect(topics.stdout).toMatch(/Topic: webhooks\tTopicId: \S{22}\tPartitionCount: 1/)
+    expect(topics.stdout).toContain("retention.ms=604800000")
+
+    const offsets = await kafkaTool("GetOffsetShell", address)
+    expect(offsets.stdout.trim()).toBe("webhooks:0:3")
+
+    const folders = await kafkaTool("LogDirsCommand", address, "--describe")
+    expect(folders.stdout).toContain('"partition":"webhooks-0"')
+
+    const created = await kafkaTool("TopicCommand", address, "--create", "--topic", "other")
+    expect(created.status).toBe(1)
+    expect(created.stdout).toContain("does not support CREATE_TOPICS")
+  },
+)

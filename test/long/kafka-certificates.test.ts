@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { copyFileSync, renameSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
+import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
+import { steadyMs } from "../../src/clock.ts"
+import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
+import { openTestBroker, until } from "../support/kafka-options.ts"
+import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
+import {
+  canStartKafka,
+  createTopic,
+  freshTopic,
+  openAdmin,
+  startKafka,
+  type OwnKafka,
+} from "../support/kafka.ts"
+
+setDefaultTimeout(60_000)
+
+describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificates", () => {
+  let kafka: OwnKafka
+  let proxy: Proxy
+  let folder: string
+  let certificates: Certificates
+  let given: Partial<KafkaOptions>
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "hookline-certificates-"))
+    certificates = await makeCertificates(folder)
+    const { server, ca } = certificates
+    const keystore = `${server.certificate}.both`
+    await Bun.write(
+      keystore,
+      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
+    )
+    given = {
+      security_protocol: "ssl",
+      ssl_ca_location: join(folder, "used-ca.pem"),
+      ssl_certificate_location: join(folder, "used.pem"),
+      ssl_key_location: join(folder, "used.key"),
+    }
+    proxy = await openProxy()
+    kafka = await startKafka({
+      listeners: { MUTUAL: "SSL" },
+      advertised: { MUTUAL: proxy.address },
+      properties: {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": keystore,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": ca,
+        "listener.name.mutual.ssl.client.auth": "required",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:ANONYMOUS",
+      },
+    })
+    proxy.target = kafka.listener("MUTUAL")[0]
+  })
+  afterAll(async () => {
+    await kafka?.stop()
+    await proxy?.[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  /** Replaces a file as a certificate manager does. */
+  function replace(file: string | undefined, by: string): void {
+    copyFileSync(by, `${file}.new`)
+    renameSync(`${file}.new`, file!)
+  }
+  const open = () => openTestBroker({ bootstrapServers: [proxy.address] }, given)
+
+  test("is published to without a refused event while the certificate is replaced, half of it first", async () => {
+    const { client, elsewhere: next, ca } = certificates
+    replace(given.ssl_ca_location, ca)
+    replace(given.ssl_certificate_location, client.certificate)
+    replace(given.ssl_key_location, client.key)
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    await using broker = open()
+    let count = 0
+    const stopping = new AbortController()
+    const publishing = Array.from({ length: 8 }, async () => {
+      while (!stopping.signal.aborted) {
+        await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 5000)
+        count++
+      }
+    })
+    await until("published", () => count > 100)
+    replace(given.ssl_certificate_location, next.certificate)
+    cutAll()
+    await until("half is noticed", () =>
+      broker.log.some(({ msg, reason }) => /not usable/.test(msg) && /does not match/.test(String(reason))),
+    )
+    replace(given.ssl_key_location, next.key)
+    cutAll()
+    await until("it is used", () => broker.log.some(({ msg }) => msg.startsWith("certificates read again")))
+    cutAll()
+    await refuse("CN=client", topic)
+    const before = count
+    await until("published on", () => count > before + 100)
+    stopping.abort()
+    await Promise.all(publishing)
+    // those who still show the certificate from before are refused
+    replace(given.ssl_certificate_location, client.certificate)
+    replace(given.ssl_key_location, client.key)
+    await using other = open()
+    await expect(other.publish({ topic, value: Buffer.from("v") }, steadyMs() + 5000)).rejects.toMatchObject({
+      code: "refused",
+    })
+  })
+
+  test("is connected to once the file of its CA has been replaced", async () => {
+    replace(given.ssl_ca_location, certificates.otherCa)
+    await using broker = open()
+    await until("not trusted", () => /certificate/.test(String(broker.ready())))
+    replace(given.ssl_ca_location, certificates.ca)
+    await until("trusted", () => broker.ready() === true)
+  })
+
+  function cutAll(): void {
+    proxy.loseAnswers()
+    setTimeout(() => proxy.heal(), 50)
+  }
+
+  async function refuse(name: string, topic: string): Promise<void> {
+    const admin = openAdmin(kafka)
+    const entry = (principal: string, permissionType: 2 | 3) => ({
+      resourceType: ResourceTypes.TOPIC,
+      resourceName: topic,
+      resourcePatternType: ResourcePatternTypes.LITERAL,
+      principal,
+      host: "*",
+      operation: AclOperations.WRITE,
+      permissionType,
+    })
+    await admin.createAcls({
+      creations: [entry("User:*", AclPermissionTypes.ALLOW), entry(`User:${name}`, AclPermissionTypes.DENY)],
+    })
+    await admin.close()
+  }
+})

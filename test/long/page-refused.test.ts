@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Browser, Page } from "playwright-core"
+import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
+import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { copiedText, overflowPx, tabTo } from "../support/page.ts"
+import { freePort } from "../support/ports.ts"
+import { postAsStripe } from "../support/stripe-events.ts"
+
+const SECRET = "whsec_obviously_fake_secret"
+const BODY = '{"id":"evt_1","type":"invoice.paid","amount":12345678901234567890}'
+const SECOND = { timeout: 1000 }
+
+const configuration = (adminPort: number, secret: string, capture = ""): string => `
+[connection:log]
+directory = log
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /payments
+[pipeline:payments:Verifier]
+provider = stripe
+secret = ${secret}
+[pipeline:payments:BrokerSink]
+topic = payments
+[pipeline:open:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /open
+[pipeline:open:BrokerSink]
+topic = open
+[admin]
+listen = 127.0.0.1:${adminPort}
+${capture}
+`
+
+const statusOf = async (url: string, init: RequestInit): Promise<number> =>
+  (await fetch(url, { method: "POST", ...init })).status
+
+const rows = (page: Page) => page.getByRole("list", { name: "Requests, newest first" }).getByRole("link")
+const detail = (page: Page) => page.getByRole("region", { name: "Request" })
+
+describe.skipIf(!hasBrowser())("Refused", () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser()
+  })
+  afterAll(() => browser.close())
+
+  test.each(["light", "dark"] as const)(
+    "a refused request is shown within a second, explained, and published after the fix, by keyboard alone, %s",
+    async (theme) => {
+      using folder = temporaryFolder()
+      const adminPort = await freePort()
+      const wrong = configuration(adminPort, SECRET.replace("whsec_", ""))
+      await using running = await startHookline(wrong, { folder: folder.path })
+      const url = running.urls["payments"]!
+      const { page, faults } = await openPage(browser, running.adminUrl!, { theme })
+      await page.getByText("ready", { exact: true }).waitFor()
+      await press(page, "g", "r")
+      await page.getByRole("heading", { name: "No refused request" }).waitFor()
+      expect(await accessibilityFindings(page)).toEqual([])
+
+      const authorization = { Authorization: "Bearer not-a-real-token-0123456789" }
+      expect((await postAsStripe(url, SECRET, BODY, authorization)).status).toBe(401)
+      await rows(page).filter({ hasText: "No secret or key matches" }).waitFor(SECOND)
+      expect(await statusOf(running.urls["open"]!, { body: "a=1&b=2" })).toBe(400)
+      await rows(page).filter({ hasText: "The body is not JSON" }).waitFor(SECOND)
+      expect(await rows(page).count()).toBe(2)
+
+      await press(page, "j", "j", "Enter")
+      const opened = detail(page)
+      await opened.getByRole("heading", { name: "401 No secret or key matches" }).waitFor()
+      const explanation = opened.getByRole("tabpanel")
+      await explanation.getByText("What failed").waitFor()
+      const [first] = await explanation.locator(".step").allInnerTexts()
+      expect(first).toMatch(/^Signature\s*✕\s*failed/)
+      expect(await explanation.innerText()).toContain("with the prefix whsec_")
+      expect(await accessibilityFindings(page)).toEqual([])
+
+      await tabTo(page, "Copy configuration")
+      await press(page, "Enter")
+      await page.getByText("Copied").waitFor()
+      const copied = await copiedText(page)
+      expect(copied).toBe("[pipeline:payments:Verifier]\n# secret: the same, with the prefix whsec_")
+
+      await tabTo(page, "Explanation")
+      await press(page, "ArrowRight", "ArrowRight", "ArrowRight")
+      await opened.getByRole("tab", { name: "Headers", selected: true }).waitFor()
+      const shown = (await opened.innerText()).toLowerCase()
+      expect(shown).toMatch(/stripe-signature\s+t=\d+,v1=\w{6}…/)
+      expect(shown).not.toContain("not-a-real-token")
+      await press(page, "ArrowLeft")
+      expect(await opened.getByRole("tabpanel").innerText()).toContain(BODY)
+      await press(page, "ArrowRight", "ArrowRight")
+
+      expect(await reload(running, folder.path, configuration(adminPort, SECRET))).toBe("reloaded")
+      await press(page, "r")
+      await opened.getByText("Answered 200").waitFor()
+      await explanation.getByText("The request is verified").waitFor()
+      expect(await accessibilityFindings(page)).toEqual([])
+      const link = opened.getByRole("link", { name: "payments / 0 @ 0" })
+      await tabTo(page, "payments / 0 @ 0")
+      await press(page, "Enter")
+      expect(page.url()).toEndWith("#/events/log/payments/0/0")
+      await link.waitFor({ state: "detached" })
+      await page.getByText("12345678901234567890").first().waitFor()
+      expect(faults).toEqual([])
+    },
+    60_000,
+  )
+
+  test("a request that is refused before its body is read says so, and can't be sent again", async () => {
+    using folder = temporaryFolder()
+    const text = configuration(0, SECRET).replace("path = /open", "path = /open\nmax_body_bytes = 10")
+    await using running = await startHookline(text, { folder: folder.path })
+    const { page } = await openPage(browser, `${running.adminUrl}/#/refused`)
+    expect(await statusOf(running.urls["open"]!, { body: '{"too":"large"}' })).toBe(413)
+    await rows(page).click()
+    await detail(page).getByRole("tab", { name: "Raw" }).click()
+    await detail(page).getByText("It was refused before its body was read.").waitFor()
+    await press(page, "r")
+    await detail(page).getByText("have its sender send it again").waitFor()
+  }, 30_000)
+
+  test("where requests are not captured, the page says how to have them captured", async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(configuration(0, SECRET, "capture = off"), {
+      folder: folder.path,
+    })
+    const { page, faults } = await openPage(browser, `${running.adminUrl}/#/refused`)
+    await page.getByRole("heading", { name: "Requests are not captured" }).waitFor()
+    await page.getByRole("button", { name: "Copy configuration" }).click()
+    const copied = await copiedText(page)
+    expect(copied).toBe("[admin]\ncapture = refused")
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("a hundred requests fit a window of 400 px, and are paged", async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(configuration(0, SECRET), { folder: folder.path })
+    const send = (): Promise<number> => statusOf(running.urls["open"]!, { body: "no json" })
+    for (let n = 0; n < 130; n++) await send()
+    const { page } = await openPage(browser, `${running.adminUrl}/#/refused`, { width: 400 })
+    await rows(page).first().waitFor()
+    expect(await rows(page).count()).toBe(100)
+    const more = page.getByRole("button", { name: "Show older ones" })
+    await more.click()
+    await more.waitFor({ state: "detached" })
+    expect(await rows(page).count()).toBe(130)
+    await rows(page).first().click()
+    await detail(page).getByRole("heading", { name: "400 The body is not JSON" }).waitFor()
+    expect(await overflowPx(page)).toBe(0)
+    expect(await accessibilityFindings(page)).toEqual([])
+  }, 30_000)
+})

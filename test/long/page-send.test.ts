@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Browser, Page } from "playwright-core"
+import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { copiedText, overflowPx, tabTo } from "../support/page.ts"
+
+const CONFIGURATION = `
+[connection:log]
+directory = log
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /payments
+[pipeline:payments:Verifier]
+provider = stripe
+secret = whsec_obviously_fake_secret
+[pipeline:payments:BrokerSink]
+topic = payments
+[pipeline:code:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /code
+[pipeline:code:Verifier]
+provider = github
+secret = obviously-fake-secret
+[pipeline:code:BrokerSink]
+topic = code
+[pipeline:open:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /open
+[pipeline:open:BrokerSink]
+topic = open
+[admin]
+listen = 127.0.0.1:0
+`
+const THEMES = ["light", "dark"] as const
+
+const answer = (page: Page) => page.getByRole("region", { name: "Answer" })
+const send = (page: Page) => page.getByRole("button", { name: /^Send/ })
+
+describe.skipIf(!hasBrowser())("an empty page", () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser()
+  })
+  afterAll(() => browser.close())
+
+  test.each(THEMES)(
+    "says what to do, sends a sample by keyboard alone, and is gone with the first event, %s",
+    async (theme) => {
+      using folder = temporaryFolder()
+      await using running = await startHookline(CONFIGURATION, { folder: folder.path })
+      const { page, faults } = await openPage(browser, running.adminUrl!, { theme, width: 400 })
+      await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
+      await page.getByRole("button", { name: "Send a sample" }).waitFor()
+      await page.getByText("STRIPE_SECRET").waitFor()
+      expect(await overflowPx(page)).toBe(0)
+      expect(await accessibilityFindings(page)).toEqual([])
+
+      await page.getByRole("button", { name: "Copy address" }).click()
+      expect(await copiedText(page)).toBe(running.urls["payments"]!)
+      await page.getByLabel("Provider").selectOption("twilio")
+      await page.getByRole("button", { name: "Copy configuration" }).click()
+      expect(await copiedText(page)).toContain("[pipeline:payments:Verifier]\nprovider = twilio")
+      await page.getByRole("tab", { name: "ngrok" }).click()
+      await page.getByText(`ngrok http ${new URL(running.urls["payments"]!).port}`).waitFor()
+
+      await page.locator("main").focus()
+      await tabTo(page, "Send a sample")
+      await press(page, "Enter")
+      await page.waitForURL((url) => url.hash === "#/events/log/payments/0/0")
+      await page.getByRole("heading", { name: "payment_intent.succeeded" }).waitFor()
+      await press(page, "g", "o")
+      await page.getByRole("link", { name: "payments" }).first().waitFor()
+      expect(await page.getByText("Waiting for the first event").count()).toBe(0)
+      expect(faults).toEqual([])
+    },
+    60_000,
+  )
+
+  test("is gone by itself when a sender's first event comes", async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(CONFIGURATION, { folder: folder.path })
+    const { page } = await openPage(browser, running.adminUrl!)
+    const waiting = page.getByRole("heading", { name: "Waiting for the first event" })
+    await waiting.waitFor()
+    expect((await fetch(running.urls["payments"]!, { method: "POST", body: "{}" })).status).toBe(401)
+    await page.getByText("1 request came and was refused").waitFor()
+    expect((await fetch(running.urls["open"]!, { method: "POST", body: "{}" })).status).toBe(200)
+    await waiting.waitFor({ state: "detached" })
+  }, 30_000)
+})
+
+describe.skipIf(!hasBrowser())("Send", () => {
+  let folder: ReturnType<typeof temporaryFolder>
+  let running: RunningHookline
+  let browser: Browser
+  beforeAll(async () => {
+    folder = temporaryFolder()
+    running = await startHookline(CONFIGURATION, { folder: folder.path })
+    browser = await startBrowser()
+  }, 30_000)
+  afterAll(async () => {
+    await browser.close()
+    await running.stop()
+    folder[Symbol.dispose]()
+  })
+
+  test.each([
+    ["payments", "light", '"payment_intent.succeeded"'],
+    ["code", "dark", '"repository"'],
+    ["open", "dark", '"type"'],
+  ] as const)(
+    "a sample for %s is accepted, and its record is linked, by keyboard alone",
+    async (pipeline, theme, part) => {
+      const { page, faults } = await openPage(browser, `${running.adminUrl}/#/send/${pipeline}`, { theme })
+      const body = page.getByLabel("Body")
+      await body.waitFor()
+      expect(await body.inputValue()).toContain(part)
+      await tabTo(page, "Send")
+      await press(page, "Control+Enter")
+      await answer(page).getByText("Answered 200").waitFor()
+      expect(await accessibilityFindings(page)).toEqual([])
+      await tabTo(page, `${pipeline} / 0 @ 0`)
+      await press(page, "Enter")
+      await page.waitForURL((url) => url.hash === `#/events/log/${pipeline}/0/0`)
+      await page.getByRole("region", { name: "Event" }).getByText(part.slice(1, -1)).first().waitFor()
+      expect(faults).toEqual([])
+    },
+    30_000,
+  )
+
+  test("an edited body is sent as it is written; what the pipeline refuses is shown with its reason", async () => {
+    const { page } = await openPage(browser, `${running.adminUrl}/#/send/open`, { width: 400 })
+    const body = page.getByLabel("Body")
+    await body.fill('{"n":12345678901234567890}')
+    await send(page).click()
+    await answer(page).getByRole("link").click()
+    await page.getByText("12345678901234567890").first().waitFor()
+    await page.goto(`${running.adminUrl}/#/send/open`)
+    await body.fill("no json")
+    await page.getByText("it is sent as it is").waitFor()
+    await send(page).click()
+    await answer(page).getByText("Answered 400").waitFor()
+    await answer(page).getByText("The body is not valid JSON").waitFor()
+    expect(await overflowPx(page)).toBe(0)
+    expect(await accessibilityFindings(page)).toEqual([])
+  }, 30_000)
+
+  test("a request that is not signed is refused", async () => {
+    const { page } = await openPage(browser, `${running.adminUrl}/#/send/payments`)
+    await page.getByLabel("Sign it with the pipeline's secret").uncheck()
+    await send(page).click()
+    await answer(page).getByText("Answered 401").waitFor()
+  }, 30_000)
+
+  test("another provider's sample has its body", async () => {
+    const { page } = await openPage(browser, `${running.adminUrl}/#/send/open`)
+    await page.getByLabel("Sample").selectOption("shopify")
+    const body = page.getByLabel("Body")
+    await page.waitForFunction("document.querySelector('textarea').value.includes('line_items')")
+    expect(await body.inputValue()).toContain("line_items")
+    await send(page).click()
+    await answer(page).getByText("Answered 200").waitFor()
+  }, 30_000)
+
+  test("a service that stops while the page is open: the form keeps what was written, and says what is so", async () => {
+    await using other = await startHookline(CONFIGURATION, {
+      folder: folder.make("stopped") && `${folder.path}/stopped`,
+    })
+    const { page } = await openPage(browser, `${other.adminUrl}/#/send/open`)
+    const body = page.getByLabel("Body")
+    await body.fill('{"written":"by hand"}')
+    await other.stop()
+    await send(page).click()
+    await answer(page).getByText("Hookline does not answer").waitFor()
+    expect(await body.inputValue()).toBe('{"written":"by hand"}')
+  }, 30_000)
+})

@@ -1,0 +1,107 @@
+import { kafkaToolsClassPath } from "./kafka-jars.ts"
+import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
+import type { LogLine, RunningHookline } from "./hookline.ts"
+
+/** Where a Hookline listens for Kafka clients, once it does. */
+export async function kafkaAddressOf(running: RunningHookline): Promise<string> {
+  const line = await running.logged(isListening)
+  return line["address"] as string
+}
+
+export const isListening = ({ msg }: LogLine): boolean => msg === "listening for Kafka clients"
+
+/** Runs kcat to its end. */
+export const kcat = (address: string, ...args: readonly string[]): Promise<Ended> =>
+  runToEnd(endingWithThisProcess("kcat", "-q", "-b", address, ...args), { timeout: 20_000 })
+
+/** Runs one of Apache Kafka's command line tools to its end, by the name of its class in org.apache.kafka.tools. */
+export async function kafkaTool(name: string, address: string, ...args: readonly string[]): Promise<Ended> {
+  const found = await kafkaToolsClassPath()
+  if ("missing" in found) throw new Error(found.missing)
+  const java = ["java", "-XX:TieredStopAtLevel=1", "-cp", found.classPath]
+  const command = [...java, `org.apache.kafka.tools.${name}`, "--bootstrap-server", address, ...args]
+  const ended = await runToEnd(endingWithThisProcess(...command), { timeout: 60_000 })
+  // what log4j says of its own configuration
+  return { ...ended, stdout: ended.stdout.replace(/^.*(?:StatusConsoleListener|SLF4J).*\n/gm, "") }
+}
+
+/** A client that sends frames of a test's own. */
+export class RawKafkaClient implements AsyncDisposable {
+  readonly #socket: Bun.Socket
+  #received = Buffer.alloc(0)
+  #changed = Promise.withResolvers<void>()
+  isClosed = false
+
+  private constructor(socket: Bun.Socket) {
+    this.#socket = socket
+  }
+
+  static async connect(address: string): Promise<RawKafkaClient> {
+    const [hostname, port] = address.split(":") as [string, string]
+    const made = Promise.withResolvers<RawKafkaClient>()
+    let client: RawKafkaClient
+    await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: {
+        open: (socket) => made.resolve((client = new RawKafkaClient(socket))),
+        data: (_, bytes) => client.#took(bytes),
+        close: () => client.#ended(),
+        error: () => client.#ended(),
+      },
+    })
+    return made.promise
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#socket.write(bytes)
+  }
+
+  /** Sends a request with a header of version 1 or, with flexible, 2. */
+  request(
+    { key, version, flexible = false }: { key: number; version: number; flexible?: boolean },
+    correlationId: number,
+    body: Uint8Array,
+  ): void {
+    const header = Buffer.alloc(14 + (flexible ? 1 : 0))
+    header.writeInt32BE(header.length - 4 + body.length, 0)
+    header.writeInt16BE(key, 4)
+    header.writeInt16BE(version, 6)
+    header.writeInt32BE(correlationId, 8)
+    header.writeInt16BE(-1, 12)
+    this.send(Buffer.concat([header, body]))
+  }
+
+  /** The next response without its length; undefined: the connection was closed before it. */
+  async response(): Promise<Buffer | undefined> {
+    for (;;) {
+      const bytes = this.#received
+      if (bytes.length >= 4 && bytes.length >= 4 + bytes.readInt32BE(0)) {
+        const end = 4 + bytes.readInt32BE(0)
+        this.#received = bytes.subarray(end)
+        return bytes.subarray(4, end)
+      }
+      if (this.isClosed) return undefined
+      await this.#changed.promise
+    }
+  }
+
+  #took(bytes: Uint8Array): void {
+    this.#received = Buffer.concat([this.#received, bytes])
+    this.#wake()
+  }
+
+  #ended(): void {
+    this.isClosed = true
+    this.#wake()
+  }
+
+  #wake(): void {
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.terminate()
+  }
+}

@@ -1,0 +1,47 @@
+import { chmod, mkdir, symlink, writeFile } from "node:fs/promises"
+import { readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { endingWithThisProcess, runToEnd } from "./child.ts"
+
+/** What the script of a machine is below it, and its output. */
+const SCRIPT = "/root/script"
+const OUTPUT = "/root/output"
+const UNIT = "/etc/systemd/system/hookline-test.service"
+
+/** Makes the root file system of a Debian as this machine's, with packages: a folder, or an archive (`.tar`). */
+export async function makeRoot(path: string, packages: readonly string[] = []): Promise<void> {
+  const [, suite = ""] = /^VERSION_CODENAME=(.+)$/m.exec(readFileSync("/etc/os-release", "utf8")) ?? []
+  const include = packages.length === 0 ? [] : [`--include=${packages.join(",")}`]
+  const made = await runToEnd(["mmdebstrap", "--quiet", "--variant=minbase", ...include, suite, path])
+  if (made.status !== 0) throw new Error(`mmdebstrap failed: ${made.stderr}`)
+}
+
+/**
+ * Boots systemd in a root file system, with a network of its own, runs a script of bash as root once it has started, and
+ * turns it off. Resolves with the status and output of the script, which ends at its first command that fails.
+ */
+export async function runBooted(root: string, script: string): Promise<{ status: number; output: string }> {
+  await writeFile(join(root, SCRIPT), `#!/bin/bash\nset -eux -o pipefail\nexec > ${OUTPUT} 2>&1\n${script}\n`)
+  await chmod(join(root, SCRIPT), 0o755)
+  await writeFile(
+    join(root, UNIT),
+    `[Unit]
+After=default.target
+SuccessAction=exit-force
+FailureAction=exit-force
+SuccessActionExitStatus=0
+FailureActionExitStatus=1
+[Service]
+Type=oneshot
+ExecStart=${SCRIPT}
+`,
+  )
+  const wanted = join(root, "/etc/systemd/system/default.target.wants/hookline-test.service")
+  await mkdir(dirname(wanted), { recursive: true })
+  await symlink(UNIT, wanted)
+  const nspawn = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-network"]
+  const { status } = await runToEnd(endingWithThisProcess(...nspawn, "--directory", root), {
+    timeout: 120_000,
+  })
+  return { status, output: readFileSync(join(root, OUTPUT), "utf8") }
+}

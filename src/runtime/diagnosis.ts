@@ -26,6 +26,7 @@ import type { OpenConnection } from "./connections.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
+import { kafkaPortOf } from "./kafka-port.ts"
 import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
@@ -140,8 +141,10 @@ class Trial {
 
   #open({ kind, values }: Connection): void {
     if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
-    if (kind === "embedded" && values.kafka_listen !== "off")
+    if (kind === "embedded" && values.kafka_listen !== "off") {
       opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
+      kafkaPortOf(values)
+    }
     if (kind !== "kafka") return
     const { spool } = values
     if (spool !== "off") opening("spool", () => this.#checkDatabase(spoolAt(spool)))

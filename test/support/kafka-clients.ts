@@ -36,13 +36,15 @@ export class RawKafkaClient implements AsyncDisposable {
     this.#socket = socket
   }
 
-  static async connect(address: string): Promise<RawKafkaClient> {
+  /** @param ca PEM of the CA that signed the broker's certificate; undefined: no TLS */
+  static async connect(address: string, ca?: string): Promise<RawKafkaClient> {
     const [hostname, port] = address.split(":") as [string, string]
     const made = Promise.withResolvers<RawKafkaClient>()
     let client: RawKafkaClient
     await Bun.connect({
       hostname,
       port: Number(port),
+      ...(ca !== undefined && { tls: { ca } }),
       socket: {
         open: (socket) => made.resolve((client = new RawKafkaClient(socket))),
         data: (_, bytes) => client.#took(bytes),

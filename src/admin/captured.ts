@@ -220,7 +220,7 @@ export function placeOf({ outcome, event }: Pick<AnsweredRequest, "outcome" | "e
 }
 
 /** So many in a second, or as many as there are places: in a flood the others would only displace each other. */
-const LEAST_A_SECOND = 200
+const LEAST_A_SECOND = 1000
 
 /** Requests up to a number and a size; the oldest give way. */
 class Ring {

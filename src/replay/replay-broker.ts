@@ -1,9 +1,8 @@
-import { existsSync, realpathSync } from "node:fs"
-import { resolve } from "node:path"
 import type { Broker } from "../brokers/broker.ts"
 import { openEmbedded } from "../brokers/embedded/broker.ts"
 import type { Connection } from "../config/sections/connection.ts"
 import { HooklineError } from "../errors.ts"
+import { realPath } from "../storage/real-path.ts"
 import type { Logger } from "../telemetry/log.ts"
 
 /**
@@ -28,9 +27,6 @@ export function isSameLog(a: Connection, b: Connection): boolean {
   if (a.kind === "kafka" && b.kind === "kafka")
     return a.values.bootstrap_servers.some((server) => b.values.bootstrap_servers.includes(server))
   if (a.kind === "embedded" && b.kind === "embedded")
-    return real(a.values.directory) === real(b.values.directory)
+    return realPath(a.values.directory) === realPath(b.values.directory)
   return a === b
 }
-
-const real = (directory: string): string =>
-  existsSync(directory) ? realpathSync(directory) : resolve(directory)

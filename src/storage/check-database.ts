@@ -3,7 +3,7 @@ import { accessSync, constants, lstatSync, statSync, type Stats } from "node:fs"
 import { dirname } from "node:path"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
-import { checkIsKind, describeFailure, type DatabaseLocation } from "./database-file.ts"
+import { checkIsKind, describeFailure, holderFileOf, lockOf, type DatabaseLocation } from "./database-file.ts"
 
 /**
  * Checks, without changing anything, that a database can be opened for writing, or made: its folder, its file and its lock
@@ -13,7 +13,7 @@ import { checkIsKind, describeFailure, type DatabaseLocation } from "./database-
  */
 export function checkDatabase(location: DatabaseLocation): void {
   checkAccessTo(location)
-  if ((look(location.file)?.size ?? 0) > 0) checkContent(location)
+  for (const one of [lockOf(location), location]) if ((look(one.file)?.size ?? 0) > 0) checkContent(one)
 }
 
 /**
@@ -24,11 +24,14 @@ export function checkDatabase(location: DatabaseLocation): void {
 export function checkAccessTo(location: DatabaseLocation): void {
   const { file, lockFile, alternative } = location
   checkFolder(dirname(file), location)
-  for (const path of [file, lockFile]) {
+  const holderFile = holderFileOf(lockFile)
+  for (const path of [file, `${file}-wal`, `${file}-shm`, lockFile, holderFile]) {
     const stat = look(path)
     if (stat === undefined) continue
     if (!stat.isFile()) throw new HooklineError("log_io", `${path} is not a file; name ${alternative}`)
-    checkAccess(path, constants.R_OK | constants.W_OK, `${path} can't be read and written`)
+    // the holder's is made anew
+    if (path !== holderFile)
+      checkAccess(path, constants.R_OK | constants.W_OK, `${path} can't be read and written`)
   }
 }
 

@@ -5,7 +5,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { looseMode, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
 
-export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file"
+export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file" | "writer lock"
 
 export interface DatabaseLocation {
   readonly file: string
@@ -19,6 +19,14 @@ export interface DatabaseLocation {
   /** For messages: `another directory` */
   readonly alternative: string
 }
+
+/** The writer's lock, an empty database. */
+export const lockOf = (location: DatabaseLocation): DatabaseLocation => ({
+  ...location,
+  file: location.lockFile,
+  applicationId: 0,
+  kind: "writer lock",
+})
 
 export const holderFileOf = (lockFile: string): string => lockFile.replace(/lock$/, "pid")
 

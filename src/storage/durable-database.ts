@@ -107,7 +107,7 @@ export abstract class DurableDatabase {
   /** All checkpoints go through here, for `isSynced`. */
   protected checkpointNow(mode: CheckpointMode): Checkpointed {
     const done = checkpoint(this.db, mode)
-    this.isSynced = done.isWhole
+    this.isSynced = done.isSynced
     return done
   }
 

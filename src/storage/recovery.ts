@@ -99,6 +99,8 @@ export type CheckpointMode = "PASSIVE" | "RESTART" | "TRUNCATE"
 
 export interface Checkpointed {
   /** Whether all of the WAL was written to the database; only then was that fsynced. */
+  readonly isSynced: boolean
+  /** The same, and what its mode demands of readers. */
   readonly isWhole: boolean
   /** Pages in the WAL. */
   readonly frames: number
@@ -109,7 +111,9 @@ export function checkpoint(db: Database, mode: CheckpointMode): Checkpointed {
   const { busy, log, checkpointed } = db
     .query<{ busy: number; log: number; checkpointed: number }, []>(`PRAGMA wal_checkpoint(${mode})`)
     .get()!
-  return { isWhole: busy === 0 && checkpointed === log, frames: log }
+  // -1: another connection checkpoints
+  const isSynced = log >= 0 && checkpointed === log
+  return { isSynced, isWhole: isSynced && busy === 0, frames: log }
 }
 
 /** What a failure makes of the pages. */

@@ -2,7 +2,14 @@ import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { HooklineError } from "../errors.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
-import { describeFailure, holderFileOf, isBusy, type DatabaseLocation } from "./database-file.ts"
+import {
+  checkIsKind,
+  describeFailure,
+  holderFileOf,
+  isBusy,
+  lockOf,
+  type DatabaseLocation,
+} from "./database-file.ts"
 
 /**
  * Takes the writer lock of a database: an exclusive transaction on the empty database `lockFile`, hence an advisory lock of
@@ -13,16 +20,18 @@ import { describeFailure, holderFileOf, isBusy, type DatabaseLocation } from "./
  */
 export function lockForWriting(location: DatabaseLocation): () => void {
   const holderFile = holderFileOf(location.lockFile)
+  const lock = lockOf(location)
   let db: Database | undefined
   try {
     makePrivateDatabase(location.lockFile)
     db = new Database(location.lockFile, { create: true, readwrite: true })
     db.run("PRAGMA journal_mode = MEMORY")
     db.run("BEGIN EXCLUSIVE")
+    checkIsKind(db, lock)
     nameHolder(holderFile)
   } catch (error) {
     db?.close()
-    if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, location), { cause: error })
+    if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, lock), { cause: error })
     throw locked(location, error)
   }
   const open = db

@@ -1,6 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
 import type { Ended } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
@@ -113,6 +114,7 @@ describe.skipIf(!(await hasDeployTools()))("the chart", () => {
     const { replicas, template } = find("Deployment").spec
     const [container] = template.spec.containers
     expect(replicas).toBe(3)
+    expect(container.image).toBe(`hookline:${manifest.version}`)
     expect(container.args).toEqual(["run"])
     const dockerfile = await Bun.file(join(ROOT, "deploy/Dockerfile")).text()
     const [, uid] = /^USER (\d+):/m.exec(dockerfile)!

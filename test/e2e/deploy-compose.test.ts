@@ -1,16 +1,20 @@
 import { describe, expect, test } from "bun:test"
 import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
 import { runToEnd } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { canStartKafka } from "../support/kafka.ts"
+import { kafkaClassPath, VERSION } from "../support/kafka-jars.ts"
 
 const DEPLOY = join(ROOT, "deploy")
 /** What a stop takes at most where `[service]` says nothing else. */
 const DRAIN_TIMEOUT_S = 20
 
 interface Service {
+  readonly image: string
   readonly build?: { readonly context: string; readonly dockerfile: string }
   readonly volumes: readonly {
     readonly source: string
@@ -23,16 +27,21 @@ interface Service {
   readonly environment: { readonly [name: string]: string }
 }
 
+/** What compose makes of the file. */
+async function composed(): Promise<{ hookline: Service; kafka: Service }> {
+  const command = ["docker-compose", "-f", join(DEPLOY, "compose.yaml"), "config", "--format", "json"]
+  const { status, stdout, stderr } = await runToEnd(command, { env: DEPLOY_TOOLS })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
+  return (JSON.parse(stdout) as { services: { hookline: Service; kafka: Service } }).services
+}
+
+const hasKafka = await canStartKafka()
+
 describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
   test("starts the image with a configuration that Hookline takes, and secrets that it names", async () => {
-    const { status, stdout, stderr } = await runToEnd(
-      ["docker-compose", "-f", join(DEPLOY, "compose.yaml"), "config", "--format", "json"],
-      { env: DEPLOY_TOOLS },
-    )
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
-    const { services } = JSON.parse(stdout) as { services: { hookline: Service; kafka: Service } }
-    const { hookline: service, kafka } = services
+    const { hookline: service, kafka } = await composed()
     expect(service).toMatchObject({
+      image: `hookline:${manifest.version}`,
       read_only: true,
       cap_drop: ["ALL"],
       security_opt: ["no-new-privileges:true"],
@@ -61,7 +70,7 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
       filter: (path) => !path.endsWith("/secrets"),
     })
     const lines = blocksOf("docs/deploying.md").find(({ text }) => text.includes("docker compose"))!.text
-    const [prepare, composed] = [/^(?!docker)/, /^docker compose/].map((of) =>
+    const [prepare, engine] = [/^(?!docker)/, /^docker compose/].map((of) =>
       lines.split("\n").filter((line) => of.test(line)),
     )
     const env = { ...process.env, STRIPE_WEBHOOK_SECRET: "whsec_obviously-fake" }
@@ -69,7 +78,7 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
     expect(prepared).toMatchObject({ status: 0, stderr: "" })
     const made = service.secrets.map(({ source }) => Bun.file(join(checkout, "deploy/secrets", source)).size)
     expect(made.every((size) => size > 0)).toBe(true)
-    expect(composed!.every((line) => line.startsWith("docker compose -f deploy/compose.yaml "))).toBe(true)
+    expect(engine!.every((line) => line.startsWith("docker compose -f deploy/compose.yaml "))).toBe(true)
     const secret = join(folder.path, "secret")
     writeFileSync(secret, "whsec_obviously-fake", { mode: 0o600 })
     const file = join(folder.path, "pipelines.conf")
@@ -78,4 +87,32 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
     writeFileSync(file, here.replaceAll(volume.target, join(folder.path, "data")))
     expect(await hookline(["check", "-c", file])).toMatchObject({ status: 0, stderr: "" })
   }, 20_000)
+
+  test.skipIf(!hasKafka)(
+    "configures a Kafka that formats its storage",
+    async () => {
+      const { image, environment } = (await composed()).kafka
+      expect(image).toBe(`apache/kafka:${VERSION}`)
+      using folder = temporaryFolder()
+      const data = join(folder.path, "data")
+      // as the image's start does
+      const properties = Object.entries(environment).map(
+        ([name, value]) =>
+          `${name
+            .replace(/^KAFKA_/, "")
+            .toLowerCase()
+            .replaceAll("_", ".")}=${value}\n`,
+      )
+      const file = join(folder.path, "server.properties")
+      writeFileSync(file, properties.join("").replace(/^log\.dirs=.*$/m, `log.dirs=${data}`))
+      const { classPath } = (await kafkaClassPath()) as { classPath: string }
+      const id = ["--cluster-id", "AAAAAAAAAAAAAAAAAAAAAQ"]
+      const format = ["java", "-cp", classPath, "kafka.tools.StorageTool", "format", ...id, "--config", file]
+      expect(await runToEnd(format)).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining(`Formatting metadata directory ${data}`),
+      })
+    },
+    20_000,
+  )
 })

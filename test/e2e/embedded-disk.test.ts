@@ -1,6 +1,10 @@
 import { afterAll, expect, test } from "bun:test"
 import { join } from "node:path"
+import { Database } from "bun:sqlite"
 import { pino } from "pino"
+import { packBatch } from "../../src/brokers/embedded/batch.ts"
+import { TrimmingWriter } from "../../src/brokers/embedded/trimmer.ts"
+import { logIn } from "../../src/storage/database-file.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { steadyMs } from "../../src/clock.ts"
@@ -10,7 +14,9 @@ import { mountSmallDisk } from "../support/small-disk.ts"
 const folder = temporaryFolder()
 const disk = mountSmallDisk(join(folder.path, "disk"))
 const full = disk && mountSmallDisk(join(folder.path, "full"), 32)
+const held = disk && mountSmallDisk(join(folder.path, "held"), 64)
 afterAll(() => {
+  held?.[Symbol.dispose]()
   full?.[Symbol.dispose]()
   disk?.[Symbol.dispose]()
   folder[Symbol.dispose]()
@@ -53,4 +59,38 @@ test.skipIf(full === undefined)(
     await after.close()
     expect(lines).toEqual([])
   },
+)
+
+test.skipIf(held === undefined)(
+  "on a full disk retention writes nothing while a reader keeps the WAL, and goes on behind it",
+  () => {
+    const location = logIn(held!.path)
+    const nowMs = Date.now()
+    const batch = packBatch(
+      Array.from({ length: 500 }, () => ({ record: { topic: "t", value: Buffer.alloc(4096, "x") } })),
+    )
+    const before = new TrimmingWriter(location)
+    for (let n = 0; n < 8; n++) before.commit(batch, nowMs)
+    before.close()
+    held!.fill(300 * 1024)
+    const writer = new TrimmingWriter(location)
+    const limits = { beforeMs: Number.NEGATIVE_INFINITY, nowMs, maxBytes: 14 * 1024 ** 2 }
+    // the WAL has something for a reader to hold
+    expect(writer.trim(limits)).toBeDefined()
+    const reader = new Database(location.file, { readonly: true })
+    writer.commit(packBatch([{ record: { topic: "t", value: Buffer.from("x") } }]), nowMs)
+    reader.run("BEGIN")
+    reader.query("SELECT * FROM topics").all()
+    for (let n = 0; n < 20; n++) expect(writer.trim(limits)).toBeUndefined()
+    // a failure now is no reason to take the file alone, for which every reader would have to end
+    expect(writer.isSynced).toBe(true)
+    reader.run("COMMIT")
+    while (writer.isDue(limits)) {
+      reader.query("SELECT * FROM topics").all()
+      writer.trim(limits)
+    }
+    reader.close()
+    writer.close()
+  },
+  20_000,
 )

@@ -1,3 +1,4 @@
+import { ProduceAcks, Producer } from "@platformatic/kafka"
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { readTopic, type ReadFrom } from "../../src/brokers/read-topic.ts"
 import type { LogReader, OffsetRange, StoredRecord } from "../../src/brokers/broker.ts"
@@ -173,6 +174,61 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
       [0, 1],
     ])
     expect(steadyMs() - began).toBeLessThan(2500)
+  })
+
+  test("leaves out the records of aborted transactions, and waits for those of open ones", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka!, topic)
+    const openProducer = () =>
+      new Producer({
+        clientId: "hookline-test",
+        bootstrapBrokers: [...kafka!.bootstrapServers],
+        transactionalId: freshTopic("transactional"),
+        idempotent: true,
+        retries: 50,
+        retryDelay: 50,
+      })
+    const [one, other] = [openProducer(), openProducer()]
+    try {
+      const send = (
+        transaction: Awaited<ReturnType<typeof one.beginTransaction>>,
+        ...values: readonly string[]
+      ): Promise<unknown> =>
+        transaction.send({
+          acks: ProduceAcks.ALL,
+          messages: values.map((value) => ({ topic, partition: 0, value: Buffer.from(value) })),
+        })
+      await publish(topic, ["plain"])
+      const committed = await one.beginTransaction()
+      await send(committed, "a", "b")
+      await committed.commit()
+      const [aborted, kept] = [await one.beginTransaction(), await other.beginTransaction()]
+      await send(aborted, "lost")
+      await send(kept, "kept")
+      await send(aborted, "lost too")
+      await publish(topic, ["between"])
+      // what is behind the first open transaction is not read yet
+      expect((await readAll(topic, "beginning")).map(text)).toEqual(["plain", "a", "b"])
+      const stop = new AbortController()
+      const following: string[] = []
+      const followed = (async () => {
+        for await (const record of readTopic(reader, topic, { from: 4, follow: true, signal: stop.signal }))
+          following.push(text(record))
+      })()
+      await aborted.abort()
+      await kept.commit()
+      const next = await one.beginTransaction()
+      await send(next, "c")
+      await next.commit()
+      await until("all was followed", () => following.length === 3)
+      stop.abort()
+      await followed
+      expect(following).toEqual(["kept", "between", "c"])
+      const all = ["plain", "a", "b", "kept", "between", "c"]
+      expect((await readAll(topic, "beginning")).map(text)).toEqual(all)
+    } finally {
+      await Promise.all([one.close(true), other.close(true)])
+    }
   })
 
   test("a record that is published while a time is looked up is before the end that is found, or behind it", async () => {

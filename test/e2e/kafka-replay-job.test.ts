@@ -8,6 +8,7 @@ import type { Connection } from "../../src/config/sections/connection.ts"
 import { NO_VALUE, type Record } from "../../src/pipeline/record.ts"
 import { BrokerTarget } from "../../src/replay/broker-target.ts"
 import { ReplayJob } from "../../src/replay/job.ts"
+import type { ReplayProgress } from "../../src/replay/progress.ts"
 import { selectRecords } from "../../src/replay/range.ts"
 import { openReplayBroker } from "../../src/replay/replay-broker.ts"
 import { kafkaOptions, openTestBroker } from "../support/kafka-options.ts"
@@ -36,7 +37,11 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
     }
   }
 
-  async function replay(from: string, to: string): Promise<void> {
+  async function replay(
+    from: string,
+    to: string,
+    onRefusal: "stop" | "skip" = "stop",
+  ): Promise<ReplayProgress> {
     const values = {
       ...kafkaOptions(kafka!.bootstrapServers),
       delivery_timeout: 1,
@@ -48,10 +53,11 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
     const broker = await openReplayBroker(connection, pino({ level: "silent" }))
     const selection = await selectRecords(reader, from, {})
     const target = new BrokerTarget({ broker, topic: to, partitions: selection.partitions })
-    const job = new ReplayJob({ reader, selection, target, onRefusal: "stop" })
+    const job = new ReplayJob({ reader, selection, target, onRefusal })
     await job.start()
     await Promise.all([reader.close(), broker.close()])
     expect(job.progress()).toMatchObject({ state: "done", problem: undefined })
+    return job.progress()
   }
 
   /** By partition, everything but the topic and the offset. */
@@ -90,6 +96,24 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
     expect(filled.filter(({ value }) => value === NO_VALUE)).toHaveLength(60)
     await replay(from, to)
     expect(contents(await read(to))).toEqual(contents(filled))
+  })
+
+  test("goes on behind records that are larger than the target takes, with all others in order", async () => {
+    const [from, to] = [freshTopic(), freshTopic()]
+    await createTopic(kafka!, from)
+    await createTopic(kafka!, to, { configs: { "max.message.bytes": "20000" } })
+    const large = [0, 7, 8, 499]
+    const filled = await fill(
+      from,
+      Array.from({ length: 500 }, (_, n) => ({ value: Buffer.alloc(large.includes(n) ? 30_000 : 300, n) })),
+    )
+    const { failed, failures, replayed } = await replay(from, to, "skip")
+    expect([failed, replayed]).toEqual([4, 496])
+    expect(failures.map(({ offset, code }) => [offset, code])).toEqual(
+      large.map((offset) => [offset, "record_too_large"]),
+    )
+    const kept = filled.filter(({ offset }) => !large.includes(offset))
+    expect(contents(await read(to))).toEqual(contents(kept))
   })
 
   test("goes by the key where the partitions are others, and keeps the order of each key and of what has none", async () => {

@@ -386,6 +386,53 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     problem: /directory: .*writer.lock is not a file/,
     status: 74,
   },
+  ...["log.sqlite-wal", "log.sqlite-shm", "writer.pid"].map((name) => ({
+    name: `a log's ${name} that is a folder`,
+    conf: LOG + PIPELINE,
+    make: (folder: string): void => void mkdirSync(join(folder, "data", name), { recursive: true }),
+    problem: new RegExp(`directory: .*${name} is not a file`),
+    status: 74,
+  })),
+  ...[
+    ["text", "text"],
+    ["a page of text", "x".repeat(5000)],
+  ].map(([what, text]) => ({
+    name: `a log's lock file with ${what}`,
+    conf: LOG + PIPELINE,
+    make: (folder: string): void => {
+      mkdirSync(join(folder, "data"))
+      writeFileSync(join(folder, "data/writer.lock"), text!)
+    },
+    problem: /directory: .*writer.lock is not a Hookline writer lock/,
+    status: 74,
+  })),
+  {
+    name: "text in the file that names the lock's holder, which a start writes anew",
+    conf: LOG + PIPELINE,
+    make: (folder) => {
+      mkdirSync(join(folder, "data"))
+      writeFileSync(join(folder, "data/writer.pid"), "text")
+    },
+    problem: undefined,
+  },
+  {
+    name: "two logs in one folder that is missing yet, by a link",
+    conf: `[connection:log]\ndirectory = data/logs\n[connection:linked]\ndirectory = link/logs\n${PIPELINE}connection = log\n`,
+    make: (folder) => {
+      mkdirSync(join(folder, "data"))
+      symlinkSync("data", join(folder, "link"))
+    },
+    problem: /\[connection:linked\] directory: is the folder of another connection too/,
+  },
+  {
+    name: "a spool in a file that is a link to another's",
+    conf: `${KAFKA}spool = spool\n[connection:linked]\nbootstrap_servers = 127.0.0.1:1\nspool = link\n${PIPELINE}connection = kafka\n`,
+    make: (folder) => {
+      writeFileSync(join(folder, "spool"), "")
+      symlinkSync("spool", join(folder, "link"))
+    },
+    problem: /\[connection:linked\] spool: is the file of another connection too/,
+  },
   {
     name: "a spool that is a log",
     conf: `${KAFKA}spool = data/spool\n${PIPELINE}`,

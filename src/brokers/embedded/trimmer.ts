@@ -15,9 +15,9 @@ import { LogWriter, type RecordEnd, type Topic } from "./writer.ts"
  *   giveBack  returns free pages to the disk, but for some that the next records fill: used pages at the end of the file move
  *             forward, and the next checkpoint truncates it. A file without pointer maps (`PRAGMA auto_vacuum`) keeps its size
  *
- * Both write to the WAL. With little disk space slices are smaller, and each is checkpointed at once, so that the next finds
- * the same space: retention has to free a full disk. Neither runs while a reader keeps the WAL from being reset: the WAL would
- * grow, and the disk gain nothing.
+ * Both write to the WAL. With little disk space slices are smaller, and before each the WAL is reset, so that it is written
+ * over and needs no space: retention has to free a full disk. Neither runs while a reader keeps the WAL from being reset, with
+ * little space any WAL, else a large one: it would grow, and the disk gain nothing.
  */
 
 /** What retention keeps. Times in milliseconds since 1970. */
@@ -58,6 +58,9 @@ const RESTART_BYTES = 16 * 1024 * 1024
 /** How long it waits, and for how long it is not repeated; both double with each that a reader outlasts. */
 const RESTART_WAIT_MS = { first: 50, longest: 400 }
 const RESTART_PAUSE_MS = { first: 100, longest: 10_000 }
+/** The same with little space: commits wait for a tenth of the time at most. */
+const LITTLE_SPACE_WAIT_MS = 50
+const LITTLE_SPACE_PAUSE_MS = 450
 /** `PRAGMA auto_vacuum` */
 const INCREMENTAL = 2
 
@@ -74,6 +77,8 @@ export class TrimmingWriter extends LogWriter {
   #slicePages = MOST_PAGES
   #restartMs = Number.NEGATIVE_INFINITY
   #outlasted = 0
+  /** When readers outlasted a restart with little space. */
+  #waitedMs = Number.NEGATIVE_INFINITY
 
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, { ...layout, canShrink: true })
@@ -116,6 +121,7 @@ export class TrimmingWriter extends LogWriter {
     const topic = this.#ages.oldest()
     if (topic === undefined) return undefined
     const space = this.#space()
+    if (space === undefined) return undefined
     const sliceBytes = Math.min(SLICE_BYTES, space / 2)
     const excess = this.bytesKept - limits.maxBytes
     const floor = this.#ages.floor(topic, limits.beforeMs)
@@ -143,8 +149,11 @@ export class TrimmingWriter extends LogWriter {
 
   /** Gives back a slice of free pages if there are many. @returns whether there may be more */
   giveBack(): boolean {
-    if (this.heldBytes > 0 || !(this.#isShrinking || this.#shouldShrink())) return false
+    if (this.heldBytes > 0) return false
+    this.#isShrinking ||= this.#shouldShrink()
+    if (!this.#isShrinking) return false
     const space = this.#space()
+    if (space === undefined) return false
     const pages = Math.max(1, Math.min(this.#slicePages, Math.floor(space / 2 / PAGE_BYTES)))
     const startedMs = performance.now()
     this.db.run(`PRAGMA incremental_vacuum(${pages})`)
@@ -163,12 +172,18 @@ export class TrimmingWriter extends LogWriter {
     const pauseMs = doubled(RESTART_PAUSE_MS, this.#outlasted)
     if (done.frames * FRAME_BYTES < RESTART_BYTES || performance.now() - this.#restartMs < pauseMs)
       return done
-    this.db.run(`PRAGMA busy_timeout = ${doubled(RESTART_WAIT_MS, this.#outlasted)}`)
+    const restarted = this.#restart(doubled(RESTART_WAIT_MS, this.#outlasted))
+    this.#restartMs = performance.now()
+    this.#outlasted = restarted.isWhole ? 0 : this.#outlasted + 1
+    return restarted
+  }
+
+  /** Waits for readers, so that the next transaction writes over the WAL from its beginning. */
+  #restart(waitMs: number): Checkpointed {
+    this.db.run(`PRAGMA busy_timeout = ${waitMs}`)
     const restarted = this.checkpointNow("RESTART")
     this.db.run("PRAGMA busy_timeout = 0")
-    this.#restartMs = performance.now()
     if (restarted.isWhole) this.#walHeldBytes = 0
-    this.#outlasted = restarted.isWhole ? 0 : this.#outlasted + 1
     return restarted
   }
 
@@ -186,12 +201,19 @@ export class TrimmingWriter extends LogWriter {
     return free >= FREE_PAGES && free * 4 >= pragma(this.db, "page_count")
   }
 
-  /** Bytes that a slice may write: the disk's free space, and the WAL, which is overwritten. */
-  #space(): number {
+  /** Bytes that a slice may write; undefined: none until readers let the WAL be reset. */
+  #space(): number | undefined {
     const { file } = this.location
     const { bavail, bsize } = statfsSync(dirname(file))
+    const free = bavail * bsize - SLICE_OVERHEAD_BYTES
+    if (free >= LITTLE_SPACE_BYTES) return free
+    if (performance.now() - this.#waitedMs < LITTLE_SPACE_PAUSE_MS) return undefined
+    if (!this.#restart(LITTLE_SPACE_WAIT_MS).isWhole) {
+      this.#waitedMs = performance.now()
+      return undefined
+    }
     const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-    return Math.max(0, bavail * bsize + wal - SLICE_OVERHEAD_BYTES)
+    return Math.max(0, free + wal)
   }
 
   #begins(topic: Topic): void {

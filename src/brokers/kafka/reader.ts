@@ -12,6 +12,7 @@ import { HooklineError } from "../../errors.ts"
 import { NO_VALUE } from "../../pipeline/record.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
+import { AbortedTransactions, isControl, type FetchedBatch } from "./aborted-transactions.ts"
 import { kafkaClient } from "./connection.ts"
 import type { KafkaOptions } from "./options.ts"
 import { partial } from "./failure.ts"
@@ -94,9 +95,8 @@ async function findOffsets(
   timestamp: bigint,
 ): Promise<Map<number, number>> {
   const partitions = led.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }))
-  const level = FetchIsolationLevels.READ_UNCOMMITTED
   const { topics } = await orUnavailable(
-    connection.request(LIST_OFFSETS, -1, level, [{ name: topic, partitions }]),
+    connection.request(LIST_OFFSETS, -1, ISOLATION, [{ name: topic, partitions }]),
   )
   return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
 }
@@ -171,7 +171,7 @@ async function* fetch(
     FETCH_WAIT_MS,
     1,
     maxBytes,
-    FetchIsolationLevels.READ_UNCOMMITTED,
+    ISOLATION,
     NO_SESSION,
     NO_SESSION_EPOCH,
     [{ topicId: topic, partitions: wanted }],
@@ -180,7 +180,8 @@ async function* fetch(
   )
   const { responses } = await orUnavailable(partial(asked))
   const answers = responses.flatMap((one) => one.partitions)
-  for (const { partitionIndex, errorCode, records } of answers) {
+  for (const answer of answers) {
+    const { partitionIndex, errorCode, records } = answer
     const position = open.find(({ partition }) => partition === partitionIndex)
     if (position === undefined) continue
     if (errorCode === OFFSET_OUT_OF_RANGE) {
@@ -190,7 +191,8 @@ async function* fetch(
       if (next < end) missed?.({ partition: partitionIndex, first: next, end })
     } else if (errorCode !== 0)
       throw new HooklineError("unavailable", `Kafka answers a read with error ${errorCode}`)
-    for (const batch of records ?? []) yield* unpack(topic, batch, position)
+    const aborted = new AbortedTransactions(answer)
+    for (const batch of records ?? []) yield* unpack(topic, batch, aborted.has(batch), position)
   }
 }
 
@@ -205,16 +207,18 @@ async function seek(topic: string, connection: Led["connection"], position: Posi
   position.next = first <= next && Number.isFinite(end) ? end : first
 }
 
-type Batch = NonNullable<
-  ReturnType<typeof fetchV12.parseResponse>["responses"][0]["partitions"][0]["records"]
->[number]
-
 /** The records of a batch that were asked for: a batch may begin before the offset, and a control batch has none. */
-function* unpack(topic: string, batch: Batch, position: Position): Generator<StoredRecord> {
+function* unpack(
+  topic: string,
+  batch: FetchedBatch,
+  isAborted: boolean,
+  position: Position,
+): Generator<StoredRecord> {
   const base = Number(batch.firstOffset)
-  const isControl = (batch.attributes & CONTROL) !== 0
   const appendTime = (batch.attributes & LOG_APPEND_TIME) === 0 ? undefined : batch.maxTimestamp
-  for (const { offsetDelta, timestampDelta, key, value, headers } of isControl ? [] : batch.records) {
+  for (const { offsetDelta, timestampDelta, key, value, headers } of isControl(batch) || isAborted
+    ? []
+    : batch.records) {
     const offset = base + offsetDelta
     if (offset < position.next || offset >= position.end) continue
     yield {
@@ -230,13 +234,13 @@ function* unpack(topic: string, batch: Batch, position: Position): Generator<Sto
   position.next = Math.max(position.next, base + batch.lastOffsetDelta + 1)
 }
 
+/** Records of open and aborted transactions are not read. */
+const ISOLATION = FetchIsolationLevels.READ_COMMITTED
 const ANY_EPOCH = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 }
 const NO_SESSION = 0
 const NO_SESSION_EPOCH = -1
 const OFFSET_OUT_OF_RANGE = 1
 /** Bit of a batch's attributes: its records have the time at which the broker stored it, as their latest time. */
 const LOG_APPEND_TIME = 1 << 3
-/** And: markers of transactions, not records. */
-const CONTROL = 1 << 5
 const MAX_BYTES = 4 * 1_048_576
 const MIN_BYTES = 65_536

@@ -5,6 +5,7 @@ import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock.ts"
 import { logIn } from "../../storage/database-file.ts"
+import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, type Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { hostKey } from "../../config/sections/endpoint.ts"
@@ -61,8 +62,9 @@ export function checkDirectories(connections: Connections, problems: Problems): 
   for (const { kind, values, where } of connections.values()) {
     const { directory, spool } = values as { directory?: string; spool?: string }
     const isLog = kind === "embedded"
-    const file = isLog ? directory && logIn(directory).file : kind === "kafka" ? spool : undefined
-    if (file === undefined || file === "off") continue
+    const path = isLog ? directory && logIn(directory).file : kind === "kafka" ? spool : undefined
+    if (path === undefined || path === "off") continue
+    const file = realPath(path)
     const place = where(isLog ? "directory" : "spool")
     const first = firsts.get(file)
     if (first === undefined) firsts.set(file, place)

@@ -4,6 +4,7 @@ import { openEmbedded } from "../brokers/embedded/broker.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import type { Connection } from "../config/sections/connection.ts"
+import { kafkaPortOf } from "./kafka-port.ts"
 import { EMBEDDED } from "../config/sections/embedded-connection.ts"
 import { KAFKA } from "../config/sections/kafka-connection.ts"
 import { HooklineError } from "../errors.ts"
@@ -95,15 +96,16 @@ function acquireEmbedded(
   transaction.onCommit(() => broker.retain(values))
   const { keyJournal } = broker
   const acquired = { broker, instance: broker, logDirectory: resolve(values.directory), keyJournal }
-  const { kafka_listen: listen, kafka_advertised: advertised } = values
+  const { kafka_listen: listen } = values
   if (listen === "off") return acquired
+  const options = kafkaPortOf(values)
   const port = transaction.acquire({
     name: `Kafka listener of ${values.directory}`,
     config: listen,
-    open: () => broker.listen({ listen, advertised }),
+    open: () => broker.listen({ listen, ...options }),
     close: (it) => it.close(),
   })
-  transaction.onCommit(() => port.advertise(advertised))
+  transaction.onCommit(() => port.change(options))
   return { ...acquired, listening: port.listening }
 }
 

@@ -3,6 +3,7 @@ import type { Handler } from "../pipeline/compose.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { logIn } from "../storage/database-file.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
+import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
@@ -25,6 +26,7 @@ import type { OpenConnection } from "./connections.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
+import { kafkaPortOf } from "./kafka-port.ts"
 import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
@@ -139,6 +141,10 @@ class Trial {
 
   #open({ kind, values }: Connection): void {
     if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
+    if (kind === "embedded" && values.kafka_listen !== "off") {
+      opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
+      kafkaPortOf(values)
+    }
     if (kind !== "kafka") return
     const { spool } = values
     if (spool !== "off") opening("spool", () => this.#checkDatabase(spoolAt(spool)))

@@ -40,6 +40,9 @@ key = json:/id
 headers = path=path
 `
 
+/** To everybody. */
+const OPEN = { advertised: undefined, tls: undefined, users: undefined }
+
 let running: RunningHookline
 let address: string
 
@@ -140,7 +143,7 @@ test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", 
     { log: pino({ enabled: false }), metrics: { batch() {} }, roundMs: 10 },
   )
   const [port] = await freePorts(1)
-  const { listening } = broker.listen({ listen: { host: "127.0.0.1", port: port! }, advertised: undefined })
+  const { listening } = broker.listen({ listen: { host: "127.0.0.1", port: port! }, ...OPEN })
   await listening
   for (let n = 0; n < 20; n++) {
     const value = Buffer.from(`0123456789${n}`)

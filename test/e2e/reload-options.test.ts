@@ -181,10 +181,19 @@ async function hasDeliveryTimeout({ runtime, reload }: Running): Promise<void> {
 
 /** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
 /** What Kafka clients are told of the embedded log's broker. */
-async function brokerOf(address: string): Promise<string> {
-  await using client = await RawKafkaClient.connect(address)
+async function brokerOf(address: string, ca?: string): Promise<string> {
+  await using client = await RawKafkaClient.connect(address, ca)
   client.request({ key: Metadata.key, version: 1 }, 1, Buffer.alloc(4))
   return String(await client.response())
+}
+
+/** Before and after a file of the same content took the place of another. */
+async function speaksTls({ reload }: Running): Promise<void> {
+  const address = String(changes["Embedded connection"]!["kafka_tls_key"]![2]!["kafka_listen"])
+  const ca = await Bun.file(join(folder.path, "ca.pem")).text()
+  expect(await brokerOf(address, ca)).toContain("127.0.0.1")
+  await reload()
+  expect(await brokerOf(address, ca)).toContain("127.0.0.1")
 }
 
 const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
@@ -217,6 +226,14 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     expect(await brokerOf(address)).toContain("kafka.example")
   },
+  async "Embedded connection kafka_users"({ reload }) {
+    const address = String(changes["Embedded connection"]!["kafka_users"]![2]!["kafka_listen"])
+    expect(await brokerOf(address)).toContain("127.0.0.1")
+    await reload()
+    await until(async () => !(await brokerOf(address)).includes("127.0.0.1"))
+  },
+  "Embedded connection kafka_tls_certificate": speaksTls,
+  "Embedded connection kafka_tls_key": speaksTls,
   async "admin token"({ runtime, reload }) {
     expect(await metrics(runtime, {})).toBe(200)
     await reload()

@@ -54,3 +54,29 @@ test.skipIf(!(await canStartKafka()))(
     expect(created.stdout).toContain("does not support CREATE_TOPICS")
   },
 )
+
+test.skipIf(!(await canStartKafka()))(
+  "Java's consumer groups are served, listed, described and reset",
+  async () => {
+    const group = ["--group", "java"]
+    const consume = (...more: string[]) =>
+      kafkaTool("consumer.ConsoleConsumer", address, "--topic", "webhooks", ...group, ...more)
+    const read = await consume("--from-beginning", "--max-messages", "3")
+    expect(read.stdout.match(/^\{"n":\d/gm)).toEqual(['{"n":0', '{"n":1', '{"n":2'])
+
+    const groups = (...args: string[]) => kafkaTool("consumer.group.ConsumerGroupCommand", address, ...args)
+    expect((await groups("--list")).stdout.trim()).toBe("java")
+    const described = (await groups("--describe", ...group)).stdout
+    expect(described).toMatch(/java\s+webhooks\s+0\s+3\s+3\s+0/)
+    expect((await groups("--describe", "--state", ...group)).stdout).toMatch(/Empty\s+0/)
+
+    const reset = ["--reset-offsets", "--topic", "webhooks", "--to-offset", "1", "--execute"]
+    expect((await groups(...reset, ...group)).stdout).toMatch(/java\s+webhooks\s+0\s+1/)
+    const again = await consume("--max-messages", "2")
+    expect(again.stdout.match(/^\{"n":\d/gm)).toEqual(['{"n":1', '{"n":2'])
+
+    expect((await groups("--delete-offsets", "--topic", "webhooks", ...group)).stdout).toContain("Successful")
+    expect((await groups("--delete", ...group)).stdout).toContain("successful")
+    expect((await groups("--list")).stdout.trim()).toBe("")
+  },
+)

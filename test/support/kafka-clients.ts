@@ -36,13 +36,15 @@ export class RawKafkaClient implements AsyncDisposable {
     this.#socket = socket
   }
 
-  static async connect(address: string): Promise<RawKafkaClient> {
+  /** @param ca PEM of the CA that signed the broker's certificate; undefined: no TLS */
+  static async connect(address: string, ca?: string): Promise<RawKafkaClient> {
     const [hostname, port] = address.split(":") as [string, string]
     const made = Promise.withResolvers<RawKafkaClient>()
     let client: RawKafkaClient
     await Bun.connect({
       hostname,
       port: Number(port),
+      ...(ca !== undefined && { tls: { ca } }),
       socket: {
         open: (socket) => made.resolve((client = new RawKafkaClient(socket))),
         data: (_, bytes) => client.#took(bytes),
@@ -103,5 +105,55 @@ export class RawKafkaClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#socket.terminate()
+  }
+}
+
+/** A kcat that is a member of a consumer group: what it has written so far, and its end. */
+export interface GroupMember extends AsyncDisposable {
+  /** Resolves when what it has written to standard output or standard error matches. */
+  said(pattern: RegExp): Promise<string>
+  output(): string
+  /** Ends it with a signal: SIGTERM leaves the group. */
+  end(signal: NodeJS.Signals): Promise<void>
+}
+
+/** Starts a member that reads a topic from the beginning where its group has no offset; a key a line. */
+export function joinWithKcat(
+  address: string,
+  group: string,
+  topic: string,
+  settings: { readonly [name: string]: string } = {},
+): GroupMember {
+  const all = { "auto.offset.reset": "earliest", "heartbeat.interval.ms": "100", ...settings }
+  const args = Object.entries(all).flatMap(([name, value]) => ["-X", `${name}=${value}`])
+  const command = ["kcat", "-u", "-b", address, "-G", group, "-f", "key %k\n", ...args, topic]
+  const child = Bun.spawn(endingWithThisProcess(...command), { stdout: "pipe", stderr: "pipe" })
+  let output = ""
+  let changed = Promise.withResolvers<void>()
+  const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
+    const decoder = new TextDecoder()
+    for await (const bytes of stream) {
+      output += decoder.decode(bytes, { stream: true })
+      changed.resolve()
+      changed = Promise.withResolvers()
+    }
+  }
+  const ended = Promise.all([read(child.stdout), read(child.stderr), child.exited])
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal)
+    await ended
+  }
+  return {
+    async said(pattern) {
+      for (;;) {
+        const found = pattern.exec(output)
+        if (found !== null) return found[0]
+        if (child.exitCode !== null) throw new Error(`kcat ended before it said ${pattern}:\n${output}`)
+        await changed.promise
+      }
+    },
+    output: () => output,
+    end,
+    [Symbol.asyncDispose]: () => end("SIGKILL"),
   }
 }

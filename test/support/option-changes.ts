@@ -53,6 +53,12 @@ export function optionChanges(
   const ssl = { ...KAFKA, security_protocol: "ssl" }
   const clientSsl = { ...ssl, ssl_certificate_location: client.certificate, ssl_key_location: client.key }
   const { sasl_oauth_client_secret: _, ...asserting } = OAUTH
+  const kafkaListening = { directory: "log", kafka_listen: `127.0.0.1:${ports[1]}` }
+  const kafkaTls = {
+    ...kafkaListening,
+    kafka_tls_certificate: server.certificate,
+    kafka_tls_key: server.key,
+  }
   const copy = (file: string): string => `${file}.copy`
   return {
     "Kafka connection": {
@@ -86,11 +92,10 @@ export function optionChanges(
       retention: ["forever", "1s", { directory: "log-3" }],
       retention_bytes: ["forever", "1", { directory: "log-4" }],
       kafka_listen: ["off", `127.0.0.1:${ports[0]}`, { directory: "log" }],
-      kafka_advertised: [
-        undefined,
-        "kafka.example:9092",
-        { directory: "log", kafka_listen: `127.0.0.1:${ports[1]}` },
-      ],
+      kafka_users: [undefined, "a:obviously-fake", kafkaListening],
+      kafka_tls_certificate: [server.certificate, copy(server.certificate), kafkaTls],
+      kafka_tls_key: [server.key, copy(server.key), kafkaTls],
+      kafka_advertised: [undefined, "kafka.example:9092", kafkaListening],
       delivery_timeout: ["5s", "1s", { directory: "log" }],
     },
     WebHookSource: {

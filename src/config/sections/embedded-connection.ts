@@ -1,7 +1,7 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { endpoint, endpointOrOff } from "./endpoint-options.ts"
 import { isLoopback } from "./endpoint.ts"
-import { custom, duration, path, size, type Option } from "../options/option-types.ts"
+import { custom, duration, file, list, path, size, text, type Option } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 
 /**
@@ -34,18 +34,46 @@ export const EMBEDDED = defineSection({
       reload: "live",
       doc: "The `host:port` that Kafka clients are told to connect to. Default: the address that they have connected to.",
     }),
+    kafka_users: list(
+      text({
+        pattern: /^[^:,\s]+:\S{8,}$/,
+        form: "name:password, the password of at least 8 characters without spaces and commas",
+        doc: "",
+      }),
+      {
+        optional: true,
+        secret: true,
+        reload: "live",
+        doc: "Who may connect, by SCRAM-SHA-256, SCRAM-SHA-512 or, with TLS, PLAIN. Default: everybody, on a loopback address.",
+      },
+    ),
+    kafka_tls_certificate: file({
+      optional: true,
+      reload: "live",
+      doc: "A PEM file with the certificate and its chain; with it Kafka clients connect by TLS.",
+    }),
+    kafka_tls_key: file({ optional: true, reload: "live", doc: "A PEM file with the certificate's key." }),
     delivery_timeout: deliveryTimeout,
   },
   check({ values: { kafka_listen: listen }, isGiven, warn, wrong }) {
-    if (listen !== undefined && listen !== "off" && !isLoopback(listen.host))
-      wrong(
-        "kafka_listen",
-        "is not a loopback address, and its clients are not authenticated; listen on 127.0.0.1",
-      )
-    if (listen === "off" && isGiven("kafka_advertised"))
-      warn("kafka_advertised", "has no effect without kafka_listen")
+    const hasTls = isGiven("kafka_tls_certificate") && isGiven("kafka_tls_key")
+    if (listen !== undefined && listen !== "off" && !isLoopback(listen.host)) {
+      if (!hasTls || !isGiven("kafka_users"))
+        wrong(
+          "kafka_listen",
+          "is not a loopback address, where Kafka clients need TLS and users; add kafka_tls_certificate, kafka_tls_key and kafka_users, or listen on 127.0.0.1",
+        )
+    }
+    if (isGiven("kafka_tls_certificate") && !isGiven("kafka_tls_key"))
+      wrong("kafka_tls_certificate", "needs its key; add kafka_tls_key = <a PEM file>")
+    if (isGiven("kafka_tls_key") && !isGiven("kafka_tls_certificate"))
+      wrong("kafka_tls_key", "needs its certificate; add kafka_tls_certificate = <a PEM file>")
+    if (listen !== "off") return
+    for (const key of BESIDE_LISTEN) if (isGiven(key)) warn(key, "has no effect without kafka_listen")
   },
 })
+
+const BESIDE_LISTEN = ["kafka_advertised", "kafka_users", "kafka_tls_certificate", "kafka_tls_key"] as const
 
 /** An option of which `forever` (or `off`) is the absence of a limit: Infinity as its value. */
 function lasting<C>(limit: Option<number, C>, doc: string) {

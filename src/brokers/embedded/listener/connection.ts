@@ -4,6 +4,8 @@ import { answer, type Serving } from "./apis/apis.ts"
 import type { Broker } from "./apis/context.ts"
 import { Frames } from "./frames.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
+import type { Authentication } from "./security/authentication.ts"
+import type { Step } from "./security/scram.ts"
 import { Malformed } from "./protocol/byte-reader.ts"
 
 /*
@@ -25,6 +27,7 @@ export interface ConnectionDependencies {
   readonly broker: Broker
   readonly advertised: () => EndpointOptions
   readonly clientHost: string
+  readonly authentication: Authentication
   readonly receiving: SharedBytes
   readonly unsent: SharedBytes
   /** A fault while a request was served. */
@@ -33,13 +36,15 @@ export interface ConnectionDependencies {
   readonly refused: (reason: string) => void
 }
 
+/** Between a wrong password and its answer. */
+const REFUSED_MS = 500
 /** Sent ahead of the answer to an earlier request. */
 const AHEAD_BYTES = 64 * 1024
 
 export class Connection {
   readonly #socket: Socket
   readonly #deps: ConnectionDependencies
-  readonly #frames = new Frames(LIMITS.frameBytes)
+  readonly #frames: Frames
   readonly #closed = new AbortController()
   #isServing = false
   #isPaused = false
@@ -51,6 +56,8 @@ export class Connection {
   constructor(socket: Socket, deps: ConnectionDependencies) {
     this.#socket = socket
     this.#deps = deps
+    const isKnown = deps.authentication.state === "done"
+    this.#frames = new Frames(isKnown ? LIMITS.frameBytes : LIMITS.unauthenticatedFrameBytes)
   }
 
   received(chunk: Uint8Array): void {
@@ -104,7 +111,16 @@ export class Connection {
       this.#deps.receiving.add(-4 - frame.length)
       await this.#deps.unsent.room()
       try {
-        await this.#send(await answer(frame, this.#serving(signal)))
+        const { authentication } = this.#deps
+        const response = authentication.expectsBare
+          ? bareReply(authentication.take(frame))
+          : await answer(frame, this.#serving(signal))
+        const { state } = authentication
+        // who guesses passwords waits for each
+        if (state === "refused") await Bun.sleep(REFUSED_MS)
+        await this.#send(response)
+        if (state === "refused") return this.#refuse("its user or password is wrong")
+        if (state === "done") this.#frames.maxBytes = LIMITS.frameBytes
       } catch (error) {
         if (!(error instanceof Malformed)) this.#deps.failed(error)
         this.#refuse("it does not speak the Kafka protocol")
@@ -118,13 +134,13 @@ export class Connection {
   }
 
   #serving(signal: AbortSignal): Serving {
-    const { broker, advertised, clientHost, failed } = this.#deps
-    return { ...broker, advertised: advertised(), clientHost, failed, signal }
+    const { broker, advertised, clientHost, authentication, failed } = this.#deps
+    return { ...broker, advertised: advertised(), clientHost, authentication, failed, signal }
   }
 
   /** Resolves when the system has all of it, or the connection is closed. */
   async #send(response: Buffer): Promise<void> {
-    if (this.#closed.signal.aborted) return
+    if (this.#closed.signal.aborted || response.length === 0) return
     this.#activeMs = steadyMs()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#unsent = response
@@ -144,4 +160,13 @@ export class Connection {
     this.closed()
     this.#socket.terminate()
   }
+}
+
+/** Where it is refused, the end of the connection is the answer. */
+function bareReply(step: Step): Buffer {
+  if (step === "refused") return Buffer.alloc(0)
+  const response = Buffer.alloc(4 + step.reply.length)
+  response.writeInt32BE(step.reply.length)
+  response.set(step.reply, 4)
+  return response
 }

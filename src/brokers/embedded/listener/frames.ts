@@ -1,13 +1,14 @@
 /** Cuts what a connection receives into frames: a length (int32), then as many bytes. */
 export class Frames {
-  readonly #maxBytes: number
+  /** Of a frame. */
+  maxBytes: number
   #bytes = Buffer.alloc(0)
   /** Of what was received and not cut. */
   #from = 0
   #to = 0
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
   }
 
   /** Bytes received and not taken. */
@@ -36,7 +37,7 @@ export class Frames {
   next(): Buffer | "too_large" | undefined {
     if (this.length < 4) return undefined
     const size = this.#bytes.readInt32BE(this.#from)
-    if (size < 0 || size > this.#maxBytes) return "too_large"
+    if (size < 0 || size > this.maxBytes) return "too_large"
     if (this.length < 4 + size) return undefined
     const frame = this.#bytes.subarray(this.#from + 4, this.#from + 4 + size)
     this.#from += 4 + size

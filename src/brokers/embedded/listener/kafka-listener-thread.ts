@@ -48,11 +48,9 @@ function perform(message: ToThread): void {
     case "listen":
       listen(message)
       break
-    case "advertise": {
-      const port = ports.get(message.id)
-      if (port !== undefined) port.advertised = message.advertised
+    case "change":
+      change(message)
       break
-    }
     case "unlisten":
       ports.get(message.id)?.close()
       ports.delete(message.id)
@@ -62,6 +60,19 @@ function perform(message: ToThread): void {
       broker.log.close()
       tell({ kind: "ended" })
   }
+}
+
+/** Another certificate needs another server, which disconnects the clients of the one before. */
+function change(message: Extract<ToThread, { kind: "change" }>): void {
+  const port = ports.get(message.id)
+  if (port === undefined) return
+  const { tls } = port.options
+  if (tls?.cert === message.port.tls?.cert && tls?.key === message.port.tls?.key) {
+    port.options = message.port
+    return
+  }
+  port.close()
+  listen({ ...message, kind: "listen" })
 }
 
 function listen({ id, port: options }: Extract<ToThread, { kind: "listen" }>): void {

@@ -1,4 +1,4 @@
-import { formatEndpoint, listenFailure, type EndpointOptions } from "../../../config/sections/endpoint.ts"
+import { formatEndpoint, listenFailure } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
 import { DurableWriter } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../storage/thread-url.ts"
@@ -20,8 +20,8 @@ import type { FromThread, ToThread } from "./thread-messages.ts"
 export interface KafkaPort {
   /** Rejects with OptionError `listen` of kafka_listen. */
   readonly listening: Promise<void>
-  /** Changes where clients are told to connect to; undefined: where they have connected to. */
-  advertise(advertised: EndpointOptions | undefined): void
+  /** Changes what is not the address. Clients stay connected, unless the certificate changes. */
+  change(options: Omit<PortOptions, "listen">): void
   close(): void
 }
 
@@ -69,11 +69,11 @@ export class KafkaListener {
     this.#tell({ kind: "listen", id, port: options })
     return {
       listening: listening.promise,
-      advertise: (advertised) => {
+      change: (changed) => {
         const port = this.#ports.get(id)
         if (port === undefined) return
-        port.options = { ...port.options, advertised }
-        this.#tell({ kind: "advertise", id, advertised })
+        port.options = { ...port.options, ...changed }
+        this.#tell({ kind: "change", id, port: port.options })
       },
       close: () => {
         this.#ports.delete(id)

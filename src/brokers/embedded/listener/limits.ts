@@ -3,6 +3,7 @@ export const LIMITS = {
   connections: 500,
   /** Of a request. */
   frameBytes: 16 * 1024 * 1024,
+  unauthenticatedFrameBytes: 64 * 1024,
   /** Of the requests that all connections are receiving, and of answers that clients have not taken yet. */
   receivingBytes: 64 * 1024 * 1024,
   unsentBytes: 32 * 1024 * 1024,

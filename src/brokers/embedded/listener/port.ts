@@ -2,6 +2,8 @@ import { steadyMs } from "../../../clock.ts"
 import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
 import type { Broker } from "./apis/context.ts"
 import { Connection } from "./connection.ts"
+import { Authentication } from "./security/authentication.ts"
+import type { Users } from "./security/credentials.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
 
 const CHECK_MS = 5000
@@ -11,6 +13,15 @@ export interface PortOptions {
   readonly listen: EndpointOptions
   /** What clients are told to connect to; undefined: the address that they have connected to. */
   readonly advertised: EndpointOptions | undefined
+  readonly tls: PortTls | undefined
+  /** undefined: clients do not authenticate. */
+  readonly users: Users | undefined
+}
+
+/** In PEM. */
+export interface PortTls {
+  readonly cert: string
+  readonly key: string
 }
 
 export interface PortDependencies {
@@ -24,17 +35,19 @@ export class Port {
   readonly #server: Bun.TCPSocketListener<Connection | undefined>
   readonly #connections = new Set<Connection>()
   readonly #check: Timer
-  /** Where clients are told to connect to; undefined: where they have connected to. */
-  advertised: EndpointOptions | undefined
+  /** As far as it is not the server's, for new connections. */
+  options: PortOptions
 
   /** @throws Error of the system */
-  constructor({ listen, advertised }: PortOptions, { broker, failed, refused }: PortDependencies) {
-    this.advertised = advertised
+  constructor(options: PortOptions, { broker, failed, refused }: PortDependencies) {
+    this.options = options
+    const { listen, tls } = options
     const receiving = new SharedBytes(LIMITS.receivingBytes)
     const unsent = new SharedBytes(LIMITS.unsentBytes)
     this.#server = Bun.listen<Connection | undefined>({
       hostname: listen.host,
       port: listen.port,
+      ...(tls !== undefined && { tls }),
       socket: {
         binaryType: "uint8array",
         open: (socket) => {
@@ -49,7 +62,8 @@ export class Port {
           const connection = new Connection(socket, {
             broker,
             clientHost: `/${client}`,
-            advertised: () => this.advertised ?? own,
+            authentication: new Authentication(this.options.users, tls !== undefined),
+            advertised: () => this.options.advertised ?? own,
             receiving,
             unsent,
             failed,

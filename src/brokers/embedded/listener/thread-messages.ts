@@ -1,4 +1,3 @@
-import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
 import type { PortOptions } from "./port.ts"
 import type { GroupChanges } from "./groups/group-database.ts"
 import type { Retention } from "./apis/context.ts"
@@ -16,7 +15,8 @@ export type ToThread =
   /** The answer to `write`. */
   | { readonly kind: "written"; readonly isWritten: boolean }
   | { readonly kind: "listen"; readonly id: number; readonly port: PortOptions }
-  | { readonly kind: "advertise"; readonly id: number; readonly advertised: EndpointOptions | undefined }
+  /** With the same address. */
+  | { readonly kind: "change"; readonly id: number; readonly port: PortOptions }
   | { readonly kind: "unlisten"; readonly id: number }
   | { readonly kind: "end" }
 

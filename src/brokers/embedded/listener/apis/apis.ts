@@ -12,12 +12,14 @@ import { findCoordinator, heartbeat, joinGroup, leaveGroup, syncGroup } from "./
 import { describeCluster, metadata } from "./metadata.ts"
 import { listOffsets, offsetForLeaderEpoch } from "./offsets.ts"
 import { produce } from "./produce.ts"
+import { saslAuthenticate, saslHandshake } from "./sasl.ts"
 
 /*
  * From a request's frame, without its length, to its response's. What can't be served is answered with an error code:
  *
  *   API unknown                 UNSUPPORTED_VERSION alone
  *   version unknown             UNSUPPORTED_VERSION in the nearest version, of ApiVersions in version 0 (KIP-511)
+ *   client is not authenticated ILLEGAL_SASL_STATE
  *   body is not of the version  INVALID_REQUEST
  *   a fault                     UNKNOWN_SERVER_ERROR, and it is logged
  */
@@ -38,16 +40,22 @@ const SERVED: readonly Served[] = [
   syncGroup,
   describeGroups,
   listGroups,
+  saslHandshake,
   apiVersions,
   offsetForLeaderEpoch,
   describeConfigs,
   describeLogDirs,
+  saslAuthenticate,
   deleteGroups,
   offsetDelete,
   describeCluster,
 ]
 
 const BY_KEY = new Map(SERVED.map((one) => [one.api.key, one]))
+
+const BEFORE_AUTHENTICATION = new Set(
+  [apiVersions, saslHandshake, saslAuthenticate].map(({ api }) => api.key),
+)
 
 const API_KEYS = SERVED.map((one) => {
   const [minVersion, maxVersion] = versionsOf(one)
@@ -75,6 +83,9 @@ export async function answer(frame: Buffer, serving: Serving): Promise<Buffer> {
     const nearest = one.api.key === ApiVersions.key ? 0 : Math.min(Math.max(version, least), most)
     return respond(one.api, nearest, correlationId, failure(one.api, ERROR.UNSUPPORTED_VERSION))
   }
+  const { authentication } = serving
+  if (authentication.state !== "done" && !BEFORE_AUTHENTICATION.has(key))
+    return respond(one.api, version, correlationId, failure(one.api, ERROR.ILLEGAL_SASL_STATE))
   let response
   try {
     const clientId = from.take(Math.max(0, from.int16())).toString()

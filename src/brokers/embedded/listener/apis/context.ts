@@ -2,6 +2,7 @@ import type { EndpointOptions } from "../../../../config/sections/endpoint.ts"
 import type { Commits } from "../commits.ts"
 import type { Groups } from "../groups/groups.ts"
 import type { LogView } from "../log-view.ts"
+import type { Authentication } from "../security/authentication.ts"
 import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
 
 /** How much the log keeps; infinite: everything. */
@@ -24,6 +25,7 @@ export interface Context extends Broker {
   readonly clientId: string
   /** Its address, as Kafka shows it: `/127.0.0.1`. */
   readonly clientHost: string
+  readonly authentication: Authentication
   /** Where clients reach this broker. */
   readonly advertised: EndpointOptions
   /** Of the client's connection. */

@@ -126,6 +126,8 @@ export interface Routing {
   readonly topics: readonly string[]
   /** Whether events may go to a topic, and the key that says so. */
   readonly mayChoose: (topic: string) => string | undefined
+  /** The patterns of lines. */
+  readonly patterns: readonly string[]
 }
 
 /** A store of keys, see dedupe/location.ts. */

@@ -143,8 +143,8 @@ test("a template gives max_topics topics; events of further ones get 503, those 
 test.each([
   ["routes", "invoice.*", "is not a line `pattern = topic`"],
   ["routes", "= billing", "has no pattern"],
-  ["routes", "a = b/c", '"b/c", of pattern "a", is not a topic name'],
-  ["routes", "a = ..", '"..", of pattern "a", is not a topic name'],
+  ["routes", "a = b/c", 'the target of "a" is not a topic name'],
+  ["routes", "a = ..", 'the target of "a" is not a topic name'],
   ["topic", "events", "is not"],
   ["topic", "events/{json:/type}", "is not"],
   ["topic", "events.{json:type}", "is not"],

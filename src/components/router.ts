@@ -36,6 +36,7 @@ export const router = defineComponent({
         if (targets.includes(name)) return "routes"
         return topic !== undefined && isAllowed(name) ? "topics" : undefined
       },
+      patterns: routes.map(({ pattern }) => pattern),
     }
   },
   checkInPipeline({ values: { by, topic }, sender, wrong }) {

@@ -17,7 +17,9 @@ export interface KafkaMetrics extends ConnectionMetrics {
 }
 
 /**
+ * - `access_token_not_renewed`: the token endpoint, or the source of AWS credentials, failed; the current token still serves
  * - `batch_refused`: every attempt of a batch timed out or failed without a definite error, or an internal error occurred
+ * - `certificates_unusable`: changed TLS files can't be used; the ones before still serve
  * - `idle_connection_lost`: an idle connection turned out dead and was reopened
  * - `metadata_behind`: stale metadata (older leader epochs, fewer partitions, a missing topic) was ignored
  * - `offset_behind`: a batch was acknowledged at an offset already assigned
@@ -25,7 +27,9 @@ export interface KafkaMetrics extends ConnectionMetrics {
  * - `request_limit_lowered`: the broker closes the connection on large requests
  */
 const INCIDENTS = [
+  "access_token_not_renewed",
   "batch_refused",
+  "certificates_unusable",
   "idle_connection_lost",
   "metadata_behind",
   "offset_behind",

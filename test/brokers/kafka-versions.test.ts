@@ -28,7 +28,8 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(`Apache Kafka ${VERSION}
         "listener.name.sasl.plain.connections.max.reauth.ms": `${REAUTHENTICATE_MS}`,
       },
     })
-  })
+    // the first start of a release fetches it and prepares what later ones begin with
+  }, 240_000)
   afterAll(() => kafka?.stop())
 
   const publish = (broker: ReturnType<typeof openTestBroker>, topic: string, n: number, withinMs = 10_000) =>

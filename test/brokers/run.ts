@@ -38,12 +38,14 @@ for (const version of versions) {
 function* resultsIn(report: string): Generator<readonly [name: string, result: string]> {
   for (const [, attributes, more] of report.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)) {
     const name = /name="([^"]*)"/.exec(attributes!)![1]!
+    // a hook that failed
+    if (name === "(unnamed)") continue
     yield [name, more === undefined ? "yes" : more.includes("<skipped") ? "skipped" : "no"]
   }
 }
 
 const cell = (text: string, at: number): string => (at === 0 ? text.padEnd(width) : text.padEnd(7))
-const width = Math.max(...[...results.keys()].map(({ length }) => length))
+const width = Math.max(0, ...[...results.keys()].map(({ length }) => length))
 const lines = [
   ["", ...versions],
   ["-".repeat(width), ...versions.map(() => "-".repeat(7))],

@@ -117,6 +117,30 @@ topic = t
   ])
 })
 
+test("a token endpoint that gets the client's secret unencrypted is a warning, unless it is on this machine", async () => {
+  const check = async (url: string) => {
+    await Bun.write(
+      join(folder.path, "oauth.conf"),
+      `[connection:kafka]
+bootstrap_servers = localhost:9092
+security_protocol = sasl_ssl
+sasl_mechanism = OAUTHBEARER
+sasl_oauth_token_endpoint = ${url}
+sasl_oauth_client_id = hookline
+sasl_oauth_client_secret = obviously-fake
+[pipeline:a:WebHookSource]
+[pipeline:a:BrokerSink]
+topic = t
+`,
+    )
+    return (await hookline(["check", "-c", "oauth.conf"], { cwd: folder.path })).stderr
+  }
+  expect(await check("http://idp.example/token")).toContain(
+    "warning: oauth.conf:5: [connection:kafka] sasl_oauth_token_endpoint: credentials and tokens are sent unencrypted; use an https URL",
+  )
+  expect(await check("http://localhost:8080/token")).not.toContain("unencrypted")
+})
+
 const VERIFICATION = `[connection:log]
 directory = data
 

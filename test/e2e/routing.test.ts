@@ -192,5 +192,5 @@ test("a wrong line is reported where it stands, in code too", async () => {
   await Bun.write(file, reloadConf({ more: "[pipeline:webhooks:Router]\nby = json:/type\na = b/c" }))
   const { status, stderr } = await hookline(["check", "-c", file])
   expect(status).toBe(78)
-  expect(stderr).toContain('pipelines.conf:13: [pipeline:webhooks:Router] routes: "b/c", of pattern "a"')
+  expect(stderr).toContain('pipelines.conf:13: [pipeline:webhooks:Router] routes: the target of "a" is not')
 })

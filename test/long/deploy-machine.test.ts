@@ -4,14 +4,12 @@ import { join } from "node:path"
 import { Binary } from "../support/binary.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { makeRoot, runBooted } from "../support/machine.ts"
-import { canMount } from "../support/mounting.ts"
+import { canBoot, makeRoot, runBooted } from "../support/machine.ts"
 
-const TOOLS = ["mmdebstrap", "systemd-nspawn"]
 const PACKAGES = ["systemd", "systemd-sysv", "dbus", "sudo"]
 const SECRETS = ["whsec_b2J2aW91c2x5LWZha2U=", "whsec_YWxzby1vYnZpb3VzbHktZmFrZQ=="] as const
 
-test.skipIf(!canMount("the systemd unit", TOOLS))(
+test.skipIf(!canBoot())(
   "a machine set up as docs/deploying.md says takes events, reloads, restarts after a kill, is upgraded, and stops",
   async () => {
     using folder = temporaryFolder()

@@ -40,6 +40,8 @@ export interface KafkaSettings {
   readonly isForLoad?: boolean
   /** Options of its virtual machine. */
   readonly jvm?: readonly string[]
+  /** A folder with classes of a test's own. */
+  readonly classes?: string
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
 }
@@ -89,7 +91,12 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
     ...(settings.jvm ?? []),
   ]
   const { bootstrapCheckpoint } = template ?? {}
-  const runtime = { classPath: found.classPath, jvm, ...(bootstrapCheckpoint && { bootstrapCheckpoint }) }
+  const classes = settings.classes === undefined ? "" : `:${settings.classes}`
+  const runtime = {
+    classPath: `${found.classPath}${classes}`,
+    jvm,
+    ...(bootstrapCheckpoint && { bootstrapCheckpoint }),
+  }
   const folder = await mkdtemp(join(tmpdir(), "hookline-kafka-"))
   const zooKeeper = USES_ZOOKEEPER ? await startZooKeeper(runtime, join(folder, "zookeeper")) : undefined
   const count = settings.brokers ?? 1

@@ -1,12 +1,23 @@
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "./child.ts"
+import { isPermitted } from "./permitted.ts"
 
 /** What the script of a machine is below it, and its output. */
 const SCRIPT = "/root/script"
 const OUTPUT = "/root/output"
 const UNIT = "/etc/systemd/system/hookline-test.service"
+
+const NSPAWN = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network"]
+
+/** Whether `makeRoot` and `runBooted` can work here. */
+export const canBoot = (): boolean =>
+  isPermitted(
+    "a booted machine",
+    ["mmdebstrap", "systemd-nspawn"],
+    [...NSPAWN, "--volatile=yes", "--directory=/", "/usr/bin/true"],
+  )
 
 /** Makes the root file system of a Debian as this machine's, with packages: a folder, or an archive (`.tar`). */
 export async function makeRoot(path: string, packages: readonly string[] = []): Promise<void> {
@@ -39,9 +50,9 @@ ExecStart=${SCRIPT}
   const wanted = join(root, "/etc/systemd/system/default.target.wants/hookline-test.service")
   await mkdir(dirname(wanted), { recursive: true })
   await symlink(UNIT, wanted)
-  const nspawn = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-network"]
-  const { status } = await runToEnd(endingWithThisProcess(...nspawn, "--directory", root), {
+  const { status, stderr } = await runToEnd(endingWithThisProcess(...NSPAWN, "--boot", "--directory", root), {
     timeout: 120_000,
   })
-  return { status, output: readFileSync(join(root, OUTPUT), "utf8") }
+  const output = join(root, OUTPUT)
+  return { status, output: existsSync(output) ? readFileSync(output, "utf8") : `no boot: ${stderr}` }
 }

@@ -78,11 +78,14 @@ export class BrokerPool {
 
   async #put<T>(broker: Named, question: (connection: KafkaConnection) => Promise<T>): Promise<Answered<T>> {
     const [name, endpoint] = broker
+    let connection: KafkaConnection | undefined
     try {
-      const connection = await this.#connect(broker)
+      connection = await this.#connect(broker)
       return { answer: await question(connection), connection }
     } catch (error) {
-      this.#drop(name)
+      // another ask may have opened one behind it
+      connection?.close()
+      if (this.#connections.get(name) === connection) this.#connections.delete(name)
       if (this.#endpoints.delete(name)) this.#endpoints.set(name, endpoint)
       throw error
     }

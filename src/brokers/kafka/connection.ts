@@ -8,9 +8,9 @@ import {
 } from "@platformatic/kafka"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
-import type { Logger } from "../../telemetry/log.ts"
 import type { AccessTokens } from "./auth/access-tokens.ts"
 import { authentication } from "./auth/sasl.ts"
+import type { CredentialTelemetry } from "./auth/credential-telemetry.ts"
 import { TlsFiles } from "./auth/tls-files.ts"
 import { AUTHENTICATION_FAILED, BrokerFailure, errorCodeOf, reasonOf } from "./failure.ts"
 import { hintOf } from "./hints.ts"
@@ -37,11 +37,12 @@ export interface KafkaClient {
  *
  * @throws OptionError `config` of a file that can't be read, or is unusable
  */
-export function kafkaClient(options: KafkaOptions, log?: Pick<Logger, "warn" | "info">): KafkaClient {
+export function kafkaClient(options: KafkaOptions, telemetry?: CredentialTelemetry): KafkaClient {
   tolerateUnknownCodes()
   const { client_id: clientId, security_protocol: protocol } = options
-  const tlsFiles = protocol === "ssl" || protocol === "sasl_ssl" ? new TlsFiles(options, log) : undefined
-  const { sasl, tokens } = authentication(options, SYSTEM, log)
+  const tlsFiles =
+    protocol === "ssl" || protocol === "sasl_ssl" ? new TlsFiles(options, telemetry) : undefined
+  const { sasl, tokens } = authentication(options, SYSTEM, telemetry)
   // the option's form has been checked
   const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
   const client = { clientId, bootstrap, ...(tokens && { tokens }), system: SYSTEM, hasAnswered: false }

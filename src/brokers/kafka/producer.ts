@@ -27,7 +27,7 @@ export function openKafka(
   options: KafkaOptions,
   { log, metrics }: { readonly log: Logger; readonly metrics: KafkaMetrics },
 ): YieldingBroker {
-  const client = kafkaClient(options, log)
+  const client = kafkaClient(options, { log, metrics })
   const { system } = client
   const cluster = new ClusterMetadata(client, log, metrics, toLookUp, update)
   const { producerId } = cluster

@@ -46,7 +46,8 @@ function routeOf(pattern: string, topic: string): RouteLine {
   if (pattern === "") throw new WrongValue(`has no pattern before "= ${topic}"; * matches every value`)
   if (!TOPIC_NAME.pattern.test(topic))
     throw new WrongValue(
-      `${JSON.stringify(topic)}, of pattern ${JSON.stringify(pattern)}, is not ${TOPIC_NAME.form}, or ${DROP}`,
+      // without its text, which may be a secret that belongs to another section
+      `the target of ${JSON.stringify(pattern)} is not ${TOPIC_NAME.form}, or ${DROP}`,
     )
   return { pattern, topic }
 }

@@ -208,7 +208,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkListeners(pipelines, admin, service, problems)
   yield* checkKafkaListeners(pipelines, connections, admin, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
-  yield* checkRouting(pipelines, connections, problems)
+  yield* checkRouting(pipelines, connections, draft.registry, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
   return { connections, memoryLogs, pipelines, admin, traces, service, baseDir, configuration, problems }

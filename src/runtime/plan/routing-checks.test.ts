@@ -3,7 +3,7 @@ import { atOnce } from "../../clock.ts"
 import { components } from "../../components/registry.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
-import { makePlan } from "./plan.ts"
+import { makePlan, resolveDraft } from "./plan.ts"
 
 const GITHUB = "[pipeline:p:Verifier]\nprovider = github\nsecret = example-not-a-secret\n"
 const TOKEN = "[pipeline:p:Verifier]\nprovider = token\nheader = X-Token\nsecret = example-not-a-secret\n"
@@ -48,6 +48,17 @@ test.each<[what: string, section: string, problem: string | undefined]>([
     "Filter]\nwhen = json:/type\n  keep = a\ndrop = b",
     "(indented lines continue a value)",
   ],
+  [
+    "a secret of the Verifier",
+    "Router]\nby = json:/type\na = b\nSecret = whsec_obviously.fake",
+    'Router] routes: "Secret" is a pattern here; if the key of a Verifier is meant, move it to that section; for events with this value write "Secret*"',
+  ],
+  ["a value for such a pattern", "Router]\nby = json:/type\nsecret* = b", undefined],
+  [
+    "a secret of the Verifier that is no topic",
+    "Router]\nby = json:/type\nsecret = whsec_obviously/fake+",
+    'Router] routes: the target of "secret" is not a topic name',
+  ],
   ["nothing", "Router]", "Router] by: is missing; add by = <value> and lines"],
   ["no lines", "Router]\nby = json:/type", "Router] routes: has no lines; add some"],
   ["no value", "Router]\na = b", "Router] by: is missing; add by = json:/type"],
@@ -61,7 +72,7 @@ test.each<[what: string, section: string, problem: string | undefined]>([
   [
     "a name that is none",
     "Router]\nby = json:/t\na = b c",
-    'Router] routes: "b c", of pattern "a", is not a topic name',
+    'Router] routes: the target of "a" is not a topic name',
   ],
   ["a line without =", "Router]\nby = json:/t\na b", 'Router] routes: "a b" is not a line'],
   [
@@ -89,6 +100,17 @@ test.each<[what: string, section: string, problem: string | undefined]>([
   const problems = problemsOf(base("p", `[pipeline:p:${section}`))
   if (problem === undefined) expect(problems).toEqual([])
   else expect(problems.join("\n")).toContain(problem)
+})
+
+test("a line with a key of another component that is no secret is warned of", () => {
+  const file = base("p", "[pipeline:p:Router]\nby = json:/type\na = b\nprovider = github\n")
+  const bytes = new TextEncoder().encode(`[connection:log]\ndirectory = log\n${file}`)
+  const configuration = atOnce(readConfigurationFile(bytes, "f.conf", { env: {}, baseDir: "/" }))
+  const { problems } = atOnce(resolveDraft({ configuration, registry: components, cwd: "/" }))
+  expect(problems.lines).toEqual([])
+  expect(problems.allWarnings.map(({ text }) => text)).toContain(
+    '"provider" is a pattern here; if the key of a Verifier is meant, move it to that section',
+  )
 })
 
 const byHeader = "[pipeline:p:Router]\nby = header:X-Kind\na = b"

@@ -1,4 +1,5 @@
-import type { Routing } from "../../components/define-component.ts"
+import type { Component, Routing } from "../../components/define-component.ts"
+import { enumerate } from "../../config/file/nearest.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock.ts"
@@ -20,6 +21,7 @@ interface Routed {
 export function* checkRouting(
   pipelines: readonly ResolvedPipeline[],
   connections: Connections,
+  registry: readonly Component[],
   problems: Problems,
 ): Steps<void> {
   const routed: Routed[] = []
@@ -30,6 +32,7 @@ export function* checkRouting(
       const routing = part.component.routing?.(part.values)
       if (routing === undefined) continue
       checkSigned(routing, part, parts, problems)
+      checkPatterns(routing, part, registry, problems)
       routed.push({ id, part, routing, connection: connectionOf(sink, connections) })
     }
   }
@@ -47,6 +50,32 @@ export function* checkRouting(
         `is a topic that ${key} of ${where} can choose, which must not contain refused events; choose another`,
       )
     }
+  }
+}
+
+/**
+ * A key of another component in a section of lines is a line: as a topic a secret would be told to everybody. Code has no
+ * section that it could be in by mistake.
+ */
+function checkPatterns(
+  { patterns }: Routing,
+  part: Part,
+  registry: readonly Component[],
+  problems: Problems,
+): void {
+  const where = part.where("routes")
+  if (where.line === "code") return
+  for (const pattern of patterns) {
+    const key = pattern.toLowerCase()
+    const owners = registry.filter((it) => it !== part.component && Object.hasOwn(it.options, key))
+    if (owners.length === 0) continue
+    const titles = enumerate(
+      owners.map(({ title }) => title),
+      "or",
+    )
+    const text = `${JSON.stringify(pattern)} is a pattern here; if the key of a ${titles} is meant, move it to that section`
+    if (!owners.some(({ options }) => options[key]!.secret)) problems.warn(where, text)
+    else problems.add(where, `${text}; for events with this value write ${JSON.stringify(`${pattern}*`)}`)
   }
 }
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test"
+import { pino } from "pino"
 import { SYSTEM, type System } from "../system.ts"
 import { type AccessToken, AccessTokens, TokenFailure } from "./access-tokens.ts"
 
 /** A clock that a test moves, with an issuer of numbered tokens that live 100 s. */
 class Simulation {
   readonly log: string[] = []
+  readonly incidents: string[] = []
   asked = 0
   /** Undefined: it issues. */
   fails: string | undefined
@@ -24,9 +26,9 @@ class Simulation {
   }
 
   readonly tokens = new AccessTokens({ name: "issuer", issue: () => this.#issue() }, this.#system, {
-    warn: (_: object, message?: string) => void this.log.push(message!),
-    info: (_: object, message?: string) => void this.log.push(message!),
-  } as never)
+    log: pino({}, { write: (line) => void this.log.push(JSON.parse(line).msg) }),
+    metrics: { incident: (kind) => void this.incidents.push(kind) },
+  })
 
   async #issue(): Promise<AccessToken> {
     const value = `token ${++this.asked}`
@@ -95,6 +97,7 @@ describe("access tokens", () => {
     await simulation.until(100_000)
     await expect(valueOf(simulation)).rejects.toThrow("no answer")
     expect(simulation.log).toEqual(["access token not renewed; retrying"])
+    expect(simulation.incidents).toEqual(["access_token_not_renewed"])
     simulation.fails = undefined
     await simulation.until(111_000)
     expect(await valueOf(simulation)).toBe("token 9")

@@ -1,4 +1,4 @@
-import type { Logger } from "../../../telemetry/log.ts"
+import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import { TOKEN_RENEWED_AT, TOKEN_RETRY_MS, UNAUTHORIZED_RETRY_MS } from "../timeouts.ts"
 import type { System } from "../system.ts"
 
@@ -36,7 +36,7 @@ export class TokenRejected extends Error {}
 export class AccessTokens {
   readonly issuer: TokenIssuer
   readonly #system: Pick<System, "steadyMs" | "setTimeout" | "clearTimeout">
-  readonly #log: Pick<Logger, "warn" | "info"> | undefined
+  readonly #telemetry: CredentialTelemetry | undefined
   #current: (AccessToken & { readonly askedMs: number }) | undefined
   #asking: Promise<void> | undefined
   #failure: { readonly error: unknown; readonly logged: string | undefined } | undefined
@@ -44,10 +44,10 @@ export class AccessTokens {
   #next: Timer | undefined
   #closed = false
 
-  constructor(issuer: TokenIssuer, system: System, log: Pick<Logger, "warn" | "info"> | undefined) {
+  constructor(issuer: TokenIssuer, system: System, telemetry: CredentialTelemetry | undefined) {
     this.issuer = issuer
     this.#system = system
-    this.#log = log
+    this.#telemetry = telemetry
   }
 
   /** A token that has not expired. @throws TokenFailure */
@@ -88,7 +88,7 @@ export class AccessTokens {
     try {
       const token = await this.issuer.issue()
       this.#current = { ...token, askedMs }
-      if (this.#failure?.logged !== undefined) this.#log?.info(this.#issued, "access token renewed")
+      if (this.#failure?.logged !== undefined) this.#telemetry?.log.info(this.#issued, "access token renewed")
       this.#failure = undefined
       this.#pauseMs = TOKEN_RETRY_MS.first
       const leftMs = askedMs + token.lifetimeMs * TOKEN_RENEWED_AT - this.#system.steadyMs()
@@ -107,7 +107,8 @@ export class AccessTokens {
     const leftMs = this.#leftMs
     if (leftMs <= 0 || this.#failure?.logged === reason) return this.#failure?.logged
     const expires_in_s = Math.floor(leftMs / 1000)
-    this.#log?.warn({ reason, expires_in_s }, "access token not renewed; retrying")
+    this.#telemetry?.log.warn({ reason, expires_in_s }, "access token not renewed; retrying")
+    this.#telemetry?.metrics.incident("access_token_not_renewed")
     return reason
   }
 

@@ -1,8 +1,8 @@
 import type { SASLOptions } from "@platformatic/kafka"
-import type { Logger } from "../../../telemetry/log.ts"
 import type { KafkaOptions } from "../options.ts"
 import type { System } from "../system.ts"
 import { AccessTokens, TokenRejected } from "./access-tokens.ts"
+import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import { mskIam } from "./msk-iam.ts"
 import { tokenEndpoint } from "./token-endpoint.ts"
 
@@ -16,7 +16,7 @@ export interface Authentication {
 export function authentication(
   options: KafkaOptions,
   system: System,
-  log: Pick<Logger, "warn" | "info"> | undefined,
+  telemetry: CredentialTelemetry | undefined,
 ): Authentication {
   const { security_protocol: protocol, sasl_mechanism: mechanism } = options
   if (mechanism === undefined || !protocol.startsWith("sasl_")) return {}
@@ -25,7 +25,7 @@ export function authentication(
     return { sasl: { mechanism, username, password } }
   }
   const issuer = mechanism === "AWS_MSK_IAM" ? mskIam(options) : tokenEndpoint(options)
-  const tokens = new AccessTokens(issuer, system, log)
+  const tokens = new AccessTokens(issuer, system, telemetry)
   const extensions = options.sasl_oauth_extensions
   const sasl: SASLOptions = {
     // MSK takes IAM's tokens by this mechanism too, which is how clients other than Java's authenticate

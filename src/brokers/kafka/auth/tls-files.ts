@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises"
 import type { ConnectionOptions as TlsOptions } from "node:tls"
 import { readCas, readCertificate, readPrivateKey } from "../../../config/sections/pem-files.ts"
-import type { Logger } from "../../../telemetry/log.ts"
+import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import type { KafkaOptions } from "../options.ts"
 
 type TlsKeys = Pick<KafkaOptions, "ssl_ca_location" | "ssl_certificate_location" | "ssl_key_location">
@@ -12,15 +12,15 @@ type TlsKeys = Pick<KafkaOptions, "ssl_ca_location" | "ssl_certificate_location"
  */
 export class TlsFiles {
   readonly #options: TlsKeys
-  readonly #log: Pick<Logger, "warn" | "info"> | undefined
+  readonly #telemetry: CredentialTelemetry | undefined
   #current: TlsOptions
   /** Of the files as they were last read. Undefined: at start. */
   #stamps: string | undefined
 
   /** @throws OptionError `config` of a file that can't be read, or is unusable */
-  constructor(options: TlsKeys, log: Pick<Logger, "warn" | "info"> | undefined) {
+  constructor(options: TlsKeys, telemetry: CredentialTelemetry | undefined) {
     this.#options = options
-    this.#log = log
+    this.#telemetry = telemetry
     this.#current = read(options)
   }
 
@@ -45,10 +45,11 @@ export class TlsFiles {
       const isChanged = !Bun.deepEquals(now, this.#current)
       this.#current = now
       if (isChanged || !isFirst)
-        this.#log?.info({ files }, "certificates read again; new connections use them")
+        this.#telemetry?.log.info({ files }, "certificates read again; new connections use them")
     } catch (error) {
       const reason = (error as Error).message
-      this.#log?.warn({ reason }, "changed certificates are not usable; the ones before serve on")
+      this.#telemetry?.log.warn({ reason }, "changed certificates are not usable; the ones before serve on")
+      this.#telemetry?.metrics.incident("certificates_unusable")
     }
   }
 }

@@ -27,13 +27,12 @@ export function Explanation({ capture, version }: { capture: CaptureDetail; vers
   )
 }
 
-/** What it was answered for another reason than its signature, and what to do about that. */
+/** What to do about a request that was answered as it was for another reason than its signature. */
 function Answer({ capture, answer }: { capture: CaptureDetail; answer: string }) {
   const advice = adviceOn(capture, overview.value?.pipelines ?? [])
   return (
     <section>
-      <p>{answer}</p>
-      {advice !== undefined && <p>{advice.text}</p>}
+      <p>{advice?.text ?? answer}</p>
       {advice?.configuration !== undefined && <CodeBlock text={advice.configuration} what="configuration" />}
     </section>
   )

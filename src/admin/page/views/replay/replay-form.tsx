@@ -66,7 +66,9 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
   // a link may lead to a topic that is not listed
   const listed =
     fields.source === "" || sources.includes(fields.source) ? sources : [fields.source, ...sources]
-  const [source, setSource] = useState(fields.source || (listed[0] ?? ""))
+  const published = overview.value?.pipelines.map(({ connection, topic }) => `${connection}/${topic}`)
+  const first = published?.find((it) => listed.includes(it)) ?? listed[0]
+  const [source, setSource] = useState(fields.source || (first ?? ""))
   const chosen = topics.find(({ connection, topic }) => `${connection}/${topic}` === source)
   return (
     <fieldset>

@@ -98,7 +98,11 @@ function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
         {ended_at !== null && <span>took {formatDuration(ended_at - started_at)}</span>}
       </p>
       {range !== "" && <p class="muted">{range}</p>}
-      {error !== null && <p class={state === "failed" ? "replay-error" : "muted"}>{error}</p>}
+      {error !== null && (
+        <p class={state === "failed" ? "replay-error" : "muted"}>
+          {state === "failed" ? error : `${error}; it is tried again until it is paused or cancelled`}
+        </p>
+      )}
       <Actions job={job} />
       {failures.length > 0 && (
         <details>

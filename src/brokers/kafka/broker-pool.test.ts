@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test"
+import type { Connection } from "@platformatic/kafka"
+import { BrokerPool } from "./broker-pool.ts"
+import type { KafkaConnection } from "./connection.ts"
+import { SYSTEM } from "./system.ts"
+
+const API_VERSIONS = 18
+
+/** A connection that says which APIs it knows, and whether it was closed. */
+function openConnection(): { raw: Connection; isClosed: () => boolean } {
+  let isOpen = true
+  const send: Connection["send"] = (_api, _version, _encode, _decode, _, __, callback) =>
+    callback(null, { apiKeys: [{ apiKey: API_VERSIONS, minVersion: 0, maxVersion: 3 }] } as never)
+  const close = (): void => void (isOpen = false)
+  const raw = { isConnected: () => isOpen, send, close, socket: { destroy: close } }
+  return { raw: raw as unknown as Connection, isClosed: () => !isOpen }
+}
+
+/** A pool of one broker, whose connections are given by the test. */
+function poolOfOne() {
+  const attempts: PromiseWithResolvers<Connection>[] = []
+  const connect = (): Promise<Connection> => {
+    const attempt = Promise.withResolvers<Connection>()
+    attempts.push(attempt)
+    return attempt.promise
+  }
+  const pool = new BrokerPool({
+    clientId: "test",
+    bootstrap: [{ host: "127.0.0.1", port: 9092 }],
+    security: {},
+    hasAnswered: false,
+    system: { ...SYSTEM, connect },
+  })
+  /** The nth attempt to connect, once it is made. */
+  const attempt = async (at: number): Promise<PromiseWithResolvers<Connection>> => {
+    while (attempts.length <= at) await new Promise(setImmediate)
+    return attempts[at]!
+  }
+  return { pool, attempts, attempt }
+}
+
+test("a connection that fails closes none of another ask's", async () => {
+  const { pool, attempts, attempt } = poolOfOne()
+  const first = pool.ask(() => Promise.reject(new Error("not asked")))
+  const answer = Promise.withResolvers<string>()
+  const asked = Promise.withResolvers<KafkaConnection>()
+  const second = pool.ask((connection) => (asked.resolve(connection), answer.promise))
+  const opened = openConnection()
+  ;(await attempt(1)).resolve(opened.raw)
+  await asked.promise
+  ;(await attempt(0)).reject(new Error("connection refused"))
+  await expect(first).rejects.toThrow("connection refused")
+  expect(opened.isClosed()).toBe(false)
+  answer.resolve("answer")
+  expect((await second).answer).toBe("answer")
+  expect((await pool.ask(async (connection) => connection)).answer).toBe(await asked.promise)
+  expect(attempts).toHaveLength(2)
+  pool.close()
+  expect(opened.isClosed()).toBe(true)
+})
+
+test("a question that fails closes its own connection, and not the one that was opened behind it", async () => {
+  const { pool, attempt } = poolOfOne()
+  const answer = Promise.withResolvers<never>()
+  const asked = Promise.withResolvers<KafkaConnection>()
+  const first = pool.ask((connection) => (asked.resolve(connection), answer.promise))
+  const [before, behind] = [openConnection(), openConnection()]
+  ;(await attempt(0)).resolve(before.raw)
+  await asked.promise
+  before.raw.socket.destroy()
+  const second = pool.ask(async (connection) => connection)
+  ;(await attempt(1)).resolve(behind.raw)
+  await second
+  answer.reject(new Error("connection closed"))
+  await expect(first).rejects.toThrow("connection closed")
+  expect(behind.isClosed()).toBe(false)
+  const third = pool.ask(() => Promise.reject(new Error("no answer")))
+  await expect(third).rejects.toThrow("no answer")
+  expect(behind.isClosed()).toBe(true)
+  pool.close()
+})

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { pino } from "pino"
+import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { runToEnd } from "../support/child.ts"
 import {
   hookline,
@@ -161,4 +164,37 @@ test("an address that others reach takes TLS and users", async () => {
   const { stderr } = await hookline(["check", "-c", file])
   expect(stderr).toContain("kafka_users")
   expect(stderr).not.toContain("a:short")
+})
+
+test("a port that can't be opened with a changed certificate is tried again until it can", async () => {
+  const lines: string[] = []
+  let logged = Promise.withResolvers<void>()
+  const write = (line: string): void => {
+    lines.push(line)
+    logged.resolve()
+    logged = Promise.withResolvers()
+  }
+  const said = async (text: string, times = 1): Promise<void> => {
+    while (lines.filter((line) => line.includes(text)).length < times) await logged.promise
+  }
+  const { certificate, key } = certificates.server
+  const good = { cert: readFileSync(certificate, "utf8"), key: readFileSync(key, "utf8") }
+  const beside = { advertised: undefined, users: undefined }
+  const port = await freePort()
+  const log = pino({ level: "info" }, { write })
+  const broker = openEmbedded({ directory: folder.make("reopened") }, { log, metrics: { batch() {} } })
+  const kafka = broker.listen({ listen: { host: "127.0.0.1", port }, tls: good, ...beside })
+  await kafka.listening
+  kafka.change({ tls: { ...good, key: "none" }, ...beside })
+  await said("Kafka clients can't connect")
+  const other = Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } })
+  kafka.change({ tls: good, ...beside })
+  await said("the port is in use")
+  other.stop(true)
+  await said("listening for Kafka clients", 2)
+  const ca = readFileSync(certificates.ca, "utf8")
+  await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`, ca)
+  client.request({ key: 18, version: 0 }, 1, Buffer.alloc(0))
+  expect((await client.response())?.readInt32BE(0)).toBe(1)
+  await broker.close()
 })

@@ -72,6 +72,7 @@ function change(message: Extract<ToThread, { kind: "change" }>): void {
     return
   }
   port.close()
+  ports.delete(message.id)
   listen({ ...message, kind: "listen" })
 }
 

@@ -3,6 +3,7 @@ import { OptionError } from "../../../errors.ts"
 import { DurableWriter } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../storage/thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
+import { atMostEveryMinute } from "../../../telemetry/once-a-minute.ts"
 import type { Retention } from "./apis/context.ts"
 import { GroupDatabase, groupsIn } from "./groups/group-database.ts"
 import type { PortOptions } from "./port.ts"
@@ -13,7 +14,8 @@ import type { FromThread, ToThread } from "./thread-messages.ts"
  * consumers cost the event loop nothing but a message a commit, and that only while a fetch waits for one.
  *
  * The thread reads the log's file itself. While the file is recovered after a failure it must not be open: `open` and
- * `close` say when it may be. A thread that crashes is started again, with the same ports.
+ * `close` say when it may be. A thread that crashes is started again, with the same ports. A port that was open and can't
+ * be opened again, after that or with another certificate, is tried until it can.
  */
 
 /** A port that is open, or about to be. */
@@ -28,6 +30,11 @@ export interface KafkaPort {
 interface OpenPort {
   options: PortOptions
   readonly listening: PromiseWithResolvers<void>
+  /** It was open once: `listening` is settled. */
+  wasOpen: boolean
+  /** Why it is not open again. */
+  problem: string | undefined
+  retrying: Timer | undefined
 }
 
 const RESTART_MS = 1000
@@ -39,6 +46,8 @@ export class KafkaListener {
   /** How many fetches wait for a commit. */
   readonly #waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   readonly #ports = new Map<number, OpenPort>()
+  /** Logs a disconnected client, by the reason. */
+  readonly #refused = new Map<string, (client: string) => void>()
   #thread: Worker
   #isOpen = false
   #retention: Retention
@@ -65,7 +74,7 @@ export class KafkaListener {
     const listening = Promise.withResolvers<void>()
     // a start that fails for another reason awaits none of them
     listening.promise.catch(() => {})
-    this.#ports.set(id, { options, listening })
+    this.#ports.set(id, { options, listening, wasOpen: false, problem: undefined, retrying: undefined })
     this.#tell({ kind: "listen", id, port: options })
     return {
       listening: listening.promise,
@@ -76,6 +85,7 @@ export class KafkaListener {
         this.#tell({ kind: "change", id, port: port.options })
       },
       close: () => {
+        clearTimeout(this.#ports.get(id)?.retrying)
         this.#ports.delete(id)
         this.#tell({ kind: "unlisten", id })
       },
@@ -127,7 +137,11 @@ export class KafkaListener {
     tell({ kind: "start", directory: this.#directory, waiting: this.#waiting })
     tell({ kind: "retain", retention: this.#retention })
     if (this.#isOpen) tell({ kind: "open" })
-    for (const [id, { options }] of this.#ports) tell({ kind: "listen", id, port: options })
+    for (const [id, port] of this.#ports) {
+      clearTimeout(port.retrying)
+      port.retrying = undefined
+      tell({ kind: "listen", id, port: port.options })
+    }
     this.#load()
     return thread
   }
@@ -159,15 +173,19 @@ export class KafkaListener {
         const port = this.#ports.get(message.id)
         const { host } = port?.options.listen ?? { host: "" }
         const address = formatEndpoint({ host, port: message.port })
-        if (port !== undefined) this.#log.info({ address }, "listening for Kafka clients")
-        port?.listening.resolve()
+        if (port === undefined) break
+        this.#log.info({ address }, "listening for Kafka clients")
+        port.wasOpen = true
+        port.problem = undefined
+        port.listening.resolve()
         break
       }
       case "not_listening": {
         const port = this.#ports.get(message.id)
         if (port === undefined) break
         const text = listenFailure(port.options.listen, message)
-        port.listening.reject(new OptionError("listen", "kafka_listen", text))
+        if (port.wasOpen) this.#reopen(message.id, port, text)
+        else port.listening.reject(new OptionError("listen", "kafka_listen", text))
         break
       }
       case "write":
@@ -179,15 +197,36 @@ export class KafkaListener {
         this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
         break
       case "refused":
-        this.#log.warn({ client: message.client }, `Kafka client disconnected: ${message.reason}`)
+        this.#refuse(message.reason, message.client)
         break
       case "ended":
         this.#over()
     }
   }
 
+  #reopen(id: number, port: OpenPort, problem: string): void {
+    if (port.problem !== problem)
+      this.#log.error({ reason: problem }, "Kafka clients can't connect; retrying every second")
+    port.problem = problem
+    port.retrying = setTimeout(() => {
+      port.retrying = undefined
+      this.#tell({ kind: "listen", id, port: port.options })
+    }, RESTART_MS)
+  }
+
+  /** A port scanner must not fill the log. */
+  #refuse(reason: string, client: string): void {
+    const log = this.#refused.getOrInsertComputed(reason, () =>
+      atMostEveryMinute((clients, last: string) =>
+        this.#log.warn({ clients, client: last }, `Kafka client disconnected: ${reason}`),
+      ),
+    )
+    log(client)
+  }
+
   #over(): void {
     clearTimeout(this.#restarting)
+    for (const { retrying } of this.#ports.values()) clearTimeout(retrying)
     this.#thread.terminate()
     void this.#groups.close().then(() => this.#ended?.resolve())
   }

@@ -36,7 +36,7 @@ export class ScramServer {
 
   #last(text: string, signed: string): Step {
     const [, bare, nonce, proof] = /^(c=(?:biws|eSws),r=([^,]+)),p=([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
-    // librdkafka before 2.6 has its own part of it twice; Kafka takes that, too
+    // older librdkafka has its own part of it twice; Kafka takes that, too: https://github.com/confluentinc/librdkafka/pull/4895
     if (bare === undefined || nonce?.endsWith(this.#nonce) !== true) return "refused"
     const { storedKey, serverKey } = keysFor(this.#users, this.#name, this.#hash)
     const all = `${signed},${bare}`

@@ -74,7 +74,9 @@ test("a thread that crashes is started again, and serves the same port", async (
   const groups = new Database(join(own, "log/groups.sqlite"))
   groups.run("INSERT INTO groups VALUES ('broken', ?)", [JSON.stringify(state)])
   await using running = await startHookline(configuration(address), { folder: own })
-  const { reason } = await running.logged(({ msg }) => msg.startsWith("the listener for Kafka clients failed"))
+  const { reason } = await running.logged(({ msg }) =>
+    msg.startsWith("the listener for Kafka clients failed"),
+  )
   expect(reason).toBeString()
   groups.run("DELETE FROM groups")
   groups.close()

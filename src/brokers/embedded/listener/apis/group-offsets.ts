@@ -1,5 +1,6 @@
 import { steadyMs } from "../../../../clock.ts"
 import type { GroupChanges } from "../groups/group-database.ts"
+import { isSubscribed } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf } from "../protocol/fields.ts"
 import { OffsetCommit, OffsetDelete, OffsetFetch } from "../protocol/messages.ts"
@@ -107,17 +108,23 @@ export const offsetDelete = served(OffsetDelete, async ({ groupId, topics }, { g
   if (!groups.isLoaded) return { errorCode: ERROR.COORDINATOR_LOAD_IN_PROGRESS }
   const group = groups.find(groupId)
   if (group === undefined) return { errorCode: ERROR.GROUP_ID_NOT_FOUND }
-  // which topics the members have subscribed to is known to them alone
-  const errorCode = group.members.size > 0 ? ERROR.GROUP_SUBSCRIBED_TO_TOPIC : ERROR.NONE
-  const changes = topics.flatMap(({ name, partitions }) =>
-    partitions.map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
+  const members = [...group.members.values()]
+  // the topics of other kinds of members are known to them alone
+  if (members.length > 0 && group.protocolType !== "consumer") return { errorCode: ERROR.NON_EMPTY_GROUP }
+  const isRead = new Set(
+    topics.map(({ name }) => name).filter((name) => members.some((member) => isSubscribed(member, name))),
   )
-  if (errorCode === ERROR.NONE && !(await groups.commit(changes)))
+  const changes = topics
+    .filter(({ name }) => !isRead.has(name))
+    .flatMap(({ name, partitions }) =>
+      partitions.map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
+    )
+  if (changes.length > 0 && !(await groups.commit(changes)))
     return { errorCode: ERROR.COORDINATOR_NOT_AVAILABLE }
   return {
-    topics: topics.map(({ name, partitions }) => ({
-      name,
-      partitions: partitions.map(({ partitionIndex }) => ({ partitionIndex, errorCode })),
-    })),
+    topics: topics.map(({ name, partitions }) => {
+      const errorCode = isRead.has(name) ? ERROR.GROUP_SUBSCRIBED_TO_TOPIC : ERROR.NONE
+      return { name, partitions: partitions.map(({ partitionIndex }) => ({ partitionIndex, errorCode })) }
+    }),
   }
 })

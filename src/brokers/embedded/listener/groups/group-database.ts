@@ -27,6 +27,8 @@ export function groupsIn(directory: string): DatabaseLocation {
 
 /** What is kept of a group beyond its offsets. */
 export interface GroupSnapshot {
+  /** When the last member left, or while there are none the last offset was committed; in ms since 1970. */
+  readonly changedMs: number
   readonly generation: number
   readonly protocolType: string
   readonly protocol: string

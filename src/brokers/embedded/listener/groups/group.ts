@@ -38,6 +38,8 @@ export class Group {
   readonly #pendingIds = new Map<string, number>()
   state: GroupState = "Empty"
   generation = 0
+  /** By the clock on the wall; the rest is by the steady one. */
+  changedMs = 0
   protocolType = ""
   protocol = ""
   #leader = ""
@@ -162,13 +164,13 @@ export class Group {
   }
 
   snapshot(): GroupSnapshot {
-    const { generation, protocolType, protocol } = this
+    const { generation, protocolType, protocol, changedMs } = this
     const members = this.state === "Stable" ? [...this.members.values()].map(kept) : []
-    return { generation, protocolType, protocol, leader: this.#leader, members }
+    return { generation, protocolType, protocol, changedMs, leader: this.#leader, members }
   }
 
-  restore({ generation, protocolType, protocol, leader, members }: GroupSnapshot, nowMs: number): void {
-    Object.assign(this, { generation, protocolType, protocol })
+  restore({ leader, members, ...kept }: GroupSnapshot, nowMs: number): void {
+    Object.assign(this, kept)
     this.#leader = leader
     for (const one of members) {
       const member = newMember(one, one.memberId, nowMs)

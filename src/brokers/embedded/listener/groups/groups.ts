@@ -7,6 +7,9 @@ type Offsets = Map<string, Map<number, CommittedOffset>>
 
 const MAX_GROUPS = 10_000
 const TICK_MS = 100
+/** As Kafka's offsets.retention.minutes and offsets.retention.check.interval.ms. */
+const RETENTION_MS = 7 * 24 * 3_600_000
+const EXPIRE_MS = 600_000
 
 /**
  * The consumer groups with their offsets. They are in memory; a change is written to groups.sqlite, in the event loop's
@@ -16,6 +19,7 @@ export class Groups {
   readonly #groups = new Map<string, Group>()
   readonly #offsets = new Map<string, Offsets>()
   readonly #write: (changes: GroupChanges) => void
+  readonly #now: () => number
   /** To be written. */
   #groupChanges = new Map<string, GroupChanges["groups"][number]>()
   #offsetChanges: GroupChanges["offsets"][number][] = []
@@ -24,10 +28,12 @@ export class Groups {
   #writing: ((isWritten: boolean) => void)[] | undefined
   isLoaded = false
 
-  /** @param write has changes written; `written` tells the end of it */
-  constructor(write: (changes: GroupChanges) => void) {
+  /** @param write has changes written; `written` tells the end of it. @param now the time, in ms since 1970 */
+  constructor(write: (changes: GroupChanges) => void, now = Date.now) {
     this.#write = write
+    this.#now = now
     setInterval(() => this.#tick(), TICK_MS)
+    setInterval(() => void this.expire(), EXPIRE_MS)
   }
 
   load({ groups, offsets }: GroupChanges): void {
@@ -65,8 +71,8 @@ export class Groups {
     for (const change of changes) {
       const [id] = change
       const group = this.#groups.get(id)
-      // so that the group is there after a restart
-      if (group !== undefined && !this.#offsets.has(id)) this.#groupChanges.set(id, [id, group.snapshot()])
+      // so that the group is there after a restart, and as young
+      if (group !== undefined && (group.members.size === 0 || !this.#offsets.has(id))) this.#changed(group)
       this.#offsetChanges.push(change)
     }
     const isWritten = await this.#flush()
@@ -84,6 +90,13 @@ export class Groups {
     this.#groups.delete(id)
     this.#offsets.delete(id)
     return true
+  }
+
+  /** Deletes the groups that have had no member, and no commit, for a week. */
+  async expire(): Promise<void> {
+    const untilMs = this.#now() - RETENTION_MS
+    const isOver = ({ members, changedMs }: Group): boolean => members.size === 0 && changedMs <= untilMs
+    await Promise.all([...this.#groups.values()].filter(isOver).map(({ id }) => this.delete(id)))
   }
 
   /** The changes that were being written are, or could not be. */
@@ -112,11 +125,17 @@ export class Groups {
 
   #make(id: string): Group {
     const group: Group = new Group(id, () => {
-      this.#groupChanges.set(id, [id, group.snapshot()])
+      this.#changed(group)
       void this.#flush()
     })
+    group.changedMs = this.#now()
     this.#groups.set(id, group)
     return group
+  }
+
+  #changed(group: Group): void {
+    group.changedMs = this.#now()
+    this.#groupChanges.set(group.id, [group.id, group.snapshot()])
   }
 
   #apply([id, topic, partition, committed]: GroupChanges["offsets"][number]): void {
@@ -126,7 +145,8 @@ export class Groups {
     else ofTopic.set(partition, committed)
     if (ofTopic.size === 0) offsets.delete(topic)
     else offsets.set(topic, ofTopic)
-    this.#offsets.set(id, offsets)
+    if (offsets.size === 0) this.#offsets.delete(id)
+    else this.#offsets.set(id, offsets)
   }
 
   #tick(): void {

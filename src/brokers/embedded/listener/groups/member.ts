@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto"
+import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
 
 /** A way to assign partitions that a member supports, with its subscription. */
 export interface Protocol {
@@ -87,6 +88,25 @@ export const NO_ASSIGNMENT = new Uint8Array(0)
 export const isSame = (a: readonly Protocol[], b: readonly Protocol[]): boolean =>
   a.length === b.length &&
   a.every(({ name, metadata }, at) => name === b[at]!.name && Buffer.compare(metadata, b[at]!.metadata) === 0)
+
+/**
+ * Whether a consumer reads a topic. One whose subscription can't be read is taken to, as Kafka does:
+ * https://github.com/apache/kafka/blob/trunk/clients/src/main/resources/common/message/ConsumerProtocolSubscription.json
+ */
+export function isSubscribed({ protocols }: Described, topic: string): boolean {
+  try {
+    return protocols.some(({ metadata }) => {
+      const from = new ByteReader(Buffer.from(metadata.buffer, metadata.byteOffset, metadata.length))
+      from.int16()
+      for (let left = from.elements(false); left > 0; left--)
+        if (from.take(Math.max(0, from.int16())).toString() === topic) return true
+      return false
+    })
+  } catch (error) {
+    if (error instanceof Malformed) return true
+    throw error
+  }
+}
 
 export const isCommon = (name: string, members: readonly Member[]): boolean =>
   members.every(({ protocols }) => protocols.some((one) => one.name === name))

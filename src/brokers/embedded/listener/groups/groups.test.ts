@@ -1,0 +1,133 @@
+import { expect, test } from "bun:test"
+import { answer, type Serving } from "../apis/apis.ts"
+import { ByteWriter } from "../protocol/byte-writer.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import { writeRequest } from "../protocol/fields.ts"
+import { OffsetDelete } from "../protocol/messages.ts"
+import type { GroupChanges } from "./group-database.ts"
+import { Groups } from "./groups.ts"
+
+const WEEK_MS = 7 * 24 * 3_600_000
+const START_MS = Date.UTC(2026, 0, 1)
+
+interface Opened {
+  readonly groups: Groups
+  readonly written: GroupChanges[]
+}
+
+function open(now: () => number, kept: GroupChanges = { groups: [], offsets: [] }): Opened {
+  const written: GroupChanges[] = []
+  const groups: Groups = new Groups((changes) => {
+    written.push(structuredClone(changes))
+    queueMicrotask(() => groups.written(true))
+  }, now)
+  groups.load(kept)
+  return { groups, written }
+}
+
+const offset = (group: string, topic: string): GroupChanges["offsets"][number] => [
+  group,
+  topic,
+  0,
+  { offset: 1, leaderEpoch: 0, metadata: "" },
+]
+
+/** A subscription of version 1. */
+function subscription(...topics: readonly string[]): Uint8Array {
+  const to = new ByteWriter()
+  to.int16(1)
+  to.int32(topics.length)
+  for (const topic of topics) {
+    to.int16(topic.length)
+    to.bytes(Buffer.from(topic))
+  }
+  to.int32(-1)
+  return to.written()
+}
+
+function join(groups: Groups, id: string, protocolType: string, metadata: Uint8Array): string {
+  const member = { memberId: "", instanceId: null, clientId: "c", clientHost: "/::1", protocolType }
+  const times = { sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 10_000 }
+  let memberId = ""
+  const joining = { ...member, ...times, protocols: [{ name: "range", metadata }], needsId: false }
+  groups.findOrMake(id)!.join(joining, 0, (joined) => (memberId = joined.memberId))
+  return memberId
+}
+
+test("a group is deleted with its offsets a week after it became empty", async () => {
+  let nowMs = START_MS
+  const { groups, written } = open(() => nowMs)
+  const memberId = join(groups, "g", "consumer", subscription("t"))
+  await groups.commit([offset("g", "t")])
+  nowMs += WEEK_MS
+  await groups.expire()
+  groups.find("g")!.leave(memberId, null, 0)
+  nowMs += WEEK_MS - 1
+  await groups.expire()
+  expect(groups.offset("g", "t", 0)).toBeDefined()
+  nowMs += 1
+  await groups.expire()
+  expect(groups.find("g")).toBeUndefined()
+  expect(groups.offset("g", "t", 0)).toBeUndefined()
+  expect(written.at(-1)).toEqual({ groups: [["g", undefined]], offsets: [["g", "t", 0, undefined]] })
+})
+
+test("a commit without a member keeps the group for a week, over a restart too", async () => {
+  let nowMs = START_MS
+  const { groups, written } = open(() => nowMs)
+  groups.findOrMake("g")
+  await groups.commit([offset("g", "t")])
+  nowMs += WEEK_MS - 1
+  await groups.commit([offset("g", "t")])
+  const again = open(() => nowMs, written.at(-1)).groups
+  nowMs += WEEK_MS - 1
+  await again.expire()
+  expect(again.offset("g", "t", 0)).toBeDefined()
+  nowMs += 1
+  await again.expire()
+  expect(again.find("g")).toBeUndefined()
+})
+
+async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Promise<number[]> {
+  const frame = new ByteWriter()
+  frame.int16(OffsetDelete.key)
+  frame.int16(0)
+  frame.int32(1)
+  frame.int16(-1)
+  const asked = topics.map((name) => ({ name, partitions: [{ partitionIndex: 0 }] }))
+  writeRequest(OffsetDelete, 0, { groupId: "g", topics: asked }, frame)
+  const log = { whenOpen: () => undefined }
+  const serving = { groups, log, authentication: { state: "done" }, failed: expect.unreachable }
+  const response = await answer(Buffer.from(frame.written()), serving as unknown as Serving)
+  // length, correlation id, error code, throttle time, then topics
+  const codes = [response.readInt16BE(8)]
+  let at = 18
+  for (const { length } of topics) {
+    at += 2 + length + 4 + 4
+    codes.push(response.readInt16BE(at))
+    at += 2
+  }
+  return codes
+}
+
+test("offsets of a topic are deleted unless a member has subscribed to it", async () => {
+  const { groups } = open(Date.now)
+  join(groups, "g", "consumer", subscription("read", "read-too"))
+  await groups.commit([offset("g", "read"), offset("g", "left")])
+  expect(await deleteOffsets(groups, "read", "left")).toEqual([
+    ERROR.NONE,
+    ERROR.GROUP_SUBSCRIBED_TO_TOPIC,
+    ERROR.NONE,
+  ])
+  expect(groups.offset("g", "read", 0)).toBeDefined()
+  expect(groups.offset("g", "left", 0)).toBeUndefined()
+})
+
+test("offsets of a group with members that are no consumers, or can't be read, stay", async () => {
+  const { groups } = open(Date.now)
+  const memberId = join(groups, "g", "connect", subscription())
+  expect((await deleteOffsets(groups)).at(0)).toBe(ERROR.NON_EMPTY_GROUP)
+  groups.find("g")!.leave(memberId, null, 0)
+  join(groups, "g", "consumer", Buffer.from([0, 1, 0, 0, 0, 9]))
+  expect(await deleteOffsets(groups, "any")).toEqual([ERROR.NONE, ERROR.GROUP_SUBSCRIBED_TO_TOPIC])
+})

@@ -108,8 +108,8 @@ export class RawKafkaClient implements AsyncDisposable {
   }
 }
 
-/** A kcat that is a member of a consumer group: what it has written so far, and its end. */
-export interface GroupMember extends AsyncDisposable {
+/** A consumer in a process of its own: what it has written so far, and its end. */
+export interface RunningConsumer extends AsyncDisposable {
   /** Resolves when what it has written to standard output or standard error matches. */
   said(pattern: RegExp): Promise<string>
   output(): string
@@ -123,11 +123,17 @@ export function joinWithKcat(
   group: string,
   topic: string,
   settings: { readonly [name: string]: string } = {},
-): GroupMember {
+): RunningConsumer {
   const all = { "auto.offset.reset": "earliest", "heartbeat.interval.ms": "100", ...settings }
   const args = Object.entries(all).flatMap(([name, value]) => ["-X", `${name}=${value}`])
-  const command = ["kcat", "-u", "-b", address, "-G", group, "-f", "key %k\n", ...args, topic]
-  const child = Bun.spawn(endingWithThisProcess(...command), { stdout: "pipe", stderr: "pipe" })
+  return startConsumer(["kcat", "-u", "-b", address, "-G", group, "-f", "key %k\n", ...args, topic])
+}
+
+export function startConsumer(
+  command: readonly string[],
+  env: { readonly [name: string]: string | undefined } = process.env,
+): RunningConsumer {
+  const child = Bun.spawn(endingWithThisProcess(...command), { env, stdout: "pipe", stderr: "pipe" })
   let output = ""
   let changed = Promise.withResolvers<void>()
   const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
@@ -148,7 +154,8 @@ export function joinWithKcat(
       for (;;) {
         const found = pattern.exec(output)
         if (found !== null) return found[0]
-        if (child.exitCode !== null) throw new Error(`kcat ended before it said ${pattern}:\n${output}`)
+        if (child.exitCode !== null)
+          throw new Error(`${command[0]} ended before it said ${pattern}:\n${output}`)
         await changed.promise
       }
     },

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { randomUUID } from "node:crypto"
+import {
+  buildFranzGo,
+  CLIENT_PROGRAMS,
+  startFranzGo,
+  type ClientSettings,
+} from "../support/client-programs.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { openAdmin } from "../support/kafka.ts"
+import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
+import { isListening, type RunningConsumer } from "../support/kafka-clients.ts"
+import { freePorts } from "../support/ports.ts"
+
+// virtual machines and compilers
+setDefaultTimeout(30_000)
+
+/** Of each log: with no users, with users, and by TLS too. */
+const LOGS = ["open", "users", "tls"] as const
+type Log = (typeof LOGS)[number]
+const PASSWORD = "obviously-fake:1"
+const SASL = { user: "billing", password: PASSWORD }
+
+const folder = temporaryFolder()
+let certificates: Certificates
+let addresses: { readonly [log in Log]: string }
+let running: RunningHookline
+let posted = 0
+
+const pipeline = (log: Log, listen: string): string => `[connection:${log}]
+directory = ${log}
+kafka_listen = ${addresses[log]}
+${listen}
+[pipeline:${log}:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /${log}
+[pipeline:${log}:BrokerSink]
+connection = ${log}
+topic = webhooks
+key = json:/id
+`
+
+/** Posts an event, and resolves with its key. */
+async function post(log: Log): Promise<string> {
+  const id = `n${++posted}.`
+  const { status } = await fetch(running.urls[log]!, { method: "POST", body: JSON.stringify({ id }) })
+  expect(status).toBe(200)
+  return id
+}
+
+beforeAll(async () => {
+  certificates = await makeCertificates(folder.make("certificates"))
+  const [open, users, tls] = (await freePorts(3)).map((port) => `127.0.0.1:${port}`) as [
+    string,
+    string,
+    string,
+  ]
+  addresses = { open, users, tls }
+  const { certificate, key } = certificates.server
+  const known = `kafka_users = billing:${PASSWORD}`
+  const configuration = `[admin]
+listen = off
+${pipeline("open", "")}${pipeline("users", known)}
+${pipeline("tls", `${known}\nkafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`)}`
+  running = await startHookline(configuration, { folder: folder.path })
+  while (running.log.filter(isListening).length < LOGS.length) await running.logged(isListening)
+})
+afterAll(async () => {
+  await running.stop()
+  folder[Symbol.dispose]()
+})
+
+const settings = (log: Log, more: Partial<ClientSettings> = {}): ClientSettings => ({
+  bootstrap: addresses[log],
+  topic: "webhooks",
+  sessionMs: 3000,
+  ...more,
+})
+/** As kcat says it of the eager and of the cooperative protocol, and the others. */
+const ASSIGNED = /(?:assigned|assignment of 1 .*): webhooks \[0\]|^assigned$/m
+const key = (id: string): RegExp => new RegExp(`^key ${id.replace(".", "\\.")}$`, "m")
+const keysOf = (consumer: RunningConsumer): string[] =>
+  [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
+
+/** Resolves once a group has so many members with assignments. */
+async function hasMembers(group: string, count: number): Promise<void> {
+  const admin = openAdmin({ bootstrapServers: [addresses.open] })
+  try {
+    for (;;) {
+      const found = (await admin.describeGroups({ groups: [group] })).get(group)
+      if (found?.state.toUpperCase() === "STABLE" && found.members.size === count) return
+      await Bun.sleep(50)
+    }
+  } finally {
+    await admin.close()
+  }
+}
+
+for (const client of CLIENT_PROGRAMS) {
+  const missing = await client.prepare()
+  if (missing !== undefined) process.stderr.write(`\n*** ${client.name} IS NOT TESTED: ${missing} ***\n\n`)
+
+  describe.skipIf(missing !== undefined)(client.name, () => {
+    test("read", async () => {
+      const ids = [await post("open"), await post("open"), await post("open")]
+      await using consumer = client.start(settings("open"))
+      await consumer.said(key(ids[2]!))
+      ids.push(await post("open"))
+      await consumer.said(key(ids[3]!))
+      expect(keysOf(consumer).slice(-4)).toEqual(ids)
+    })
+
+    test("seek by time", async () => {
+      await post("open")
+      await Bun.sleep(5)
+      const sinceMs = Date.now()
+      const [first, second] = [await post("open"), await post("open")]
+      await using consumer = client.start(settings("open", { sinceMs }))
+      await consumer.said(key(second))
+      expect(keysOf(consumer)).toEqual([first, second])
+    })
+
+    test("group", async () => {
+      const id = await post("open")
+      await using consumer = client.start(settings("open", { group: randomUUID() }))
+      await consumer.said(ASSIGNED)
+      await consumer.said(key(id))
+    })
+
+    test("rebalance", async () => {
+      const group = randomUUID()
+      await using first = client.start(settings("open", { group }))
+      await first.said(ASSIGNED)
+      await using second = client.start(settings("open", { group }))
+      await hasMembers(group, 2)
+      const early = await post("open")
+      const [owner, other] = await Promise.race([
+        first.said(key(early)).then(() => [first, second] as const),
+        second.said(key(early)).then(() => [second, first] as const),
+      ])
+      await owner.end("SIGKILL")
+      const late = await post("open")
+      await other.said(key(late))
+    })
+
+    test("commit", async () => {
+      const group = randomUUID()
+      const before = await post("open")
+      {
+        await using consumer = client.start(settings("open", { group }))
+        await consumer.said(key(before))
+        if (client.leavesToCommit) await consumer.end("SIGTERM")
+      }
+      const after = await post("open")
+      await using consumer = client.start(settings("open", { group }))
+      await consumer.said(key(after))
+      expect(keysOf(consumer)).toEqual([after])
+    })
+
+    if (client.hasStaticMembers)
+      test("static member", async () => {
+        // far longer than the test may take: a member that is not taken for the one before would wait for its end
+        const member = settings("open", { group: randomUUID(), instance: "one", sessionMs: 300_000 })
+        {
+          await using consumer = client.start(member)
+          await consumer.said(ASSIGNED)
+        }
+        await using consumer = client.start(member)
+        await consumer.said(ASSIGNED)
+        await consumer.said(key(await post("open")))
+      })
+
+    test("SASL", async () => {
+      const id = await post("users")
+      for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
+        await using consumer = client.start(settings("users", { sasl: { ...SASL, mechanism } }))
+        await consumer.said(key(id))
+      }
+    })
+
+    test("TLS", async () => {
+      const id = await post("tls")
+      const sasl = { ...SASL, mechanism: "PLAIN" }
+      await using consumer = client.start(settings("tls", { sasl, ca: certificates.ca }))
+      await consumer.said(key(id))
+    })
+  })
+}
+
+describe.skipIf((await buildFranzGo()) !== undefined)("franz-go", () => {
+  test("reads, alone and in a group, as a client of each release of Kafka since 0.11", async () => {
+    const ids = [await post("open"), await post("open")]
+    expect(ids).toHaveLength(2)
+    await using consumer = startFranzGo({ ...settings("open"), generations: 2 })
+    await consumer.said(/^all generations$/m)
+    const generations = [...consumer.output().matchAll(/^generation (v.*)$/gm)].map(([, release]) => release)
+    expect(generations).toContain("v0.11.0")
+    expect(generations).toContain("v4.1")
+    expect(generations.length).toBeGreaterThan(20)
+  })
+})

@@ -7,6 +7,8 @@ import {
   kept,
   newMember,
   newMemberId,
+  bytesOf,
+  MEMBER_BYTES,
   NO_ASSIGNMENT,
   type Joined,
   type Joining,
@@ -28,6 +30,9 @@ import {
  * (KIP-345) that comes again takes its own place, and its predecessor is fenced.
  */
 export type GroupState = "Empty" | "PreparingRebalance" | "CompletingRebalance" | "Stable"
+
+/** Of a group without members. */
+const GROUP_BYTES = 512
 
 export class Group {
   readonly id: string
@@ -154,6 +159,14 @@ export class Group {
       const late = [...this.members.values()].filter(({ syncing }) => syncing === undefined)
       this.#remove(late, nowMs)
     }
+  }
+
+  /** What it takes in memory, about. */
+  get bytes(): number {
+    let bytes = GROUP_BYTES + this.id.length + this.protocolType.length
+    for (const id of this.#pendingIds.keys()) bytes += MEMBER_BYTES + id.length
+    for (const member of this.members.values()) bytes += bytesOf(member)
+    return bytes
   }
 
   /** Whether time changes anything. */

@@ -1,12 +1,24 @@
 import { steadyMs } from "../../../../clock.ts"
 import { LIMITS } from "../limits.ts"
 import { Group } from "./group.ts"
+import { memberBytes, MEMBER_BYTES } from "./member.ts"
 import type { CommittedOffset, GroupChanges } from "./group-database.ts"
 
 /** By topic and partition. */
 type Offsets = Map<string, Map<number, CommittedOffset>>
 
 const MAX_GROUPS = 10_000
+
+/** Of a group without members. */
+const GROUP_BYTES = 512
+
+/** What a group takes in memory, about. */
+function groupBytes({ id, protocolType, pendingIds, members }: Group): number {
+  let bytes = GROUP_BYTES + id.length + protocolType.length
+  for (const pending of pendingIds.keys()) bytes += MEMBER_BYTES + pending.length
+  for (const member of members.values()) bytes += memberBytes(member)
+  return bytes
+}
 
 /** What a committed offset takes in memory, about. */
 const offsetBytes = (committed: CommittedOffset | undefined): number =>
@@ -63,7 +75,7 @@ export class Groups {
   /** Whether groups and members may take so many more bytes. */
   hasRoom(bytes: number): boolean {
     let left = LIMITS.groupBytes - bytes
-    for (const group of this.#groups.values()) left -= group.bytes
+    for (const group of this.#groups.values()) left -= groupBytes(group)
     return left >= 0
   }
 

@@ -86,7 +86,7 @@ export function kept(member: Member): KeptMember {
 export const MEMBER_BYTES = 512
 
 /** What a member takes in memory, about. */
-export function bytesOf({ memberId, instanceId, clientId, protocols, assignment }: Member): number {
+export function memberBytes({ memberId, instanceId, clientId, protocols, assignment }: Member): number {
   const ids = memberId.length + (instanceId?.length ?? 0) + clientId.length
   return MEMBER_BYTES + ids + protocolBytes(protocols) + assignment.length
 }

@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser())("the page", () => {
 
       // a form
       await press(page, "Control+k", "text:topic messages")
-      await page.getByRole("option", { name: "messages" }).waitFor()
+      await page.locator(".palette-item", { hasText: "Topic of log" }).first().waitFor()
       await press(page, "Enter")
       await page.waitForURL((it) => it.hash === "#/events/log/messages")
       await page.getByText("No event yet").waitFor()

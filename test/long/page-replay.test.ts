@@ -152,7 +152,7 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     await row.getByRole("button", { name: "Cancel" }).click()
     await row.getByText("cancelled", { exact: true }).waitFor()
     expect(await row.getByRole("button").count()).toBe(0)
-    expect(await row.getByRole("progressbar").getAttribute("max")).toBe(String(COUNT))
+    expect(await row.getByRole("progressbar").getAttribute("value")).toMatch(/^0\.\d+$/)
   }, 60_000)
 
   test("a target that can't be reached is waited for, and says why", async () => {

@@ -31,19 +31,24 @@ function poolOfOne() {
     hasAnswered: false,
     system: { ...SYSTEM, connect },
   })
-  return { pool, attempts }
+  /** The nth attempt to connect, once it is made. */
+  const attempt = async (at: number): Promise<PromiseWithResolvers<Connection>> => {
+    while (attempts.length <= at) await new Promise(setImmediate)
+    return attempts[at]!
+  }
+  return { pool, attempts, attempt }
 }
 
 test("a connection that fails closes none of another ask's", async () => {
-  const { pool, attempts } = poolOfOne()
+  const { pool, attempts, attempt } = poolOfOne()
   const first = pool.ask(() => Promise.reject(new Error("not asked")))
   const answer = Promise.withResolvers<string>()
   const asked = Promise.withResolvers<KafkaConnection>()
   const second = pool.ask((connection) => (asked.resolve(connection), answer.promise))
   const opened = openConnection()
-  attempts[1]!.resolve(opened.raw)
+  ;(await attempt(1)).resolve(opened.raw)
   await asked.promise
-  attempts[0]!.reject(new Error("connection refused"))
+  ;(await attempt(0)).reject(new Error("connection refused"))
   await expect(first).rejects.toThrow("connection refused")
   expect(opened.isClosed()).toBe(false)
   answer.resolve("answer")
@@ -55,16 +60,16 @@ test("a connection that fails closes none of another ask's", async () => {
 })
 
 test("a question that fails closes its own connection, and not the one that was opened behind it", async () => {
-  const { pool, attempts } = poolOfOne()
+  const { pool, attempt } = poolOfOne()
   const answer = Promise.withResolvers<never>()
   const asked = Promise.withResolvers<KafkaConnection>()
   const first = pool.ask((connection) => (asked.resolve(connection), answer.promise))
   const [before, behind] = [openConnection(), openConnection()]
-  attempts[0]!.resolve(before.raw)
+  ;(await attempt(0)).resolve(before.raw)
   await asked.promise
   before.raw.socket.destroy()
   const second = pool.ask(async (connection) => connection)
-  attempts[1]!.resolve(behind.raw)
+  ;(await attempt(1)).resolve(behind.raw)
   await second
   answer.reject(new Error("connection closed"))
   await expect(first).rejects.toThrow("connection closed")

@@ -101,6 +101,16 @@ test.each([
   expect(Buffer.from(masked.body).toString()).toBe(expected)
 })
 
+test.each(["eyJ", "eyJaaaaaaaa.", '"token', '\\"token\\"', "&token", "&a", "a", " ", "\\"])(
+  "a body of nothing but %p is masked in time in proportion to its length",
+  async (part) => {
+    const startMs = performance.now()
+    await maskRequest(requestOf({ body: part.repeat(1_000_000 / part.length) }), [], NOW)
+    expect(performance.now() - startMs).toBeLessThan(3000)
+  },
+  60_000,
+)
+
 test("bytes that are no text stay as they are", async () => {
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
   const request = { ...requestOf({}), body }

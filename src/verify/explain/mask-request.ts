@@ -29,7 +29,8 @@ const ESCAPED_MEMBER = new RegExp(String.raw`(\\"${NAMED}\\"\s*:\s*\\")([^"\\]*)
 const PARAMETER = new RegExp(String.raw`((?:^|[?&])${NAMED}=)([^&\s"]*)`, "gi")
 /** Of a URL. */
 const QUERY_PARAMETER = /([?&])([^=&?#\s]+)=([^&#\s]*)/g
-const JWT = /eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g
+/** Looked for at the beginning of a word alone: a long word with many is searched once. */
+const JWT = /(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g
 /** A signature or token is no shorter. */
 const RUN = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 const SHOWN_CHARACTERS = 6

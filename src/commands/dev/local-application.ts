@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { brokerSink } from "../../components/broker-sink.ts"
 import { decoder } from "../../components/decoder.ts"
 import { enricher } from "../../components/enricher.ts"
@@ -10,7 +9,7 @@ import { camelCase } from "../../config/options/in-code.ts"
 import { Application, type ApplicationOptions } from "../../runtime/application.ts"
 import { embeddedConnection } from "../../runtime/connection-spec.ts"
 import { Pipeline } from "../../runtime/pipeline.ts"
-import { createPrivateFile, makePrivateFolder } from "../../storage/private-files.ts"
+import { makeIgnoredFolder } from "../../storage/private-files.ts"
 import { decodingOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { VerifierSettings } from "../../verify/schemes/family.ts"
 import { providerOf, readSettings, toUsage, usage, type VerifierFlags } from "../verifier-flags.ts"
@@ -59,7 +58,7 @@ export function localApplication(
 ): Application {
   const { port, path, publicUrl, directory, adminPort } = flags
   const folder = resolve(directory)
-  keepOutOfGit(folder)
+  makeIgnoredFolder(folder)
   const decodes = verification !== undefined && decodingOf(verification.provider) !== undefined
   return new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}` } })
     .registerConnection("log", embeddedConnection({ directory: folder }))
@@ -80,11 +79,4 @@ export function localApplication(
 function inCode({ provider, settings }: LocalVerification): Parameters<typeof verifier>[0] {
   const given = Object.entries(settings).map(([key, value]) => [camelCase(key), value])
   return { provider, ...(Object.fromEntries(given) as object) }
-}
-
-/** Bodies may be personal data: a new folder is ignored by git. */
-function keepOutOfGit(folder: string): void {
-  if (existsSync(folder)) return
-  makePrivateFolder(folder)
-  createPrivateFile(join(folder, ".gitignore"), "*\n")
 }

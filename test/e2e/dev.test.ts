@@ -51,6 +51,9 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   const shown = url.replace("127.0.0.1", "localhost")
   expect(introduction).toContain(`  Post to       ${shown}\n`)
   expect(introduction).toContain(`HOOKLINE_SECRET=${secret} hookline send -p stripe ${shown}\n`)
+  expect(introduction).toContain(
+    "stripe does not know it: start again with its own in HOOKLINE_SECRET or --secret-file",
+  )
   expect(introduction).toContain(`stripe listen --forward-to ${new URL(shown).host}/webhook\n`)
   expect(introduction).toMatch(/Page {10}http:\/\/127\.0\.0\.1:\d+\/\n/)
 

@@ -181,6 +181,20 @@ test("on a terminal Ctrl-C ends it", async () => {
   expect(await dev.exited).toBe(0)
 })
 
+test("what can't be listened on or written is named by its flag", async () => {
+  const { ports } = await onFreePorts()
+  const at = folder.make("taken")
+  await using dev = await startDev(ports, { folder: at })
+  await dev.printed(/Keys/)
+  const { status, stderr } = await hookline(["dev", ...ports], { cwd: at })
+  expect(stderr).toMatch(
+    /^--port: can't listen on 127\.0\.0\.1:\d+: the port is in use; .* set another port$/m,
+  )
+  expect(stderr).toMatch(/^--admin-port: can't listen on .* set another port$/m)
+  expect(stderr).toMatch(/^--directory: The log in .* name another directory$/m)
+  expect(status).not.toBe(0)
+}, 20_000)
+
 describe("refused with a message", () => {
   test.each([
     [

@@ -6,6 +6,7 @@ import { validator } from "../../components/validator.ts"
 import { verifier } from "../../components/verifier.ts"
 import { webHookSource } from "../../components/webhook-source.ts"
 import { camelCase } from "../../config/options/in-code.ts"
+import { HooklineError } from "../../errors.ts"
 import { Application, type ApplicationOptions } from "../../runtime/application.ts"
 import { embeddedConnection } from "../../runtime/connection-spec.ts"
 import { Pipeline } from "../../runtime/pipeline.ts"
@@ -79,4 +80,24 @@ export function localApplication(
 function inCode({ provider, settings }: LocalVerification): Parameters<typeof verifier>[0] {
   const given = Object.entries(settings).map(([key, value]) => [camelCase(key), value])
   return { provider, ...(Object.fromEntries(given) as object) }
+}
+
+const FLAGS: { readonly [option: string]: string | undefined } = {
+  port: "--port",
+  path: "--path",
+  publicUrl: "--public-url",
+  directory: "--directory",
+  listen: "--admin-port",
+}
+
+/** What keeps a local application from running, with the flag to change in place of the option in code. */
+export function namedByFlags(error: unknown): unknown {
+  if (!(error instanceof HooklineError)) return error
+  const message = error.message
+    .replace(/^in code: .*?, option (\w+): /gm, (place, option: string) => {
+      const flag = FLAGS[option]
+      return flag === undefined ? place : `${flag}: `
+    })
+    .replaceAll(', or set listen: "off"', "")
+  return new HooklineError(error.code, message, { cause: error })
 }

@@ -118,12 +118,19 @@ export class OutcomeLog {
   }
 
   #tell(answered: AnsweredRequest): void {
-    if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
+    this.#attempt(answered, "request not captured", () => {
+      if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
+    })
+    this.#attempt(answered, "onAnswer() callback failed", () => this.#onAnswer?.(answered))
+  }
+
+  /** An event that is published is answered so, whatever else fails. */
+  #attempt({ request }: AnsweredRequest, failure: string, action: () => void): void {
     try {
-      this.#onAnswer?.(answered)
+      action()
     } catch (err) {
-      const line = { err, pipeline: this.#pipeline, reason: "internal", request_id: answered.request.id }
-      this.#log.write("error", line, "onAnswer() callback failed")
+      const line = { err, pipeline: this.#pipeline, reason: "internal", request_id: request.id }
+      this.#log.write("error", line, failure)
     }
   }
 

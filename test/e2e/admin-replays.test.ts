@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import type { RecordDetail, ReplayCount, ReplayJob } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { serverSentEvents } from "../support/sse.ts"
+
+setDefaultTimeout(20_000)
 
 const COUNT = 60
 const configuration = `

@@ -14,7 +14,7 @@ import { RegistryUnavailable, type SchemaRegistry, type SubjectSchema } from "./
  * whose schema is new waits for it; one whose schema is missing is refused at once.
  */
 
-const RETRY_MS = { first: 500, longest: 30_000 } as const
+const RETRY_MS = { first: 500, longest: 10_000 } as const
 
 interface Subject {
   readonly name: string

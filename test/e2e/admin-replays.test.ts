@@ -144,6 +144,9 @@ test.each([
   [{ from: { connection: "none", topic: "invoices" } }, 404],
   [{ to: { connection: "none", topic: "copy" } }, 404],
   [{ to: { connection: "log", topic: "invoices" } }, 400],
+  [{ to: { connection: "other", topic: "" } }, 400],
+  [{ to: { connection: "other", topic: "no name of a topic" } }, 400],
+  [{ to: { connection: "other", topic: ".." } }, 400],
   [{ to: { url: "file:///etc/passwd" } }, 400],
   [{ to: {} }, 400],
   [{ rate: 0 }, 400],
@@ -169,6 +172,14 @@ test("the log level changes while it runs", async () => {
   expect(await it.get<unknown>("log-level")).toEqual({ level: "info" })
   expect(await it.post<unknown>("log-level", { level: "debug" }, "PUT")).toEqual({ level: "debug" })
   expect(await it.get<unknown>("log-level")).toEqual({ level: "debug" })
-  const [status] = await it.refused("log-level", { level: "loud" }, "PUT")
-  expect(status).toBe(400)
+  expect(await it.refused("log-level", { level: "loud" }, "PUT")).toEqual([
+    400,
+    "body, level: must be one of fatal, error, warn, info, debug, trace, silent",
+  ])
+  await it.post("log-level", { level: "error" }, "PUT")
+  const changes = it.running.log.filter(({ msg }) => msg === "log level changed")
+  expect(changes).toMatchObject([
+    { level: "info", from: "info", to: "debug" },
+    { level: "info", from: "debug", to: "error" },
+  ])
 })

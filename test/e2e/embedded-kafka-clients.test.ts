@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { Database } from "bun:sqlite"
 import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
@@ -6,7 +7,7 @@ import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
 import { writeRequest } from "../../src/brokers/embedded/listener/protocol/fields.ts"
-import { Fetch } from "../../src/brokers/embedded/listener/protocol/messages.ts"
+import { Fetch, Metadata } from "../../src/brokers/embedded/listener/protocol/messages.ts"
 import { steadyMs } from "../../src/clock.ts"
 import {
   hookline,
@@ -165,6 +166,36 @@ test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", 
   )
   const { stdout } = await kcat(at, "-C", "-t", "t", "-o", `${last.offset}`, "-c", "1")
   expect(stdout).toBe("last\n")
+  await broker.close()
+})
+
+test("requests are answered after the log's file was recovered, those too that came before", async () => {
+  const directory = folder.make("recovered")
+  const broker = openEmbedded({ directory }, { log: pino({ enabled: false }), metrics: { batch() {} } })
+  const [port] = await freePorts(1)
+  const { listening } = broker.listen({ listen: { host: "127.0.0.1", port: port! }, ...OPEN })
+  await listening
+  const publish = (value: string): Promise<unknown> =>
+    broker.publish({ topic: "t", key: undefined, value: Buffer.from(value) }, steadyMs() + 5000)
+  await publish("before")
+  await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`)
+  const ask = async (id: number): Promise<string> => {
+    client.request({ key: Metadata.key, version: 1 }, id, Buffer.from([255, 255, 255, 255]))
+    return String(await client.response())
+  }
+  expect(await ask(1)).toContain("127.0.0.1")
+
+  const other = new Database(join(directory, "log.sqlite"))
+  other.run("ALTER TABLE records_1 RENAME TO gone")
+  await publish("lost").catch(() => {})
+  expect(broker.ready()).toContain("no such table")
+  const answer = ask(2)
+  other.run("ALTER TABLE gone RENAME TO records_1")
+  other.close()
+  expect(await answer).toContain("127.0.0.1")
+  while (broker.ready() !== true) await Bun.sleep(20)
+  await publish("after")
+  expect(await ask(3)).toContain("127.0.0.1")
   await broker.close()
 })
 

@@ -18,6 +18,7 @@ export const UNAVAILABLE = {
   refused: [NOT_STORED, 60],
   // as above: topics of a Router's template
   too_many_topics: [NOT_STORED, 60],
+  schema_unavailable: [NOT_STORED, 5],
   deduplicator_unavailable: [NOT_STORED, 5],
   duplicate_pending: [SAME_ID_PENDING, 5],
   signed_ids_unavailable: [NOT_VERIFIED, 5],

@@ -48,18 +48,6 @@ test(`no more than ${LIMITS.connections} clients are connected; one that leaves 
   }
 })
 
-test("clients of another protocol are logged once a minute", async () => {
-  await using running = await startHookline(configuration("127.0.0.1:0"), { folder: folder.make("scan") })
-  const address = await kafkaAddressOf(running)
-  for (let n = 0; n < 20; n++) {
-    await using client = await RawKafkaClient.connect(address)
-    client.send(Buffer.from("GET / HTTP/1.1\r\n\r\n"))
-    expect(await client.response()).toBeUndefined()
-  }
-  await running.stop()
-  expect(running.log.filter(isDisconnected)).toHaveLength(1)
-})
-
 test("a thread that crashes is started again, and serves the same port", async () => {
   const own = folder.make("crash")
   const address = `127.0.0.1:${await freePort()}`

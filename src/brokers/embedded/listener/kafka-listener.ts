@@ -3,7 +3,7 @@ import { OptionError } from "../../../errors.ts"
 import { DurableWriter } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../storage/thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
-import { atMostEveryMinute } from "../../../telemetry/once-a-minute.ts"
+import { RequestLog } from "../../../telemetry/request-log.ts"
 import type { Retention } from "./apis/context.ts"
 import { GroupDatabase, groupsIn } from "./groups/group-database.ts"
 import type { PortOptions } from "./port.ts"
@@ -42,12 +42,11 @@ const RESTART_MS = 1000
 export class KafkaListener {
   readonly #directory: string
   readonly #log: Logger
+  readonly #refusals: RequestLog
   readonly #groups: DurableWriter<GroupDatabase>
   /** How many fetches wait for a commit. */
   readonly #waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   readonly #ports = new Map<number, OpenPort>()
-  /** Logs a disconnected client, by the reason. */
-  readonly #refused = new Map<string, (client: string) => void>()
   #thread: Worker
   #isOpen = false
   #retention: Retention
@@ -66,6 +65,7 @@ export class KafkaListener {
     this.#directory = directory
     this.#retention = retention
     this.#log = log
+    this.#refusals = new RequestLog(log)
     this.#thread = this.#start()
   }
 
@@ -197,7 +197,11 @@ export class KafkaListener {
         this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
         break
       case "refused":
-        this.#refuse(message.reason, message.client)
+        this.#refusals.write(
+          "warn",
+          { pipeline: undefined, reason: message.reason, client: message.client },
+          `Kafka client disconnected: ${message.reason}`,
+        )
         break
       case "ended":
         this.#over()
@@ -214,19 +218,10 @@ export class KafkaListener {
     }, RESTART_MS)
   }
 
-  /** A port scanner must not fill the log. */
-  #refuse(reason: string, client: string): void {
-    const log = this.#refused.getOrInsertComputed(reason, () =>
-      atMostEveryMinute((clients, last: string) =>
-        this.#log.warn({ clients, client: last }, `Kafka client disconnected: ${reason}`),
-      ),
-    )
-    log(client)
-  }
-
   #over(): void {
     clearTimeout(this.#restarting)
     for (const { retrying } of this.#ports.values()) clearTimeout(retrying)
+    this.#refusals.flush()
     this.#thread.terminate()
     void this.#groups.close().then(() => this.#ended?.resolve())
   }

@@ -1,9 +1,13 @@
 import { createHash } from "node:crypto"
 import type { Database, Statement } from "bun:sqlite"
+import { steadyMs } from "../../../clock.ts"
 import { logIn } from "../../../storage/database-file.ts"
 import { endOf, firstAt, RECORD_COLUMNS, recordsTable, type RecordRow, type TopicRow } from "../log-tables.ts"
 import { openForReading } from "../reader.ts"
 import { encodeRecordBatch, type RecordBatch } from "./protocol/record-batch.ts"
+
+/** Between two looks for topics that are not there: clients ask again. */
+const LOOK_MS = 50
 
 /** A topic as clients see it. */
 export interface Topic {
@@ -31,6 +35,7 @@ export class LogView {
   #topicsByUuid = new Map<string, Topic>()
   #statements = new Map<number, Statement<RecordRow, [number]>>()
   #clusterId = ""
+  #lookedMs = Number.NEGATIVE_INFINITY
 
   constructor(directory: string) {
     this.directory = directory
@@ -73,13 +78,20 @@ export class LogView {
   }
 
   topic(name: string): Topic | undefined {
-    if (!this.#topics.has(name)) this.topics()
+    if (!this.#topics.has(name)) this.#look()
     return this.#topics.get(name)
   }
 
   topicById(uuid: string): Topic | undefined {
-    if (!this.#topicsByUuid.has(uuid)) this.topics()
+    if (!this.#topicsByUuid.has(uuid)) this.#look()
     return this.#topicsByUuid.get(uuid)
+  }
+
+  /** Looks for new topics, once for all that a request asks for. */
+  #look(): void {
+    if (steadyMs() - this.#lookedMs < LOOK_MS) return
+    this.topics()
+    this.#lookedMs = steadyMs()
   }
 
   offsets(topic: Topic): Offsets {

@@ -13,7 +13,8 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
   const { groupId, topics } = request
   const { groups, log, version } = context
   const refused = mayCommit(request, context)
-  const changes: GroupChanges["offsets"][number][] = []
+  // by topic, of which each has one partition
+  const committed = new Map<string, GroupChanges["offsets"][number]>()
   const answered = topics.map(({ name, topicId, partitions }) => {
     const topic = version >= 10 ? log.topicById(topicId) : log.topic(name)
     const unknown = version >= 10 ? ERROR.UNKNOWN_TOPIC_ID : ERROR.UNKNOWN_TOPIC_OR_PARTITION
@@ -28,15 +29,18 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
         if (topic === undefined) errorCode = unknown
         else if (partitionIndex !== PARTITION) errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
         else if (metadata.length > MAX_METADATA_BYTES) errorCode = ERROR.OFFSET_METADATA_TOO_LARGE
-        else changes.push([groupId, topic.name, partitionIndex, { offset, leaderEpoch, metadata }])
+        else committed.set(topic.name, [groupId, topic.name, PARTITION, { offset, leaderEpoch, metadata }])
         return { partitionIndex, errorCode }
       }),
     }
   })
-  if (changes.length === 0 || (await groups.commit(changes))) return { topics: answered }
+  const changes = [...committed.values()]
+  const hasRoom = groups.hasRoomFor(changes)
+  if (changes.length === 0 || (hasRoom && (await groups.commit(changes)))) return { topics: answered }
+  const errorCode = hasRoom ? ERROR.COORDINATOR_NOT_AVAILABLE : ERROR.INVALID_COMMIT_OFFSET_SIZE
   const failed = answered.map((topic) => ({
     ...topic,
-    partitions: topic.partitions.map((one) => ({ ...one, errorCode: ERROR.COORDINATOR_NOT_AVAILABLE })),
+    partitions: topic.partitions.map((one) => ({ ...one, errorCode })),
   }))
   return { topics: failed }
 })
@@ -117,7 +121,9 @@ export const offsetDelete = served(OffsetDelete, async ({ groupId, topics }, { g
   const changes = topics
     .filter(({ name }) => !isRead.has(name))
     .flatMap(({ name, partitions }) =>
-      partitions.map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
+      partitions
+        .filter(({ partitionIndex }) => groups.offset(groupId, name, partitionIndex) !== undefined)
+        .map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
     )
   if (changes.length > 0 && !(await groups.commit(changes)))
     return { errorCode: ERROR.COORDINATOR_NOT_AVAILABLE }

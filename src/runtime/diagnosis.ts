@@ -4,6 +4,7 @@ import type { Broker } from "../brokers/broker.ts"
 import { logIn } from "../storage/database-file.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
+import { checkPartitionsIn } from "../brokers/embedded/partition-count.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
@@ -140,7 +141,11 @@ class Trial {
   }
 
   #open({ kind, values }: Connection): void {
-    if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
+    if (kind === "embedded") {
+      const location = logIn(values.directory)
+      opening("directory", () => this.#checkDatabase(location))
+      opening("directory", () => checkPartitionsIn(location, values.partitions))
+    }
     if (kind === "embedded" && values.kafka_listen !== "off") {
       opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
       kafkaPortOf(values)

@@ -3,7 +3,7 @@ import type { GroupChanges } from "../groups/group-database.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf } from "../protocol/fields.ts"
 import { OffsetCommit, OffsetDelete, OffsetFetch } from "../protocol/messages.ts"
-import { PARTITION, served, type Context } from "./context.ts"
+import { served, type Context } from "./context.ts"
 
 const MAX_METADATA_BYTES = 4096
 
@@ -25,7 +25,8 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
         let errorCode = refused
         if (errorCode !== ERROR.NONE) return { partitionIndex, errorCode }
         if (topic === undefined) errorCode = unknown
-        else if (partitionIndex !== PARTITION) errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
+        else if (log.offsets({ topic, partition: partitionIndex }) === undefined)
+          errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
         else if (metadata.length > MAX_METADATA_BYTES) errorCode = ERROR.OFFSET_METADATA_TOO_LARGE
         else changes.push([groupId, topic.name, partitionIndex, { offset, leaderEpoch, metadata }])
         return { partitionIndex, errorCode }

@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs"
+import { OptionError } from "../../errors.ts"
+import { hasWal, openUnchanging } from "../../storage/check-database.ts"
+import type { DatabaseLocation } from "../../storage/database-file.ts"
+import { partitionRows } from "./log-tables.ts"
+import { openForReading } from "./reader.ts"
+
+/**
+ * Partitions of a log's topics are never taken away: records of a key would be in another one, without their order.
+ *
+ * @param had what the topic with most of them has
+ * @throws OptionError `config` of partitions
+ */
+export function checkPartitions(
+  partitions: number,
+  had: number,
+  { title }: Pick<DatabaseLocation, "title">,
+): void {
+  if (partitions >= had) return
+  throw new OptionError(
+    "config",
+    "partitions",
+    `${title.replace(/^The/, "the")} has topics of ${had} partitions, which can't become ${partitions}; set it to ${had} or more, or begin another log`,
+  )
+}
+
+/** As checkPartitions, by the file. @throws HooklineError `no_input` too */
+export function checkPartitionsIn(location: DatabaseLocation, partitions: number): void {
+  if (!existsSync(location.file)) return
+  const db = hasWal(location) ? openForReading(location) : openUnchanging(location.file)
+  try {
+    const numbers = partitionRows(db).map(({ partition }) => partition)
+    checkPartitions(partitions, Math.max(0, ...numbers) + 1, location)
+  } finally {
+    db.close()
+  }
+}

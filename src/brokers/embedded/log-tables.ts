@@ -67,7 +67,7 @@ export const LOG_LAYOUT: Layout = {
 }
 
 const FIRST_PARTITIONS = "SELECT id, name, 0 AS partition, first_offset, first_position FROM topics"
-const OTHER_PARTITIONS = `SELECT id, name, number, partitions.first_offset, partitions.first_position
+const OTHER_PARTITIONS = `SELECT id, name, number AS partition, partitions.first_offset, partitions.first_position
    FROM partitions JOIN topics ON id = topic_id`
 
 /** By topic, then number. A file that a writer has just begun, or that is of an earlier version, has fewer tables. */

@@ -1,7 +1,8 @@
+import type { Database } from "bun:sqlite"
 import { existsSync } from "node:fs"
-import { OptionError } from "../../errors.ts"
+import { HooklineError, OptionError } from "../../errors.ts"
 import { hasWal, openUnchanging } from "../../storage/check-database.ts"
-import type { DatabaseLocation } from "../../storage/database-file.ts"
+import { describeFailure, type DatabaseLocation } from "../../storage/database-file.ts"
 import { partitionRows } from "./log-tables.ts"
 import { openForReading } from "./reader.ts"
 
@@ -24,14 +25,19 @@ export function checkPartitions(
   )
 }
 
-/** As checkPartitions, by the file. @throws HooklineError `no_input` too */
+/** As checkPartitions, by the file, which a process may be writing. @throws HooklineError `log_io` too */
 export function checkPartitionsIn(location: DatabaseLocation, partitions: number): void {
-  if (!existsSync(location.file)) return
-  const db = hasWal(location) ? openForReading(location) : openUnchanging(location.file)
+  if (existsSync(location.file)) checkPartitions(partitions, mostPartitions(location), location)
+}
+
+function mostPartitions(location: DatabaseLocation): number {
+  let db: Database | undefined
   try {
-    const numbers = partitionRows(db).map(({ partition }) => partition)
-    checkPartitions(partitions, Math.max(0, ...numbers) + 1, location)
+    db = hasWal(location) ? openForReading(location) : openUnchanging(location.file)
+    return Math.max(0, ...partitionRows(db).map(({ partition }) => partition)) + 1
+  } catch (cause) {
+    throw new HooklineError("log_io", describeFailure(cause, location), { cause })
   } finally {
-    db.close()
+    db?.close()
   }
 }

@@ -29,8 +29,11 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
   let wait: Wait | undefined
   for (;;) {
     while (log.whenOpen() !== undefined) await log.whenOpen()
-    const reading = new Reading(log, version, Math.min(request.maxBytes, MAX_ANSWER_BYTES))
-    const responses = rotated(request.topics).map((topic) => reading.topic(topic))
+    const { topics } = request
+    const turn = turns++
+    const maxBytes = Math.min(request.maxBytes, MAX_ANSWER_BYTES)
+    const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length))
+    const responses = rotated(topics, turn).map((topic) => reading.topic(topic))
     if (reading.bytes >= minBytes || reading.hasFailed || steadyMs() >= untilMs || signal.aborted) {
       wait?.cancel()
       return { responses }
@@ -47,14 +50,17 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
 class Reading {
   readonly #log: LogView
   readonly #version: number
+  readonly #turn: number
   #bytesLeft: number
   bytes = 0
   hasFailed = false
   readonly names = new Set<string>()
 
-  constructor(log: LogView, version: number, maxBytes: number) {
+  /** @param turn which partition of a topic comes first */
+  constructor(log: LogView, version: number, maxBytes: number, turn: number) {
     this.#log = log
     this.#version = version
+    this.#turn = turn
     this.#bytesLeft = maxBytes
   }
 
@@ -66,7 +72,7 @@ class Reading {
     return {
       topic: name,
       topicId,
-      partitions: rotated(partitions).map((asked) => {
+      partitions: rotated(partitions, this.#turn).map((asked) => {
         if (topic === undefined) return this.#failed(asked.partition, unknown)
         if (asked.currentLeaderEpoch > LEADER_EPOCH)
           return this.#failed(asked.partition, ERROR.UNKNOWN_LEADER_EPOCH)
@@ -113,11 +119,11 @@ class Reading {
 
 const NOTHING = new Uint8Array(0)
 
-let turn = 0
+let turns = 0
 
 /** From another one each time: a topic or partition with much to read would keep the others from being read. */
-function rotated<T>(topics: readonly T[]): readonly T[] {
-  if (topics.length < 2) return topics
-  const from = ++turn % topics.length
-  return [...topics.slice(from), ...topics.slice(0, from)]
+function rotated<T>(all: readonly T[], turn: number): readonly T[] {
+  if (all.length < 2) return all
+  const from = turn % all.length
+  return [...all.slice(from), ...all.slice(0, from)]
 }

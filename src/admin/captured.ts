@@ -1,5 +1,6 @@
 import type { CaptureMode } from "../config/sections/admin.ts"
-import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
+import type { AnsweredRequest } from "../pipeline/answered-request.ts"
+import type { Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 
 /** A captured request, as lists have it. */

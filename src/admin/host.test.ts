@@ -33,6 +33,9 @@ test.each([
   "2130706433",
   "[attacker.example]",
   "::1",
+  "localhost:65536",
+  "attacker.example/.localhost",
+  "127.0.0.1:123456789",
   "",
 ])("%p is refused", (host) => {
   expect(asks(host)).toBe(false)

@@ -12,7 +12,8 @@ export function hostTest(names: readonly string[]): (request: Request) => boolea
   return ({ headers }) => {
     const host = headers.get("host")
     if (host === null) return true
-    const [, v6, name] = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::\d*)?$/.exec(host) ?? []
+    const [, v6, name, port] = /^(?:\[([^\]]*)\]|([\w.-]*))(?::(\d*))?$/.exec(host) ?? []
+    if (Number(port ?? 0) > 65_535) return false
     if (v6 !== undefined) return isIP(v6) === 6
     // a fully qualified name may end in a dot
     const bare = (name ?? "").toLowerCase().replace(/\.$/, "")

@@ -58,6 +58,15 @@ test("a check without a Host header, as HAProxy's by default, is answered", asyn
     using socket = await openSocket(Number(new URL(admin.url).port))
     socket.send("GET /healthz HTTP/1.0\r\n\r\n")
     expect(await socket.until(/ok\n$/)).toStartWith("HTTP/1.1 200 OK")
+    for (const request of [
+      "GET /api/log-level HTTP/1.0\r\n",
+      'POST /api/session HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"token":""}',
+      "GET /api/log-level HTTP/1.0\r\nOrigin: http://localhost\r\n",
+    ]) {
+      using api = await openSocket(Number(new URL(admin.url).port))
+      api.send(`${request}\r\n`)
+      expect(await api.until(/\r\n\r\n/)).toMatch(/^HTTP\/1.1 (200|204|403) /)
+    }
   } finally {
     await admin.close()
   }

@@ -67,8 +67,7 @@ const idOf = ({ headers }: Request): string | undefined =>
 
 /** The header that sets a session's cookie, or ends it. */
 export function cookieOf(request: Request, id: string | undefined): string {
-  const isTls =
-    new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https"
+  const isTls = request.url.startsWith("https:") || request.headers.get("x-forwarded-proto") === "https"
   const rest = `Path=/; HttpOnly; SameSite=Strict${isTls ? "; Secure" : ""}`
   return id === undefined ? `${COOKIE}=; Max-Age=0; ${rest}` : `${COOKIE}=${id}; ${rest}`
 }

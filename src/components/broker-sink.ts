@@ -26,7 +26,7 @@ import {
   parseExtraction,
   type Extract,
 } from "./extraction.ts"
-import { TOPIC_NAME } from "./topic-name.ts"
+import { TOPIC_NAME } from "../brokers/topic-name.ts"
 
 const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
 

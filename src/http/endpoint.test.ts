@@ -126,6 +126,23 @@ test.each<[number, string, Case]>([
   },
 )
 
+test.each<[number, string, GivenRoute]>([
+  [200, "accepted ", {}],
+  [500, "rejected internal", { handle: () => Promise.reject(new Error("broken")) }],
+])("an answer %d stays what it is when it can't be captured", async (status, counted, route) => {
+  const keep = (): never => {
+    throw new RangeError("Out of memory")
+  }
+  await using it = serve(route, { capture: { keepsAccepted: true, wants: () => true, keep } })
+  expect((await post(it.url)).status).toBe(status)
+  const [outcome, reason] = counted.split(" ")
+  expect(await it.counts()).toEqual([
+    `hookline_http_requests_total{pipeline="hooks",status="${status}"} 1`,
+    `hookline_events_total{pipeline="hooks",outcome="${outcome}",reason="${reason}"} 1`,
+  ])
+  expect(it.log[0]).toMatchObject({ msg: "request not captured", err: { message: "Out of memory" } })
+})
+
 /** A pipeline that verifies a sender by one header. */
 const verifying: GivenRoute = {
   verifiesSenders: true,

@@ -1,4 +1,5 @@
-import { OutcomeLog, type AnsweredRequest, type Capture, type OnAnswer } from "../pipeline/outcome-log.ts"
+import type { AnsweredRequest, OnAnswer } from "../pipeline/answered-request.ts"
+import { OutcomeLog, type Capture } from "../pipeline/outcome-log.ts"
 import { atOnce, type Steps } from "../clock.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"

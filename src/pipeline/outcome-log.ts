@@ -2,25 +2,9 @@
 import type { AnswerKind, PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
+import type { AnsweredRequest, OnAnswer } from "./answered-request.ts"
 import type { Event, RequestInfo } from "./event.ts"
 import type { Ended, Outcome } from "./outcome.ts"
-
-/** A request as it is answered. Request and event are the pipeline's own: to be read in the call, not changed or kept. */
-export interface AnsweredRequest {
-  /** undefined: no pipeline has its path. */
-  readonly pipeline: string | undefined
-  readonly request: RequestInfo
-  /** undefined: its body was not read. */
-  readonly event: Event | undefined
-  /** Of the body as received, decompressed; undefined: not read. */
-  readonly bytes: number | undefined
-  readonly status: number
-  /** undefined: a fault. */
-  readonly outcome: Outcome | undefined
-}
-
-/** Called once for each request, before its answer is sent. An error is logged. */
-export type OnAnswer = (answered: AnsweredRequest) => void
 
 /** Keeps answered requests for people to look at. */
 export interface Capture {
@@ -118,12 +102,19 @@ export class OutcomeLog {
   }
 
   #tell(answered: AnsweredRequest): void {
-    if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
+    this.#attempt(answered, "request not captured", () => {
+      if (this.#capture?.wants(answered.outcome) === true) this.#capture.keep(answered)
+    })
+    this.#attempt(answered, "onAnswer() callback failed", () => this.#onAnswer?.(answered))
+  }
+
+  /** An event that is published is answered so, whatever else fails. */
+  #attempt({ request }: AnsweredRequest, failure: string, action: () => void): void {
     try {
-      this.#onAnswer?.(answered)
+      action()
     } catch (err) {
-      const line = { err, pipeline: this.#pipeline, reason: "internal", request_id: answered.request.id }
-      this.#log.write("error", line, "onAnswer() callback failed")
+      const line = { err, pipeline: this.#pipeline, reason: "internal", request_id: request.id }
+      this.#log.write("error", line, failure)
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Broker, StoredRecord, YieldingBroker } from "../brokers/broker.ts"
 import { pause } from "../clock.ts"
-import { PublishError } from "../errors.ts"
+import { TOPIC_NAME } from "../brokers/topic-name.ts"
+import { HooklineError, PublishError } from "../errors.ts"
 import type { Record } from "../pipeline/record.ts"
 import type { ReplayTarget, Sent } from "./target.ts"
 
@@ -43,7 +44,10 @@ export class BrokerTarget implements ReplayTarget {
   /** The last failure, until a record is acknowledged. */
   #failure: string | undefined
 
+  /** @throws HooklineError `usage`: an embedded log would take any name, which Kafka's clients could not read */
   constructor(options: BrokerTargetOptions) {
+    if (!TOPIC_NAME.pattern.test(options.topic))
+      throw new HooklineError("usage", `${JSON.stringify(options.topic)} is not ${TOPIC_NAME.form}`)
     this.#options = options
     // under way while the first records are read
     options.broker.prepare([options.topic])

@@ -103,7 +103,8 @@ describe.skipIf(!hasBrowser())("Refused", () => {
       await press(page, "Enter")
       expect(page.url()).toEndWith("#/events/log/payments/0/0")
       await link.waitFor({ state: "detached" })
-      await page.getByText("12345678901234567890").first().waitFor()
+      const event = page.getByRole("region", { name: "Event" })
+      await event.getByText("12345678901234567890").first().waitFor()
       expect(faults).toEqual([])
     },
     60_000,

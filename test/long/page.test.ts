@@ -91,7 +91,9 @@ describe.skipIf(!hasBrowser())("the page", () => {
       await look()
 
       // a form
-      await press(page, "Control+k", "text:topic messages", "Enter")
+      await press(page, "Control+k", "text:topic messages")
+      await page.locator(".palette-item", { hasText: "Topic of log" }).first().waitFor()
+      await press(page, "Enter")
       await page.waitForURL((it) => it.hash === "#/events/log/messages")
       await page.getByText("No event yet").waitFor()
       const form = new URLSearchParams({ From: "+15005550001", Body: "Hello there" })

@@ -33,17 +33,19 @@ export function makeGate(callers: () => Callers, sessions: Sessions): Gate {
 }
 
 /** Whether a browser sends it for another site's page: by Origin, and by Sec-Fetch-Site where there is one. */
-function isOtherSite({ headers, url, method }: Request): boolean {
+function isOtherSite({ headers, method }: Request): boolean {
   const origin = headers.get("origin")
   const site = headers.get("sec-fetch-site")
-  if (origin !== null && !isOwnOrigin(origin, headers.get("host") ?? new URL(url).host)) return true
+  if (origin !== null && !isOwnOrigin(origin, headers.get("host"))) return true
   // a link from elsewhere may open the page, and its answers are not readable
   if (site === null || site === "same-origin" || site === "none") return false
   return method !== "GET" || headers.get("sec-fetch-mode") !== "navigate"
 }
 
-function isOwnOrigin(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === new URL(`http://${host}`).host
+/** Browsers always send a Host. */
+function isOwnOrigin(origin: string, host: string | null): boolean {
+  const own = host === null ? null : URL.parse(`http://${host}`)
+  return own !== null && URL.parse(origin)?.host === own.host
 }
 
 const isJson = ({ headers }: Request): boolean =>

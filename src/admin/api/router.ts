@@ -36,7 +36,7 @@ export class Router {
   }
 
   async #answer(request: Request, connection: Connection): Promise<Response> {
-    const { pathname, searchParams } = new URL(request.url)
+    const { pathname, searchParams } = pathAndQuery(request)
     const method = request.method === "HEAD" ? "GET" : request.method
     const segments = pathname.split("/")
     const fitting = this.#routes.filter((it) => fits(it.segments, segments))
@@ -62,6 +62,9 @@ export class Router {
       : Response.json(answer, { headers: HEADERS })
   }
 }
+
+/** Without a Host header a request's URL is a path. */
+const pathAndQuery = ({ url }: Request): URL => new URL(url, "http://localhost")
 
 const HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }
 

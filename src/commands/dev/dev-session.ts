@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import { explainRequest } from "../../runtime/explain-request.ts"
 import type { Application } from "../../runtime/application.ts"
 import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"

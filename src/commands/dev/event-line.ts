@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import type { Event } from "../../pipeline/event.ts"
 import { parseEventValue, type ValueOf } from "../../components/event-value.ts"
 import { toLocalTime } from "../../components/local-time.ts"

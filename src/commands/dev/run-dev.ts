@@ -1,5 +1,5 @@
 import { isatty } from "node:tty"
-import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { Application } from "../../runtime/application.ts"
 import { isColoured, painter } from "../colours.ts"

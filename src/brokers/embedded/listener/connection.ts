@@ -7,6 +7,7 @@ import { LIMITS, type SharedBytes } from "./limits.ts"
 import type { Authentication } from "./security/authentication.ts"
 import type { Step } from "./security/scram.ts"
 import { Malformed } from "./protocol/byte-reader.ts"
+import { TooLarge } from "./protocol/byte-writer.ts"
 
 /*
  * A client's connection. One request is served at a time, and the next one once the answer to it was handed to the system:
@@ -50,8 +51,12 @@ export class Connection {
   #isPaused = false
   #unsent: Uint8Array | undefined
   #sent: (() => void) | undefined
+  readonly #openedMs = steadyMs()
   /** When it last received or sent something, by the steady clock. */
-  #activeMs = steadyMs()
+  #activeMs = this.#openedMs
+  /** Since when it has an answer, and when it last took some of it. */
+  #sendingMs = 0
+  #takenMs = 0
 
   constructor(socket: Socket, deps: ConnectionDependencies) {
     this.#socket = socket
@@ -61,6 +66,7 @@ export class Connection {
   }
 
   received(chunk: Uint8Array): void {
+    if (this.#closed.signal.aborted) return
     this.#activeMs = steadyMs()
     this.#frames.add(chunk)
     this.#deps.receiving.add(chunk.length)
@@ -76,7 +82,7 @@ export class Connection {
     const left = this.#unsent
     if (left === undefined) return
     const taken = Math.max(0, this.#socket.write(left))
-    if (taken > 0) this.#activeMs = steadyMs()
+    if (taken > 0) this.#takenMs = this.#activeMs = steadyMs()
     this.#deps.unsent.add(-taken)
     this.#unsent = taken < left.length ? left.subarray(taken) : undefined
     if (this.#unsent === undefined) this.#sent?.()
@@ -91,11 +97,19 @@ export class Connection {
     this.#sent?.()
   }
 
-  /** Disconnects a client that is stalled or idle. */
+  /** Disconnects a client that is stalled or idle, or that does not authenticate. */
   check(nowMs: number): void {
-    const quietMs = nowMs - this.#activeMs
-    if (this.#unsent !== undefined && quietMs > LIMITS.stalledMs) this.#refuse("it does not take its answer")
-    else if (!this.#isServing && quietMs > LIMITS.idleMs) this.#end()
+    const isKnown = this.#deps.authentication.state === "done"
+    if (this.#isStalled(nowMs)) this.#refuse("it does not take its answer")
+    else if (!isKnown && nowMs - this.#openedMs > LIMITS.authenticationMs) this.#end()
+    else if (!this.#isServing && nowMs - this.#activeMs > LIMITS.idleMs) this.#end()
+  }
+
+  /** A slow client is not, until others wait for the room that its answer takes. */
+  #isStalled(nowMs: number): boolean {
+    if (this.#unsent === undefined) return false
+    const sinceMs = this.#deps.unsent.isFull ? this.#sendingMs : this.#takenMs
+    return nowMs - sinceMs > LIMITS.stalledMs
   }
 
   async #serve(): Promise<void> {
@@ -122,8 +136,9 @@ export class Connection {
         if (state === "refused") return this.#refuse("its user or password is wrong")
         if (state === "done") this.#frames.maxBytes = LIMITS.frameBytes
       } catch (error) {
-        if (!(error instanceof Malformed)) this.#deps.failed(error)
-        this.#refuse("it does not speak the Kafka protocol")
+        const isTooLarge = error instanceof TooLarge
+        if (!isTooLarge && !(error instanceof Malformed)) this.#deps.failed(error)
+        this.#refuse(isTooLarge ? error.message : "it does not speak the Kafka protocol")
         return
       }
     }
@@ -141,7 +156,7 @@ export class Connection {
   /** Resolves when the system has all of it, or the connection is closed. */
   async #send(response: Buffer): Promise<void> {
     if (this.#closed.signal.aborted || response.length === 0) return
-    this.#activeMs = steadyMs()
+    this.#activeMs = this.#sendingMs = this.#takenMs = steadyMs()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#unsent = response
     this.#sent = resolve

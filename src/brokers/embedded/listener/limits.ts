@@ -4,12 +4,20 @@ export const LIMITS = {
   /** Of a request. */
   frameBytes: 16 * 1024 * 1024,
   unauthenticatedFrameBytes: 64 * 1024,
+  /** Of an answer, but for its records. */
+  answerBytes: 32 * 1024 * 1024,
   /** Of the requests that all connections are receiving, and of answers that clients have not taken yet. */
   receivingBytes: 64 * 1024 * 1024,
   unsentBytes: 32 * 1024 * 1024,
-  /** A client that takes nothing of its answer for so long is disconnected, */
+  /** Of the groups and their members: ids, subscriptions, assignments. */
+  groupBytes: 16 * 1024 * 1024,
+  /** Of the offsets that groups have committed. */
+  offsetBytes: 32 * 1024 * 1024,
+  /** A client that takes nothing of its answer for so long is disconnected, or not all of it while others wait, */
   stalledMs: 30_000,
-  /** and so is one that asks for nothing. */
+  /** one that is not authenticated after so long, */
+  authenticationMs: 30_000,
+  /** and one that asks for nothing. */
   idleMs: 600_000,
 } as const
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Database, Statement } from "bun:sqlite"
+import { steadyMs } from "../../../clock.ts"
 import { logIn } from "../../../storage/database-file.ts"
 import {
   endOf,
@@ -13,12 +14,17 @@ import {
 import { openForReading } from "../reader.ts"
 import { encodeRecordBatch, type RecordBatch } from "./protocol/record-batch.ts"
 
+/** Between two looks for topics that are not there: clients ask again. */
+const LOOK_MS = 50
+
 /** A topic as clients see it. */
 export interface Topic {
   readonly id: number
   readonly name: string
   /** In base64url; the same for as long as the log is. */
   readonly uuid: string
+  /** How many it has, as of the last look. */
+  partitions: number
 }
 
 /** A partition as a request names it. */
@@ -51,6 +57,7 @@ export class LogView {
   #topicsByUuid = new Map<string, Topic>()
   #statements = new Map<string, Statement<RecordRow, [number]>>()
   #clusterId = ""
+  #lookedMs = Number.NEGATIVE_INFINITY
 
   constructor(directory: string) {
     this.directory = directory
@@ -89,30 +96,46 @@ export class LogView {
   topics(): readonly Topic[] {
     const all = this.#open.query<{ id: number; name: string }, []>("SELECT id, name FROM topics").all()
     for (const { id, name } of all)
-      if (!this.#topics.has(name)) this.#add({ id, name, uuid: this.#uuidOf(id) })
+      if (!this.#topics.has(name)) this.#add({ id, name, uuid: this.#uuidOf(id), partitions: 1 })
+    const others = this.#open
+      .query<{ name: string; others: number }, []>(
+        "SELECT name, count(*) AS others FROM partitions JOIN topics ON id = topic_id GROUP BY id",
+      )
+      .all()
+    for (const { name, others: count } of others) this.#topics.get(name)!.partitions = 1 + count
+    this.#lookedMs = steadyMs()
     return [...this.#topics.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   topic(name: string): Topic | undefined {
-    if (!this.#topics.has(name)) this.topics()
+    if (!this.#topics.has(name)) this.#look()
     return this.#topics.get(name)
   }
 
   topicById(uuid: string): Topic | undefined {
-    if (!this.#topicsByUuid.has(uuid)) this.topics()
+    if (!this.#topicsByUuid.has(uuid)) this.#look()
     return this.#topicsByUuid.get(uuid)
   }
 
+  /** Looks for new topics and partitions, once for all that a request asks for. */
+  #look(): void {
+    if (steadyMs() - this.#lookedMs >= LOOK_MS) this.topics()
+  }
+
   /** The numbers of a topic's partitions. */
-  partitions({ id }: Topic): readonly number[] {
-    const others = this.#open
-      .query<{ number: number }, [number]>("SELECT number FROM partitions WHERE topic_id = ? ORDER BY number")
-      .all(id)
-    return [0, ...others.map(({ number }) => number)]
+  partitions(topic: Topic): readonly number[] {
+    this.#look()
+    return [...Array(topic.partitions).keys()]
+  }
+
+  has({ topic, partition }: PartitionOf): boolean {
+    if (partition >= topic.partitions) this.#look()
+    return partition >= 0 && partition < topic.partitions
   }
 
   /** undefined: the topic has no such partition. */
   offsets(of: PartitionOf): Offsets | undefined {
+    if (!this.has(of)) return undefined
     const row = this.#row(of)
     return row && { first: row.first_offset, end: endOf(this.#open, row).offset }
   }

@@ -47,12 +47,12 @@ export function PipelineRow({ pipeline, minutes, href, isOpen, isCursor, open }:
         {reason !== undefined && (
           <a
             href={hrefOf("refused", [], { pipeline: id })}
-            title={refusals.map(({ count, words }) => `${formatCount(count)} ${words}`).join("\n")}
+            title={refusals.map(({ count, words }) => `${formatCount(count)} × ${words}`).join("\n")}
           >
             <span class="state-icon state-warning" aria-hidden="true">
               ▲
             </span>{" "}
-            {formatCount(reason.count)} {reason.words}
+            {formatCount(reason.count)} × {reason.words}
           </a>
         )}
       </td>

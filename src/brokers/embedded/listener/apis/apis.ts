@@ -1,3 +1,4 @@
+import { LIMITS } from "../limits.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { isIn, rangeOf, readRequest, writeResponse, type Api, type ResponseOf } from "../protocol/fields.ts"
 import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
@@ -70,7 +71,7 @@ function versionsOf({ api, least }: Served): readonly [number, number] {
 /** What serves a request: the listener's state, and what the connection knows. */
 export type Serving = Omit<Context, "version" | "clientId"> & { readonly failed: (error: unknown) => void }
 
-/** @throws Malformed where not even the header can be read */
+/** @throws Malformed where not even the header can be read, TooLarge for an answer over the limit */
 export async function answer(frame: Buffer, serving: Serving): Promise<Buffer> {
   const from = new ByteReader(frame)
   const key = from.int16()
@@ -102,7 +103,7 @@ export async function answer(frame: Buffer, serving: Serving): Promise<Buffer> {
 }
 
 function respond(api: Api, version: number, correlationId: number, response: object): Buffer {
-  const to = new ByteWriter()
+  const to = new ByteWriter(512, LIMITS.answerBytes)
   to.int32(0)
   to.int32(correlationId)
   // clients read the header of ApiVersions before they know the broker's versions (KIP-511)

@@ -12,7 +12,8 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
   const { groupId, topics } = request
   const { groups, log, version } = context
   const refused = mayCommit(request, context)
-  const changes: GroupChanges["offsets"][number][] = []
+  // by partition: one that a request names more than once is written once
+  const committed = new Map<string, GroupChanges["offsets"][number]>()
   const answered = topics.map(({ name, topicId, partitions }) => {
     const topic = version >= 10 ? log.topicById(topicId) : log.topic(name)
     const unknown = version >= 10 ? ERROR.UNKNOWN_TOPIC_ID : ERROR.UNKNOWN_TOPIC_OR_PARTITION
@@ -25,18 +26,26 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
         let errorCode = refused
         if (errorCode !== ERROR.NONE) return { partitionIndex, errorCode }
         if (topic === undefined) errorCode = unknown
-        else if (log.offsets({ topic, partition: partitionIndex }) === undefined)
-          errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
+        else if (!log.has({ topic, partition: partitionIndex })) errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
         else if (metadata.length > MAX_METADATA_BYTES) errorCode = ERROR.OFFSET_METADATA_TOO_LARGE
-        else changes.push([groupId, topic.name, partitionIndex, { offset, leaderEpoch, metadata }])
+        else
+          committed.set(`${partitionIndex} ${topic.name}`, [
+            groupId,
+            topic.name,
+            partitionIndex,
+            { offset, leaderEpoch, metadata },
+          ])
         return { partitionIndex, errorCode }
       }),
     }
   })
-  if (changes.length === 0 || (await groups.commit(changes))) return { topics: answered }
+  const changes = [...committed.values()]
+  const hasRoom = groups.hasRoomFor(changes)
+  if (changes.length === 0 || (hasRoom && (await groups.commit(changes)))) return { topics: answered }
+  const errorCode = hasRoom ? ERROR.COORDINATOR_NOT_AVAILABLE : ERROR.INVALID_COMMIT_OFFSET_SIZE
   const failed = answered.map((topic) => ({
     ...topic,
-    partitions: topic.partitions.map((one) => ({ ...one, errorCode: ERROR.COORDINATOR_NOT_AVAILABLE })),
+    partitions: topic.partitions.map((one) => ({ ...one, errorCode })),
   }))
   return { topics: failed }
 })
@@ -111,9 +120,11 @@ export const offsetDelete = served(OffsetDelete, async ({ groupId, topics }, { g
   // which topics the members have subscribed to is known to them alone
   const errorCode = group.members.size > 0 ? ERROR.GROUP_SUBSCRIBED_TO_TOPIC : ERROR.NONE
   const changes = topics.flatMap(({ name, partitions }) =>
-    partitions.map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
+    partitions
+      .filter(({ partitionIndex }) => groups.offset(groupId, name, partitionIndex) !== undefined)
+      .map(({ partitionIndex }) => [groupId, name, partitionIndex, undefined] as const),
   )
-  if (errorCode === ERROR.NONE && !(await groups.commit(changes)))
+  if (errorCode === ERROR.NONE && changes.length > 0 && !(await groups.commit(changes)))
     return { errorCode: ERROR.COORDINATOR_NOT_AVAILABLE }
   return {
     topics: topics.map(({ name, partitions }) => ({

@@ -1,6 +1,6 @@
 import { steadyMs } from "../../../../clock.ts"
 import type { Group } from "../groups/group.ts"
-import type { Joined, Synced } from "../groups/member.ts"
+import { MEMBER_BYTES, protocolBytes, type Joined, type Synced } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { FindCoordinator, Heartbeat, JoinGroup, LeaveGroup, SyncGroup } from "../protocol/messages.ts"
 import { NODE_ID, served, type Context } from "./context.ts"
@@ -41,6 +41,9 @@ export const joinGroup = served(JoinGroup, async (request, context) => {
     name,
     metadata: new Uint8Array(metadata),
   }))
+  const before = group.members.get(memberId)?.protocols ?? []
+  const more = MEMBER_BYTES + clientId.length + protocolBytes(protocols) - protocolBytes(before)
+  if (more > 0 && !groups.hasRoom(more)) return refused(ERROR.GROUP_MAX_SIZE_REACHED)
   const { promise, resolve } = Promise.withResolvers<Joined>()
   const member = { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs }
   group.join({ ...member, protocolType, protocols, needsId: version >= 4 }, steadyMs(), resolve)
@@ -52,6 +55,8 @@ export const syncGroup = served(SyncGroup, async (request, context) => {
   const { groupId, memberId, groupInstanceId, generationId, assignments } = request
   const group = groupOf(context, groupId)
   if (typeof group === "number") return { errorCode: group }
+  const bytes = assignments.reduce((sum, { assignment }) => sum + assignment.length, 0)
+  if (bytes > 0 && !context.groups.hasRoom(bytes)) return { errorCode: ERROR.GROUP_MAX_SIZE_REACHED }
   const { promise, resolve } = Promise.withResolvers<Synced>()
   group.sync(memberId, groupInstanceId, generationId, assignments, steadyMs(), resolve)
   const { protocolType, protocol: protocolName } = group

@@ -35,7 +35,7 @@ export class Group {
   readonly #changed: () => void
   readonly members = new Map<string, Member>()
   /** Ids given to members that have yet to join with them, and until when. */
-  readonly #pendingIds = new Map<string, number>()
+  readonly pendingIds = new Map<string, number>()
   state: GroupState = "Empty"
   generation = 0
   protocolType = ""
@@ -60,10 +60,10 @@ export class Group {
     if (ofInstance !== undefined && memberId === "") return this.#replace(ofInstance, joining, nowMs, join)
     const known = this.members.get(memberId)
     if (known !== undefined) return this.#rejoin(known, joining, nowMs, join)
-    if (memberId !== "" && !this.#pendingIds.delete(memberId)) return refuse(ERROR.UNKNOWN_MEMBER_ID)
+    if (memberId !== "" && !this.pendingIds.delete(memberId)) return refuse(ERROR.UNKNOWN_MEMBER_ID)
     const id = memberId === "" ? newMemberId(joining) : memberId
     if (memberId === "" && instanceId === null && needsId) {
-      this.#pendingIds.set(id, nowMs + joining.sessionTimeoutMs)
+      this.pendingIds.set(id, nowMs + joining.sessionTimeoutMs)
       return refuse(ERROR.MEMBER_ID_REQUIRED, id)
     }
     const member = newMember(joining, id, nowMs)
@@ -120,7 +120,7 @@ export class Group {
     if (ofInstance !== undefined && memberId !== "" && ofInstance.memberId !== memberId)
       return ERROR.FENCED_INSTANCE_ID
     const member = ofInstance ?? this.members.get(memberId)
-    if (member === undefined) return this.#pendingIds.delete(memberId) ? ERROR.NONE : ERROR.UNKNOWN_MEMBER_ID
+    if (member === undefined) return this.pendingIds.delete(memberId) ? ERROR.NONE : ERROR.UNKNOWN_MEMBER_ID
     this.#remove([member], nowMs)
     return ERROR.NONE
   }
@@ -139,7 +139,7 @@ export class Group {
 
   /** Removes members that are gone, and ends states that took too long. */
   tick(nowMs: number): void {
-    for (const [id, untilMs] of this.#pendingIds) if (untilMs <= nowMs) this.#pendingIds.delete(id)
+    for (const [id, untilMs] of this.pendingIds) if (untilMs <= nowMs) this.pendingIds.delete(id)
     // who waits for others is there
     const isGone = ({ expiresMs, joining, syncing }: Member): boolean =>
       expiresMs <= nowMs && joining === undefined && syncing === undefined
@@ -158,7 +158,7 @@ export class Group {
 
   /** Whether time changes anything. */
   get isActive(): boolean {
-    return this.members.size > 0 || this.#pendingIds.size > 0
+    return this.members.size > 0 || this.pendingIds.size > 0
   }
 
   snapshot(): GroupSnapshot {

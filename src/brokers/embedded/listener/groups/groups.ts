@@ -1,11 +1,29 @@
 import { steadyMs } from "../../../../clock.ts"
+import { LIMITS } from "../limits.ts"
 import { Group } from "./group.ts"
+import { memberBytes, MEMBER_BYTES } from "./member.ts"
 import type { CommittedOffset, GroupChanges } from "./group-database.ts"
 
 /** By topic and partition. */
 type Offsets = Map<string, Map<number, CommittedOffset>>
 
 const MAX_GROUPS = 10_000
+
+/** Of a group without members. */
+const GROUP_BYTES = 512
+
+/** What a group takes in memory, about. */
+function groupBytes({ id, protocolType, pendingIds, members }: Group): number {
+  let bytes = GROUP_BYTES + id.length + protocolType.length
+  for (const pending of pendingIds.keys()) bytes += MEMBER_BYTES + pending.length
+  for (const member of members.values()) bytes += memberBytes(member)
+  return bytes
+}
+
+/** What a committed offset takes in memory, about. */
+const offsetBytes = (committed: CommittedOffset | undefined): number =>
+  committed === undefined ? 0 : 256 + committed.metadata.length
+
 const TICK_MS = 100
 
 /**
@@ -15,6 +33,7 @@ const TICK_MS = 100
 export class Groups {
   readonly #groups = new Map<string, Group>()
   readonly #offsets = new Map<string, Offsets>()
+  #offsetBytes = 0
   readonly #write: (changes: GroupChanges) => void
   /** To be written. */
   #groupChanges = new Map<string, GroupChanges["groups"][number]>()
@@ -48,7 +67,16 @@ export class Groups {
 
   /** undefined: there are too many. */
   findOrMake(id: string): Group | undefined {
-    return this.#groups.get(id) ?? (this.#groups.size < MAX_GROUPS ? this.#make(id) : undefined)
+    const found = this.#groups.get(id)
+    if (found !== undefined) return found
+    return this.#groups.size < MAX_GROUPS && this.hasRoom(id.length) ? this.#make(id) : undefined
+  }
+
+  /** Whether groups and members may take so many more bytes. */
+  hasRoom(bytes: number): boolean {
+    let left = LIMITS.groupBytes - bytes
+    for (const group of this.#groups.values()) left -= groupBytes(group)
+    return left >= 0
   }
 
   offset(groupId: string, topic: string, partition: number): CommittedOffset | undefined {
@@ -58,6 +86,14 @@ export class Groups {
   /** The partitions that a group has committed offsets of. */
   partitions(groupId: string): [topic: string, partitions: number[]][] {
     return [...(this.#offsets.get(groupId) ?? [])].map(([topic, of]) => [topic, [...of.keys()]])
+  }
+
+  /** Whether offsets may be kept: those that take the place of others of their size always. */
+  hasRoomFor(changes: GroupChanges["offsets"]): boolean {
+    let more = 0
+    for (const [id, topic, partition, committed] of changes)
+      more += offsetBytes(committed) - offsetBytes(this.offset(id, topic, partition))
+    return more <= 0 || this.#offsetBytes + more <= LIMITS.offsetBytes
   }
 
   /** Commits offsets, or deletes them. Resolves with whether they are durable; if not, nothing has changed. */
@@ -81,6 +117,8 @@ export class Groups {
       for (const partition of partitions) this.#offsetChanges.push([id, topic, partition, undefined])
     const isWritten = await this.#flush()
     if (!isWritten) return false
+    for (const [topic, partitions] of this.partitions(id))
+      for (const partition of partitions) this.#apply([id, topic, partition, undefined])
     this.#groups.delete(id)
     this.#offsets.delete(id)
     return true
@@ -122,6 +160,7 @@ export class Groups {
   #apply([id, topic, partition, committed]: GroupChanges["offsets"][number]): void {
     const offsets: Offsets = this.#offsets.get(id) ?? new Map()
     const ofTopic = offsets.get(topic) ?? new Map<number, CommittedOffset>()
+    this.#offsetBytes += offsetBytes(committed) - offsetBytes(ofTopic.get(partition))
     if (committed === undefined) ofTopic.delete(partition)
     else ofTopic.set(partition, committed)
     if (ofTopic.size === 0) offsets.delete(topic)

@@ -82,6 +82,18 @@ export function kept(member: Member): KeptMember {
   return { ...described, protocols, assignment }
 }
 
+/** Of a member beside its ids, subscriptions and assignment. */
+export const MEMBER_BYTES = 512
+
+/** What a member takes in memory, about. */
+export function memberBytes({ memberId, instanceId, clientId, protocols, assignment }: Member): number {
+  const ids = memberId.length + (instanceId?.length ?? 0) + clientId.length
+  return MEMBER_BYTES + ids + protocolBytes(protocols) + assignment.length
+}
+
+export const protocolBytes = (protocols: readonly Protocol[]): number =>
+  protocols.reduce((sum, { name, metadata }) => sum + 64 + name.length + metadata.length, 0)
+
 export const NO_ASSIGNMENT = new Uint8Array(0)
 
 export const isSame = (a: readonly Protocol[], b: readonly Protocol[]): boolean =>

@@ -93,4 +93,4 @@ export class ByteReader {
   }
 }
 
-const MAX_ELEMENTS = 200_000
+const MAX_ELEMENTS = 20_000

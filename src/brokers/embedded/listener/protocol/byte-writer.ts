@@ -1,11 +1,18 @@
+export class TooLarge extends Error {}
+
 /** Writes the primitive types of the Kafka protocol: https://kafka.apache.org/protocol#protocol_types. */
 export class ByteWriter {
   #bytes: Buffer
   #at = 0
+  #maxBytes: number
 
-  /** @param size of what will be written, where it is known */
-  constructor(size = 512) {
+  /**
+   * @param size of what will be written, where it is known
+   * @param maxBytes beyond which writing throws TooLarge
+   */
+  constructor(size = 512, maxBytes = Number.POSITIVE_INFINITY) {
     this.#bytes = Buffer.allocUnsafe(size)
+    this.#maxBytes = maxBytes
   }
 
   get length(): number {
@@ -70,9 +77,15 @@ export class ByteWriter {
     this.#bytes.set(value, at)
   }
 
+  /** Raises the limit: what has one of its own does not count. */
+  allow(bytes: number): void {
+    this.#maxBytes += bytes
+  }
+
   #grow(length: number): number {
     const at = this.#at
     const end = at + length
+    if (end > this.#maxBytes) throw new TooLarge("the answer to its request would be too large")
     if (end > this.#bytes.length) {
       const larger = Buffer.allocUnsafe(Math.max(end, this.#bytes.length * 2))
       larger.set(this.written())

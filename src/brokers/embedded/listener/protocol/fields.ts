@@ -226,7 +226,11 @@ function elementOf(type: Type, version: number, flexible: Versions, isNullable: 
     case "records":
       return {
         read: (from) => takeBytes(from, isFlexible, 4, isNullable),
-        write: (to, value) => putBytes(to, value as Uint8Array | null, isFlexible, 4),
+        write(to, value) {
+          const bytes = value as Uint8Array | null
+          if (type === "records") to.allow(bytes?.length ?? 0)
+          putBytes(to, bytes, isFlexible, 4)
+        },
       }
     case "uuid":
       return { read: (from) => from.uuid(), write: (to, value) => to.uuid(value as string) }

@@ -2,6 +2,7 @@ import { HooklineError } from "../errors.ts"
 import { isJson } from "../json/check.ts"
 import { compilePattern } from "../json/pattern.ts"
 import { parsePointer } from "../json/pointer.ts"
+import { withoutSchemaId } from "../json/schema-id.ts"
 import type { StoredRecord } from "./broker.ts"
 
 /** Whether a record meets a condition. */
@@ -31,5 +32,11 @@ function parseField(what: string): ((record: StoredRecord) => readonly Uint8Arra
     return ({ headers }) => headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []))
   }
   const find = kind === "json" ? parsePointer(name) : undefined
-  return find && (({ value }) => (isJson(value) ? [find(value) ?? []].flat() : []))
+  return (
+    find &&
+    ((record) => {
+      const value = withoutSchemaId(record.value)
+      return isJson(value) ? [find(value) ?? []].flat() : []
+    })
+  )
 }

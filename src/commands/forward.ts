@@ -184,13 +184,14 @@ const describeGap = (topic: string, { partition, first, next, kind }: Gap): stri
     ? `${topic}[${partition}]: the ${first - next} records from offset ${next} on were deleted before they were forwarded`
     : `${topic}[${partition}] ends before offset ${next}, where it was to go on: it is another log, forwarded from its beginning`
 
-/** Prints a line for each event: time, type, place, and the target's answer; of those in a row that are tried again, the first. */
+/** Prints a line for each event: time, type, place, and the target's answer; of tries in a row that fail alike, the first. */
 function printer(typeOf: (record: StoredRecord) => string): Attempted {
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
-  let retried: StoredRecord | undefined
+  let tried: { record: StoredRecord; reason: string } | undefined
   return (record, attempt, retryInMs) => {
-    if (retryInMs !== undefined && retried === record) return
-    retried = record
+    const reason = attempt.outcome === "delivered" ? "" : attempt.reason
+    if (retryInMs !== undefined && tried?.record === record && tried.reason === reason) return
+    tried = { record, reason }
     const time = new Date().toTimeString().slice(0, 8)
     const place = `${record.topic}[${record.partition}]@${record.offset}`
     const [style, result] = describeAttempt(attempt, retryInMs !== undefined)

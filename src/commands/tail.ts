@@ -5,6 +5,7 @@ import { mergeByTime } from "../brokers/merge-by-time.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { pause } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
+import { withoutSchemaId } from "../json/schema-id.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { isColoured, painter } from "./colours.ts"
 import type { OffsetFlag } from "./flag-values.ts"
@@ -210,13 +211,15 @@ function formatter(asked: RecordFormat | undefined): (record: StoredRecord) => s
   switch (asked ?? (isTerminal ? "pretty" : "value")) {
     case "pretty": {
       const paint = painter(isColoured(isTerminal, process.env))
-      return (record) => toPretty(record, paint)
+      return (record) => toPretty(shown(record), paint)
     }
     case "json":
-      return (record) => toJsonLine(record)
+      return (record) => toJsonLine(shown(record))
     case "raw":
       return isTerminal ? toValue : toRaw
     case "value":
-      return toValue
+      return (record) => toValue(shown(record))
   }
 }
+
+const shown = (record: StoredRecord): StoredRecord => ({ ...record, value: withoutSchemaId(record.value) })

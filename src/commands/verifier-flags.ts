@@ -81,7 +81,10 @@ export function readSettings(
  * @throws HooklineError `usage` if it is missing or unknown; `config`, `no_input` for the file
  */
 export function providerOf({ provider, config }: VerifierFlags): ProviderRef {
-  if (provider === undefined) throw usage("--provider is missing; hookline verify --list shows them")
+  if (provider === undefined)
+    throw usage(
+      "--pipeline or --provider is missing; hookline verify --list shows the providers, and --last explains the request that was refused last",
+    )
   if (PROVIDER_NAMES.includes(provider)) return provider
   const own = ownProviders(config)
   const found = own.find(({ name }) => name === provider)

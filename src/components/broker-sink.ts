@@ -1,6 +1,6 @@
 import { steadyMs } from "../clock.ts"
 import { list, oneOf, text } from "../config/options/option-types.ts"
-import { PublishError } from "../errors.ts"
+import { HooklineError, PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished, UNPUBLISHED } from "../pipeline/unavailable.ts"
@@ -17,6 +17,12 @@ import {
 } from "./broker-sink/cloud-events.ts"
 import { publishedTo, startPublishing } from "./broker-sink/publish-span.ts"
 import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
+import {
+  checkValueFormat,
+  schemaJudge,
+  VALUE_FORMAT_OPTIONS,
+  withSchemaId,
+} from "./broker-sink/value-format.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
 import {
@@ -61,15 +67,18 @@ export const brokerSink = defineComponent({
       default: "off",
       doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed; with `[traces]`, those of the span that publishes the record, see traces.md.",
     }),
+    ...VALUE_FORMAT_OPTIONS,
     dead_letter_topic: text({
       ...TOPIC_NAME,
       optional: true,
       doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
     }),
   },
-  check({ values, isGiven, wrong }) {
+  check(checking) {
+    const { values, isGiven, wrong } = checking
     const { topic, headers, cloudevents, trace_headers, dead_letter_topic: letters } = values
     checkCloudEvents({ values, isGiven, wrong })
+    checkValueFormat(checking)
     for (const header of headers ?? []) {
       const [name] = splitHeader(header)!
       if (cloudevents === "binary" && isCloudEventHeader(name))
@@ -122,6 +131,7 @@ export const brokerSink = defineComponent({
       }
     }
     const from = { pipeline: context.pipeline, topic }
+    const registered = schemaJudge(values, context)
     return Object.assign(
       (event: Event) => {
         const to = event.topic ?? topic
@@ -129,13 +139,14 @@ export const brokerSink = defineComponent({
         const record = {
           topic: to,
           key: keyOf?.(event),
-          value: event.body,
+          value: registered === undefined ? event.body : framed(event),
           headers: adding.length === 0 ? undefined : headersOf(event, adding, span),
           dedupeKey: event.dedupeKey,
         }
         return publish(record, event, span)
       },
       { outcomes: UNPUBLISHED },
+      registered,
       letters !== undefined && {
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
           const span = startPublishing(event, letters, { name: `publish ${letters}`, kind })
@@ -147,6 +158,15 @@ export const brokerSink = defineComponent({
     )
   },
 })
+
+/** The record's value. The body gives way to it: an event that waits for its acknowledgement holds one. */
+function framed(event: Event): Uint8Array {
+  if (event.schemaId === undefined) throw new HooklineError("internal", "an event was not judged by a schema")
+  const value = withSchemaId(event.schemaId, event.body)
+  if (event.isReleased) event.receivedBody = value
+  event.body = value
+  return value
+}
 
 /** Where a record is, for the log: without what the broker does not know. */
 function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: number): object {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js"
+import type { default as AjvCore } from "ajv/dist/core.js"
+import { Ajv2020, type ErrorObject, type Options } from "ajv/dist/2020.js"
 import { HooklineError } from "../errors.ts"
 import { boundedPattern } from "./bounded-pattern.ts"
 import { findFlaw } from "./check.ts"
@@ -26,7 +27,66 @@ export type FindMismatch = (json: Uint8Array) => Mismatch | undefined
  * @throws HooklineError `config`: unreadable or not such a schema
  */
 export function loadSchema(path: string, warn: (message: string) => void): FindMismatch {
-  const conforms = compile(path, readSchema(path), warn)
+  const schema = readSchema(path)
+  if ("$async" in schema)
+    throw new HooklineError("config", `the JSON Schema ${path} has $async, which is not supported`)
+  try {
+    return compile(Ajv2020, schema, warn)
+  } catch (error) {
+    const reason = (error as Error).message
+    throw new HooklineError("config", `${path} is not a usable JSON Schema (2020-12): ${reason}`, {
+      cause: error,
+    })
+  }
+}
+
+/** A JSON Schema and those that its `$ref`s name. */
+export interface SchemaSet {
+  readonly schema: unknown
+  readonly references: readonly { readonly name: string; readonly schema: unknown }[]
+}
+
+/**
+ * Compiles a schema as `loadSchema` does, of the draft that its `$schema` names: 2020-12, 2019-09 or draft-07; without one it
+ * is of draft-07, as Confluent's serializers take it.
+ *
+ * @throws Error: it is of another draft, or unusable
+ */
+export async function compileSchema(
+  { schema, references }: SchemaSet,
+  warn: (message: string) => void,
+): Promise<FindMismatch> {
+  for (const it of [schema, ...references.map((reference) => reference.schema)])
+    if (typeof it !== "object" || it === null || Array.isArray(it) || "$async" in it)
+      throw new Error("it is not a JSON object, or has $async")
+  const draft = (schema as { $schema?: unknown }).$schema
+  return compile(await draftOf(draft), schema as object, warn, references)
+}
+
+/** On demand: pipelines without a registry need none of the older ones. */
+async function draftOf($schema: unknown): Promise<typeof AjvCore> {
+  switch (typeof $schema === "string" ? $schema.replace(/#$/, "") : $schema) {
+    case "https://json-schema.org/draft/2020-12/schema":
+      return Ajv2020
+    case "https://json-schema.org/draft/2019-09/schema":
+      return (await import("ajv/dist/2019.js")).Ajv2019
+    case undefined:
+    case "http://json-schema.org/draft-07/schema":
+      return (await import("ajv")).Ajv
+    default:
+      throw new Error("its $schema is none of the drafts 2020-12, 2019-09 and draft-07")
+  }
+}
+
+function compile(
+  Ajv: typeof AjvCore,
+  schema: object,
+  warn: (message: string) => void,
+  references: SchemaSet["references"] = [],
+): FindMismatch {
+  const ajv = new Ajv({ ...OPTIONS, logger: { log: warn, warn, error: warn } })
+  for (const reference of references) ajv.addSchema(reference.schema as object, reference.name)
+  const conforms = ajv.compile(schema)
   const mismatch = (problem: string): Mismatch => ({ rule: "schema_mismatch", problem })
   return (json) => {
     try {
@@ -60,26 +120,13 @@ function readSchema(path: string): object {
   return JSON.parse(bytes.subarray(startOfText(bytes)).toString()) as object
 }
 
-function compile(path: string, schema: object, warn: (message: string) => void): ValidateFunction {
-  if ("$async" in schema)
-    throw new HooklineError("config", `the JSON Schema ${path} has $async, which is not supported`)
-  const ajv = new Ajv2020({
-    strict: false,
-    strictSchema: "log",
-    validateFormats: false,
-    // "toString" is not a property of {}
-    ownProperties: true,
-    code: { regExp: Object.assign(boundedPattern, { code: "boundedPattern" }) },
-    logger: { log: warn, warn, error: warn },
-  })
-  try {
-    return ajv.compile(schema)
-  } catch (error) {
-    const reason = (error as Error).message
-    throw new HooklineError("config", `${path} is not a usable JSON Schema (2020-12): ${reason}`, {
-      cause: error,
-    })
-  }
+const OPTIONS: Options = {
+  strict: false,
+  strictSchema: "log",
+  validateFormats: false,
+  // "toString" is not a property of {}
+  ownProperties: true,
+  code: { regExp: Object.assign(boundedPattern, { code: "boundedPattern" }) },
 }
 
 /** May quote member names of the body, shortened, never values. */

@@ -38,7 +38,9 @@ export interface Handler {
 }
 
 /** @internal Composes processors, in order, and sink; the first outcome ends an event. */
-export function composePipeline(parts: Parts): Handler {
+export function composePipeline(given: Parts): Handler {
+  const { judge } = given.publish
+  const parts = judge === undefined ? given : { ...given, processors: [...given.processors, judge] }
   const { pipeline, processors, publish, verifiedFrom, metrics, log } = parts
   const keepDeadLetter = deadLettersOf(parts)
   const admits = processors.flatMap(({ admit }) => admit ?? [])

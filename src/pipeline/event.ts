@@ -68,6 +68,8 @@ export class Event {
   memory: { grow(bytes: number): boolean } | undefined
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
+  /** @internal The registry's id of the schema that the body matches, which its record names; undefined: none is asked for. */
+  schemaId: number | undefined
   /** Its place in the list that it was split from; undefined: in none. */
   list: ListPlace | undefined
   #settled: Settled[] | undefined
@@ -187,9 +189,27 @@ export interface Processor {
   readonly verifies?: boolean
 }
 
+/** Schemas that the events of topics must match, from a registry. */
+export interface TopicSchemas {
+  /** The registry's, without credentials. */
+  readonly url: string
+  /** Names all topics that are published to; their schemas are fetched, and followed. Returns at once. */
+  prepare(topics: readonly string[]): void
+  /** The topics without a schema, so that nothing can be published to them. */
+  missing(): readonly { readonly topic: string; readonly problem: string }[]
+  /** Fetches the schemas of topics once, and says for each what was found, or why it is not usable. */
+  reach(
+    topics: readonly string[],
+  ): Promise<readonly { readonly answer: string; readonly isUsable: boolean }[]>
+}
+
 /** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */
 export interface Publisher {
   (event: Event): Promise<Accepted | Rejected>
+  /** Judges each event behind all processors, before it, or a list that it is in, is published. */
+  readonly judge?: Processor | undefined
+  /** @internal The registered schemas of the topics; undefined: events need none. */
+  readonly schemas?: TopicSchemas | undefined
   /** As `Processor.outcomes`. */
   readonly outcomes?: readonly Rejected[]
   /**

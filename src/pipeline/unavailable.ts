@@ -7,7 +7,7 @@ const SHUTTING_DOWN = "The service is shutting down; send the event again."
 const SAME_ID_PENDING = "Another event with the same id is being stored; send this one again."
 
 /** Every 503: the detail for the sender, and the seconds of Retry-After. */
-const UNAVAILABLE = {
+export const UNAVAILABLE = {
   in_flight_full: ["Too many events in progress; send this one again.", 1],
   draining: [SHUTTING_DOWN, 1],
   unavailable: [NOT_STORED, 5],
@@ -18,6 +18,7 @@ const UNAVAILABLE = {
   refused: [NOT_STORED, 60],
   // as above: topics of a Router's template
   too_many_topics: [NOT_STORED, 60],
+  schema_unavailable: [NOT_STORED, 5],
   deduplicator_unavailable: [NOT_STORED, 5],
   duplicate_pending: [SAME_ID_PENDING, 5],
   signed_ids_unavailable: [NOT_VERIFIED, 5],
@@ -45,10 +46,6 @@ export const UNPUBLISHED: readonly Rejected[] = [
   ...PUBLISH_FAULTS.map((fault) => unavailable(fault)),
   unpublished({ code: "record_too_large", message: "" }),
 ]
-
-/** What the sender is told by a reason of these; undefined: it is another. */
-export const unavailableDetail = (reason: string): string | undefined =>
-  Object.hasOwn(UNAVAILABLE, reason) ? UNAVAILABLE[reason as keyof typeof UNAVAILABLE][0] : undefined
 
 /** The refusal for a record that the broker did not acknowledge. */
 export function unpublished({ code, message }: Pick<PublishError, "code" | "message">): Rejected {

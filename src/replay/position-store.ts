@@ -74,7 +74,7 @@ export class PositionStore<About> {
   /** @throws HooklineError `log_locked` while another process advances it, `log_io` */
   constructor(location: DatabaseLocation) {
     this.#location = location
-    makeFolderOf(location)
+    makeFolderOf(location, dirname(dirname(location.file)))
     this.#unlock = lockForWriting(location)
     try {
       this.#db = openDurably(location, { pageBytes: PAGE_BYTES, createTables })

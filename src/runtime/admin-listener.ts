@@ -27,7 +27,7 @@ export function acquireAdmin(
           failed: (err) => log.error({ err }, "unhandled error while answering an admin request"),
         },
       )
-      transaction.onCommit(() => log.info({ url: opened.url }, "admin listening"))
+      transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
       return opened
     },
     close: (it) => it.close(),

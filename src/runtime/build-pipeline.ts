@@ -11,6 +11,7 @@ import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
 import { composePipeline } from "../pipeline/compose.ts"
+import type { Publisher, TopicSchemas } from "../pipeline/event.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
@@ -41,6 +42,8 @@ export interface BuiltPipeline {
   /** Those among them that a component chose beside its sink's: more may come. */
   readonly routedTopics: ReadonlySet<string>
   readonly stores: ReadonlyMap<string, DedupeKeys>
+  /** undefined: its events need none. */
+  readonly schemas: TopicSchemas | undefined
 }
 
 export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
@@ -96,7 +99,12 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   }
   const routedTopics = new Set<string>()
   let isRunning = false
-  transaction.onCommit(() => (isRunning = true))
+  let schemas: TopicSchemas | undefined
+  const prepareSchemas = (): void => schemas?.prepare([...new Set([...topicsOf(sink), ...routedTopics])])
+  transaction.onCommit(() => {
+    isRunning = true
+    prepareSchemas()
+  })
   const contextOf = contextsOf(pipeline, {
     baseDir: plan.baseDir,
     log: ownLog,
@@ -104,7 +112,9 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     connection,
     addTopics: (names) => {
       for (const name of names) routedTopics.add(name)
-      if (isRunning) topicsAdded()
+      if (!isRunning) return
+      prepareSchemas()
+      topicsAdded()
     },
     acquire: (spec) => transaction.acquire(spec),
     sender: senderOf(pipeline.processors),
@@ -122,7 +132,8 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
     component.create(values, contextOf(component.title))
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
-  const publish = make(sink)
+  const publish: Publisher = make(sink)
+  schemas = publish.schemas
   const handler = composePipeline({
     pipeline: id,
     processors,
@@ -133,8 +144,12 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   })
   const route = make(pipeline.source)(handler)
   transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
-  return { route, uses, topics, routedTopics, stores }
+  return { route, uses, topics, routedTopics, stores, schemas }
 }
+
+/** The topic of a sink's accepted events, where it has one. */
+const topicsOf = ({ values }: Planned<"sink">): readonly string[] =>
+  typeof values["topic"] === "string" ? [values["topic"]] : []
 
 function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
   return {

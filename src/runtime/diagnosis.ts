@@ -1,8 +1,6 @@
 import type { Component, Made } from "../components/define-component.ts"
 import type { Handler } from "../pipeline/compose.ts"
-import type { Broker } from "../brokers/broker.ts"
 import { logIn } from "../storage/database-file.ts"
-import { MemoryLog } from "../brokers/memory/log.ts"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
 import { checkPartitionsIn } from "../brokers/embedded/partition-count.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
@@ -10,12 +8,12 @@ import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
 import type { Location, Problems } from "../config/file/problems.ts"
 import type { EndpointOptions } from "../config/sections/endpoint.ts"
-import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { openMemoryKeys } from "../dedupe/memory-keys.ts"
+import type { TopicSchemas } from "../pipeline/event.ts"
 import { HooklineError, opening, OptionError, type FaultCode } from "../errors.ts"
 import { checkFree } from "../http/listener.ts"
 import { checkDatabase } from "../storage/check-database.ts"
@@ -24,6 +22,7 @@ import { checkUnlocked } from "../storage/writer-lock.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
+import { unopenedConnection } from "./unopened-connection.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
@@ -43,8 +42,16 @@ export interface Diagnosis {
   /** What would be published to, by connection. */
   readonly topics: ReadonlyMap<string, readonly string[]>
   readonly stores: readonly RedisServer[]
+  /** The schemas that pipelines need, and the topics that they are of, as far as these are known. */
+  readonly schemas: readonly NeededSchemas[]
   /** With every problem, a line each; undefined: there is none. */
   readonly error: HooklineError | undefined
+}
+
+/** Of a pipeline. */
+export interface NeededSchemas {
+  readonly schemas: TopicSchemas
+  readonly topics: readonly string[]
 }
 
 export interface DiagnosisOptions {
@@ -65,7 +72,7 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   const { registry } = draft
   const trial = new Trial(resolved, { ...options, registry, kafka, failed: (code) => codes.add(code) })
   await inSlices(trial.steps())
-  const found = { problems, topics: trial.topics, stores: [...trial.stores.values()] }
+  const found = { problems, topics: trial.topics, stores: [...trial.stores.values()], schemas: trial.schemas }
   if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
   const [code = "config", ...others] = codes
   const error = new HooklineError(others.length === 0 ? code : "config", problems.lines.join("\n"))
@@ -98,6 +105,7 @@ class Trial {
   readonly topics = new Map<string, string[]>()
   /** Of servers, by URL and CA. */
   readonly stores = new Map<string, RedisServer>()
+  readonly schemas: NeededSchemas[] = []
   readonly #resolved: ResolvedDraft
   readonly #options: TrialOptions
   readonly #connections = new Map<string, OpenConnection>()
@@ -131,7 +139,7 @@ class Trial {
     const topics: string[] = []
     this.topics.set(id, topics)
     this.#connections.set(id, {
-      ...inMemory(timeoutMs, (names) => void topics.push(...names)),
+      ...unopenedConnection(timeoutMs, (names) => void topics.push(...names)),
       kind: kind ?? "memory",
       ...(directory !== undefined && { logDirectory: directory }),
     })
@@ -167,6 +175,7 @@ class Trial {
     const known = sound.filter((it) => registry.includes(it.component) && isMade(it))
     const parts = known.map((it) => ({ ...it, options: it.component.options }))
     const opened: (() => unknown)[] = []
+    const routed: string[] = []
     let making: Location | undefined
     const contextOf = contextsOf(
       {
@@ -179,9 +188,9 @@ class Trial {
         log: warningLog((text) => making && this.#resolved.problems.warn(making, text)),
         metrics: this.#metrics.pipeline(id),
         connection: (asked) =>
-          this.#connections.get(asked ?? this.#connections.keys().next().value ?? "") ?? inMemory(),
+          this.#connections.get(asked ?? this.#connections.keys().next().value ?? "") ?? unopenedConnection(),
         // prepared, which is noted
-        addTopics: ignore,
+        addTopics: (names) => void routed.push(...names),
         acquire: ({ open, close }) => {
           const resource = open()
           opened.push(() => close?.(resource, steadyMs()))
@@ -198,6 +207,10 @@ class Trial {
       this.#try(own, () => {
         const made = component.create(values as never, contextOf(component.title))
         if (component.kind === "source") (made as Made["source"])(NO_HANDLER)
+        if (component.kind !== "sink") return
+        const { schemas } = made as Made["sink"]
+        if (schemas !== undefined)
+          this.schemas.push({ schemas, topics: [...new Set([String(values["topic"]), ...routed])] })
       })
     }
     for (const close of opened) close()
@@ -279,15 +292,6 @@ function portsOf(plan: Plan | undefined): Set<number> {
   return new Set([...ports, ...others])
 }
 
-/** A connection of which nothing is open. */
-function inMemory(
-  deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS,
-  prepare: Broker["prepare"] = ignore,
-): OpenConnection {
-  const broker: Broker = Object.assign(new MemoryLog(), { prepare })
-  return { broker, instance: broker, kind: "memory", deliveryTimeoutMs }
-}
-
 const NO_HANDLER: Handler = {
   admit: undefined,
   methods: [],
@@ -296,5 +300,3 @@ const NO_HANDLER: Handler = {
   response: undefined,
   outcomes: [],
 }
-
-const ignore = (): void => {}

@@ -12,10 +12,10 @@ export interface Reached {
   readonly answers: readonly string[]
 }
 
-/** Connects to the brokers and stores of a plan, and publishes nothing. */
+/** Connects to the brokers, stores and schema registries of a plan, and publishes nothing. */
 export async function reach(
   plan: Plan,
-  { topics, stores }: Pick<Diagnosis, "topics" | "stores">,
+  { topics, stores, schemas }: Pick<Diagnosis, "topics" | "stores" | "schemas">,
 ): Promise<Reached[]> {
   const reached = [...plan.connections].map(async ([id, connection]): Promise<Reached | undefined> => {
     if (connection.kind !== "kafka") return undefined
@@ -31,5 +31,10 @@ export async function reach(
       answers: [problem ?? `${server.name} answers`],
     }
   })
-  return (await Promise.all([...reached, ...ofStores])).filter((it) => it !== undefined)
+  const ofSchemas = schemas.map(async ({ schemas, topics }): Promise<Reached> => {
+    const found = await schemas.reach(topics)
+    const isUsable = found.every((it) => it.isUsable)
+    return { name: `schema registry ${schemas.url}`, isUsable, answers: found.map(({ answer }) => answer) }
+  })
+  return (await Promise.all([...reached, ...ofStores, ...ofSchemas])).filter((it) => it !== undefined)
 }

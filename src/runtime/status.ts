@@ -1,6 +1,8 @@
 import type { Readiness } from "../admin/service.ts"
 import type { Impairment, LogState, SpoolState } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import type { TopicSchemas } from "../pipeline/event.ts"
+import type { BuiltPipeline } from "./build-pipeline.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { ActivePlan } from "./reload.ts"
@@ -18,7 +20,7 @@ export type Health = readonly [name: string, problem: string | undefined]
 
 export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): State {
   return {
-    ...connectionStates(connections, plan, (id) => pipelines.get(id)?.routedTopics),
+    ...connectionStates(connections, plan, (id) => pipelines.get(id)),
     stores: [...storesOf(pipelines)].map(([name, keys]) => {
       const ready = keys.ready()
       return [name, ready === true ? undefined : ready]
@@ -33,16 +35,18 @@ const NAMED = 3
 export function connectionStates(
   open: ReadonlyMap<string, Pick<OpenConnection, "broker">>,
   { connections, pipelines }: Pick<Plan, "connections" | "pipelines">,
-  routedTopics: (pipeline: string) => ReadonlySet<string> | undefined,
+  built: (pipeline: string) => Partial<Pick<BuiltPipeline, "routedTopics" | "schemas">> | undefined,
 ): Pick<State, "connections" | "impaired"> {
   const first = connections.keys().next().value
   const topics = Map.groupBy(pipelines, ({ sink }) => sink.values["connection"] ?? first)
   const all = [...open].map(([id, { broker }]) => {
     const ready = broker.ready()
-    const impaired = ready === true ? broker.impaired?.() : broker.impaired && []
+    const ofSchemas = (topics.get(id) ?? []).flatMap((it) => withoutSchema(built(it.id)?.schemas))
+    const ofBroker = ready === true ? broker.impaired?.() : broker.impaired && []
+    const impaired = ready === true && ofSchemas.length > 0 ? [...(ofBroker ?? []), ...ofSchemas] : ofBroker
     const names = (topics.get(id) ?? []).flatMap((pipeline) => [
       ...[pipeline.sink.values["topic"]].filter(isText),
-      ...(routedTopics(pipeline.id) ?? []),
+      ...(built(pipeline.id)?.routedTopics ?? []),
     ])
     return { id, problem: ready === true ? problemOfAll(names, impaired ?? []) : ready, impaired }
   })
@@ -51,6 +55,9 @@ export function connectionStates(
     impaired: all.flatMap(({ id, impaired }) => (impaired === undefined ? [] : [[id, impaired]])),
   }
 }
+
+const withoutSchema = (schemas: TopicSchemas | undefined): readonly Impairment[] =>
+  schemas?.missing().map((it) => ({ ...it, isWhole: true, leaderless: 0, isOutage: false })) ?? []
 
 const isText = (value: unknown): value is string => typeof value === "string"
 

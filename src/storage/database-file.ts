@@ -2,7 +2,7 @@ import { Database, SQLiteError } from "bun:sqlite"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { looseMode, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
+import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
 
 export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file" | "writer lock"
@@ -97,10 +97,12 @@ export function openDurably(
   }
 }
 
-/** Creates the folder of a database. @throws HooklineError `log_io` */
-export function makeFolderOf({ file, title }: DatabaseLocation): void {
+/** Creates the folder of a database. @param ignored a folder above it, new ones ignored by git. @throws HooklineError `log_io` */
+export function makeFolderOf({ file, title }: DatabaseLocation, ignored?: string): void {
   try {
-    const first = makePrivateFolder(dirname(file))
+    const above = ignored === undefined ? undefined : makeIgnoredFolder(ignored)
+    const first = above ?? makePrivateFolder(dirname(file))
+    if (above !== undefined) makePrivateFolder(dirname(file))
     if (first !== undefined) syncParents(first, dirname(file))
   } catch (error) {
     throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {

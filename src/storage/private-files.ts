@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, statSync, writeFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, join } from "node:path"
 
 /*
  * Folders are created with mode 0700 and files with 0600, whatever the umask. SQLite gives the files beside a database the
@@ -17,6 +17,13 @@ export function makePrivateFolder(path: string): string | undefined {
   // a umask may mask the owner's bits
   if (modeOf(path) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE)
   return first ?? path
+}
+
+/** As `makePrivateFolder`; a new one is ignored by git: what it gets may be personal data. */
+export function makeIgnoredFolder(path: string): string | undefined {
+  const first = makePrivateFolder(path)
+  if (first !== undefined) createPrivateFile(join(path, ".gitignore"), "*\n")
+  return first
 }
 
 /** @throws Error of node:fs, `EEXIST` if the file exists */

@@ -51,8 +51,8 @@ ${admin}
 ${more}
 `
 
-const signature = (secret: string, atS = Math.floor(Date.now() / 1000)): string =>
-  `t=${atS},v1=${createHmac("sha256", secret).update(`${atS}.${BODY}`).digest("hex")}`
+const signature = (secret: string, atS = Math.floor(Date.now() / 1000), body = BODY): string =>
+  `t=${atS},v1=${createHmac("sha256", secret).update(`${atS}.${body}`).digest("hex")}`
 
 const bytesOf = ({ body_base64 }: CaptureDetail): string => Buffer.from(body_base64!, "base64").toString()
 
@@ -119,6 +119,16 @@ describe("refused requests are kept on a loopback address", () => {
     expect(await it.send("payments", { "Stripe-Signature": stale }, BODY)).toBe(401)
     const explanation = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=payments")
     expect(explanation).toMatchObject({ reason: "stale", detail: "timestamp 400 s old" })
+  })
+
+  test("a signed one that was refused for another reason says so once", async () => {
+    expect(await it.send("payments", { "Stripe-Signature": signature(SECRET, undefined, "[]") }, "[]")).toBe(
+      400,
+    )
+    const { result } = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=payments")
+    expect(result).toBe(
+      "The request is verified. It was refused for another reason: the body is JSON, but not an object.",
+    )
   })
 
   test("tokens and signatures are masked, and unmasked for a caller of this machine alone", async () => {

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import type { RecordDetail, ReplayCount, ReplayJob } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { serverSentEvents } from "../support/sse.ts"
+
+setDefaultTimeout(20_000)
 
 const COUNT = 60
 const configuration = `
@@ -172,6 +174,14 @@ test("the log level changes while it runs", async () => {
   expect(await it.get<unknown>("log-level")).toEqual({ level: "info" })
   expect(await it.post<unknown>("log-level", { level: "debug" }, "PUT")).toEqual({ level: "debug" })
   expect(await it.get<unknown>("log-level")).toEqual({ level: "debug" })
-  const [status] = await it.refused("log-level", { level: "loud" }, "PUT")
-  expect(status).toBe(400)
+  expect(await it.refused("log-level", { level: "loud" }, "PUT")).toEqual([
+    400,
+    "body, level: must be one of fatal, error, warn, info, debug, trace, silent",
+  ])
+  await it.post("log-level", { level: "error" }, "PUT")
+  const changes = it.running.log.filter(({ msg }) => msg === "log level changed")
+  expect(changes).toMatchObject([
+    { level: "info", from: "info", to: "debug" },
+    { level: "info", from: "debug", to: "error" },
+  ])
 })

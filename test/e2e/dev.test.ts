@@ -51,6 +51,9 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   const shown = url.replace("127.0.0.1", "localhost")
   expect(introduction).toContain(`  Post to       ${shown}\n`)
   expect(introduction).toContain(`HOOKLINE_SECRET=${secret} hookline send -p stripe ${shown}\n`)
+  expect(introduction).toContain(
+    "stripe does not know it: start again with its own in HOOKLINE_SECRET or --secret-file",
+  )
   expect(introduction).toContain(`stripe listen --forward-to ${new URL(shown).host}/webhook\n`)
   expect(introduction).toMatch(/Page {10}http:\/\/127\.0\.0\.1:\d+\/\n/)
 
@@ -177,6 +180,20 @@ test("on a terminal Ctrl-C ends it", async () => {
   await dev.printed(/\r\n0 published, 0 refused in \d+ s\r\n/)
   expect(await dev.exited).toBe(0)
 })
+
+test("what can't be listened on or written is named by its flag", async () => {
+  const { ports } = await onFreePorts()
+  const at = folder.make("taken")
+  await using dev = await startDev(ports, { folder: at })
+  await dev.printed(/Keys/)
+  const { status, stderr } = await hookline(["dev", ...ports], { cwd: at })
+  expect(stderr).toMatch(
+    /^--port: can't listen on 127\.0\.0\.1:\d+: the port is in use; .* set another port$/m,
+  )
+  expect(stderr).toMatch(/^--admin-port: can't listen on .* set another port$/m)
+  expect(stderr).toMatch(/^--directory: The log in .* name another directory$/m)
+  expect(status).not.toBe(0)
+}, 20_000)
 
 describe("refused with a message", () => {
   test.each([

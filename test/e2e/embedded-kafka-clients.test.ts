@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { join } from "node:path"
+import { Writable } from "node:stream"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
@@ -197,6 +198,30 @@ test("requests are answered after the log's file was recovered, those too that c
   await publish("after")
   expect(await ask(3)).toContain("127.0.0.1")
   await broker.close()
+})
+
+test("of many clients that are no Kafka clients a few are logged, and then their number", async () => {
+  const logged: string[] = []
+  const lines = new Writable({
+    write(line, _encoding, done) {
+      logged.push((JSON.parse(String(line)) as { msg: string }).msg)
+      done()
+    },
+  })
+  const directory = folder.make("flooded")
+  const broker = openEmbedded({ directory }, { log: pino(lines), metrics: { batch() {} } })
+  const [port] = await freePorts(1)
+  await broker.listen({ listen: { host: "127.0.0.1", port: port! }, ...OPEN }).listening
+  const knocks = Array.from({ length: 100 }, async () => {
+    await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`)
+    client.send(Buffer.from("GET / HTTP/1.1\r\n\r\n"))
+    await client.response()
+  })
+  await Promise.all(knocks)
+  await broker.close()
+  const refused = logged.filter((msg) => msg.startsWith("Kafka client disconnected"))
+  expect(refused.length).toBeLessThan(50)
+  expect(refused.at(-1)).toEndWith("further lines suppressed")
 })
 
 describe("requests", () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
-import { readdirSync, renameSync, rmSync, statSync } from "node:fs"
+import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fillLog, openLog, recordsInLog } from "../support/embedded-log.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
@@ -99,15 +99,14 @@ describe("all events are delivered, in order,", () => {
 
   test("though the target is down, overloaded, fails, or breaks off", async () => {
     await fill(12)
-    const failing = new Map<number, () => Response>([
-      [2, () => new Response("oops\u001b[2J", { status: 500 })],
-      [4, () => new Response("", { status: 429, headers: { "retry-after": "1" } })],
-      [5, () => new Response("", { status: 503 })],
-      [6, () => new Response("who are you", { status: 401 })],
+    const failing = new Map<number, (() => Response)[]>([
+      [2, [() => new Response("oops\u001b[2J", { status: 500 }), () => new Response("", { status: 503 })]],
+      [4, [() => new Response("", { status: 429, headers: { "retry-after": "1" } })]],
+      [5, [() => new Response("", { status: 503 }), () => new Response("", { status: 503 })]],
+      [6, [() => new Response("who are you", { status: 401 })]],
     ])
     receiver.answer = async ({ offset }) => {
-      const answer = failing.get(offset)
-      failing.delete(offset)
+      const answer = failing.get(offset)?.shift()
       if (offset === 8 && receiver.offsets.filter((it) => it === 8).length === 1) await receiver.down()
       return answer?.() ?? new Response()
     }
@@ -120,10 +119,14 @@ describe("all events are delivered, in order,", () => {
     const output = await forwarding.printed(/payments\[0\]@11 200/)
     expect(output).toMatch(/\n\d\d:\d\d:\d\d paid\.0 payments\[0\]@0 200 in \d+ ms\n/)
     expect(output).toMatch(/ paid\.2 payments\[0\]@2 500: oops\\u001b\[2J in \d+ ms; retrying\n/)
+    // tried again for another reason is another line, for the same one it is not
+    expect(output).toMatch(/ paid\.2 payments\[0\]@2 503 in \d+ ms; retrying\n/)
+    expect(output.match(/@5 503/g)).toHaveLength(1)
     expect(output).toMatch(/ paid\.2 payments\[0\]@2 200 in \d+ ms\n/)
     expect(output).toMatch(/ paid\.6 payments\[0\]@6 401: who are you in \d+ ms; retrying\n/)
     const { stdout } = await run("failures", "log-payments", "--json")
     expect(stdout).toBe("")
+    expect(readFileSync(join(folder.path, ".hookline/.gitignore"), "utf8")).toBe("*\n")
   })
 })
 

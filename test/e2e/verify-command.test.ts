@@ -369,7 +369,7 @@ test("--list --json has what the presets know, of every provider", async () => {
 })
 
 test.each<[string, string[], string]>([
-  ["no provider", [], "--provider is missing"],
+  ["no provider", [], "--pipeline or --provider is missing"],
   ["a provider that there is none of", ["-p", "githib"], "did you mean github?"],
   ["a secret that is missing", ["-p", "github"], "github requires secret"],
   [

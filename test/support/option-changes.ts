@@ -38,6 +38,7 @@ const OAUTH = {
 }
 const IAM = { ...KAFKA, security_protocol: "sasl_plaintext", sasl_mechanism: "AWS_MSK_IAM" }
 const TRACED = { endpoint: "http://127.0.0.1:1" }
+const REGISTERED = { value_format: "json-schema", registry_url: "http://127.0.0.1:1" }
 const TEMPLATE = { topic: "a-{json:/a}" }
 
 /** A key pair and JSON Web Keys that nobody signs with. */
@@ -195,6 +196,12 @@ export function optionChanges(
       cloudevents_type: ["a", "b", { cloudevents: "binary" }],
       cloudevents_time: ["json:/at", "json:/t", { cloudevents: "binary" }],
       trace_headers: ["off", "on"],
+      value_format: ["json", "json-schema", { registry_url: REGISTERED.registry_url }],
+      registry_url: ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b", REGISTERED],
+      registry_username: ["a", "b", { ...REGISTERED, registry_password: "obviously-fake" }],
+      registry_password: ["obviously-fake", "obviously-fake-2", { ...REGISTERED, registry_username: "a" }],
+      registry_ca_location: [ca, otherCa, { ...REGISTERED, registry_url: "https://127.0.0.1:1" }],
+      registry_refresh: ["1m", "2m", REGISTERED],
       dead_letter_topic: [undefined, "letters"],
     },
     admin: {

@@ -218,11 +218,19 @@ async function explanationOf(captured: CapturedRequest, service: Service): Promi
   const answer = answerOf(outcome, status, `${wordsOf(reason)}${detail === undefined ? "" : ` (${detail})`}`)
   if (pipeline === undefined) return { ...NOTHING, result: "No pipeline has this path.", answer }
   const report = await service.explain(pipeline, { ...signedOf(captured), body }, cameAtMs)
-  // refused for another reason, which a verdict on its signature would hide
-  const isOther = report.is_verified && outcome === "rejected"
-  const result = isOther && !reason.startsWith("unverified_") ? `${report.result} ${answer}` : report.result
-  return { ...report, result, answer }
+  const isVerifiedNow = report.is_verified && outcome === "rejected"
+  return {
+    ...report,
+    result: isVerifiedNow ? `${report.result} ${sinceWhen(reason)}` : report.result,
+    answer,
+  }
 }
+
+/** What a verdict on the signature of a refused request would hide. */
+const sinceWhen = (reason: string): string =>
+  reason.startsWith("unverified_")
+    ? "It was not when it came: send it again."
+    : `It was refused for another reason: ${wordsOf(reason)}.`
 
 function answerOf(outcome: Outcome["kind"], status: number, why: string): string {
   if (outcome === "accepted") return `It was answered ${status}: ${why}.`

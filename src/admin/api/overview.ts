@@ -180,9 +180,11 @@ function attentionOf(
     found.push({ level, text, pipeline: null, connection: null, ...of })
   }
   for (const { id: connection, problem, problem_since: since, impaired, spool } of connections) {
-    const forText = since === null || now - since < 2000 ? "" : ` for ${ageOf(now - since)}`
-    if (problem !== null)
-      add("error", `Connection ${connection} accepts no events${forText}: ${problem}`, { connection })
+    const accepts =
+      since === null || now - since < 2000
+        ? "accepts no events"
+        : `has accepted no events for ${ageOf(now - since)}`
+    if (problem !== null) add("error", `Connection ${connection} ${accepts}: ${problem}`, { connection })
     for (const text of impaired.slice(0, 3)) add("warning", text, { connection })
     if (spool === null) continue
     if (spool.problem !== null)

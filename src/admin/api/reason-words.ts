@@ -1,9 +1,29 @@
 import { REFUSALS } from "../../http/answer.ts"
-import { unavailableDetail } from "../../pipeline/unavailable.ts"
+import type { UNAVAILABLE } from "../../pipeline/unavailable.ts"
 import { REASON_WORDS } from "../../verify/explain/words.ts"
+
+/** Every 503. */
+const UNAVAILABLE_WORDS: { readonly [reason in keyof typeof UNAVAILABLE]: string } = {
+  in_flight_full: "the requests in progress used up max_in_flight_bytes",
+  draining: "the service was stopping",
+  unavailable: "the broker was unavailable",
+  deadline: "the broker did not acknowledge within delivery_timeout",
+  closing: "the service was stopping",
+  log_io: "the disk of the log or spool failed, or was full",
+  refused: "the broker refused the record",
+  too_many_topics: "the Router's template gave more topics than it may",
+  schema_unavailable: "its topic has no usable schema, or the registry was unavailable",
+  deduplicator_unavailable: "the Deduplicator's store was unavailable",
+  duplicate_pending: "another event with its id was being published",
+  signed_ids_unavailable: "the store of signed ids was unavailable",
+  signed_id_pending: "another event with its signed id was being published",
+  unverified_keys_unavailable: "the provider's keys could not be fetched",
+  sns_not_confirmed: "the SNS subscription could not be confirmed",
+}
 
 /** Reasons of processors and handshakes. */
 const WORDS: { readonly [reason: string]: string | undefined } = {
+  ...UNAVAILABLE_WORDS,
   accepted: "published",
   duplicate: "an event with its id was published before",
   replayed: "its signed id was seen before",
@@ -35,7 +55,6 @@ export function wordsOf(reason: string): string {
   const words =
     WORDS[reason] ??
     (verification && REASON_WORDS[verification]) ??
-    unavailableDetail(reason) ??
     (REFUSALS as { readonly [reason: string]: { readonly detail: string } | undefined })[reason]?.detail
   return words ?? reason.replaceAll("_", " ")
 }

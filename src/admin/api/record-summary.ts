@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import type { StoredRecord } from "../../brokers/broker.ts"
 import { isJson } from "../../json/check.ts"
 import { parsePointer } from "../../json/pointer.ts"
+import { withoutSchemaId } from "../../json/schema-id.ts"
 import type { PipelineInfo } from "../service.ts"
 import type { RecordSummary } from "./shapes.ts"
 
@@ -21,7 +22,8 @@ export function summarizer(pipeline: PipelineInfo | undefined): (record: StoredR
   const id = partOf(pipeline, "id")
   return (record) => {
     const { partition, offset, timestampMs, key, value } = record
-    const json = type === undefined && id === undefined ? false : isJson(value)
+    const body = withoutSchemaId(value)
+    const json = type === undefined && id === undefined ? false : isJson(body)
     return {
       partition,
       offset,
@@ -30,7 +32,7 @@ export function summarizer(pipeline: PipelineInfo | undefined): (record: StoredR
       bytes: value.length,
       type: type?.(record, json) ?? null,
       event_id: id?.(record, json) ?? null,
-      preview: textOf(value, PREVIEW_BYTES),
+      preview: textOf(body, PREVIEW_BYTES),
     }
   }
 }
@@ -44,7 +46,7 @@ function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part |
   const find = location.startsWith("json:") ? parsePointer(location.slice("json:".length)) : undefined
   if (find !== undefined)
     return ({ value }, json) => {
-      const found = json ? find(value) : undefined
+      const found = json ? find(withoutSchemaId(value)) : undefined
       return found && textOf(found, TEXT_BYTES)
     }
   const header = pipeline.recordHeaders.get(`event:${part}`) ?? pipeline.recordHeaders.get(location)

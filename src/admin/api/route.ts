@@ -75,5 +75,17 @@ export function check(value: unknown, schema: TSchema, where: string): void {
   if (Value.Check(schema, value)) return
   const [first] = Value.Errors(schema, value)
   const at = first?.instancePath.slice(1).replaceAll("/", ".") ?? ""
-  throw new ApiError(400, `${where}${at && `, ${at}`}: ${first?.message ?? "does not fit"}`)
+  const problem =
+    first === undefined ? "does not fit" : (choiceAt(schema, first.instancePath) ?? first.message)
+  throw new ApiError(400, `${where}${at && `, ${at}`}: ${problem}`)
+}
+
+/** Of a member that is one of several words, which; undefined: it is none. */
+function choiceAt(schema: TSchema, path: string): string | undefined {
+  let at: { properties?: { [name: string]: object }; anyOf?: readonly { const?: unknown }[] } = schema
+  for (const name of path.split("/").slice(1)) at = at.properties?.[name] ?? {}
+  const words = at.anyOf?.map((it) => it.const)
+  return words?.every((word) => typeof word === "string") === true
+    ? `must be one of ${words.join(", ")}`
+    : undefined
 }

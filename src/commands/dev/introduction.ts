@@ -28,6 +28,11 @@ export function introduce(introduced: Introduced, paint: Paint): string {
   for (const { pipeline: id, url } of listening) {
     const pipeline = plan.pipelines.find((it) => it.id === id)!
     rows.push(["Post to", paint("bold", shownUrl(url))], ["", whoIsVerified(pipeline, introduced, paint)])
+    if (introduced.verification?.isTest === true)
+      rows.push([
+        "",
+        `${nameOf(introduced.verification.provider)} does not know it: start again with its own in HOOKLINE_SECRET or --secret-file`,
+      ])
     rows.push(["", `published to ${placeIn(pipeline, plan)}`])
   }
   if (admin.listen !== "off") rows.push(["Page", `http://${formatEndpoint(admin.listen)}/`])

@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { brokerSink } from "../../components/broker-sink.ts"
 import { decoder } from "../../components/decoder.ts"
 import { enricher } from "../../components/enricher.ts"
@@ -7,10 +6,11 @@ import { validator } from "../../components/validator.ts"
 import { verifier } from "../../components/verifier.ts"
 import { webHookSource } from "../../components/webhook-source.ts"
 import { camelCase } from "../../config/options/in-code.ts"
+import { HooklineError } from "../../errors.ts"
 import { Application, type ApplicationOptions } from "../../runtime/application.ts"
 import { embeddedConnection } from "../../runtime/connection-spec.ts"
 import { Pipeline } from "../../runtime/pipeline.ts"
-import { createPrivateFile, makePrivateFolder } from "../../storage/private-files.ts"
+import { makeIgnoredFolder } from "../../storage/private-files.ts"
 import { decodingOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { VerifierSettings } from "../../verify/schemes/family.ts"
 import { providerOf, readSettings, toUsage, usage, type VerifierFlags } from "../verifier-flags.ts"
@@ -59,7 +59,7 @@ export function localApplication(
 ): Application {
   const { port, path, publicUrl, directory, adminPort } = flags
   const folder = resolve(directory)
-  keepOutOfGit(folder)
+  makeIgnoredFolder(folder)
   const decodes = verification !== undefined && decodingOf(verification.provider) !== undefined
   return new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}` } })
     .registerConnection("log", embeddedConnection({ directory: folder }))
@@ -82,9 +82,22 @@ function inCode({ provider, settings }: LocalVerification): Parameters<typeof ve
   return { provider, ...(Object.fromEntries(given) as object) }
 }
 
-/** Bodies may be personal data: a new folder is ignored by git. */
-function keepOutOfGit(folder: string): void {
-  if (existsSync(folder)) return
-  makePrivateFolder(folder)
-  createPrivateFile(join(folder, ".gitignore"), "*\n")
+const FLAGS: { readonly [option: string]: string | undefined } = {
+  port: "--port",
+  path: "--path",
+  publicUrl: "--public-url",
+  directory: "--directory",
+  listen: "--admin-port",
+}
+
+/** What keeps a local application from running, with the flag to change in place of the option in code. */
+export function namedByFlags(error: unknown): unknown {
+  if (!(error instanceof HooklineError)) return error
+  const message = error.message
+    .replace(/^in code: .*?, option (\w+): /gm, (place, option: string) => {
+      const flag = FLAGS[option]
+      return flag === undefined ? place : `${flag}: `
+    })
+    .replaceAll(', or set listen: "off"', "")
+  return new HooklineError(error.code, message, { cause: error })
 }

@@ -7,7 +7,7 @@ import { leaveFolder } from "../folder.ts"
 import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
 import { readKeys } from "./keys.ts"
-import { localApplication, localVerification, type LocalFlags } from "./local-application.ts"
+import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
 
 export interface DevFlags extends LocalFlags {
   readonly forward?: string
@@ -34,7 +34,7 @@ export async function dev(flags: DevFlags): Promise<void> {
   leaveFolder()
   const { listening } = await app.start().catch(async (error: unknown) => {
     await session!.close()
-    throw error
+    throw isLocal ? namedByFlags(error) : error
   })
   const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>()
   let isStopping = false

@@ -5,6 +5,6 @@ const MOST_CHARACTERS = 500
  * are left out.
  */
 export function assumedUrl(url: string): string {
-  const shown = url.replace(/([?&][^=&]*=)[^&]+/g, "$1…")
+  const shown = url.replace(/([?&][^=&?]*=)[^&]+/g, "$1…")
   return shown.length > MOST_CHARACTERS ? `${shown.slice(0, MOST_CHARACTERS)}…` : shown
 }

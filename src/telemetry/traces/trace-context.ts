@@ -31,7 +31,11 @@ const SAMPLED = 1
 const TRACE_PARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[\x20-\x7e]*)?$/
 
+/** Those of the only version so far have 55. */
+const LONGEST_PARENT = 256
+
 function isTraceParent(value: string): boolean {
+  if (value.length > LONGEST_PARENT) return false
   const [, version, more] = TRACE_PARENT.exec(value) ?? []
   return version !== undefined && (version !== "00" || more === undefined)
 }
@@ -42,9 +46,10 @@ const MEMBER =
 const MOST_MEMBERS = 32
 
 function isTraceState(value: string): boolean {
+  if (!/^[\t\x20-\x7e]*$/.test(value)) return false
   const members = value
     .split(",")
-    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ""))
+    .map((member) => member.trim())
     .filter((member) => member !== "")
   const keys = new Set(members.map((member) => member.slice(0, member.indexOf("="))))
   return (

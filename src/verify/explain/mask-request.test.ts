@@ -68,6 +68,9 @@ test.each([
   ["Cookie", "a=b; session=obviously-fake", "(27 characters)"],
   ["X-Api-Key", "obviously-fake", "(14 characters)"],
   ["X-Auth-Token", "obviously-fake", "(14 characters)"],
+  ["X-Webhook-Auth", "obviously-fake", "(14 characters)"],
+  ["X-Access-Key", "obviously-fake", "(14 characters)"],
+  ["X-Original-Url", "/in?a=1&code=obviously-fake", "/in?a=1&code=(14 characters)"],
   ["X-Goog-Iap-Jwt-Assertion", "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "(38 characters)"],
   ["X-Hub-Signature", `sha1=${"0f".repeat(20)}`, "sha1=0f0f0f...(40 characters)"],
   ["Content-Digest", `sha-256=:${"A".repeat(43)}=:`, "sha-256=:AAAAAA...(44 characters):"],
@@ -86,6 +89,11 @@ test.each([
 test.each([
   ['{"access_token":"obviously-fake","id":"evt_1"}', '{"access_token":"(14 characters)","id":"evt_1"}'],
   ['{"a":{"clientSecret" : "with \\" inside"}}', '{"a":{"clientSecret" : "(14 characters)"}}'],
+  ['{"private_key":"obviously-fake"}', '{"private_key":"(14 characters)"}'],
+  [
+    String.raw`{"Message":"{\"token\":\"obviously-fake\",\"id\":1}"}`,
+    String.raw`{"Message":"{\"token\":\"(14 characters)\",\"id\":1}"}`,
+  ],
   ["a=1&api_key=obviously-fake&b=2", "a=1&api_key=(14 characters)&b=2"],
   ['{"id":"evt_1","tokens":["a"],"note":"password"}', '{"id":"evt_1","tokens":["a"],"note":"password"}'],
 ])("the body %s is shown as %s", async (body, expected) => {
@@ -93,15 +101,29 @@ test.each([
   expect(Buffer.from(masked.body).toString()).toBe(expected)
 })
 
+test.each(["eyJ", "eyJaaaaaaaa.", '"token', '\\"token\\"', "&token", "&a", "a", " ", "\\"])(
+  "a body of nothing but %p is masked in time in proportion to its length",
+  async (part) => {
+    const startMs = performance.now()
+    await maskRequest(requestOf({ body: part.repeat(1_000_000 / part.length) }), [], NOW)
+    expect(performance.now() - startMs).toBeLessThan(3000)
+  },
+  60_000,
+)
+
 test("bytes that are no text stay as they are", async () => {
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
   const request = { ...requestOf({}), body }
   expect((await maskRequest(request, [], NOW)).body).toBe(body)
 })
 
-test("the path's query has no token, and its other parameters are shown", async () => {
-  const url = "https://hooks.example.com/in?x=1&token=obviously-fake&y=2"
-  expect((await maskRequest(requestOf({ url }), [], NOW)).url).toBe(
-    "https://hooks.example.com/in?x=1&token=(14 characters)&y=2",
-  )
-})
+test.each(["token", "code", "key", "auth", "sig", "X-Amz-Credential", "%74oken", "token[]", "%"])(
+  "the query's parameter %s is shown if it is no token, and so are others",
+  async (name) => {
+    const url = `https://hooks.example.com/in?x=1&${name}=obviously-fake&y=2`
+    const shown = name === "%" ? "obviously-fake" : "(14 characters)"
+    expect((await maskRequest(requestOf({ url }), [], NOW)).url).toBe(
+      `https://hooks.example.com/in?x=1&${name}=${shown}&y=2`,
+    )
+  },
+)

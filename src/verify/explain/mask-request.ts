@@ -19,13 +19,18 @@ export interface MaskedRequest {
 
 /** Headers, query parameters, members and form fields of these names hold a token, whatever the scheme. */
 const TOKEN_NAME =
-  /authorization$|cookie$|token$|secret$|password$|passwd$|credentials?$|api[-_]?key$|^key$|^code$/i
+  /auth(orization)?$|cookie2?$|token$|secret$|password$|passwd$|credentials?$|(api|access|private)[-_]?key$|^key$|^code$/i
 const SIGNATURE_NAME = /sig$|signatures?$|signature-?(?:v\d|\d+)$|hmac|digest|transmission-sig|jwt$/i
 /** The same among the members and parameters of any text. */
-const NAMED = String.raw`[\w.-]*(?:token|secret|password|passwd|api_?key|signature|hmac|jwt)`
+const NAMED = String.raw`[\w.-]*(?:token|secret|password|passwd|credentials?|authorization|(?:api|access|private)_?key|signature|hmac|jwt)`
 const MEMBER = new RegExp(String.raw`("${NAMED}"\s*:\s*")((?:[^"\\]|\\.)*)(?=")`, "gi")
+/** Of JSON in a string of JSON. */
+const ESCAPED_MEMBER = new RegExp(String.raw`(\\"${NAMED}\\"\s*:\s*\\")([^"\\]*)(?=\\")`, "gi")
 const PARAMETER = new RegExp(String.raw`((?:^|[?&])${NAMED}=)([^&\s"]*)`, "gi")
-const JWT = /eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g
+/** Of a URL. */
+const QUERY_PARAMETER = /([?&])([^=&?#\s]+)=([^&#\s]*)/g
+/** Looked for at the beginning of a word alone: a long word with many is searched once. */
+const JWT = /(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g
 /** A signature or token is no shorter. */
 const RUN = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 const SHOWN_CHARACTERS = 6
@@ -40,14 +45,15 @@ export async function maskRequest(
   nowMs: number,
 ): Promise<MaskedRequest> {
   const known = await knownMasks(request, verifications, nowMs)
-  const mask: Conceal = (text) => known(text).replace(JWT, hidden)
+  const withoutJwt: Conceal = (text) => text.replace(JWT, hidden)
+  const mask: Conceal = (text) => withoutJwt(known(queryMasked(text)))
   const headers = [...request.headers].map(([name, value]): [string, string] => {
     if (TOKEN_NAME.test(name)) return [name, hiddenAfterScheme(value)]
     return [name, SIGNATURE_NAME.test(name) ? mask(value).replace(RUN, shortened) : mask(value)]
   })
   const at = request.url.indexOf("?")
-  const url = at === -1 ? request.url : request.url.slice(0, at) + mask(namedMasked(request.url.slice(at)))
-  return { url, headers, body: maskBytes(request.body, (text) => namedMasked(mask(text))) }
+  const url = at === -1 ? request.url : request.url.slice(0, at) + mask(request.url.slice(at))
+  return { url, headers, body: maskBytes(request.body, (text) => namedMasked(withoutJwt(known(text)))) }
 }
 
 const hidden = (value: string): string => `(${value.length} characters)`
@@ -58,7 +64,26 @@ const shortened = (value: string): string =>
 const namedMasked: Conceal = (text) =>
   text
     .replace(MEMBER, (_, before: string, value: string) => before + hidden(value))
+    .replace(ESCAPED_MEMBER, (_, before: string, value: string) => before + hidden(value))
     .replace(PARAMETER, (_, before: string, value: string) => before + hidden(value))
+
+const queryMasked: Conceal = (text) =>
+  text.replace(QUERY_PARAMETER, (all, before: string, name: string, value: string) =>
+    isSecretName(decoded(name)) ? `${before}${name}=${hidden(value)}` : all,
+  )
+
+function isSecretName(name: string): boolean {
+  const bare = name.replace(/\[\w*\]$/, "")
+  return TOKEN_NAME.test(bare) || SIGNATURE_NAME.test(bare)
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
 
 /** `Bearer (40 characters)` */
 function hiddenAfterScheme(value: string): string {

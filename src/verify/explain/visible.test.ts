@@ -22,6 +22,13 @@ test("invalid UTF-8 is shown byte by byte", () => {
   expect(visible(Buffer.from([0x61, 0xe9, 0xc3, 0xa9, 0xf0, 0x9f]))).toBe("a⟨0xE9⟩é⟨0xF0⟩⟨0x9F⟩")
 })
 
+test("a long run of spaces is looked at once", () => {
+  const text = `a${" ".repeat(15_000)}b`
+  const startMs = performance.now()
+  for (let n = 0; n < 20; n++) expect(show(text)).toBe(text)
+  expect(performance.now() - startMs).toBeLessThan(1500)
+})
+
 test("the legend has the signs of the text", () => {
   expect(legend(show("a\r\n"))).toBe("␊ newline, ␍ carriage return")
   expect(legend(show("plain"))).toBe("")

@@ -5,7 +5,7 @@ export function visible(bytes: Uint8Array): string {
   let shown = ""
   for (const character of decode(bytes)) shown += SIGNS[character] ?? spell(character)
   // spaces are marked only where they could be overlooked
-  return shown.replace(/ +(?=$|[␊␍])/g, (spaces) => "·".repeat(spaces.length))
+  return shown.replace(/(?<! ) +(?=$|[␊␍])/g, (spaces) => "·".repeat(spaces.length))
 }
 
 /** A legend of the signs that the text has. */

@@ -3,6 +3,7 @@ import { OptionError } from "../../../errors.ts"
 import { DurableWriter } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../storage/thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
+import { RequestLog } from "../../../telemetry/request-log.ts"
 import type { Retention } from "./apis/context.ts"
 import { GroupDatabase, groupsIn } from "./groups/group-database.ts"
 import type { PortOptions } from "./port.ts"
@@ -35,6 +36,7 @@ const RESTART_MS = 1000
 export class KafkaListener {
   readonly #directory: string
   readonly #log: Logger
+  readonly #refusals: RequestLog
   readonly #groups: DurableWriter<GroupDatabase>
   /** How many fetches wait for a commit. */
   readonly #waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
@@ -57,6 +59,7 @@ export class KafkaListener {
     this.#directory = directory
     this.#retention = retention
     this.#log = log
+    this.#refusals = new RequestLog(log)
     this.#thread = this.#start()
   }
 
@@ -179,7 +182,11 @@ export class KafkaListener {
         this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
         break
       case "refused":
-        this.#log.warn({ client: message.client }, `Kafka client disconnected: ${message.reason}`)
+        this.#refusals.write(
+          "warn",
+          { pipeline: undefined, reason: message.reason, client: message.client },
+          `Kafka client disconnected: ${message.reason}`,
+        )
         break
       case "ended":
         this.#over()
@@ -188,6 +195,7 @@ export class KafkaListener {
 
   #over(): void {
     clearTimeout(this.#restarting)
+    this.#refusals.flush()
     this.#thread.terminate()
     void this.#groups.close().then(() => this.#ended?.resolve())
   }

@@ -69,7 +69,7 @@ function Steps({ pipeline }: { pipeline: PipelineOverview }) {
         <h3>Paste this address at the provider</h3>
         <CodeBlock text={address} what="address" />
         {isLocal(address) && (
-          <p class="muted">Only this machine reaches it; a tunnel, below, makes it public.</p>
+          <p class="muted">The internet does not reach this address; a tunnel, below, makes it public.</p>
         )}
       </li>
       <li>
@@ -180,8 +180,9 @@ function Configuration({ pipeline }: { pipeline: PipelineOverview }) {
           `${pipeline.id} has it already.`
         ) : (
           <>
-            Put it into the configuration file and reload: SIGHUP, or by itself under{" "}
-            <code>hookline run --watch</code>.
+            Put it into the configuration file. A variable has to be set when Hookline starts: restart it.
+            With a secret in a file, <code>{"${file:…}"}</code>, a reload is enough: SIGHUP, or by itself
+            under <code>hookline run --watch</code>.
           </>
         )}
       </p>

@@ -11,6 +11,7 @@ import { useShortcuts } from "../../keyboard.ts"
 import { useLoad } from "../../load.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
+import { senderAddress } from "../first-run/sender-address.ts"
 import { indented, isJsonType, jsonProblem } from "./json-check.ts"
 
 /** Sends a sample of its provider to a pipeline: `#/send/<pipeline>`. */
@@ -70,7 +71,7 @@ function Composer({ pipeline, pipelines }: ComposerProps) {
         </button>
         {value !== undefined && (
           <span class="muted grow send-url">
-            {value.method} {value.url}
+            {value.method} {value.url && senderAddress(value.url, location.hostname)}
           </span>
         )}
       </div>

@@ -149,11 +149,8 @@ class Trial {
   }
 
   #open({ kind, values }: Connection): void {
-    if (kind === "embedded") {
-      const location = logIn(values.directory)
-      opening("directory", () => this.#checkDatabase(location))
-      opening("directory", () => checkPartitionsIn(location, values.partitions))
-    }
+    if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
+    if (kind === "embedded") checkPartitionsIn(logIn(values.directory), values.partitions)
     if (kind === "embedded" && values.kafka_listen !== "off") {
       opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
       kafkaPortOf(values)

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite"
 import { existsSync } from "node:fs"
-import { HooklineError, OptionError } from "../../errors.ts"
+import { OptionError } from "../../errors.ts"
 import { hasWal, openUnchanging } from "../../storage/check-database.ts"
 import { describeFailure, type DatabaseLocation } from "../../storage/database-file.ts"
 import { partitionRows } from "./log-tables.ts"
@@ -25,7 +25,7 @@ export function checkPartitions(
   )
 }
 
-/** As checkPartitions, by the file, which a process may be writing. @throws HooklineError `log_io` too */
+/** As checkPartitions, by the file, which a process may be writing. @throws OptionError `log_io` of directory too */
 export function checkPartitionsIn(location: DatabaseLocation, partitions: number): void {
   if (existsSync(location.file)) checkPartitions(partitions, mostPartitions(location), location)
 }
@@ -36,7 +36,7 @@ function mostPartitions(location: DatabaseLocation): number {
     db = hasWal(location) ? openForReading(location) : openUnchanging(location.file)
     return Math.max(0, ...partitionRows(db).map(({ partition }) => partition)) + 1
   } catch (cause) {
-    throw new HooklineError("log_io", describeFailure(cause, location), { cause })
+    throw new OptionError("log_io", "directory", describeFailure(cause, location), { cause })
   } finally {
     db?.close()
   }

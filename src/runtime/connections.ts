@@ -93,7 +93,11 @@ function acquireEmbedded(
       }),
     close: (it) => it.close(),
   })
-  transaction.onCommit(() => broker.retain(values))
+  broker.checkPartitions(values.partitions)
+  transaction.onCommit(() => {
+    broker.partition(values.partitions)
+    broker.retain(values)
+  })
   const { keyJournal } = broker
   const acquired = { broker, instance: broker, logDirectory: resolve(values.directory), keyJournal }
   const { kafka_listen: listen } = values

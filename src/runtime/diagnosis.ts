@@ -2,6 +2,7 @@ import type { Component, Made } from "../components/define-component.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import { logIn } from "../storage/database-file.ts"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
+import { checkPartitionsIn } from "../brokers/embedded/partition-count.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
@@ -149,6 +150,7 @@ class Trial {
 
   #open({ kind, values }: Connection): void {
     if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
+    if (kind === "embedded") checkPartitionsIn(logIn(values.directory), values.partitions)
     if (kind === "embedded" && values.kafka_listen !== "off") {
       opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
       kafkaPortOf(values)

@@ -88,20 +88,28 @@ function checkAccess(path: string, mode: number, problem: string): void {
 /**
  * Opened as one that can't change, SQLite takes no lock and makes no file beside it. A descriptor of this program's own
  * is no way to read the header: closing it would release the locks that this process has on the file (fcntl(2)).
- *
+ */
+export const openUnchanging = (file: string): Database =>
+  new Database(
+    `${pathToFileURL(file).href}?immutable=1`,
+    sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI,
+  )
+
+/** Whether a database has commits that are not in its file yet. */
+export const hasWal = ({ file }: DatabaseLocation): boolean => (look(`${file}-wal`)?.size ?? 0) > 0
+
+/**
  * With a WAL beside it the file alone may be half of a checkpoint: what it is shows when both are opened, at a start.
  */
 function checkContent(location: DatabaseLocation): void {
-  const hasWal = (): boolean => (look(`${location.file}-wal`)?.size ?? 0) > 0
-  if (hasWal()) return
-  const flags = sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI
+  if (hasWal(location)) return
   let db: Database | undefined
   try {
-    db = new Database(`${pathToFileURL(location.file).href}?immutable=1`, flags)
+    db = openUnchanging(location.file)
     checkIsKind(db, location)
   } catch (cause) {
     // a running process began to write
-    if (hasWal()) return
+    if (hasWal(location)) return
     throw new HooklineError("log_io", describeFailure(cause, location), { cause })
   } finally {
     db?.close()

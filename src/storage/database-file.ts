@@ -42,8 +42,9 @@ export function logIn(directory: string): DatabaseLocation {
   }
 }
 
-/** `PRAGMA user_version` */
+/** `PRAGMA user_version` of a new file, and of the latest layout that is known: 2 is that of a log with several partitions. */
 const LAYOUT_VERSION = 1
+const LATEST_LAYOUT = 2
 const OPEN_BUSY_MS = 1000
 
 export interface Layout {
@@ -83,7 +84,7 @@ export function openDurably(
     db.transaction(() => {
       createTables(db)
       db.run(`PRAGMA application_id = ${location.applicationId}`)
-      db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
+      if (pragma(db, "user_version") === 0) db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()
     syncFolder(dirname(location.file))
     checkpointAll(db, location.file)
@@ -128,10 +129,10 @@ export function checkIsKind(db: Database, location: DatabaseLocation): void {
   const empty = id === 0 && db.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null
   if (id !== applicationId && !empty) throw new HooklineError("log_io", isNot(location))
   const version = pragma(db, "user_version")
-  if (version > LAYOUT_VERSION) {
+  if (version > LATEST_LAYOUT) {
     throw new HooklineError(
       "log_io",
-      `${file} was written by a later version of Hookline (layout ${version}, known up to ${LAYOUT_VERSION})`,
+      `${file} was written by a later version of Hookline (layout ${version}, known up to ${LATEST_LAYOUT})`,
     )
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
-import { partitionOf } from "../../src/brokers/kafka/murmur2.ts"
+import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { steadyMs } from "../../src/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"

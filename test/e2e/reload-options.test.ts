@@ -215,6 +215,18 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
   "Embedded connection delivery_timeout": hasDeliveryTimeout,
   "Embedded connection retention": deletesIn("log-3"),
   "Embedded connection retention_bytes": deletesIn("log-4"),
+  async "Embedded connection partitions"({ runtime, reload }) {
+    const partitions = async (): Promise<number | undefined> => {
+      const reader = openEmbeddedReader(join(folder.path, "log-5"))
+      const [topic] = await reader.topics()
+      await reader.close()
+      return topic?.partitions
+    }
+    expect(await send(runtime)).toBe(200)
+    expect(await partitions()).toBe(1)
+    await reload()
+    await until(async () => (await partitions()) === 2)
+  },
   async "Embedded connection kafka_listen"({ reload }) {
     const address = String(changes["Embedded connection"]!["kafka_listen"]![1])
     await reload()

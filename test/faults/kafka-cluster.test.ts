@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
-import { partitionOf } from "../../src/brokers/kafka/murmur2.ts"
+import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { steadyMs } from "../../src/clock.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept, longestOwnWaitMs } from "../support/findings.ts"

@@ -1,4 +1,4 @@
-import { partitionOf } from "../../src/brokers/kafka/murmur2.ts"
+import { partitionOf } from "../../src/brokers/murmur2.ts"
 
 /** A key for each partition of a topic that has so many; that of partition 0 first. */
 export function keysOfEach(partitions: number): string[] {

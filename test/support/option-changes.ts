@@ -92,6 +92,7 @@ export function optionChanges(
       directory: ["log", "log-2"],
       retention: ["forever", "1s", { directory: "log-3" }],
       retention_bytes: ["forever", "1", { directory: "log-4" }],
+      partitions: ["1", "2", { directory: "log-5" }],
       kafka_listen: ["off", `127.0.0.1:${ports[0]}`, { directory: "log" }],
       kafka_users: [undefined, "a:obviously-fake", kafkaListening],
       kafka_tls_certificate: [server.certificate, copy(server.certificate), kafkaTls],

@@ -1,5 +1,5 @@
 // Hot path: each record of the embedded log passes here on its way to the thread that commits.
-import type { Record } from "../../pipeline/record.ts"
+import type { Record, SourcePartition } from "../../pipeline/record.ts"
 import { packHeaders, unpackHeaders } from "./record-headers.ts"
 
 /**
@@ -15,6 +15,8 @@ export interface PackedBatch {
   readonly topics: readonly string[]
   readonly records: number
   readonly bytes: ArrayBuffer
+  /** Of replayed records, by place in the batch; absent: none is. */
+  readonly sources?: readonly (SourcePartition | undefined)[]
 }
 
 const COLUMNS = 5
@@ -27,9 +29,11 @@ const LEAST_BYTES = 256 * 1024
 export function packBatch(batch: readonly { readonly record: Record }[], spare?: ArrayBuffer): PackedBatch {
   const indexes = new Map<string, number>()
   const headers: (Uint8Array | undefined)[] = []
+  let sources: (SourcePartition | undefined)[] | undefined
   let size = batch.length * LAYOUT_BYTES
   for (let i = 0; i < batch.length; i++) {
-    const { topic, key, value, headers: given } = batch[i]!.record
+    const { topic, key, value, headers: given, sourcePartition } = batch[i]!.record
+    if (sourcePartition !== undefined) (sources ??= [])[i] = sourcePartition
     if (!indexes.has(topic)) indexes.set(topic, indexes.size)
     const packed = given === undefined || given.length === 0 ? undefined : packHeaders(given)
     headers.push(packed)
@@ -59,11 +63,12 @@ export function packBatch(batch: readonly { readonly record: Record }[], spare?:
     bytes.set(value, at)
     at += value.length
   }
-  return { topics: [...indexes.keys()], records: batch.length, bytes: bytes.buffer }
+  const packed = { topics: [...indexes.keys()], records: batch.length, bytes: bytes.buffer }
+  return sources === undefined ? packed : { ...packed, sources }
 }
 
 /** The records, as views of the bytes. */
-export function unpackBatch({ topics, records, bytes }: PackedBatch): { readonly record: Record }[] {
+export function unpackBatch({ topics, records, bytes, sources }: PackedBatch): { readonly record: Record }[] {
   const layout = new Float64Array(bytes, 0, records * COLUMNS)
   let at = records * LAYOUT_BYTES
   const take = (length: number): Uint8Array => {
@@ -81,7 +86,8 @@ export function unpackBatch({ topics, records, bytes }: PackedBatch): { readonly
     const value = take(layout[column + 4]!)
     const topic = topics[layout[column]!]!
     const ownMs = timestampMs === NONE ? undefined : timestampMs
-    batch.push({ record: { topic, key, value, headers, timestampMs: ownMs } })
+    const sourcePartition = sources?.[batch.length]
+    batch.push({ record: { topic, key, value, headers, timestampMs: ownMs, sourcePartition } })
   }
   return batch
 }

@@ -5,11 +5,12 @@ import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
-import { DurableWriter } from "../../storage/durable-writer.ts"
+import { BUSY_RETRY_MS, DurableWriter } from "../../storage/durable-writer.ts"
 import type { Answer } from "../../storage/serve-database.ts"
 import { KafkaListener, type KafkaPort } from "./listener/kafka-listener.ts"
 import type { PortOptions } from "./listener/port.ts"
 import { LogDatabase } from "./log-database.ts"
+import { checkPartitions } from "./partition-count.ts"
 import { Publisher, type PublisherDependencies } from "./publisher.ts"
 import { Retention } from "./retention.ts"
 import { RetentionClock } from "./retention-clock.ts"
@@ -21,6 +22,8 @@ export interface EmbeddedOptions {
   readonly retention?: number
   /** Of keys, values and headers, over all topics; the oldest records go first. Default: all. */
   readonly retention_bytes?: number
+  /** Of each topic. Default: 1. */
+  readonly partitions?: number
 }
 
 export interface EmbeddedDeps {
@@ -38,14 +41,14 @@ export interface EmbeddedDeps {
 const BATCH_BYTES = 8 * 1024 * 1024
 const FOR_EVER = Number.POSITIVE_INFINITY
 const UNCOUNTED: LogMetrics = { deleted() {} }
-/** Topics created in one transaction. */
+/** Topics created, or given more partitions, in one transaction. */
 const PREPARE_TOPICS = 16
 
 /**
  * Opens the log in a directory for publishing, which one process at a time can. Its states are those of its file
  * (storage/durable-writer.ts) and of its batches (publisher.ts).
  *
- * @throws HooklineError `log_locked`, `log_io`
+ * @throws HooklineError `log_locked`, `log_io`; OptionError `config` of partitions, as checkPartitions
  */
 export const openEmbedded = (options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker =>
   new EmbeddedBroker(options, deps)
@@ -60,6 +63,7 @@ export class EmbeddedBroker implements Broker {
   readonly #log: Logger
   #kafka: KafkaListener | undefined
   #kept = { ms: FOR_EVER, bytes: FOR_EVER }
+  #partitions: number
   #topics: readonly string[] = []
   /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
@@ -88,12 +92,15 @@ export class EmbeddedBroker implements Broker {
     const location = logIn(options.directory)
     this.#log = log
     this.#directory = resolve(options.directory)
+    this.#partitions = options.partitions ?? 1
     // 0 while readers keep the file from being opened: retention deletes nothing by age in its first hour then
     let newestMs: number | undefined = 0
     const probe = (): void => {
       const database = new LogDatabase(location)
       newestMs = database.newestMs
+      const { mostPartitions } = database
       database.close()
+      checkPartitions(this.#partitions, mostPartitions, location)
     }
     this.#writer = new DurableWriter<LogDatabase>(location, probe, {
       log,
@@ -108,6 +115,7 @@ export class EmbeddedBroker implements Broker {
           // an expired one of the same key says nothing of this record
           return one?.untilMs === untilMs ? one.id : undefined
         })
+        this.#grow(this.#partitions)
         this.prepare(this.#topics)
         this.#kafka?.open()
       },
@@ -131,7 +139,21 @@ export class EmbeddedBroker implements Broker {
         ),
       roundMs,
     })
+    // before the first commit
+    this.#grow(this.#partitions)
     this.retain(options)
+  }
+
+  /** @throws OptionError `config` of fewer partitions than topics have */
+  checkPartitions(partitions = 1): void {
+    checkPartitions(partitions, this.#partitions, logIn(this.#directory))
+  }
+
+  /** Changes how many partitions topics have, to as many or more. */
+  partition(partitions = 1): void {
+    if (partitions === this.#partitions) return
+    this.#partitions = partitions
+    this.#grow(partitions)
   }
 
   /** Changes retention. */
@@ -192,6 +214,15 @@ export class EmbeddedBroker implements Broker {
     this.#writer.do("prepare", [some], ({ kind }) => {
       const isWanted = this.#topics === topics && this.#closing === undefined
       if (isWanted && kind !== "failed") this.#prepareFrom(topics, from + PREPARE_TOPICS)
+    })
+  }
+
+  /** Some topics at a time, as above. One that is written to has its partitions before the record. */
+  #grow(partitions: number): void {
+    this.#writer.do("grow", [partitions, PREPARE_TOPICS], (answer) => {
+      if (partitions !== this.#partitions || this.#closing !== undefined) return
+      if (answer.kind === "busy") setTimeout(() => this.#grow(partitions), BUSY_RETRY_MS)
+      else if (answer.kind === "done" && answer.value) this.#grow(partitions)
     })
   }
 

@@ -87,6 +87,26 @@ export class LogDatabase extends TrimmingWriter {
     return { ...committed, lastKeyId }
   }
 
+  /** Of the topic that has most. */
+  get mostPartitions(): number {
+    return Math.max(1, ...[...this.topics.values()].map(({ partitions }) => partitions.length))
+  }
+
+  /**
+   * Sets how many partitions topics have at least: those that are written to get them first, then others, so many at once.
+   *
+   * @returns whether there are others
+   */
+  grow(leastPartitions: number, topics: number): boolean {
+    this.leastPartitions = leastPartitions
+    const smaller = [...this.topics.values()].filter(({ partitions }) => partitions.length < leastPartitions)
+    if (smaller.length > 0)
+      this.transact(() => {
+        for (const { name } of smaller.slice(0, topics)) this.topic(name)
+      })
+    return smaller.length > topics
+  }
+
   forgetKeys(throughId: number): void {
     this.transact(() => this.#journal.deleteThrough(throughId))
   }

@@ -6,14 +6,19 @@ import { unpackHeaders } from "./record-headers.ts"
 /*
  * A log's file, of the embedded log `log.sqlite`, in WAL mode with synchronous=FULL:
  *
- *   topics                                       records_<topics.id>, one table a topic
+ *   topics                                       records_<topics.id>, the records of partition 0
  *   id  name      first_offset  first_position   offset  end_position  timestamp  key   headers  value
  *   1   webhooks  2             900              2       1310          1795…      NULL  NULL     {"id":…
  *   2   audit     0             0                3       1742          1795…      NULL  NULL     {"id":…
  *
+ *   partitions, those after 0                           records_<topic_id>_<number>
+ *   topic_id  number  first_offset  first_position      as above
+ *   1         1       0             0
+ *
+ * - A topic has as many partitions as there are rows of it in both tables. They are never deleted.
  * - `offset` is the rowid: records are appended at the right edge of a B-tree of their own, whose pages stay full.
- * - `end_position` counts the bytes of keys, values and packed headers from the topic's first record ever to the end of this
- *   one: the bytes between two records are a subtraction.
+ * - `end_position` counts the bytes of keys, values and packed headers from the partition's first record ever to the end of
+ *   this one: the bytes between two records are a subtraction.
  * - `first_offset` is that of the oldest record, or of the next if there is none, and `first_position` where it begins:
  *   offsets go on after everything was deleted. Only retention changes them, so that a commit writes no other page.
  * - `timestamp` is in milliseconds since 1970. `headers` are packed as in record-headers.ts, NULL without any.
@@ -25,12 +30,18 @@ import { unpackHeaders } from "./record-headers.ts"
 /** Measured from 4 to 64 KiB: large pages make fewer frames in the WAL, and fewer writes. */
 export const PAGE_BYTES = 16_384
 
-export interface TopicRow {
+/** A partition. */
+export interface PartitionRow {
+  /** Of its topic. */
   readonly id: number
   readonly name: string
+  readonly partition: number
   readonly first_offset: number
   readonly first_position: number
 }
+
+/** `PRAGMA user_version` of a file with partitions after 0, which earlier versions of Hookline would not read. */
+const PARTITIONED = 2
 
 export const LOG_LAYOUT: Layout = {
   pageBytes: PAGE_BYTES,
@@ -43,7 +54,74 @@ export const LOG_LAYOUT: Layout = {
         first_position INTEGER NOT NULL DEFAULT 0
       ) STRICT`,
     )
+    db.run(
+      `CREATE TABLE IF NOT EXISTS partitions (
+        topic_id INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        first_offset INTEGER NOT NULL DEFAULT 0,
+        first_position INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (topic_id, number)
+      ) STRICT, WITHOUT ROWID`,
+    )
   },
+}
+
+const FIRST_PARTITIONS = "SELECT id, name, 0 AS partition, first_offset, first_position FROM topics"
+const OTHER_PARTITIONS = `SELECT id, name, number AS partition, partitions.first_offset, partitions.first_position
+   FROM partitions JOIN topics ON id = topic_id`
+
+/** By topic, then number. A file that a writer has just begun, or that is of an earlier version, has fewer tables. */
+export function partitionRows(db: Database): PartitionRow[] {
+  const tables = db
+    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE name IN ('topics', 'partitions')")
+    .all()
+  if (tables.length === 0) return []
+  const all = tables.length === 1 ? FIRST_PARTITIONS : `${FIRST_PARTITIONS} UNION ALL ${OTHER_PARTITIONS}`
+  return db.query<PartitionRow, []>(`${all} ORDER BY name, partition`).all()
+}
+
+/** undefined: there is none. */
+export function partitionRow(db: Database, topicId: number, partition: number): PartitionRow | undefined {
+  const row =
+    partition === 0
+      ? db.query<PartitionRow, [number]>(`${FIRST_PARTITIONS} WHERE id = ?`).get(topicId)
+      : db
+          .query<PartitionRow, [number, number]>(`${OTHER_PARTITIONS} WHERE topic_id = ? AND number = ?`)
+          .get(topicId, partition)
+  return row ?? undefined
+}
+
+/** Adds a topic or, with its id, another partition, within a transaction. */
+export function createPartition(
+  db: Database,
+  name: string,
+  topicId: number | undefined,
+  number: number,
+): PartitionRow {
+  const id =
+    topicId ??
+    db.query<{ id: number }, [string]>("INSERT INTO topics (name) VALUES (?) RETURNING id").get(name)!.id
+  if (number > 0) {
+    db.query("INSERT INTO partitions (topic_id, number) VALUES (?, ?)").run(id, number)
+    db.run(`PRAGMA user_version = ${PARTITIONED}`)
+  }
+  createRecordsTable(db, recordsTable({ id, partition: number }))
+  return { id, name, partition: number, first_offset: 0, first_position: 0 }
+}
+
+/** Notes where a partition begins, within a transaction. */
+export function moveFirst(
+  db: Database,
+  { id, partition }: Pick<PartitionRow, "id" | "partition">,
+  offset: number,
+  position: number,
+): void {
+  if (partition === 0)
+    db.query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?").run(offset, position, id)
+  else
+    db.query(
+      "UPDATE partitions SET first_offset = ?, first_position = ? WHERE topic_id = ? AND number = ?",
+    ).run(offset, position, id, partition)
 }
 
 /** The id of the log, which Kafka clients see as that of a cluster, in a table of the embedded log's file. */
@@ -53,11 +131,12 @@ export function createIdentity(db: Database): void {
   db.run("INSERT INTO identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)", [id])
 }
 
-export const recordsTable = (topicId: number): string => `records_${topicId}`
+export const recordsTable = ({ id, partition }: Pick<PartitionRow, "id" | "partition">): string =>
+  partition === 0 ? `records_${id}` : `records_${id}_${partition}`
 
-export function createRecordsTable(db: Database, topicId: number): void {
+function createRecordsTable(db: Database, table: string): void {
   db.run(
-    `CREATE TABLE ${recordsTable(topicId)} (
+    `CREATE TABLE ${table} (
       offset INTEGER PRIMARY KEY,
       end_position INTEGER NOT NULL,
       timestamp INTEGER NOT NULL,
@@ -77,11 +156,14 @@ export interface RecordRow {
   readonly value: Uint8Array
 }
 
-/** Where the next record of a topic comes, and the time of the last one; undefined: the topic is empty. */
-export function endOf(db: Database, row: TopicRow): { offset: number; position: number; lastMs?: number } {
+/** Where the next record of a partition comes, and the time of the last one; undefined: the partition is empty. */
+export function endOf(
+  db: Database,
+  row: PartitionRow,
+): { offset: number; position: number; lastMs?: number } {
   const last = db
     .query<{ offset: number; end_position: number; timestamp: number }, []>(
-      `SELECT offset, end_position, timestamp FROM ${recordsTable(row.id)} ORDER BY offset DESC LIMIT 1`,
+      `SELECT offset, end_position, timestamp FROM ${recordsTable(row)} ORDER BY offset DESC LIMIT 1`,
     )
     .get()
   return last === null
@@ -95,12 +177,12 @@ export function endOf(db: Database, row: TopicRow): { offset: number; position: 
  */
 export function firstAt(
   db: Database,
-  row: TopicRow,
+  row: PartitionRow,
   { first, end }: { readonly first: number; readonly end: number },
   timeMs: number,
 ): number {
   const timeOf = db.prepare<{ timestamp: number }, [number]>(
-    `SELECT timestamp FROM ${recordsTable(row.id)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
+    `SELECT timestamp FROM ${recordsTable(row)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
   )
   try {
     let from = first
@@ -119,10 +201,10 @@ export function firstAt(
 
 export const RECORD_COLUMNS = "offset, timestamp, key, headers, value"
 
-export function toStored(topic: string, row: RecordRow): StoredRecord {
+export function toStored(topic: string, row: RecordRow, partition = 0): StoredRecord {
   return {
     topic,
-    partition: 0,
+    partition,
     offset: row.offset,
     timestampMs: row.timestamp,
     key: row.key ?? undefined,

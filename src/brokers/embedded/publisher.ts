@@ -123,10 +123,11 @@ export class Publisher {
       return this.#setState("retrying")
     }
     if (answer.kind === "done") {
-      const { offsets, ms, transfer } = answer.value
+      const { offsets, partitions, ms, transfer } = answer.value
       if (transfer[0]!.byteLength <= SPARE_BYTES) this.#spare = transfer[0]
       this.#deps.committed?.(batch.length, ms)
-      for (let at = 0; at < batch.length; at++) batch[at]!.resolve({ partition: 0, offset: offsets[at]! })
+      for (let at = 0; at < batch.length; at++)
+        batch[at]!.resolve({ partition: partitions?.[at] ?? 0, offset: offsets[at]! })
     } else for (const { reject } of batch) reject(unavailable(answer))
     this.#setState(this.#queue.length === 0 ? "idle" : "gathering")
     this.#endIfDone()

@@ -1,15 +1,17 @@
-import { Database } from "bun:sqlite"
+import { Database, type Statement } from "bun:sqlite"
 import { existsSync } from "node:fs"
 import { pause } from "../../clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
+import { mergeByTime } from "../merge-by-time.ts"
 import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
 import {
   endOf,
   firstAt,
+  partitionRows,
   recordsTable,
-  type TopicRow,
+  type PartitionRow,
   RECORD_COLUMNS,
   toStored,
   type RecordRow,
@@ -59,27 +61,29 @@ export class EmbeddedReader implements LogReader {
   }
 
   async topics(): Promise<TopicInfo[]> {
-    return this.#db.transaction(() =>
-      this.#topicRows().map((row) => {
-        const end = endOf(this.#db, row)
+    return this.#db.transaction(() => {
+      const rows = Map.groupBy(partitionRows(this.#db), ({ name }) => name)
+      return [...rows].map(([topic, partitions]) => {
+        const ends = partitions.map((row) => endOf(this.#db, row))
         return {
-          topic: row.name,
-          partitions: 1,
-          records: end.offset - row.first_offset,
-          bytes: end.position - row.first_position,
+          topic,
+          partitions: partitions.length,
+          records: partitions.reduce((sum, row, at) => sum + ends[at]!.offset - row.first_offset, 0),
+          bytes: partitions.reduce((sum, row, at) => sum + ends[at]!.position - row.first_position, 0),
         }
-      }),
-    )()
+      })
+    })()
   }
 
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
-    return this.#db.transaction(() => {
-      const row = this.#topicRow(topic)
-      const whole = { partition: 0, first: row.first_offset, end: endOf(this.#db, row).offset }
-      const first = sinceMs === undefined ? whole.first : firstAt(this.#db, row, whole, sinceMs)
-      const end = untilMs === undefined ? whole.end : firstAt(this.#db, row, whole, untilMs)
-      return [{ partition: 0, first, end: Math.max(first, end) }]
-    })()
+    return this.#db.transaction(() =>
+      this.#partitionsOf(topic).map((row) => {
+        const whole = { first: row.first_offset, end: endOf(this.#db, row).offset }
+        const first = sinceMs === undefined ? whole.first : firstAt(this.#db, row, whole, sinceMs)
+        const end = untilMs === undefined ? whole.end : firstAt(this.#db, row, whole, untilMs)
+        return { partition: row.partition, first, end: Math.max(first, end) }
+      }),
+    )()
   }
 
   async *read(
@@ -87,31 +91,16 @@ export class EmbeddedReader implements LogReader {
     ranges: readonly OffsetRange[],
     { signal, missed }: { readonly signal: AbortSignal; readonly missed?: (range: OffsetRange) => void },
   ): AsyncIterable<StoredRecord> {
-    const row = this.#topicRow(topic)
-    // An offset that retention has deleted stands for the first one that is left.
-    const slice = this.#db.prepare<RecordRow, [number, number, number]>(
-      `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row.id)}
-       WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
-    )
+    const rows = this.#partitionsOf(topic)
+    const known = ranges.filter(({ partition }) => partition < rows.length)
+    const statements = known.map(({ partition }) => this.#slices(rows[partition]!))
+    const readings = known.map((range, at) => new Reading(topic, range, statements[at]!, missed))
     try {
-      for (const { partition, first, end } of ranges) {
-        let next = first
-        while (!signal.aborted && next < end) {
-          const rows = slice.all(next, Math.min(end, Number.MAX_SAFE_INTEGER), SLICE_RECORDS)
-          const there = rows[0]?.offset ?? end
-          if (next < there && Number.isFinite(there)) missed?.({ partition, first: next, end: there })
-          for (const record of rows) {
-            yield toStored(topic, record)
-            if (signal.aborted) return
-            next = record.offset + 1
-          }
-          if (rows.length > 0) continue
-          if (Number.isFinite(end)) break
-          await pause(POLL_MS, signal)
-        }
-      }
+      if (known.some(({ end }) => !Number.isFinite(end))) yield* follow(readings, signal)
+      else if (readings.length === 1) yield* readings[0]!.whole(signal)
+      else yield* mergeByTime(readings.map((reading) => reading.whole(signal)))
     } finally {
-      slice.finalize()
+      for (const statement of statements) statement.finalize()
     }
   }
 
@@ -119,20 +108,82 @@ export class EmbeddedReader implements LogReader {
     this.#db.close()
   }
 
-  #topicRows(): TopicRow[] {
-    // the writer may be about to create them
-    const made = this.#db.query("SELECT 1 FROM sqlite_schema WHERE name = 'topics'").get() !== null
-    return made ? this.#db.query<TopicRow, []>("SELECT * FROM topics ORDER BY name").all() : []
+  #slices(row: PartitionRow): Slices {
+    // An offset that retention has deleted stands for the first one that is left.
+    return this.#db.prepare(
+      `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row)}
+       WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
+    )
   }
 
-  #topicRow(topic: string): TopicRow {
-    const rows = this.#topicRows()
-    const row = rows.find(({ name }) => name === topic)
-    if (row !== undefined) return row
-    const names = rows.map(({ name }) => name)
+  /** By number. */
+  #partitionsOf(topic: string): PartitionRow[] {
+    const all = partitionRows(this.#db)
+    const rows = all.filter(({ name }) => name === topic)
+    if (rows.length > 0) return rows
+    const names = [...new Set(all.map(({ name }) => name))]
     throw new HooklineError(
       "no_topic",
       `The log has no topic ${topic}${suggest(topic, names, (name) => name) || "; it has none at all"}`,
     )
+  }
+}
+
+type Slices = Statement<RecordRow, [number, number, number]>
+
+/** A partition and how far it was read. */
+class Reading {
+  readonly #topic: string
+  readonly #range: OffsetRange
+  readonly #slices: Slices
+  readonly #missed: ((range: OffsetRange) => void) | undefined
+  #next: number
+
+  constructor(topic: string, range: OffsetRange, slices: Slices, missed?: (range: OffsetRange) => void) {
+    this.#topic = topic
+    this.#range = range
+    this.#slices = slices
+    this.#missed = missed
+    this.#next = range.first
+  }
+
+  get isDone(): boolean {
+    return this.#next >= this.#range.end
+  }
+
+  /** Records up to a slice; without any a range that ends is read. */
+  *slice(signal: AbortSignal): Generator<StoredRecord> {
+    const { partition, end } = this.#range
+    const rows = this.#slices.all(this.#next, Math.min(end, Number.MAX_SAFE_INTEGER), SLICE_RECORDS)
+    const there = rows[0]?.offset ?? end
+    if (this.#next < there && Number.isFinite(there))
+      this.#missed?.({ partition, first: this.#next, end: there })
+    for (const row of rows) {
+      yield toStored(this.#topic, row, partition)
+      if (signal.aborted) return
+      this.#next = row.offset + 1
+    }
+    if (rows.length === 0 && Number.isFinite(end)) this.#next = end
+  }
+
+  /** To the end. */
+  async *whole(signal: AbortSignal): AsyncGenerator<StoredRecord> {
+    while (!signal.aborted && !this.isDone) yield* this.slice(signal)
+  }
+}
+
+/** Reads slices of each in turn, and waits for more where there was none. */
+async function* follow(readings: readonly Reading[], signal: AbortSignal): AsyncGenerator<StoredRecord> {
+  while (!signal.aborted && readings.some((reading) => !reading.isDone)) {
+    let isIdle = true
+    for (const reading of readings) {
+      if (reading.isDone) continue
+      for (const record of reading.slice(signal)) {
+        isIdle = false
+        yield record
+      }
+      if (signal.aborted) return
+    }
+    if (isIdle) await pause(POLL_MS, signal)
   }
 }

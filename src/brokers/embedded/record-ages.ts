@@ -1,10 +1,10 @@
 /*
- * The age of each topic's oldest record, in memory: knowing that nothing is due takes no read of the file.
+ * The age of each partition's oldest record, in memory: knowing that nothing is due takes no read of the file.
  *
  * Timestamps may be wrong. Deletions go from the front, and a record dated ahead must not block those behind it: where
  * timestamps go back, a floor says that all before an offset is at least as old as the record there. Floors come from this
  * process's commits, whose clock is known (retention-clock.ts), and from a lookup behind an oldest record dated in the future.
- * A topic is as old as its first record, or its first floor if that is older.
+ * A partition is as old as its first record, or its first floor if that is older.
  */
 
 /** All before `offset` is from `ms` or earlier. */
@@ -24,18 +24,18 @@ interface Age {
 
 /** The least step back that makes a floor. */
 const STEP_MS = 1000
-/** Floors of a topic; beyond them, records dated ahead are deleted at their own time, or the next floor's. */
+/** Floors of a partition; beyond them, records dated ahead are deleted at their own time, or the next floor's. */
 const FLOORS = 16
 
 /** Times are in milliseconds since 1970. */
 export class Ages<T> {
   readonly #ages = new Map<T, Age>()
-  /** No topic is older. */
+  /** No partition is older. */
   oldestMs = Number.POSITIVE_INFINITY
 
   /** A record was added. @param ms its timestamp @param givenMs that of its commit */
-  added(topic: T, offset: number, ms: number, givenMs: number): void {
-    const age = this.#of(topic)
+  added(partition: T, offset: number, ms: number, givenMs: number): void {
+    const age = this.#of(partition)
     if (age.headMs === Number.POSITIVE_INFINITY) {
       age.headMs = ms
       if (ms < this.oldestMs) this.oldestMs = ms
@@ -50,26 +50,26 @@ export class Ages<T> {
     if (isBack || givenMs > age.givenMs) age.givenMs = givenMs
   }
 
-  /** A topic's first record is another. @param ms Infinity: the topic is empty */
-  begins(topic: T, offset: number, ms: number): void {
-    const age = this.#of(topic)
+  /** A partition's first record is another. @param ms Infinity: the partition is empty */
+  begins(partition: T, offset: number, ms: number): void {
+    const age = this.#of(partition)
     const wasMs = oldestOf(age)
     age.headMs = ms
     while (age.floors.length > 0 && age.floors[0]!.offset <= offset) age.floors.shift()
     this.#moved(age, wasMs)
   }
 
-  /** Whether a topic's first record is dated later, and no floor says that it is older. */
-  isDatedAhead(topic: T, nowMs: number): boolean {
-    const { headMs, floors } = this.#of(topic)
+  /** Whether a partition's first record is dated later, and no floor says that it is older. */
+  isDatedAhead(partition: T, nowMs: number): boolean {
+    const { headMs, floors } = this.#of(partition)
     return (
       headMs > nowMs && headMs < Number.POSITIVE_INFINITY && !(floors.length > 0 && floors[0]!.ms <= nowMs)
     )
   }
 
-  /** A record of that offset and time was found behind a topic's first. */
-  follows(topic: T, offset: number, ms: number): void {
-    const age = this.#of(topic)
+  /** A record of that offset and time was found behind a partition's first. */
+  follows(partition: T, offset: number, ms: number): void {
+    const age = this.#of(partition)
     const { floors } = age
     if (floors.length > 0 && (floors[0]!.offset <= offset || floors[0]!.ms <= ms)) return
     const wasMs = oldestOf(age)
@@ -78,28 +78,28 @@ export class Ages<T> {
   }
 
   /** The offset before which all records are from before a time, whatever their timestamps; 0: unknown. */
-  floor(topic: T, beforeMs: number): number {
-    return this.#of(topic).floors.findLast(({ ms }) => ms < beforeMs)?.offset ?? 0
+  floor(partition: T, beforeMs: number): number {
+    return this.#of(partition).floors.findLast(({ ms }) => ms < beforeMs)?.offset ?? 0
   }
 
   /** undefined: all are empty. */
   oldest(): T | undefined {
     let oldest: T | undefined
     let oldestMs = Number.POSITIVE_INFINITY
-    for (const [topic, age] of this.#ages) {
+    for (const [partition, age] of this.#ages) {
       const ms = oldestOf(age)
       if (ms >= oldestMs) continue
-      oldest = topic
+      oldest = partition
       oldestMs = ms
     }
     return oldest
   }
 
-  #of(topic: T): Age {
-    let age = this.#ages.get(topic)
+  #of(partition: T): Age {
+    let age = this.#ages.get(partition)
     if (age === undefined) {
       age = { headMs: Number.POSITIVE_INFINITY, givenMs: Number.NEGATIVE_INFINITY, floors: [] }
-      this.#ages.set(topic, age)
+      this.#ages.set(partition, age)
     }
     return age
   }
@@ -116,6 +116,6 @@ export class Ages<T> {
   }
 }
 
-/** A topic without records has no age. */
+/** A partition without records has no age. */
 const oldestOf = ({ headMs, floors }: Age): number =>
   headMs === Number.POSITIVE_INFINITY ? headMs : Math.min(headMs, floors[0]?.ms ?? headMs)

@@ -6,12 +6,12 @@ import { Ages } from "./record-ages.ts"
 import { pragma, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
 import type { Checkpointed } from "../../storage/recovery.ts"
 import { LOG_LAYOUT, PAGE_BYTES, recordsTable } from "./log-tables.ts"
-import { LogWriter, type RecordEnd, type Topic } from "./writer.ts"
+import { LogWriter, type Partition, type RecordEnd } from "./writer.ts"
 
 /*
  * Retention's work on the embedded log's file, in slices that a commit can wait for:
  *
- *   trim      deletes from the front of the topic with the oldest record
+ *   trim      deletes from the front of the partition with the oldest record
  *   giveBack  returns free pages to the disk, but for some that the next records fill: used pages at the end of the file move
  *             forward, and the next checkpoint truncates it. A file without pointer maps (`PRAGMA auto_vacuum`) keeps its size
  *
@@ -65,12 +65,12 @@ const LITTLE_SPACE_PAUSE_MS = 450
 const INCREMENTAL = 2
 
 export class TrimmingWriter extends LogWriter {
-  readonly #ages = new Ages<Topic>()
+  readonly #ages = new Ages<Partition>()
   readonly #canShrink: boolean
   /** Bytes that the last checkpoint left in the WAL for a reader. */
   #walHeldBytes = 0
-  /** Topics whose first record was not compared with the time yet. */
-  readonly #unseen: Topic[]
+  /** Partitions whose first record was not compared with the time yet. */
+  readonly #unseen: Partition[]
   /** Something was deleted since the free pages were counted. */
   #hasDeleted = true
   #isShrinking = false
@@ -83,8 +83,8 @@ export class TrimmingWriter extends LogWriter {
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, { ...layout, canShrink: true })
     this.#canShrink = this.load(() => pragma(this.db, "auto_vacuum")) === INCREMENTAL
-    this.#unseen = [...this.topics.values()]
-    this.load(() => this.#unseen.forEach((topic) => this.#begins(topic)))
+    this.#unseen = [...this.topics.values()].flatMap(({ partitions }) => partitions)
+    this.load(() => this.#unseen.forEach((partition) => this.#begins(partition)))
   }
 
   /** Bytes in a WAL that a reader's snapshot keeps from being reset; 0: none does. */
@@ -111,38 +111,38 @@ export class TrimmingWriter extends LogWriter {
 
   /** Whether there is anything to delete; reads nothing if there is not. */
   isDue({ beforeMs, nowMs, maxBytes }: Limits): boolean {
-    for (const topic of this.#unseen.splice(0)) this.#lookBehind(topic, nowMs)
+    for (const partition of this.#unseen.splice(0)) this.#lookBehind(partition, nowMs)
     return this.bytesKept > maxBytes || this.#ages.oldestMs < beforeMs
   }
 
   /** Deletes a slice of what is due; undefined: nothing is. */
   trim(limits: Limits): Deletions | undefined {
     if (this.heldBytes > 0 || !this.isDue(limits)) return undefined
-    const topic = this.#ages.oldest()
-    if (topic === undefined) return undefined
+    const partition = this.#ages.oldest()
+    if (partition === undefined) return undefined
     const space = this.#space()
     if (space === undefined) return undefined
     const sliceBytes = Math.min(SLICE_BYTES, space / 2)
     const excess = this.bytesKept - limits.maxBytes
-    const floor = this.#ages.floor(topic, limits.beforeMs)
+    const floor = this.#ages.floor(partition, limits.beforeMs)
     const deleted = noDeletions()
     let last: RecordEnd | undefined
     let bytes = 0
-    for (const record of this.oldest(topic, SLICE_RECORDS)) {
+    for (const record of this.oldest(partition, SLICE_RECORDS)) {
       const isOld = record.timestamp < limits.beforeMs || record.offset < floor
       if (!isOld && bytes >= excess) break
       if (last !== undefined && bytes >= sliceBytes) break
       const kind = deleted[isOld ? "age" : "size"]
       kind.records++
-      kind.bytes += record.end_position - topic.firstPosition - bytes
-      bytes = record.end_position - topic.firstPosition
+      kind.bytes += record.end_position - partition.firstPosition - bytes
+      bytes = record.end_position - partition.firstPosition
       last = record
     }
     if (last === undefined) return undefined
-    this.transact(() => this.dropThrough(topic, last.offset, last.end_position))
+    this.transact(() => this.dropThrough(partition, last.offset, last.end_position))
     this.#hasDeleted = true
-    this.#begins(topic)
-    this.#lookBehind(topic, limits.nowMs)
+    this.#begins(partition)
+    this.#lookBehind(partition, limits.nowMs)
     if (space < LITTLE_SPACE_BYTES) this.recover()
     return deleted
   }
@@ -187,11 +187,11 @@ export class TrimmingWriter extends LogWriter {
     return restarted
   }
 
-  protected override add(record: Record, timestampMs: number): number {
-    const offset = super.add(record, timestampMs)
-    const topic = this.topics.get(record.topic)!
-    this.#ages.added(topic, offset, record.timestampMs ?? timestampMs, timestampMs)
-    return offset
+  protected override add(record: Record, timestampMs: number): Partition {
+    const partition = super.add(record, timestampMs)
+    const offset = partition.nextOffset - 1
+    this.#ages.added(partition, offset, record.timestampMs ?? timestampMs, timestampMs)
+    return partition
   }
 
   #shouldShrink(): boolean {
@@ -216,22 +216,22 @@ export class TrimmingWriter extends LogWriter {
     return Math.max(0, free + wal)
   }
 
-  #begins(topic: Topic): void {
-    const [first] = this.oldest(topic, 1)
-    this.#ages.begins(topic, topic.firstOffset, first?.timestamp ?? Number.POSITIVE_INFINITY)
+  #begins(partition: Partition): void {
+    const [first] = this.oldest(partition, 1)
+    this.#ages.begins(partition, partition.firstOffset, first?.timestamp ?? Number.POSITIVE_INFINITY)
   }
 
   /** Finds a record behind those at the front that are dated ahead, in doubling steps and then by halves. */
-  #lookBehind(topic: Topic, nowMs: number): void {
-    if (!this.#ages.isDatedAhead(topic, nowMs)) return
+  #lookBehind(partition: Partition, nowMs: number): void {
+    if (!this.#ages.isDatedAhead(partition, nowMs)) return
     const timeAt = (offset: number): number =>
       this.db
         .query<{ timestamp: number }, [number]>(
-          `SELECT timestamp FROM ${recordsTable(topic.id)} WHERE offset = ?`,
+          `SELECT timestamp FROM ${recordsTable(partition)} WHERE offset = ?`,
         )
         .get(offset)!.timestamp
-    const end = topic.nextOffset - 1
-    let ahead = topic.firstOffset
+    const end = partition.nextOffset - 1
+    let ahead = partition.firstOffset
     let behind = ahead
     for (let step = 1; timeAt(behind) > nowMs; step *= 2) {
       if (behind === end) return
@@ -243,7 +243,7 @@ export class TrimmingWriter extends LogWriter {
       if (timeAt(middle) > nowMs) ahead = middle
       else behind = middle
     }
-    this.#ages.follows(topic, behind, timeAt(behind))
+    this.#ages.follows(partition, behind, timeAt(behind))
   }
 
   /**

@@ -4,14 +4,24 @@ import type { Record } from "../../pipeline/record.ts"
 import type { DatabaseLocation, Layout } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
 import { unpackBatch, type PackedBatch } from "./batch.ts"
-import { createRecordsTable, endOf, LOG_LAYOUT, recordsTable, type TopicRow } from "./log-tables.ts"
+import {
+  createPartition,
+  endOf,
+  LOG_LAYOUT,
+  moveFirst,
+  partitionRows,
+  recordsTable,
+  type PartitionRow,
+} from "./log-tables.ts"
+import { isPlaced, placeOf } from "../placement.ts"
 import { sizeOf } from "./pending-records.ts"
 import { packHeaders } from "./record-headers.ts"
 
-/** A topic as the next commit finds it. */
-export interface Topic {
+/** A partition as the next commit finds it. */
+export interface Partition {
+  /** Of its topic. */
   readonly id: number
-  readonly name: string
+  readonly partition: number
   readonly insert: Statement
   firstOffset: number
   firstPosition: number
@@ -19,7 +29,21 @@ export interface Topic {
   endPosition: number
 }
 
-/** Where a record ends in its topic. */
+export interface Topic {
+  readonly id: number
+  readonly name: string
+  /** By number; at least one. */
+  readonly partitions: Partition[]
+  /** The number of the one that takes records without a key, in one commit and as far as STICKY_BYTES. */
+  sticky: number
+  stickyBytes: number
+  stickyCommit: number
+}
+
+/** As many bytes without a key go to one partition: `batch.size` of Kafka's producer. */
+const STICKY_BYTES = 16_384
+
+/** Where a record ends in its partition. */
 export interface RecordEnd {
   readonly offset: number
   readonly end_position: number
@@ -29,6 +53,8 @@ export interface RecordEnd {
 export interface Committed {
   /** Of each record. */
   readonly offsets: readonly number[]
+  /** Of each record; absent: 0 of all. */
+  readonly partitions?: readonly number[]
   /** Duration of the transaction. */
   readonly ms: number
   /** The batch's memory, for the next one. */
@@ -42,11 +68,13 @@ export class LogWriter extends DurableDatabase {
   newestMs: number | undefined
   /** Bytes of keys, values and headers, over all topics. */
   protected bytesKept = 0
+  /** How many partitions topics have at least once they are written to. */
+  protected leastPartitions = 1
 
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, layout)
     this.load(() => {
-      for (const row of this.db.query<TopicRow, []>("SELECT * FROM topics").all()) this.#load(row)
+      for (const row of partitionRows(this.db)) this.#load(row)
     })
   }
 
@@ -68,74 +96,102 @@ export class LogWriter extends DurableDatabase {
   commit(batch: PackedBatch, timestampMs: number, also?: () => void): Committed {
     const startedAtMs = performance.now()
     const offsets: number[] = []
+    let partitions: number[] | undefined
     this.transact(() => {
-      for (const { record } of unpackBatch(batch)) offsets.push(this.add(record, timestampMs))
+      for (const { record } of unpackBatch(batch)) {
+        const { partition, nextOffset } = this.add(record, timestampMs)
+        if (partition > 0) partitions ??= offsets.map(() => 0)
+        partitions?.push(partition)
+        offsets.push(nextOffset - 1)
+      }
       also?.()
     })
-    return { offsets, ms: performance.now() - startedAtMs, transfer: [batch.bytes] }
+    const ms = performance.now() - startedAtMs
+    return { offsets, ...(partitions !== undefined && { partitions }), ms, transfer: [batch.bytes] }
   }
 
-  /** Adds a record within a transaction. @returns its offset */
-  protected add(record: Record, timestampMs: number): number {
+  /** Adds a record within a transaction. @returns its partition, whose last record it is */
+  protected add(record: Record, timestampMs: number): Partition {
     const topic = this.topic(record.topic)
+    const partition = topic.partitions.length === 1 ? topic.partitions[0]! : this.#place(topic, record)
     const { key, value, headers } = record
     const packed = headers === undefined || headers.length === 0 ? null : packHeaders(headers)
     const bytes = sizeOf(record) + (packed === null ? 0 : packed.length)
-    topic.endPosition += bytes
+    partition.endPosition += bytes
     this.bytesKept += bytes
     this.gathered(bytes)
     const ms = record.timestampMs ?? timestampMs
-    topic.insert.run(topic.nextOffset, topic.endPosition, ms, key ?? null, packed, value)
-    return topic.nextOffset++
+    partition.insert.run(partition.nextOffset, partition.endPosition, ms, key ?? null, packed, value)
+    partition.nextOffset++
+    return partition
   }
 
-  /** Deletes a topic's records up to an offset within a transaction. */
-  protected dropThrough(topic: Topic, offset: number, endPosition: number): void {
-    this.db.query(`DELETE FROM ${recordsTable(topic.id)} WHERE offset <= ?`).run(offset)
-    this.db
-      .query("UPDATE topics SET first_offset = ?, first_position = ? WHERE id = ?")
-      .run(offset + 1, endPosition, topic.id)
+  /** Deletes a partition's records up to an offset within a transaction. */
+  protected dropThrough(partition: Partition, offset: number, endPosition: number): void {
+    this.db.query(`DELETE FROM ${recordsTable(partition)} WHERE offset <= ?`).run(offset)
+    moveFirst(this.db, partition, offset + 1, endPosition)
     // freed pages go to the WAL once, and many are filled again before the checkpoint
-    this.gathered((endPosition - topic.firstPosition) / 2)
-    this.bytesKept -= endPosition - topic.firstPosition
-    topic.firstOffset = offset + 1
-    topic.firstPosition = endPosition
+    this.gathered((endPosition - partition.firstPosition) / 2)
+    this.bytesKept -= endPosition - partition.firstPosition
+    partition.firstOffset = offset + 1
+    partition.firstPosition = endPosition
   }
 
-  protected oldest(topic: Topic, limit: number): RecordEnd[] {
+  protected oldest(partition: Partition, limit: number): RecordEnd[] {
     return this.db
       .query<RecordEnd, [number, number]>(
-        `SELECT offset, end_position, timestamp FROM ${recordsTable(topic.id)}
+        `SELECT offset, end_position, timestamp FROM ${recordsTable(partition)}
          WHERE offset >= ? ORDER BY offset LIMIT ?`,
       )
-      .all(topic.firstOffset, limit)
+      .all(partition.firstOffset, limit)
   }
 
-  /** Finds a topic, or creates it within a transaction. */
+  /** Finds a topic with enough partitions; what is missing is created within a transaction. */
   protected topic(name: string): Topic {
     const known = this.topics.get(name)
-    if (known !== undefined) return known
-    const row = this.db
-      .query<TopicRow, [string]>("INSERT INTO topics (name) VALUES (?) RETURNING *")
-      .get(name)!
-    createRecordsTable(this.db, row.id)
-    return this.#load(row)
+    if (known !== undefined && known.partitions.length >= this.leastPartitions) return known
+    let topic = known ?? this.#load(createPartition(this.db, name, undefined, 0))
+    for (let number = topic.partitions.length; number < this.leastPartitions; number++)
+      topic = this.#load(createPartition(this.db, name, topic.id, number))
+    return topic
   }
 
-  #load(row: TopicRow): Topic {
+  /** The partition of a record by its key, as Kafka's producer chooses it; records without one share what is next. */
+  #place(topic: Topic, record: Record): Partition {
+    const { partitions } = topic
+    if (isPlaced(record)) return partitions[placeOf(record, partitions.length)]!
+    if (topic.stickyCommit !== this.commits || topic.stickyBytes >= STICKY_BYTES) {
+      topic.sticky = (topic.sticky + 1) % partitions.length
+      topic.stickyBytes = 0
+      topic.stickyCommit = this.commits
+    }
+    topic.stickyBytes += record.value.length
+    return partitions[topic.sticky]!
+  }
+
+  #load(row: PartitionRow): Topic {
     const { offset, position, lastMs } = endOf(this.db, row)
     if (lastMs !== undefined) this.newestMs = Math.max(lastMs, this.newestMs ?? lastMs)
-    const topic = {
-      id: row.id,
-      name: row.name,
-      insert: this.db.prepare(`INSERT INTO ${recordsTable(row.id)} VALUES (?, ?, ?, ?, ?, ?)`),
+    const { id, name, partition } = row
+    const topic = this.topics.get(name) ?? {
+      id,
+      name,
+      partitions: [],
+      sticky: -1,
+      stickyBytes: 0,
+      stickyCommit: -1,
+    }
+    topic.partitions.push({
+      id,
+      partition,
+      insert: this.db.prepare(`INSERT INTO ${recordsTable(row)} VALUES (?, ?, ?, ?, ?, ?)`),
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
       nextOffset: offset,
       endPosition: position,
-    }
-    this.bytesKept += topic.endPosition - topic.firstPosition
-    this.topics.set(row.name, topic)
+    })
+    this.bytesKept += position - row.first_position
+    this.topics.set(name, topic)
     return topic
   }
 }

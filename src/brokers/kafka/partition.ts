@@ -8,7 +8,7 @@ import {
   nameOf,
   UNKNOWN_TOPIC,
 } from "./error-actions.ts"
-import { isPlaced } from "./placement.ts"
+import { isPlaced } from "../placement.ts"
 import * as errors from "./publish-errors.ts"
 import { encodeBatch } from "./record-batch.ts"
 import { PartitionSequence } from "./sequence.ts"

@@ -1,7 +1,7 @@
 import { isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
 import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
-import { LogWriter, type Committed, type Topic } from "../embedded/writer.ts"
+import { LogWriter, type Committed, type Partition } from "../embedded/writer.ts"
 import { Reserve } from "./reserve.ts"
 
 /*
@@ -75,7 +75,7 @@ export function openSpoolDatabase(location: DatabaseLocation): SpoolDatabase {
 export class SpoolDatabase extends LogWriter {
   readonly #reserve: Reserve
   #hasReserve: boolean
-  readonly #oldestMs = new Map<Topic, number>()
+  readonly #oldestMs = new Map<Partition, number>()
   #quarantined = { records: 0, bytes: 0 }
 
   constructor(location: DatabaseLocation) {
@@ -103,9 +103,11 @@ export class SpoolDatabase extends LogWriter {
   }
 
   override state(): Contents {
-    const filled = [...this.topics.values()].filter((it) => it.nextOffset > it.firstOffset)
+    const filled = [...this.topics.values()].filter(
+      ({ partitions: [only] }) => only!.nextOffset > only!.firstOffset,
+    )
     return {
-      records: filled.reduce((sum, { firstOffset, nextOffset }) => sum + nextOffset - firstOffset, 0),
+      records: filled.reduce((sum, { partitions: [only] }) => sum + only!.nextOffset - only!.firstOffset, 0),
       bytes: this.bytesKept + this.#quarantined.bytes,
       oldestMs: this.#oldestMs.size === 0 ? undefined : Math.min(...this.#oldestMs.values()),
       quarantined: this.#quarantined.records,
@@ -117,36 +119,41 @@ export class SpoolDatabase extends LogWriter {
   commitSpooled(batch: PackedBatch, timestampMs: number): Committed & { readonly contents: Contents } {
     const committed = this.commit(batch, timestampMs)
     for (const name of batch.topics) {
-      const topic = this.topics.get(name)!
-      if (!this.#oldestMs.has(topic)) this.#noteOldest(topic)
+      const partition = this.#only(name)!
+      if (!this.#oldestMs.has(partition)) this.#noteOldest(partition)
     }
     return { ...committed, contents: this.state() }
   }
 
   /** The records of a topic that are to be forwarded next: at least one where there is one. */
   window(name: string): PackedWindow {
-    const topic = this.topics.get(name)
+    const partition = this.#only(name)
     const rows =
-      topic === undefined
+      partition === undefined
         ? []
         : this.db
             .query<RecordRow, [number, number, number, number]>(
-              `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(topic.id)}
+              `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(partition)}
                WHERE offset >= ? AND (end_position <= ? OR offset = ?) ORDER BY offset LIMIT ?`,
             )
-            .all(topic.firstOffset, topic.firstPosition + WINDOW_BYTES, topic.firstOffset, WINDOW_RECORDS)
+            .all(
+              partition.firstOffset,
+              partition.firstPosition + WINDOW_BYTES,
+              partition.firstOffset,
+              WINDOW_RECORDS,
+            )
     const batch = packBatch(rows.map((row) => ({ record: toStored(name, row) })))
-    const firstOffset = topic?.firstOffset ?? 0
-    const isAll = topic === undefined || firstOffset + rows.length === topic.nextOffset
+    const firstOffset = partition?.firstOffset ?? 0
+    const isAll = partition === undefined || firstOffset + rows.length === partition.nextOffset
     return { firstOffset, batch, isAll, transfer: [batch.bytes] }
   }
 
   /** Deletes records from the front of a topic, and quarantines those that were refused. @param refused why, by offset */
   settle(name: string, lastOffset: number, refused: ReadonlyMap<number, string>): Contents {
-    const topic = this.topics.get(name)
+    const partition = this.#only(name)
     // an answer that was lost is asked for again
-    if (topic === undefined || lastOffset < topic.firstOffset) return this.state()
-    const table = recordsTable(topic.id)
+    if (partition === undefined || lastOffset < partition.firstOffset) return this.state()
+    const table = recordsTable(partition)
     this.transact(() => {
       const last = this.db
         .query<{ end_position: number }, [number]>(`SELECT end_position FROM ${table} WHERE offset = ?`)
@@ -161,9 +168,9 @@ export class SpoolDatabase extends LogWriter {
           )
           .run(name, reason, offset)
       }
-      this.dropThrough(topic, lastOffset, last.end_position)
+      this.dropThrough(partition, lastOffset, last.end_position)
     })
-    this.#noteOldest(topic)
+    this.#noteOldest(partition)
     if (refused.size > 0) this.#countQuarantined()
     return this.state()
   }
@@ -204,13 +211,18 @@ export class SpoolDatabase extends LogWriter {
 
   #load(): void {
     this.#countQuarantined()
-    for (const topic of this.topics.values()) this.#noteOldest(topic)
+    for (const { partitions } of this.topics.values()) this.#noteOldest(partitions[0]!)
   }
 
-  #noteOldest(topic: Topic): void {
-    const [oldest] = this.oldest(topic, 1)
-    if (oldest === undefined) this.#oldestMs.delete(topic)
-    else this.#oldestMs.set(topic, oldest.timestamp)
+  /** A topic's only partition. */
+  #only(topic: string): Partition | undefined {
+    return this.topics.get(topic)?.partitions[0]
+  }
+
+  #noteOldest(partition: Partition): void {
+    const [oldest] = this.oldest(partition, 1)
+    if (oldest === undefined) this.#oldestMs.delete(partition)
+    else this.#oldestMs.set(partition, oldest.timestamp)
   }
 
   #countQuarantined(): void {

@@ -1,7 +1,17 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { endpoint, endpointOrOff } from "./endpoint-options.ts"
 import { isLoopback } from "./endpoint.ts"
-import { custom, duration, file, list, path, size, text, type Option } from "../options/option-types.ts"
+import {
+  custom,
+  duration,
+  file,
+  integer,
+  list,
+  path,
+  size,
+  text,
+  type Option,
+} from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 
 /**
@@ -24,6 +34,13 @@ export const EMBEDDED = defineSection({
       size({ min: 1, doc: "" }),
       "How many bytes of events are kept, over all topics; the oldest go first.",
     ),
+    partitions: integer({
+      min: 1,
+      max: 100,
+      default: "1",
+      reload: "live",
+      doc: "Of each topic, so that members of a consumer group can share it. More are added, to topics that exist too; fewer are refused.",
+    }),
     kafka_listen: endpointOrOff({
       default: "off",
       reload: "live",

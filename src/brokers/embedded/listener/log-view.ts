@@ -2,7 +2,15 @@ import { createHash } from "node:crypto"
 import type { Database, Statement } from "bun:sqlite"
 import { steadyMs } from "../../../clock.ts"
 import { logIn } from "../../../storage/database-file.ts"
-import { endOf, firstAt, RECORD_COLUMNS, recordsTable, type RecordRow, type TopicRow } from "../log-tables.ts"
+import {
+  endOf,
+  firstAt,
+  partitionRow,
+  RECORD_COLUMNS,
+  recordsTable,
+  type PartitionRow,
+  type RecordRow,
+} from "../log-tables.ts"
 import { openForReading } from "../reader.ts"
 import { encodeRecordBatch, type RecordBatch } from "./protocol/record-batch.ts"
 
@@ -15,12 +23,26 @@ export interface Topic {
   readonly name: string
   /** In base64url; the same for as long as the log is. */
   readonly uuid: string
+  /** How many it has, as of the last look. */
+  partitions: number
+}
+
+/** A partition as a request names it. */
+export interface PartitionOf {
+  readonly topic: Topic
+  readonly partition: number
 }
 
 /** Offsets of a partition: of its first record, and behind its last. */
 export interface Offsets {
   readonly first: number
   readonly end: number
+}
+
+/** A record's offset and time. */
+export interface Placed {
+  readonly offset: number
+  readonly timestampMs: number
 }
 
 /**
@@ -33,7 +55,7 @@ export class LogView {
   #opened = Promise.withResolvers<void>()
   #topics = new Map<string, Topic>()
   #topicsByUuid = new Map<string, Topic>()
-  #statements = new Map<number, Statement<RecordRow, [number]>>()
+  #statements = new Map<string, Statement<RecordRow, [number]>>()
   #clusterId = ""
   #lookedMs = Number.NEGATIVE_INFINITY
 
@@ -72,8 +94,16 @@ export class LogView {
 
   /** By name. */
   topics(): readonly Topic[] {
-    for (const { id, name } of this.#open.query<TopicRow, []>("SELECT * FROM topics").all())
-      if (!this.#topics.has(name)) this.#add({ id, name, uuid: this.#uuidOf(id) })
+    const all = this.#open.query<{ id: number; name: string }, []>("SELECT id, name FROM topics").all()
+    for (const { id, name } of all)
+      if (!this.#topics.has(name)) this.#add({ id, name, uuid: this.#uuidOf(id), partitions: 1 })
+    const others = this.#open
+      .query<{ name: string; others: number }, []>(
+        "SELECT name, count(*) AS others FROM partitions JOIN topics ON id = topic_id GROUP BY id",
+      )
+      .all()
+    for (const { name, others: count } of others) this.#topics.get(name)!.partitions = 1 + count
+    this.#lookedMs = steadyMs()
     return [...this.#topics.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 
@@ -87,21 +117,32 @@ export class LogView {
     return this.#topicsByUuid.get(uuid)
   }
 
-  /** Looks for new topics, once for all that a request asks for. */
+  /** Looks for new topics and partitions, once for all that a request asks for. */
   #look(): void {
-    if (steadyMs() - this.#lookedMs < LOOK_MS) return
-    this.topics()
-    this.#lookedMs = steadyMs()
+    if (steadyMs() - this.#lookedMs >= LOOK_MS) this.topics()
   }
 
-  offsets(topic: Topic): Offsets {
-    const row = this.#row(topic)
-    return { first: row.first_offset, end: endOf(this.#open, row).offset }
+  /** The numbers of a topic's partitions. */
+  partitions(topic: Topic): readonly number[] {
+    this.#look()
+    return [...Array(topic.partitions).keys()]
+  }
+
+  has({ topic, partition }: PartitionOf): boolean {
+    if (partition >= topic.partitions) this.#look()
+    return partition >= 0 && partition < topic.partitions
+  }
+
+  /** undefined: the topic has no such partition. */
+  offsets(of: PartitionOf): Offsets | undefined {
+    if (!this.has(of)) return undefined
+    const row = this.#row(of)
+    return row && { first: row.first_offset, end: endOf(this.#open, row).offset }
   }
 
   /** Bytes of keys, values and headers. */
-  bytes(topic: Topic): number {
-    const row = this.#row(topic)
+  bytes(of: PartitionOf): number {
+    const row = this.#row(of)!
     return endOf(this.#open, row).position - row.first_position
   }
 
@@ -110,44 +151,47 @@ export class LogView {
    *
    * @param maxBytes as `encodeRecordBatch`
    */
-  batch(topic: Topic, offset: number, maxBytes: number): RecordBatch | undefined {
-    let statement = this.#statements.get(topic.id)
+  batch(
+    { topic: { id }, partition }: PartitionOf,
+    offset: number,
+    maxBytes: number,
+  ): RecordBatch | undefined {
+    const table = recordsTable({ id, partition })
+    let statement = this.#statements.get(table)
     if (statement === undefined) {
       statement = this.#open.prepare<RecordRow, [number]>(
-        `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(topic.id)} WHERE offset >= ? ORDER BY offset`,
+        `SELECT ${RECORD_COLUMNS} FROM ${table} WHERE offset >= ? ORDER BY offset`,
       )
-      this.#statements.set(topic.id, statement)
+      this.#statements.set(table, statement)
     }
     return encodeRecordBatch(statement.iterate(offset), maxBytes)
   }
 
   /** The first record at or after a time; undefined: there is none. */
-  firstAt(
-    topic: Topic,
-    timeMs: number,
-  ): { readonly offset: number; readonly timestampMs: number } | undefined {
-    const row = this.#row(topic)
+  firstAt(of: PartitionOf, timeMs: number): Placed | undefined {
+    const row = this.#row(of)!
     const range = { first: row.first_offset, end: endOf(this.#open, row).offset }
-    return this.#timeFrom(topic, firstAt(this.#open, row, range, timeMs))
+    return this.#timeFrom(row, firstAt(this.#open, row, range, timeMs))
   }
 
   /** The last record; undefined: there is none. */
-  last(topic: Topic): { readonly offset: number; readonly timestampMs: number } | undefined {
-    return this.#timeFrom(topic, this.offsets(topic).end - 1)
+  last(of: PartitionOf): Placed | undefined {
+    const row = this.#row(of)!
+    return this.#timeFrom(row, endOf(this.#open, row).offset - 1)
   }
 
-  #timeFrom(topic: Topic, offset: number): { offset: number; timestampMs: number } | undefined {
+  #timeFrom(row: PartitionRow, offset: number): Placed | undefined {
     const found = this.#open
-      .query<{ offset: number; timestampMs: number }, [number]>(
-        `SELECT offset, timestamp AS timestampMs FROM ${recordsTable(topic.id)}
+      .query<Placed, [number]>(
+        `SELECT offset, timestamp AS timestampMs FROM ${recordsTable(row)}
          WHERE offset >= ? ORDER BY offset LIMIT 1`,
       )
       .get(offset)
     return found ?? undefined
   }
 
-  #row({ id }: Topic): TopicRow {
-    return this.#open.query<TopicRow, [number]>("SELECT * FROM topics WHERE id = ?").get(id)!
+  #row({ topic, partition }: PartitionOf): PartitionRow | undefined {
+    return partitionRow(this.#open, topic.id, partition)
   }
 
   #add(topic: Topic): void {

@@ -1,7 +1,7 @@
 import { ERROR } from "../protocol/error-codes.ts"
 import type { ResponseOf } from "../protocol/fields.ts"
 import { DescribeConfigs, DescribeLogDirs } from "../protocol/messages.ts"
-import { NODE_ID, PARTITION, served, type Retention } from "./context.ts"
+import { NODE_ID, served, type Retention } from "./context.ts"
 
 /** org.apache.kafka.common.config.ConfigResource.Type */
 const TOPIC = 2
@@ -58,15 +58,22 @@ const config = (name: string, configType: number, value: string, configSource: n
 })
 
 export const describeLogDirs = served(DescribeLogDirs, ({ topics: asked }, { log }) => {
-  const names = asked?.filter(({ partitions }) => partitions.includes(PARTITION)).map(({ topic }) => topic)
-  const topics = log.topics().filter(({ name }) => names?.includes(name) ?? true)
+  const isAsked = (name: string, partition: number): boolean =>
+    asked?.some(({ topic, partitions }) => topic === name && partitions.includes(partition)) ?? true
   const results = [
     {
       logDir: log.directory,
-      topics: topics.map((topic) => ({
-        name: topic.name,
-        partitions: [{ partitionIndex: PARTITION, partitionSize: log.bytes(topic) }],
-      })),
+      topics: log.topics().flatMap((topic) => {
+        const { name } = topic
+        const partitions = log
+          .partitions(topic)
+          .filter((partition) => isAsked(name, partition))
+          .map((partition) => ({
+            partitionIndex: partition,
+            partitionSize: log.bytes({ topic, partition }),
+          }))
+        return partitions.length === 0 ? [] : [{ name, partitions }]
+      }),
     },
   ]
   return { results }

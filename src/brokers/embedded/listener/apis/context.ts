@@ -34,8 +34,6 @@ export interface Context extends Broker {
 
 /** The id of the only broker. */
 export const NODE_ID = 1
-/** Every topic's only partition. */
-export const PARTITION = 0
 
 /** How an API is served: any version of it, from `least` where that is below the specification's. */
 export interface Served {

@@ -6,7 +6,7 @@ import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { Fetch } from "../protocol/messages.ts"
 import { LEADER_EPOCH } from "../protocol/record-batch.ts"
-import { PARTITION, served } from "./context.ts"
+import { served } from "./context.ts"
 
 /** Of an answer, but for a larger record, which comes alone. */
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -29,8 +29,11 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
   let wait: Wait | undefined
   for (;;) {
     while (log.whenOpen() !== undefined) await log.whenOpen()
-    const reading = new Reading(log, version, Math.min(request.maxBytes, MAX_ANSWER_BYTES))
-    const responses = rotated(request.topics).map((topic) => reading.topic(topic))
+    const { topics } = request
+    const turn = turns++
+    const maxBytes = Math.min(request.maxBytes, MAX_ANSWER_BYTES)
+    const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length))
+    const responses = rotated(topics, turn).map((topic) => reading.topic(topic))
     if (reading.bytes >= minBytes || reading.hasFailed || steadyMs() >= untilMs || signal.aborted) {
       wait?.cancel()
       return { responses }
@@ -47,14 +50,17 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
 class Reading {
   readonly #log: LogView
   readonly #version: number
+  readonly #turn: number
   #bytesLeft: number
   bytes = 0
   hasFailed = false
   readonly names = new Set<string>()
 
-  constructor(log: LogView, version: number, maxBytes: number) {
+  /** @param turn which partition of a topic comes first */
+  constructor(log: LogView, version: number, maxBytes: number, turn: number) {
     this.#log = log
     this.#version = version
+    this.#turn = turn
     this.#bytesLeft = maxBytes
   }
 
@@ -66,10 +72,8 @@ class Reading {
     return {
       topic: name,
       topicId,
-      partitions: partitions.map((asked) => {
+      partitions: rotated(partitions, this.#turn).map((asked) => {
         if (topic === undefined) return this.#failed(asked.partition, unknown)
-        if (asked.partition !== PARTITION)
-          return this.#failed(asked.partition, ERROR.UNKNOWN_TOPIC_OR_PARTITION)
         if (asked.currentLeaderEpoch > LEADER_EPOCH)
           return this.#failed(asked.partition, ERROR.UNKNOWN_LEADER_EPOCH)
         return this.#partition(topic, asked)
@@ -77,17 +81,20 @@ class Reading {
     }
   }
 
-  #partition(topic: Topic, { fetchOffset, partitionMaxBytes }: AskedTopic["partitions"][number]): Fetched {
-    const { first, end } = this.#log.offsets(topic)
+  #partition(topic: Topic, asked: AskedTopic["partitions"][number]): Fetched {
+    const { partition, fetchOffset, partitionMaxBytes } = asked
+    const offsets = this.#log.offsets({ topic, partition })
+    if (offsets === undefined) return this.#failed(partition, ERROR.UNKNOWN_TOPIC_OR_PARTITION)
+    const { first, end } = offsets
     if (fetchOffset < first || fetchOffset > end)
       return {
-        ...this.#failed(PARTITION, ERROR.OFFSET_OUT_OF_RANGE),
+        ...this.#failed(partition, ERROR.OFFSET_OUT_OF_RANGE),
         highWatermark: -1,
         logStartOffset: first,
       }
     let batch =
       fetchOffset < end && (this.bytes === 0 || this.#bytesLeft > 0)
-        ? this.#log.batch(topic, fetchOffset, Math.min(partitionMaxBytes, this.#bytesLeft))
+        ? this.#log.batch({ topic, partition }, fetchOffset, Math.min(partitionMaxBytes, this.#bytesLeft))
         : undefined
     // the first record of an answer is in it however large, others as far as they fit
     if (batch !== undefined && this.bytes > 0 && batch.bytes.length > this.#bytesLeft) batch = undefined
@@ -96,7 +103,7 @@ class Reading {
     this.#bytesLeft -= bytes
     const highWatermark = Math.max(end, batch?.endOffset ?? 0)
     return {
-      partitionIndex: PARTITION,
+      partitionIndex: partition,
       highWatermark,
       lastStableOffset: highWatermark,
       logStartOffset: first,
@@ -112,11 +119,11 @@ class Reading {
 
 const NOTHING = new Uint8Array(0)
 
-let turn = 0
+let turns = 0
 
-/** From another one each time: a topic with much to read would keep the others from being read. */
-function rotated<T>(topics: readonly T[]): readonly T[] {
-  if (topics.length < 2) return topics
-  const from = ++turn % topics.length
-  return [...topics.slice(from), ...topics.slice(0, from)]
+/** From another one each time: a topic or partition with much to read would keep the others from being read. */
+function rotated<T>(all: readonly T[], turn: number): readonly T[] {
+  if (all.length < 2) return all
+  const from = turn % all.length
+  return [...all.slice(from), ...all.slice(0, from)]
 }

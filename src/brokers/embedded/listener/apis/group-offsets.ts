@@ -4,7 +4,7 @@ import { isSubscribed } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf } from "../protocol/fields.ts"
 import { OffsetCommit, OffsetDelete, OffsetFetch } from "../protocol/messages.ts"
-import { PARTITION, served, type Context } from "./context.ts"
+import { served, type Context } from "./context.ts"
 
 const MAX_METADATA_BYTES = 4096
 
@@ -13,7 +13,7 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
   const { groupId, topics } = request
   const { groups, log, version } = context
   const refused = mayCommit(request, context)
-  // by topic, of which each has one partition
+  // by partition: one that a request names more than once is written once
   const committed = new Map<string, GroupChanges["offsets"][number]>()
   const answered = topics.map(({ name, topicId, partitions }) => {
     const topic = version >= 10 ? log.topicById(topicId) : log.topic(name)
@@ -27,9 +27,15 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
         let errorCode = refused
         if (errorCode !== ERROR.NONE) return { partitionIndex, errorCode }
         if (topic === undefined) errorCode = unknown
-        else if (partitionIndex !== PARTITION) errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
+        else if (!log.has({ topic, partition: partitionIndex })) errorCode = ERROR.UNKNOWN_TOPIC_OR_PARTITION
         else if (metadata.length > MAX_METADATA_BYTES) errorCode = ERROR.OFFSET_METADATA_TOO_LARGE
-        else committed.set(topic.name, [groupId, topic.name, PARTITION, { offset, leaderEpoch, metadata }])
+        else
+          committed.set(`${partitionIndex} ${topic.name}`, [
+            groupId,
+            topic.name,
+            partitionIndex,
+            { offset, leaderEpoch, metadata },
+          ])
         return { partitionIndex, errorCode }
       }),
     }

@@ -3,7 +3,7 @@ import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { DescribeCluster, Metadata } from "../protocol/messages.ts"
 import { LEADER_EPOCH } from "../protocol/record-batch.ts"
-import { NODE_ID, PARTITION, served } from "./context.ts"
+import { NODE_ID, served } from "./context.ts"
 
 const NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -17,7 +17,7 @@ export const metadata = served(Metadata, ({ topics: asked }, { version, log, adv
     brokers: [{ nodeId: NODE_ID, ...advertised }],
     clusterId: log.clusterId,
     controllerId: NODE_ID,
-    topics: isAll ? log.topics().map(describe) : asked.map((one) => find(one, log)),
+    topics: isAll ? log.topics().map((topic) => describe(topic, log)) : asked.map((one) => find(one, log)),
   }
 })
 
@@ -29,21 +29,19 @@ export const describeCluster = served(DescribeCluster, (_, { log, advertised }) 
 
 function find({ name, topicId }: Asked, log: LogView): Described {
   const topic = topicId === NO_ID ? log.topic(name ?? "") : log.topicById(topicId)
-  if (topic !== undefined) return describe(topic)
+  if (topic !== undefined) return describe(topic, log)
   const errorCode = topicId === NO_ID ? ERROR.UNKNOWN_TOPIC_OR_PARTITION : ERROR.UNKNOWN_TOPIC_ID
   return { errorCode, name, topicId }
 }
 
-const describe = ({ name, uuid }: Topic): Described => ({
-  name,
-  topicId: uuid,
-  partitions: [
-    {
-      partitionIndex: PARTITION,
-      leaderId: NODE_ID,
-      leaderEpoch: LEADER_EPOCH,
-      replicaNodes: [NODE_ID],
-      isrNodes: [NODE_ID],
-    },
-  ],
+const describe = (topic: Topic, log: LogView): Described => ({
+  name: topic.name,
+  topicId: topic.uuid,
+  partitions: log.partitions(topic).map((partitionIndex) => ({
+    partitionIndex,
+    leaderId: NODE_ID,
+    leaderEpoch: LEADER_EPOCH,
+    replicaNodes: [NODE_ID],
+    isrNodes: [NODE_ID],
+  })),
 })

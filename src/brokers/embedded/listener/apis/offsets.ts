@@ -1,9 +1,9 @@
-import type { LogView, Topic } from "../log-view.ts"
+import type { LogView, Offsets, PartitionOf, Placed } from "../log-view.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { ResponseOf } from "../protocol/fields.ts"
 import { ListOffsets, OffsetForLeaderEpoch } from "../protocol/messages.ts"
 import { LEADER_EPOCH } from "../protocol/record-batch.ts"
-import { PARTITION, served } from "./context.ts"
+import { served } from "./context.ts"
 
 /** Timestamps that stand for a place: org.apache.kafka.common.requests.ListOffsetsRequest. */
 const LATEST = -1
@@ -21,34 +21,35 @@ export const listOffsets = served(ListOffsets, ({ topics }, { log }) => ({
     return {
       name,
       partitions: partitions.map(({ partitionIndex, timestamp }): Listed => {
-        if (topic === undefined || partitionIndex !== PARTITION)
-          return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
-        return { partitionIndex, leaderEpoch: LEADER_EPOCH, ...find(log, topic, timestamp) }
+        const of = topic && { topic, partition: partitionIndex }
+        const offsets = of && log.offsets(of)
+        if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
+        return { partitionIndex, leaderEpoch: LEADER_EPOCH, ...find(log, of!, offsets, timestamp) }
       }),
     }
   }),
 }))
 
 /** The place of a time, which may be one of those above. */
-function find(log: LogView, topic: Topic, timeMs: number): Listed {
+function find(log: LogView, of: PartitionOf, offsets: Offsets, timeMs: number): Listed {
   switch (timeMs) {
     case LATEST:
-      return { offset: log.offsets(topic).end }
+      return { offset: offsets.end }
     case EARLIEST:
     case EARLIEST_LOCAL:
     case EARLIEST_PENDING_UPLOAD:
-      return { offset: log.offsets(topic).first }
+      return { offset: offsets.first }
     case LATEST_TIERED:
       return { offset: -1, leaderEpoch: -1 }
     case MAX_TIMESTAMP:
       // times rise with offsets, but for a clock that was set back
-      return placed(log.last(topic))
+      return placed(log.last(of))
     default:
-      return placed(log.firstAt(topic, timeMs))
+      return placed(log.firstAt(of, timeMs))
   }
 }
 
-const placed = (found: { offset: number; timestampMs: number } | undefined): Listed =>
+const placed = (found: Placed | undefined): Listed =>
   found === undefined
     ? { offset: -1, leaderEpoch: -1 }
     : { offset: found.offset, timestamp: found.timestampMs }
@@ -60,11 +61,11 @@ export const offsetForLeaderEpoch = served(OffsetForLeaderEpoch, ({ topics }, { 
     return {
       topic: name,
       partitions: partitions.map(({ partition, currentLeaderEpoch, leaderEpoch }) => {
-        if (topic === undefined || partition !== PARTITION)
-          return { partition, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
+        const offsets = topic && log.offsets({ topic, partition })
+        if (offsets === undefined) return { partition, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
         if (currentLeaderEpoch > LEADER_EPOCH) return { partition, errorCode: ERROR.UNKNOWN_LEADER_EPOCH }
         if (leaderEpoch !== LEADER_EPOCH) return { partition }
-        return { partition, leaderEpoch: LEADER_EPOCH, endOffset: log.offsets(topic).end }
+        return { partition, leaderEpoch: LEADER_EPOCH, endOffset: offsets.end }
       }),
     }
   }),

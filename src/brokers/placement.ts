@@ -1,5 +1,5 @@
 // Hot path: each record passes here.
-import type { Record } from "../../pipeline/record.ts"
+import type { Record } from "../pipeline/record.ts"
 import { partitionOf } from "./murmur2.ts"
 
 /** Whether the record's partition is its own matter; else any takes it. */

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
+import type { StoredRecord } from "../../src/brokers/broker.ts"
+import { partitionOf } from "../../src/brokers/murmur2.ts"
+import { openLog, recordsInLog } from "../support/embedded-log.ts"
+import { steadyMs } from "../../src/clock.ts"
+import {
+  hookline,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
+import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
+import { hasKcat } from "../support/kcat.ts"
+
+setDefaultTimeout(40_000)
+
+const folder = temporaryFolder()
+const configuration = (partitions: number): string => `[connection:log]
+directory = log
+partitions = ${partitions}
+kafka_listen = 127.0.0.1:0
+[admin]
+listen = off
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /webhooks
+[pipeline:webhooks:Deduplicator]
+key = json:/id
+[pipeline:webhooks:Router]
+by = json:/type
+audit = audit
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+connection = log
+key = json:/customer
+`
+let running: RunningHookline
+let address: string
+let posted = 0
+
+/** Posts an event of a customer, which is its key. */
+async function post(customer: string, more: object = {}): Promise<void> {
+  const body = JSON.stringify({ id: `n${++posted}`, customer, type: "order", ...more })
+  const { status } = await fetch(running.urls["webhooks"]!, { method: "POST", body })
+  expect(status).toBe(200)
+}
+
+const CUSTOMERS = Array.from({ length: 20 }, (_, n) => `c${n}.`)
+const postAll = (): Promise<unknown> => Promise.all(CUSTOMERS.map((customer) => post(customer)))
+const keysIn = (output: string): string[] => [...output.matchAll(/^key (\S+)$/gm)].map(([, key]) => key!)
+const customersOf = (partition: number, count: number): string[] =>
+  CUSTOMERS.filter((one) => partitionOf(Buffer.from(one), count) === partition).toSorted()
+
+beforeAll(async () => {
+  running = await startHookline(configuration(2), { folder: folder.path })
+  address = await kafkaAddressOf(running)
+})
+afterAll(async () => {
+  await running.stop()
+  folder[Symbol.dispose]()
+})
+
+describe.skipIf(!hasKcat())("a group of two kcat", () => {
+  test("shares the partitions of a topic, and those that a reload adds", async () => {
+    await post("c0.", { id: "first" })
+    const { stdout } = await kcat(address, "-L")
+    expect(stdout).toContain('topic "webhooks" with 2 partitions:')
+    const settings = { "topic.metadata.refresh.interval.ms": "200", "auto.offset.reset": "latest" }
+    await using first = joinWithKcat(address, "both", "webhooks", settings)
+    await first.said(/assigned: webhooks \[0\], webhooks \[1\]/)
+    await using second = joinWithKcat(address, "both", "webhooks", settings)
+    await second.said(/assigned: webhooks \[\d\]\n/)
+    await first.said(/revoked[\s\S]*assigned: webhooks \[\d\]\n/)
+    await Promise.all([first.said(/Reached end/), second.said(/Reached end/)])
+
+    const before = [first, second].map((member) => keysIn(member.output()).length)
+    await postAll()
+    const parts = async (): Promise<string[][]> => {
+      for (;;) {
+        const read = [first, second].map((member, at) => keysIn(member.output()).slice(before[at]))
+        if (read.flat().length >= CUSTOMERS.length) return read.map((keys) => keys.toSorted())
+        await Bun.sleep(10)
+      }
+    }
+    expect((await parts()).toSorted()).toEqual([customersOf(0, 2), customersOf(1, 2)].toSorted())
+
+    expect(await reload(running, folder.path, configuration(3))).toBe("reloaded")
+    await Promise.race([first.said(/webhooks \[2\]/), second.said(/webhooks \[2\]/)])
+  })
+})
+
+test("fewer partitions than the log has are refused by check, at a reload and at a start", async () => {
+  await post("c0.")
+  expect(await reload(running, folder.path, configuration(3))).toBe("reloaded")
+  await post("c0.")
+  const problem =
+    /pipelines\.conf:3: \[connection:log\] partitions: the log in .*log has topics of 3 partitions, which can't become 2; set it to 3 or more/
+  expect(await reload(running, folder.path, configuration(2))).toBe("not")
+  expect(running.output()).toMatch(problem)
+  const checked = await hookline(["check"], { cwd: folder.path })
+  expect(checked.status).toBe(78)
+  expect(checked.stdout + checked.stderr).toMatch(problem)
+  await running.stop()
+  const ran = await hookline(["run"], { cwd: folder.path })
+  expect(ran.status).toBe(78)
+  expect(ran.stdout + ran.stderr).toMatch(problem)
+  running = await startHookline(configuration(3), { folder: folder.path })
+  address = await kafkaAddressOf(running)
+})
+
+test("topics of a Router have them too, and duplicates are dropped in every partition", async () => {
+  for (const customer of CUSTOMERS) await post(customer, { id: `of ${customer}`, type: "audit" })
+  for (const customer of CUSTOMERS) await post(customer, { id: `of ${customer}`, type: "audit" })
+  await running.stop()
+  const records = await recordsInLog(join(folder.path, "log"), "audit")
+  expect(records).toHaveLength(CUSTOMERS.length)
+  for (const { key, partition } of records) expect(partition).toBe(partitionOf(key!, 3))
+  running = await startHookline(configuration(3), { folder: folder.path })
+  address = await kafkaAddressOf(running)
+  await post("c0.", { id: "of c0.", type: "audit" })
+  expect(await recordsInLog(join(folder.path, "log"), "audit")).toHaveLength(CUSTOMERS.length)
+})
+
+test("topics, tail and replay go by partition", async () => {
+  using own = temporaryFolder()
+  await Bun.write(
+    join(own.path, "pipelines.conf"),
+    ["from", "to"].map((id) => `[connection:${id}]\ndirectory = ${id}\npartitions = 3\n`).join(""),
+  )
+  const log = openLog(join(own.path, "from"), { partitions: 3 })
+  for (let n = 0; n < 50; n++) {
+    const key = n % 2 === 0 ? undefined : Buffer.from(`k${n}`)
+    await log.publish({ topic: "in", key, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + 5000)
+  }
+  await log.close()
+  const run = async (...args: string[]): Promise<string> => {
+    const { status, stdout, stderr } = await hookline(args, { cwd: own.path })
+    expect([status, stderr]).toEqual([0, ""])
+    return stdout
+  }
+  const source = await recordsInLog(join(own.path, "from"), "in")
+  expect(await run("topics", "--connection", "from")).toMatch(/in\s+3\s+50/)
+  const values = (await run("tail", "in", "--connection", "from", "--offset", "2:0", "-o", "value"))
+    .trim()
+    .split("\n")
+  expect(values).toHaveLength(source.filter(({ partition }) => partition === 2).length)
+  await run("replay", "--from", "from/in", "--to", "to/in")
+  const places = ({ partition, offset, value }: StoredRecord) => [partition, offset, Buffer.from(value)]
+  expect((await recordsInLog(join(own.path, "to"), "in")).map(places)).toEqual(source.map(places))
+})

@@ -18,7 +18,7 @@ const SESSIONS = [
   "docs/replay.md",
   "docs/admin.md",
 ]
-/** Has commands for root: test/long/deploy-machine.test.ts and test/e2e/deploy-compose.test.ts run them. */
+/** Has commands for root: test/long/deploy-machine.test.ts and test/long/deploy-compose.test.ts run them. */
 const DEPLOYING = "docs/deploying.md"
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }

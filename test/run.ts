@@ -12,6 +12,7 @@ import { runTests } from "./support/run-tests.ts"
 
 /** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
 const LEFT_TO_FAULTS: readonly string[] = [
+  "embedded-disk",
   "failing-disk",
   "forward",
   "hostile-folder",
@@ -27,6 +28,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-idle",
   "kafka-metadata",
   "kafka-overload",
+  "kafka-poison",
   "kafka-readiness",
   "kafka-refusals",
   "kafka-replay",
@@ -35,6 +37,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-spool",
   "kafka-spool-reload",
   "kafka-starvation",
+  "kafka-topic-deleted",
   "kafka-workers",
   "kafka-workers-reload",
   "kafka-workers-stall",

@@ -40,16 +40,18 @@ export class RawKafkaClient implements AsyncDisposable {
   static async connect(address: string, ca?: string): Promise<RawKafkaClient> {
     const [hostname, port] = address.split(":") as [string, string]
     const made = Promise.withResolvers<RawKafkaClient>()
-    let client: RawKafkaClient
+    let client: RawKafkaClient | undefined
+    const ended = (error = new Error(`${address} closed the connection`)): void =>
+      client === undefined ? made.reject(error) : client.#ended()
     await Bun.connect({
       hostname,
       port: Number(port),
       ...(ca !== undefined && { tls: { ca } }),
       socket: {
         open: (socket) => made.resolve((client = new RawKafkaClient(socket))),
-        data: (_, bytes) => client.#took(bytes),
-        close: () => client.#ended(),
-        error: () => client.#ended(),
+        data: (_, bytes) => client!.#took(bytes),
+        close: () => ended(),
+        error: (_, error) => ended(error),
       },
     })
     return made.promise

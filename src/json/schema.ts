@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs"
-import type { default as AjvCore } from "ajv/dist/core.js"
 import { Ajv2020, type ErrorObject, type Options } from "ajv/dist/2020.js"
 import { HooklineError } from "../errors.ts"
 import { boundedPattern } from "./bounded-pattern.ts"
@@ -63,8 +62,11 @@ export async function compileSchema(
   return compile(await draftOf(draft), schema as object, warn, references)
 }
 
+/** Ajv for one of the drafts. */
+type ValidatorClass = new (options: Options) => Pick<Ajv2020, "addSchema" | "compile">
+
 /** On demand: pipelines without a registry need none of the older ones. */
-async function draftOf($schema: unknown): Promise<typeof AjvCore> {
+async function draftOf($schema: unknown): Promise<ValidatorClass> {
   switch (typeof $schema === "string" ? $schema.replace(/#$/, "") : $schema) {
     case "https://json-schema.org/draft/2020-12/schema":
       return Ajv2020
@@ -79,7 +81,7 @@ async function draftOf($schema: unknown): Promise<typeof AjvCore> {
 }
 
 function compile(
-  Ajv: typeof AjvCore,
+  Ajv: ValidatorClass,
   schema: object,
   warn: (message: string) => void,
   references: SchemaSet["references"] = [],

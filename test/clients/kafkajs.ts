@@ -27,6 +27,8 @@ const consumer = kafka.consumer({
   groupId: group ?? randomUUID(),
   sessionTimeout: sessionMs,
   heartbeatInterval: 200,
+  // heartbeats are sent between fetches
+  maxWaitTimeInMs: 200,
 })
 consumer.on("consumer.group_join", ({ payload }) => {
   if ((payload.memberAssignment[topic] ?? []).length > 0) say("assigned")

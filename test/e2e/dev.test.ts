@@ -87,6 +87,20 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   expect(readFileSync(join(at, "hookline-dev", ".gitignore"), "utf8")).toBe("*\n")
 })
 
+test("what to try next is the command by which it was started", async () => {
+  const { ports, url } = await onFreePorts()
+  const program = join(import.meta.dir, "../../bin/hookline")
+  await using dev = await startDev(["-p", "stripe", ...ports], {
+    folder: folder.make("started"),
+    program: [program],
+  })
+  const shown = url.replace("127.0.0.1", "localhost")
+  const [, command] = /Try it +(\S+ .+)\n/.exec(await dev.printed(/Try it/)) ?? []
+  expect(command).toEndWith(`${program} send -p stripe ${shown}`)
+  const sent = Bun.spawn(["sh", "-c", command!], { stdout: "pipe", stderr: "pipe" })
+  expect([await sent.exited, await sent.stdout.text()]).toEqual([0, expect.stringContaining("200")])
+})
+
 test("without a provider it says that nobody is verified; --verbose prints bodies", async () => {
   const at = folder.make("open")
   const { ports, url } = await onFreePorts()

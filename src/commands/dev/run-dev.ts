@@ -6,6 +6,7 @@ import { isColoured, painter } from "../colours.ts"
 import { leaveFolder } from "../folder.ts"
 import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
+import { startedAs } from "../started-as.ts"
 import { readKeys } from "./keys.ts"
 import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
 
@@ -31,6 +32,7 @@ export async function dev(flags: DevFlags): Promise<void> {
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
   const print = (text: string): void => void process.stdout.write(text)
   session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print })
+  const command = startedAs()
   leaveFolder()
   const { listening } = await app.start().catch(async (error: unknown) => {
     await session!.close()
@@ -50,7 +52,7 @@ export async function dev(flags: DevFlags): Promise<void> {
   const giveBack = readKeys({ body: () => session.printBody(), end })
   const hasKeys = isatty(STDIN)
   const secretFile = flags.secretFile?.[0]
-  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys }, paint))
+  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys, command }, paint))
   await interrupted
   try {
     await app.stop()

@@ -6,6 +6,7 @@ import { isColoured, painter } from "../colours.ts"
 import { leaveFolder } from "../folder.ts"
 import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
+import { refuseOwnPipeline } from "../own-pipeline.ts"
 import { startedAs } from "../started-as.ts"
 import { readKeys } from "./keys.ts"
 import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
@@ -29,6 +30,11 @@ export async function dev(flags: DevFlags): Promise<void> {
     ? localApplication(flags, verification, options)
     : Application.fromFile(flags.config, options)
   const plan = app.plan()
+  const connections = [...plan.connections.keys()]
+  for (const { sink } of forward === undefined ? [] : plan.pipelines) {
+    const { topic, connection = connections[0] } = sink.values as { topic: string; connection?: string }
+    refuseOwnPipeline(forward!, { connection: connection!, topic }, plan.pipelines, connections)
+  }
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
   const print = (text: string): void => void process.stdout.write(text)
   session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print })

@@ -145,7 +145,10 @@ class ForwardRun {
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#signal, ended.signal])
     this.#signal.addEventListener("abort", () => void job.cancel(), { once: true })
-    const timer = setInterval(() => this.#notes.note(job.sourceProblem), NOTE_MS)
+    const timer = setInterval(() => {
+      this.#notes.note(job.sourceProblem)
+      this.#store.setWaiting(job.progress().problem)
+    }, NOTE_MS)
     const watching = watchPartitions(
       this.#open,
       this.#about.topic,
@@ -178,6 +181,7 @@ class ForwardRun {
         // what is published to a topic that is yet to come is new
         if (error.code !== "unavailable" && this.#store.read() === undefined) this.#begin([])
         this.#notes.note(error.message)
+        this.#store.setWaiting(error.message)
         await pause(NOTE_MS, this.#signal)
       }
     }

@@ -101,6 +101,15 @@ test("what to try next is the command by which it was started", async () => {
   expect([await sent.exited, await sent.stdout.text()]).toEqual([0, expect.stringContaining("200")])
 })
 
+test("forwarding to its own URL would be a loop, and is refused", async () => {
+  const { ports, url } = await onFreePorts()
+  const { status, stderr } = await hookline(["dev", ...ports, "--forward", url], { cwd: folder.make("loop") })
+  expect(status).toBe(64)
+  expect(stderr).toStartWith(
+    `${url} is pipeline webhooks of this configuration, which publishes to log/webhooks: `,
+  )
+})
+
 test("without a provider it says that nobody is verified; --verbose prints bodies", async () => {
   const at = folder.make("open")
   const { ports, url } = await onFreePorts()

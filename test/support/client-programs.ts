@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
+import platformatic from "@platformatic/kafka/package.json"
 import { runToEnd } from "./child.ts"
 import { startConsumer, type RunningConsumer } from "./kafka-clients.ts"
 import { kafkaToolsClassPath } from "./kafka-jars.ts"
@@ -142,5 +143,11 @@ export const CLIENT_PROGRAMS: readonly ClientProgram[] = [
     hasStaticMembers: false,
     prepare: async () => undefined,
     start: (settings) => startScript("kafkajs.ts", settings),
+  },
+  {
+    name: `@platformatic/kafka ${platformatic.version}`,
+    hasStaticMembers: true,
+    prepare: async () => undefined,
+    start: (settings) => startScript("platformatic.ts", settings),
   },
 ]

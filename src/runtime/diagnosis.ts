@@ -7,7 +7,7 @@ import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
 import type { Location, Problems } from "../config/file/problems.ts"
-import type { EndpointOptions } from "../config/sections/endpoint.ts"
+import { isInUse, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
@@ -232,7 +232,7 @@ class Trial {
       if (!connection.isSound() || listen === undefined || listen === "off" || listen.port === 0) continue
       if (open.has(listen.port)) continue
       const part = { ...connection, options: connection.values }
-      this.#try([part], () => this.#checkFree("kafka_listen", listen))
+      this.#try([part], () => this.#checkKafkaPort(listen))
     }
     const seen = new Set<string>()
     for (const { source } of pipelines) {
@@ -251,13 +251,22 @@ class Trial {
     )
   }
 
+  /** A start goes on without a port that another program has. */
+  #checkKafkaPort(listen: EndpointOptions): void {
+    try {
+      this.#checkFree("kafka_listen", listen)
+    } catch (error) {
+      if (!(error instanceof OptionError) || !isInUse(error.cause as NodeJS.ErrnoException)) throw error
+    }
+  }
+
   /** @param key of an option that may be off */
   #checkFree(key: string, listen: EndpointOptions): void {
     try {
       checkFree(listen)
     } catch (error) {
       if (!(error instanceof OptionError)) throw error
-      throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error })
+      throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
     }
   }
 

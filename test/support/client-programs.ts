@@ -1,6 +1,5 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import platformatic from "@platformatic/kafka/package.json"
 import { runToEnd } from "./child.ts"
 import { startConsumer, type RunningConsumer } from "./kafka-clients.ts"
 import { kafkaToolsClassPath } from "./kafka-jars.ts"
@@ -145,7 +144,7 @@ export const CLIENT_PROGRAMS: readonly ClientProgram[] = [
     start: (settings) => startScript("kafkajs.ts", settings),
   },
   {
-    name: `@platformatic/kafka ${platformatic.version}`,
+    name: "@platformatic/kafka 2.12.1",
     hasStaticMembers: true,
     prepare: async () => undefined,
     start: (settings) => startScript("platformatic.ts", settings),

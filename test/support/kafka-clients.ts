@@ -164,8 +164,7 @@ export function startConsumer(
       for (;;) {
         const found = pattern.exec(output)
         if (found !== null) return found[0]
-        if (hasEnded)
-          throw new Error(`${command[0]} ended before it said ${pattern}:\n${output}`)
+        if (hasEnded) throw new Error(`${command[0]} ended before it said ${pattern}:\n${output}`)
         await changed.promise
       }
     },

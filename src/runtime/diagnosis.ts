@@ -23,6 +23,7 @@ import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
 import { unopenedConnection } from "./unopened-connection.ts"
+import { portsOf } from "./plan/ports.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
@@ -127,7 +128,7 @@ class Trial {
       yield
     }
     const { alone, running } = this.#options
-    if (alone || running !== undefined) this.#listen(portsOf(running))
+    if (alone || running !== undefined) this.#listen(running === undefined ? new Set() : portsOf(running))
   }
 
   #connect(id: string, connection: ResolvedConnection): void {
@@ -285,17 +286,6 @@ class Trial {
       else problems.add(owner.where(key), text)
     }
   }
-}
-
-/** undefined: none. */
-function portsOf(plan: Plan | undefined): Set<number> {
-  if (plan === undefined) return new Set()
-  const ports = plan.pipelines.map(({ source }) => (source.values as { port: number }).port)
-  const kafka = [...plan.connections.values()].map((it) =>
-    it.kind === "embedded" ? it.values.kafka_listen : "off",
-  )
-  const others = [plan.admin.listen, ...kafka].flatMap((listen) => (listen === "off" ? [] : listen.port))
-  return new Set([...ports, ...others])
 }
 
 const NO_HANDLER: Handler = {

@@ -74,7 +74,7 @@ export const OPTIONS = {
     SETTINGS.tolerance.form,
     {
       optional: true,
-      doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own wins.",
+      doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
     },
     (value, context) => SETTINGS.tolerance.parse(value, context),
     (given) => SETTINGS.tolerance.fromCode(given),

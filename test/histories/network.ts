@@ -24,7 +24,17 @@ export const hasOwnNetwork = process.env[OWN_NETWORK] !== undefined
 export async function inOwnNetwork(): Promise<{ readonly command: readonly string[] } | { missing: string }> {
   for (const program of ["unshare", "nsenter", "ip", "iptables"])
     if (Bun.which(program) === null) return { missing: `${program} is not installed` }
-  const tried = await runToEnd(["unshare", "--net", "iptables", "-A", "INPUT", "-s", "192.0.2.1", "-j", "DROP"])
+  const tried = await runToEnd([
+    "unshare",
+    "--net",
+    "iptables",
+    "-A",
+    "INPUT",
+    "-s",
+    "192.0.2.1",
+    "-j",
+    "DROP",
+  ])
   if (tried.status !== 0) return { missing: `no network namespace can be made: ${tried.stderr.trim()}` }
   return { command: ["unshare", "--net", "env", `${OWN_NETWORK}=1`] }
 }

@@ -14,7 +14,10 @@ let end = 0
 
 async function publish(count: number): Promise<void> {
   for (let n = 0; n < count; n++, end++)
-    await broker.publish({ topic: "t", key: undefined, value: Buffer.from(`{"n":${end}}`) }, steadyMs() + 5000)
+    await broker.publish(
+      { topic: "t", key: undefined, value: Buffer.from(`{"n":${end}}`) },
+      steadyMs() + 5000,
+    )
   counters.changed()
 }
 

@@ -3,6 +3,7 @@ import type { World } from "../world.ts"
 import { ModelBroker } from "./broker.ts"
 import { Controller, type TopicState } from "./controller.ts"
 import type { Server } from "./network.ts"
+import type { RecordBatch } from "./record-batches.ts"
 import type { Entry } from "./replica-log.ts"
 import type { Release } from "./releases.ts"
 
@@ -29,7 +30,9 @@ export class Cluster {
   readonly settings: ClusterSettings & { readonly isStrict: boolean }
   /** Called with what all in-sync replicas have, in the order of offsets; with some of it again after a leader changed. */
   onCommitted: (topic: TopicState, index: number, entries: readonly Entry[]) => void = () => {}
-  /** Gives the answer to a batch of a produce request in the place of the broker's; see faulty-answers.ts. */
+  /** Called with what a leader has not appended. */
+  onRefused: (topic: string, index: number, batch: RecordBatch) => void = () => {}
+  /** Gives the answer to a batch of a produce request in the place of the broker's. */
   faultyAnswer: ((broker: ModelBroker, topic: string) => { errorCode: number; isAppended: boolean } | undefined) | undefined
   /** The error code of a topic in the place of its metadata. */
   faultyMetadata: ((broker: ModelBroker, topic: string) => number | undefined) | undefined
@@ -40,6 +43,7 @@ export class Cluster {
   /** When each broker was last heard of. */
   readonly #heardMs = new Map<number, number>()
   #producerIds = 1000
+  #isStopped = false
 
   constructor(world: World, settings: ClusterSettings) {
     this.#world = world
@@ -70,6 +74,12 @@ export class Cluster {
     return 0.2 + this.#random.next() + this.slowPeersMs
   }
 
+  /** Nothing happens in it any more. */
+  stop(): void {
+    this.#isStopped = true
+    for (const broker of this.brokers.values()) broker.crash()
+  }
+
   heal(): void {
     this.slowPeersMs = 0
     this.faultyAnswer = undefined
@@ -95,6 +105,7 @@ export class Cluster {
   }
 
   #heartbeats(): void {
+    if (this.#isStopped) return
     for (const [id, broker] of this.brokers) {
       if (broker.isHeard) {
         this.#heardMs.set(id, this.#world.nowMs)

@@ -85,19 +85,22 @@ export class PartitionReplica {
     this.#giveUp(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   }
 
-  /** Appends with acks=all. @param timeoutMs after which the answer is REQUEST_TIMED_OUT */
-  append(batch: RecordBatch, timeoutMs: number, answer: (appended: Appended) => void): void {
-    const { minInsyncReplicas } = this.#broker.cluster.settings
-    const refuse = (errorCode: number): void => answer({ errorCode, baseOffset: -1 })
-    if (this.isr.length < minInsyncReplicas) return refuse(CODE.NOT_ENOUGH_REPLICAS)
+  /** Why it does not take a batch. */
+  refusalOf(batch: RecordBatch): number | undefined {
+    if (this.isr.length < this.#broker.cluster.settings.minInsyncReplicas) return CODE.NOT_ENOUGH_REPLICAS
     const known = this.log.judge(batch)
-    if (known !== undefined && "error" in known) return refuse(known.error)
+    return known !== undefined && "error" in known ? known.error : undefined
+  }
+
+  /** Appends a batch that is not refused, unless it has it, with acks=all. @param timeoutMs after which the answer is REQUEST_TIMED_OUT */
+  append(batch: RecordBatch, timeoutMs: number, answer: (appended: Appended) => void): void {
+    const known = this.log.judge(batch) as { readonly offset: number } | undefined
     const baseOffset = known?.offset ?? this.log.endOffset
     if (known === undefined) this.log.append({ baseOffset, leaderEpoch: this.leaderEpoch, batch })
     const waiting = {
       requiredOffset: baseOffset + batch.records.length,
       answer: (errorCode: number) =>
-        errorCode === CODE.NONE ? answer({ errorCode, baseOffset }) : refuse(errorCode),
+        answer({ errorCode, baseOffset: errorCode === CODE.NONE ? baseOffset : -1 }),
     }
     this.#waiting.push(waiting)
     this.#advance()

@@ -37,14 +37,22 @@ function append(
   timeoutMs: number,
   answer: (appended: Appended) => void,
 ): void {
-  const refuse = (errorCode: number): void => answer({ errorCode, baseOffset: -1 })
+  const { cluster } = broker
+  const batch = records === null ? undefined : readBatch(records)
+  const refuse = (errorCode: number): void => {
+    if (batch !== undefined) cluster.onRefused(name, index, batch)
+    answer({ errorCode, baseOffset: -1 })
+  }
   const replica = broker.replica(name, index)
   if (replica === undefined) return refuse(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   if (!replica.isLeader) return refuse(CODE.NOT_LEADER_OR_FOLLOWER)
-  const faulty = broker.cluster.faultyAnswer?.(broker, name)
+  const faulty = cluster.faultyAnswer?.(broker, name)
   if (faulty !== undefined && !faulty.isAppended) return refuse(faulty.errorCode)
-  const batch = records === null ? undefined : readBatch(records)
   if (batch === undefined) return refuse(CODE.CORRUPT_MESSAGE)
-  if (batch.bytes.length > broker.cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)
-  replica.append(batch, timeoutMs, faulty === undefined ? answer : () => refuse(faulty.errorCode))
+  if (batch.bytes.length > cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)
+  const errorCode = replica.refusalOf(batch)
+  if (errorCode !== undefined) return refuse(errorCode)
+  replica.append(batch, timeoutMs, (appended) =>
+    answer(faulty === undefined ? appended : { errorCode: faulty.errorCode, baseOffset: -1 }),
+  )
 }

@@ -54,7 +54,7 @@ export function scenarioOf(seed: number): KafkaScenario {
   return {
     simulation: "kafka",
     seed,
-    release: one(4) ? random.pick(["3.0", "2.4", "2.1"]) : "4.1",
+    release: one(4) ? random.pick(["3.9", "2.4", "2.1"]) : "4.1",
     cluster: {
       brokers,
       minInsyncReplicas: brokers === 1 ? 1 : between(1, 2),
@@ -68,7 +68,7 @@ export function scenarioOf(seed: number): KafkaScenario {
     service: {
       compression: one(12) ? "gzip" : "none",
       maxRequestBytes: one(8) ? 16_384 : 1_000_000,
-      isPrepared: !one(3),
+      prepared: one(3) ? undefined : one(2) ? 1 : topics.length,
     },
     topics,
     steps: steps.toSorted((a, b) => a.atMs - b.atMs),

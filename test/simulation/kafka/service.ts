@@ -12,8 +12,8 @@ import type { Audit, Publication } from "./audit.ts"
 export interface ServiceSettings {
   readonly compression: "none" | "gzip"
   readonly maxRequestBytes: number
-  /** Whether topics are named ahead, as those of a configuration are. */
-  readonly isPrepared: boolean
+  /** How many topics are named ahead, as those of a configuration are; the others are looked up while records are pending. */
+  readonly prepared?: number | undefined
 }
 
 /** A process with the real producer in it. */
@@ -34,7 +34,7 @@ export class Service {
     this.process.run(() => {
       const more = { compression_type: settings.compression, max_request_bytes: settings.maxRequestBytes }
       this.broker = openKafka(kafkaOptions(servers, more), { log: this.#log(), metrics: NO_METRICS })
-      if (settings.isPrepared) this.broker.prepare(topics)
+      if (settings.prepared !== undefined) this.broker.prepare(topics.slice(0, settings.prepared))
     })
   }
 

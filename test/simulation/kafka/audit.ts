@@ -2,22 +2,10 @@ import type { Receipt } from "../../../src/pipeline/record.ts"
 import type { SimulatedProcess } from "../simulated-process.ts"
 import type { World } from "../world.ts"
 import { CommittedLogs } from "./committed-logs.ts"
+import { idOf, type Publication } from "./publication.ts"
 import type { SimulatedSocket } from "./network.ts"
 import type { RecordBatch } from "./record-batches.ts"
 import { sentBatches } from "./sent-batches.ts"
-
-/** A record that a service is to publish, and what became of it. */
-export interface Publication {
-  readonly id: number
-  readonly process: SimulatedProcess
-  readonly topic: string
-  readonly key: string | undefined
-  /** Begins with the id. */
-  readonly value: Buffer
-  readonly timeoutMs: number
-  publishedMs: number
-  outcome: "pending" | "acknowledged" | "rejected"
-}
 
 interface SentBatch {
   readonly from: number
@@ -35,7 +23,11 @@ export class Audit {
   readonly #mayBeRefused: (publication: Publication) => boolean
   readonly #publications = new Map<number, Publication>()
   /** By process and time: nothing happens in them. */
-  readonly #stalls: { readonly process: SimulatedProcess; readonly fromMs: number; readonly untilMs: number }[] = []
+  readonly #stalls: {
+    readonly process: SimulatedProcess
+    readonly fromMs: number
+    readonly untilMs: number
+  }[] = []
   /** Batches by producer, epoch and partition. */
   readonly #sequences = new Map<string, SentBatch[]>()
 
@@ -70,7 +62,9 @@ export class Audit {
     this.#settled(publication, "acknowledged", `${publication.topic}-${partition} offset ${offset}`)
     const problem = this.logs.find(publication, partition, offset)
     if (problem !== undefined)
-      this.#world.violate(`${publication.id} was acknowledged at ${publication.topic}-${partition} offset ${offset}: ${problem}`)
+      this.#world.violate(
+        `${publication.id} was acknowledged at ${publication.topic}-${partition} offset ${offset}: ${problem}`,
+      )
   }
 
   rejected(publication: Publication, code: string): void {
@@ -84,7 +78,7 @@ export class Audit {
   sent({ client, server, number }: SimulatedSocket, frame: Buffer): void {
     for (const { topic, index, batch } of sentBatches(frame)) {
       const { producerId, producerEpoch, baseSequence, records, bytes } = batch
-      const ids = records.map(({ value }) => Number.parseInt(value.toString("latin1", 0, 12), 10))
+      const ids = records.map(({ value }) => idOf(value))
       const what = `${topic}-${index} producer ${producerId} epoch ${producerEpoch} sequence ${baseSequence}`
       this.#world.tell(client.name, `to ${server} (${number}): ${what}: ${ids.join(" ")}`)
       const key = `${producerId} ${producerEpoch} ${topic} ${index}`

@@ -1,13 +1,12 @@
 import type { RequestOf, ResponseOf } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
 import type { Produce } from "../../../src/brokers/embedded/listener/protocol/messages.ts"
-import type { ModelBroker } from "./broker.ts"
+import type { Appended, BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
-import type { Appended } from "./partition-replica.ts"
 import { readBatch } from "./record-batches.ts"
 
 /** Appends the batches of a request; answers when each is replicated, refused or timed out. */
 export function produce(
-  broker: ModelBroker,
+  broker: BrokerModel,
   request: RequestOf<typeof Produce>,
   answer: (response: ResponseOf<typeof Produce>) => void,
 ): void {
@@ -30,7 +29,7 @@ export function produce(
 }
 
 function append(
-  broker: ModelBroker,
+  broker: BrokerModel,
   name: string,
   index: number,
   records: Buffer | null,
@@ -46,7 +45,7 @@ function append(
   const replica = broker.replica(name, index)
   if (replica === undefined) return refuse(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   if (!replica.isLeader) return refuse(CODE.NOT_LEADER_OR_FOLLOWER)
-  const faulty = cluster.faultyAnswer?.(broker, name)
+  const faulty = cluster.faultyAnswer?.()
   if (faulty !== undefined && !faulty.isAppended) return refuse(faulty.errorCode)
   if (batch === undefined) return refuse(CODE.CORRUPT_MESSAGE)
   if (batch.bytes.length > cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)

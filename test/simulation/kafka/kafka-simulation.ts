@@ -1,6 +1,7 @@
 import type { Outcome } from "../simulation.ts"
 import { World } from "../world.ts"
-import { Audit, type Publication } from "./audit.ts"
+import { Audit } from "./audit.ts"
+import type { Publication } from "./publication.ts"
 import { Cluster } from "./cluster.ts"
 import { Network, useNetwork } from "./network.ts"
 import { type KafkaScenario, releaseOf, type Step } from "./scenario.ts"
@@ -37,10 +38,22 @@ export class KafkaSimulation {
     const { scenario } = this
     const servers = [...this.cluster.servers.keys()]
     const topics = scenario.topics.map(({ name }) => name)
-    return new Service(this.world, `service ${++this.#services}`, this.audit, servers, scenario.service, topics)
+    return new Service(
+      this.world,
+      `service ${++this.#services}`,
+      this.audit,
+      servers,
+      scenario.service,
+      topics,
+    )
   }
 
-  publish({ topic, key, bytes, timeoutMs }: Pick<Step & { do: "publish" }, "topic" | "key" | "bytes" | "timeoutMs">): void {
+  publish({
+    topic,
+    key,
+    bytes,
+    timeoutMs,
+  }: Pick<Step & { do: "publish" }, "topic" | "key" | "bytes" | "timeoutMs">): void {
     if (this.service.isClosing) return
     const id = ++this.#records
     const publication: Publication = {
@@ -65,7 +78,12 @@ export class KafkaSimulation {
     }
     world.runUntil(scenario.healMs)
     this.#heal()
-    return { violations: world.violations, history: () => world.history(), hash: () => world.hash(), steps: world.steps }
+    return {
+      violations: world.violations,
+      history: () => world.history(),
+      hash: () => world.hash(),
+      steps: world.steps,
+    }
   }
 
   /** Whether the cluster may refuse a record for good. */
@@ -103,12 +121,13 @@ export class KafkaSimulation {
       if (!cluster.controller.image.topics.has(name)) cluster.controller.create(name, partitions)
     const last = HEAL_MS + scenario.healMs
     world.runUntil(last)
-    // without topic ids, that a topic was created again may show in the first acknowledgement only: docs/limits.md
-    if (!cluster.settings.release.hasTopicIds) this.#publishAll()
+    // that an idle topic was created again may only show by its first event: docs/limits.md
+    this.#publishAll()
     const first = this.#records
     this.#publishAll()
     for (const { id, outcome } of audit.after(first))
-      if (outcome !== "acknowledged") world.violate(`${id} was not published although everything had healed: ${outcome}`)
+      if (outcome !== "acknowledged")
+        world.violate(`${id} was not published although everything had healed: ${outcome}`)
     const ready = this.service.broker.ready()
     if (ready !== true) world.violate(`the producer is not ready although everything had healed: ${ready}`)
     this.service.close()
@@ -120,7 +139,8 @@ export class KafkaSimulation {
     world.runUntil(world.nowMs + 15_000)
     const left = world.scheduledBy(this.service.process)
     if (left > 0) world.violate(`a closed producer has ${left} timers`)
-    for (const { client, number, server } of network.open) world.violate(`${client.name} has left connection ${number} to ${server} open`)
+    for (const { client, number, server } of network.open)
+      world.violate(`${client.name} has left connection ${number} to ${server} open`)
   }
 }
 

@@ -62,7 +62,9 @@ try {
   const flags = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
   const args = process.argv.slice(2)
   const isLong = args[0] === "--long"
-  const files = isLong ? ["./test/long"] : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", ...faults]
+  const files = isLong
+    ? ["./test/long"]
+    : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", ...faults]
   process.exitCode = await runTests([...flags, ...files, ...(isLong ? args.slice(1) : args)], shared)
 } finally {
   await kafka?.stop()

@@ -36,9 +36,7 @@ export class Batch {
     this.partition = partition
     this.records = records
     this.bytes = bytes
-    let earliestMs = Number.POSITIVE_INFINITY
-    for (const { deadlineMs } of records) if (deadlineMs < earliestMs) earliestMs = deadlineMs
-    this.deadlineMs = earliestMs
+    this.deadlineMs = Math.min(...records.map(({ deadlineMs }) => deadlineMs))
   }
 }
 

@@ -15,7 +15,7 @@ import {
   isCloudEventHeader,
   type AddHeaders,
 } from "./broker-sink/cloud-events.ts"
-import { FORWARDED, forwardedBy } from "./broker-sink/forwarded-header.ts"
+import { FORWARDED, forwardedBy } from "../pipeline/forwarded-header.ts"
 import { publishedTo, startPublishing } from "./broker-sink/publish-span.ts"
 import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
 import {

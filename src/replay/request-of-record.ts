@@ -1,5 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import { FORWARDED } from "../components/broker-sink/forwarded-header.ts"
+import { FORWARDED } from "../pipeline/forwarded-header.ts"
 import { HooklineError } from "../errors.ts"
 import { isJson } from "../json/check.ts"
 

@@ -1,5 +1,5 @@
 // Hot path: every event passes here.
-import type { RequestInfo } from "../../pipeline/event.ts"
+import type { RequestInfo } from "./event.ts"
 
 /**
  * Header of a request that `hookline forward` posts, and of the record that becomes of it: the ids of the forwards that it

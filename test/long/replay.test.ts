@@ -271,7 +271,7 @@ test("a target that is down is waited for, said once, and nothing is lost", asyn
   await running.printed(/waiting: connection refused\n/)
   receiver.up()
   expect(await running.exited).toBe(0)
-  expect(running.output()).toMatch(/^waiting: connection refused\ngoing on\n20 records replayed, /)
+  expect(running.output()).toMatch(/^waiting: connection refused\ncontinuing\n20 records replayed, /)
   expect(receiver.offsets).toEqual(upTo(20))
 })
 

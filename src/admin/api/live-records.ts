@@ -9,7 +9,7 @@ import type { LiveRecords, RecordSummary } from "./shapes.ts"
 /** Between two looks at a topic. */
 const POLL_MS = 200
 /** While more comes than is sent: no one reads so fast, and each look costs the service half a millisecond. */
-const FLOODED_MS = 500
+const FLOODED_MS = 800
 /** Records of one event, and of one look: what is beyond is skipped, not read. More fill no screen. */
 const MAX_RECORDS = 40
 /** Where a filter leaves out most of them. */
@@ -30,7 +30,7 @@ interface LiveOptions {
 }
 
 /**
- * Sends the new records of a topic until the stream ends. It looks at the topic's end five times a second, and twice a second
+ * Sends the new records of a topic until the stream ends. It looks at the topic's end five times a second, and every 0.8 s
  * while more than two hundred records a second come, most of which are skipped unread: a tail costs the same at any rate.
  */
 export async function liveRecords(options: LiveOptions): Promise<void> {

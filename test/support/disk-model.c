@@ -568,6 +568,15 @@ int disk_cut(int id, int calls, const char *target, int keep, int seed) {
   return number;
 }
 
+/* Makes of a folder, which is there and empty, what a power cut leaves now. */
+void disk_copy(int id, const char *target, int keep, int seed) {
+  pthread_mutex_lock(&lock);
+  cut c = {.keep = keep, .seed = seed};
+  snprintf(c.target, sizeof c.target, "%s", target);
+  make_cut(&disks[id], &c);
+  pthread_mutex_unlock(&lock);
+}
+
 /* How many records were acknowledged before a cut; -1: it is yet to come. */
 int disk_cut_acknowledged(int id, int number) {
   pthread_mutex_lock(&lock);

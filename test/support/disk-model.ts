@@ -14,6 +14,8 @@ export interface ModelledDisk {
   acknowledge(): void
   /** Makes of a folder, which is there and empty, what a power cut after so many more calls leaves. */
   cut(afterCalls: number, target: string, kept: Kept, seed: number): PowerCut
+  /** Makes of a folder, which is there and empty, what a power cut leaves now. */
+  copy(target: string, kept: Kept, seed: number): void
   /** Halts at the n-th call that comes now, 0: at once: that write is torn, and nothing changes any more. */
   halt(n: number): void
   readonly isHalted: boolean
@@ -68,6 +70,7 @@ const symbols = {
   disk_acknowledge: { args: [i32], returns: FFIType.void },
   disk_cut: { args: [i32, i32, cstring, i32, i32], returns: i32 },
   disk_cut_acknowledged: { args: [i32, i32], returns: i32 },
+  disk_copy: { args: [i32, cstring, i32, i32], returns: FFIType.void },
   disk_halt: { args: [i32, i32], returns: FFIType.void },
   disk_resume: { args: [i32], returns: i32 },
   disk_is_halted: { args: [i32], returns: i32 },
@@ -88,6 +91,8 @@ export interface DiskModel {
   sleptMs(): number
 }
 
+const KEEP: readonly Kept[] = ["none", "all", "some"]
+
 /** The model that this process was started with. */
 export function loadedDiskModel(): DiskModel {
   const model = dlopen(process.env.LD_PRELOAD!, symbols).symbols
@@ -102,8 +107,7 @@ export function loadedDiskModel(): DiskModel {
         failed: () => model.disk_failed(id),
         acknowledge: () => model.disk_acknowledge(id),
         cut(afterCalls, target, kept, seed) {
-          const keep = ["none", "all", "some"].indexOf(kept)
-          const cut = model.disk_cut(id, afterCalls, ptr(text(target)), keep, seed)
+          const cut = model.disk_cut(id, afterCalls, ptr(text(target)), KEEP.indexOf(kept), seed)
           return {
             folder: target,
             kept,
@@ -113,6 +117,7 @@ export function loadedDiskModel(): DiskModel {
             },
           }
         },
+        copy: (target, kept, seed) => model.disk_copy(id, ptr(text(target)), KEEP.indexOf(kept), seed),
         halt: (n) => model.disk_halt(id, n),
         get isHalted() {
           return model.disk_is_halted(id) === 1

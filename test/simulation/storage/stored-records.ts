@@ -1,19 +1,19 @@
 import { Database } from "bun:sqlite"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { StoredRecord } from "../../src/brokers/broker.ts"
-import { LogDatabase } from "../../src/brokers/embedded/log-database.ts"
+import type { StoredRecord } from "../../../src/brokers/broker.ts"
+import { LogDatabase } from "../../../src/brokers/embedded/log-database.ts"
 import {
   partitionRows,
   RECORD_COLUMNS,
   recordsTable,
   toStored,
   type RecordRow,
-} from "../../src/brokers/embedded/log-tables.ts"
-import { openSpoolDatabase, spoolAt } from "../../src/brokers/spool/spool-database.ts"
-import { dedupeFileIn, KeyDatabase } from "../../src/dedupe/key-database.ts"
-import { logIn } from "../../src/storage/database-file.ts"
-import type { DurableDatabase } from "../../src/storage/durable-database.ts"
+} from "../../../src/brokers/embedded/log-tables.ts"
+import { openSpoolDatabase, spoolAt } from "../../../src/brokers/spool/spool-database.ts"
+import { dedupeFileIn, KeyDatabase } from "../../../src/dedupe/key-database.ts"
+import { logIn } from "../../../src/storage/database-file.ts"
+import type { DurableDatabase } from "../../../src/storage/durable-database.ts"
 
 /** What an embedded log holds, as it is opened after a power cut. */
 export function readLog(folder: string): StoredRecord[] {

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
 import { join } from "node:path"
-import { loadedDiskModel, type Kept, type ModelledDisk } from "../support/disk-model.ts"
-import type { Random } from "../support/random.ts"
-import type { World } from "./world.ts"
+import { loadedDiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
+import type { Random } from "../../support/random.ts"
+import type { World } from "../world.ts"
 
 const model = loadedDiskModel()
 

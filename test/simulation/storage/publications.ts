@@ -1,7 +1,7 @@
-import type { StoredRecord } from "../../src/brokers/broker.ts"
-import type { Receipt, Record } from "../../src/pipeline/record.ts"
-import type { Random } from "../support/random.ts"
-import type { World } from "./world.ts"
+import type { StoredRecord } from "../../../src/brokers/broker.ts"
+import type { PublishError } from "../../../src/errors.ts"
+import type { Receipt, Record } from "../../../src/pipeline/record.ts"
+import type { World } from "../world.ts"
 
 /** A record that was published, and what came of it. */
 export interface Publication {
@@ -21,8 +21,9 @@ export class Publications {
     this.#world = world
   }
 
-  /** @param bytes of the value, at least; it begins with the number of the publication */
-  add(topic: string, key: string | undefined, bytes: number): Publication {
+  /** @param keyNumber -1: none @param bytes of the value, at least; it begins with the number of the publication */
+  add(topic: string, keyNumber: number, bytes: number): Publication {
+    const key = keyNumber < 0 ? undefined : `key-${keyNumber}`
     const id = this.all.length
     const value = Buffer.from(`${id}:`.padEnd(bytes, String.fromCharCode(97 + (id % 26))))
     const one = { id, key, record: { topic, value, ...(key !== undefined && { key: Buffer.from(key) }) } }
@@ -33,6 +34,10 @@ export class Publications {
   acknowledged(one: Publication, receipt: Receipt): void {
     one.receipt = receipt
     this.#world.tell("sender", `${one.id} acknowledged at ${receipt.partition}/${receipt.offset}`)
+  }
+
+  refused({ id }: Publication, { code, message }: PublishError): void {
+    this.#world.tell("sender", `${id} refused: ${code}, ${message.replaceAll(/\/\S*\//g, "")}`)
   }
 
   /** The publication of a stored record, whose bytes it has. */
@@ -80,7 +85,3 @@ export class Publications {
     }
   }
 }
-
-/** Small ones mostly, and some that take many pages. */
-export const someBytes = (random: Random): number =>
-  random.pick([30, 30, 100, 300, 2000, random.below(40_000), random.below(20) === 0 ? 300_000 : 50])

@@ -1,10 +1,10 @@
-import type { YieldingBroker } from "../../src/brokers/broker.ts"
-import { PublishError } from "../../src/errors.ts"
-import type { Receipt, Record } from "../../src/pipeline/record.ts"
-import { steadyMs } from "../../src/clock.ts"
-import type { Random } from "../support/random.ts"
-import type { SimulatedProcess } from "./simulated-process.ts"
-import type { World } from "./world.ts"
+import type { YieldingBroker } from "../../../src/brokers/broker.ts"
+import { PublishError } from "../../../src/errors.ts"
+import type { Receipt, Record } from "../../../src/pipeline/record.ts"
+import { steadyMs } from "../../../src/clock.ts"
+import type { Random } from "../../support/random.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import type { World } from "../world.ts"
 
 interface Pending {
   readonly record: Record
@@ -19,48 +19,30 @@ interface Batch {
   isAppended: boolean
 }
 
-/** A record of a remote log: what a client of it had published. */
-export interface Appended {
-  readonly record: Record
-  readonly atMs: number
-}
-
 /**
  * A log elsewhere that outlives the service: up, down (and clients know), or silent (they find out by their deadlines). What
  * was sent arrives in the order in which it was sent, or not at all; answers get lost.
  */
 export class RemoteLog {
-  readonly appended: Appended[] = []
+  readonly records: Record[] = []
+  readonly world: World
   state: "up" | "down" | "silent" = "up"
   /** Of answers in a hundred. */
-  lostAnswers = 0
-  readonly world: World
-  readonly random: Random
-  #isHealed = false
+  #lostAnswers = 0
+  readonly #random: Random
 
   constructor(world: World) {
     this.world = world
-    this.random = world.randomOf("remote log")
+    this.#random = world.randomOf("remote log")
   }
 
-  /** Changes its state now and then until it is healed. */
-  trouble(): void {
-    this.lostAnswers = this.random.pick([0, 0, 10])
-    const next = (): void => {
-      this.world.after(this.random.below(1500), () => {
-        if (this.#isHealed) return
-        this.state = this.random.pick(["up", "up", "down", "silent"])
-        this.world.tell("remote log", this.state)
-        next()
-      })
-    }
-    next()
+  set(state: "up" | "down" | "silent", lostAnswers: number): void {
+    this.state = state
+    this.#lostAnswers = lostAnswers
   }
 
-  heal(): void {
-    this.#isHealed = true
-    this.state = "up"
-    this.lostAnswers = 0
+  losesAnswer(): boolean {
+    return this.#random.below(100) < this.#lostAnswers
   }
 }
 
@@ -146,12 +128,12 @@ export class ModelBroker implements YieldingBroker {
 
   /** As often as it takes: the log knows a batch again. */
   #try(topic: string, batch: Batch, records: readonly Record[]): void {
-    const { appended, random } = this.#remote
+    const remote = this.#remote
     this.#world.after(ONE_WAY_MS, () => {
-      if (this.#remote.state !== "up") return
-      if (!batch.isAppended) for (const record of records) appended.push({ record, atMs: this.#world.nowMs })
+      if (remote.state !== "up") return
+      if (!batch.isAppended) remote.records.push(...records)
       batch.isAppended = true
-      if (random.below(100) < this.#remote.lostAnswers) return
+      if (remote.losesAnswer()) return
       this.#process.run(() => this.#acknowledged(topic, batch), ONE_WAY_MS)
     })
     setTimeout(() => {

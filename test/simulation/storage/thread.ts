@@ -1,9 +1,9 @@
-import { openDatabase } from "../../src/runtime/open-database.ts"
-import { serveDatabase } from "../../src/storage/serve-database.ts"
+import { openDatabase } from "../../../src/runtime/open-database.ts"
+import { serveDatabase } from "../../../src/storage/serve-database.ts"
 import { Machine } from "./machine.ts"
 import { closeDatabases } from "./open-databases.ts"
-import type { SimulatedProcess } from "./simulated-process.ts"
-import { activeWorld, type World } from "./world.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import { activeWorld, type World } from "../world.ts"
 
 type Listener = (event: never) => void
 
@@ -67,11 +67,11 @@ class SimulatedThread {
     if (this.#isBusy || this.#isTerminated || this.#requests.length === 0 || disk.model.isHalted) return
     this.#isBusy = true
     const data = this.#requests.shift()
-    faults.beforeRequest()
+    faults.begin()
     this.#costMs = disk.measure()
     this.#serve!({ data } as never)
     const ms = faults.stallMs + this.#costMs()
-    if (faults.afterRequest() === "thread") return this.#crash()
+    if (faults.end() === "thread") return this.#crash()
     if (disk.model.isHalted) return
     this.#busyUntilMs = this.#world.nowMs + ms
     this.#world.after(

@@ -1,5 +1,5 @@
-import type { Logger } from "../../src/telemetry/log.ts"
-import type { World } from "./world.ts"
+import type { Logger } from "../../../src/telemetry/log.ts"
+import type { World } from "../world.ts"
 
 /** The service's log, as lines of the world's history. @param hidden what differs from run to run: the folder of the files */
 export function simulatedLog(world: World, hidden: string): Logger {

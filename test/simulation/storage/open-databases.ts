@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite"
-import type { SimulatedProcess } from "./simulated-process.ts"
-import { activeWorld } from "./world.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import { activeWorld } from "../world.ts"
 
 /*
  * The SQLite connections of simulated processes and threads. All of them are this program's, so that a killed process does

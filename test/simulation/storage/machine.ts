@@ -1,9 +1,9 @@
-import type { Random } from "../support/random.ts"
-import { DiskFaults, type Crash } from "./disk-faults.ts"
+import type { Random } from "../../support/random.ts"
+import { Faults, type Crash } from "./faults.ts"
 import { closeDatabases } from "./open-databases.ts"
-import { SimulatedDisk } from "./simulated-disk.ts"
-import type { SimulatedProcess } from "./simulated-process.ts"
-import type { World } from "./world.ts"
+import { SimulatedDisk } from "./disk.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import type { World } from "../world.ts"
 
 export interface MachineDependencies {
   /** Starts the service, as an event of a new process. What it throws ends the process. */
@@ -12,6 +12,8 @@ export interface MachineDependencies {
   readonly ended: () => void
   /** Whether a start may fail like this: it is repeated then. */
   readonly mayFail: (error: unknown) => boolean
+  /** When all faults are over. */
+  readonly healMs: number
 }
 
 const machines = new WeakMap<SimulatedProcess, Machine>()
@@ -19,7 +21,7 @@ const machines = new WeakMap<SimulatedProcess, Machine>()
 /** A machine with a disk, on which a service is started again whenever its process has ended. */
 export class Machine {
   readonly disk: SimulatedDisk
-  readonly faults: DiskFaults
+  readonly faults: Faults
   readonly #world: World
   readonly #name: string
   readonly #random: Random
@@ -35,7 +37,7 @@ export class Machine {
     this.#random = world.randomOf(`machine ${name}`)
     this.#deps = deps
     this.disk = new SimulatedDisk(world, name)
-    this.faults = new DiskFaults(world, this)
+    this.faults = new Faults(world, this, deps.healMs)
   }
 
   /** The machine that a process runs on. */
@@ -50,7 +52,7 @@ export class Machine {
     this.process = process
     process.run(() => {
       this.starts++
-      this.faults.beforeStart()
+      this.faults.begin()
       const costMs = this.disk.measure()
       let problem: unknown
       try {
@@ -59,7 +61,7 @@ export class Machine {
         problem = error
       }
       process.stall(Math.ceil(costMs()))
-      if (this.faults.afterStart() || problem === undefined) return
+      if (this.#halted(this.faults.end()) || problem === undefined) return
       this.#world.tell(this.#name, `did not start: ${String(problem).replaceAll(this.disk.folder, "")}`)
       if (!this.#deps.mayFail(problem)) this.#world.violate(`start: ${Bun.inspect(problem)}`)
       this.exit()
@@ -82,6 +84,12 @@ export class Machine {
     if (kind === "power") this.disk.cutPower()
     else this.disk.model.resume()
     this.#ended()
+  }
+
+  /** A start has no threads that could crash alone. */
+  #halted(ending: ReturnType<Faults["end"]>): boolean {
+    if (ending === "thread") this.crash("kill")
+    return ending !== undefined
   }
 
   noteQueue(length: number): void {

@@ -1,17 +1,20 @@
-import "./simulated-globals.ts"
-import "./simulated-thread.ts"
+import "../simulated-globals.ts"
+import "./thread.ts"
 import { rmSync } from "node:fs"
-import { HooklineError } from "../../src/errors.ts"
-import type { Random } from "../support/random.ts"
+import { HooklineError } from "../../../src/errors.ts"
+import type { Random } from "../../support/random.ts"
+import type { Outcome } from "../simulation.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import { World } from "../world.ts"
 import { Machine } from "./machine.ts"
-import type { SimulatedProcess } from "./simulated-process.ts"
-import { World } from "./world.ts"
+import type { Step, StorageScenario } from "./scenario.ts"
 
-/** Faults come for so long; then all must be well again soon. */
-export const FAULTY_MS = 4000
-const HEALED_MS = 5000
-/** After the faults, before it is tried whether all is well. */
-const RECOVERY_MS = 2500
+export type Publish = Extract<Step, { do: "publish" }>
+type Fault = Exclude<Step, Publish>
+
+/** After healing: until it is tried whether all is well, and until it must be. */
+const RECOVERY_MS = 1500
+const HEALED_MS = 4000
 /** How late a deadline may be noticed: a sweep of 10 ms, and a turn. */
 const LATE_MS = 12
 /** A stop waits for deadlines, then 2 s for the disk. */
@@ -25,8 +28,13 @@ export interface Subject<S> {
   open(machine: Machine): S
   ready(service: S): true | string
   close(service: S): Promise<void>
+  /** A publication of a step. */
+  publish(step: Publish): void
+  /** Does something that succeeds once all is well. */
+  tryOut(succeeded: () => void, done: () => void): void
   /** Its process has ended. */
   ended?(): void
+  remote?(step: Extract<Step, { do: "remote" }>): void
   /** Reports what is wrong with what a power cut leaves in a folder. */
   check(folder: string, when: string): void
   /** Everything works again. */
@@ -40,13 +48,14 @@ export class Trial<S> {
   readonly world: World
   readonly random: Random
   readonly machine: Machine
+  readonly scenario: StorageScenario
   service: S | undefined
   readonly #subject: Subject<S>
 
-  constructor(seed: number, subject: (trial: Trial<S>) => Subject<S>) {
-    this.world = new World(seed)
+  constructor(scenario: StorageScenario, subject: (trial: Trial<S>) => Subject<S>) {
+    this.scenario = scenario
+    this.world = new World(scenario.seed)
     this.random = this.world.randomOf("trial")
-    this.#subject = subject(this)
     this.machine = new Machine(this.world, "hookline", {
       start: () => {
         this.service = this.#subject.open(this.machine)
@@ -54,10 +63,12 @@ export class Trial<S> {
       ended: () => {
         this.service = undefined
         this.#subject.ended?.()
-        this.#checkCut("after a crash")
+        this.#look("after a crash")
       },
+      healMs: scenario.healMs,
       mayFail: (error) => error instanceof HooklineError && ["log_io", "log_locked"].includes(error.code),
     })
+    this.#subject = subject(this)
   }
 
   /**
@@ -97,8 +108,9 @@ export class Trial<S> {
     }
     const again = (): void => {
       if (isOver || !process.isAlive) return
-      check()
-      if (process.stalledUntilMs > this.world.nowMs) this.world.after(process.stalledUntilMs - this.world.nowMs + LATE_MS + 1, again)
+      const leftMs = process.stalledUntilMs - this.world.nowMs
+      if (leftMs > -LATE_MS) this.world.after(Math.max(leftMs, 0) + LATE_MS + 1, again)
+      else check()
     }
     this.world.after(deadlineMs - this.world.nowMs + LATE_MS + 1, again)
     return () => {
@@ -107,49 +119,84 @@ export class Trial<S> {
     }
   }
 
-  /** A sender: does one thing after the other while there are faults. */
-  repeat(meanPauseMs: number, act: (done: () => void) => void): void {
-    const next = (): void => {
-      if (this.world.nowMs < FAULTY_MS) act(() => this.world.after(this.random.below(2 * meanPauseMs), next))
-    }
-    this.world.after(this.random.below(100), next)
-  }
-
-  /** @param tryOut does something that succeeds once all is well */
-  run(tryOut: (succeeded: () => void, done: () => void) => void): World {
-    const { world, machine, random } = this
+  run(): Outcome {
+    const { world, machine, scenario } = this
     machine.start()
-    for (let cut = 0; cut < 3; cut++) world.after(random.below(FAULTY_MS), () => this.#checkCut("power cut"))
-    if (random.below(3) === 0) world.after(random.below(FAULTY_MS), () => this.#stop())
-    if (random.below(4) === 0) this.#stall()
-    world.after(FAULTY_MS, () => {
-      world.tell("world", "heals")
+    for (const step of scenario.steps) world.after(step.atMs, () => this.#carryOut(step))
+    world.after(scenario.healMs, () => {
+      world.tell("everything", "heals")
       machine.faults.heal()
       this.#subject.heal?.()
     })
     let isWell = false
     const again = (): void => {
-      if (isWell || world.nowMs > FAULTY_MS + HEALED_MS) return
-      tryOut(
+      if (isWell) return
+      this.#subject.tryOut(
         () => (isWell = true),
         () => world.after(50, again),
       )
     }
-    world.after(FAULTY_MS + RECOVERY_MS, again)
-    world.after(FAULTY_MS + HEALED_MS, () => {
-      if (!isWell) world.violate("nothing works although all faults are over")
+    world.after(scenario.healMs + RECOVERY_MS, again)
+    const endMs = scenario.healMs + HEALED_MS
+    world.after(endMs, () => {
+      if (!isWell) world.violate("nothing works although everything has healed")
       const ready = this.service === undefined ? "it does not run" : this.#subject.ready(this.service)
-      if (ready !== true) world.violate(`it is not ready: ${ready}`)
+      if (ready !== true) world.violate(`it is not ready although everything has healed: ${ready}`)
       if (this.service !== undefined) this.#subject.checkHealed?.(this.service)
-      this.#checkCut("at the end")
+      this.#look("at the end")
     })
-    world.runUntil(FAULTY_MS + HEALED_MS)
-    if (machine.longestQueue > MOST_QUEUED) world.violate(`${machine.longestQueue} requests waited for a thread`)
+    world.runUntil(endMs)
+    if (machine.longestQueue > MOST_QUEUED)
+      world.violate(`${machine.longestQueue} requests waited for a thread`)
     machine.remove()
-    return world
+    const { violations, steps } = world
+    return { violations, steps, history: () => world.history(), hash: () => world.hash() }
   }
 
-  #checkCut(when: string): void {
+  #carryOut(step: Step): void {
+    if (step.do === "publish") {
+      for (let at = 0; at < step.count; at++)
+        this.world.after(at * step.everyMs, () => this.#subject.publish(step))
+      return
+    }
+    const { atMs: _, ...what } = step
+    this.world.tell("fault", JSON.stringify(what))
+    this.#break(step)
+  }
+
+  #break(step: Fault): void {
+    const { process, faults } = this.machine
+    switch (step.do) {
+      case "fail":
+      case "halt":
+      case "stall disk":
+        return faults.arm(step)
+      case "slow disk":
+        return faults.slow(step.ms, step.forMs)
+      case "fill disk":
+        return faults.fill(step.leftBytes, step.forMs)
+      case "lock":
+      case "read":
+        return faults.neighbour(step.do === "read", step.file, step.forMs)
+      case "crash":
+        if (process !== undefined) this.machine.crash(step.kind)
+        return
+      case "stop":
+        return this.#stop()
+      case "stall":
+        return process?.stall(step.forMs)
+      case "set clock":
+        if (process !== undefined) process.clockOffsetMs += step.byMs
+        return
+      case "look":
+        return this.#look("after a power cut")
+      case "remote":
+        return this.#subject.remote?.(step)
+    }
+  }
+
+  /** Has the subject judge what a power cut would leave now. */
+  #look(when: string): void {
     const { disk } = this.machine
     const folder = disk.copyAfterCut(this.random.pick(["none", "some", "all"]))
     try {
@@ -166,7 +213,6 @@ export class Trial<S> {
     const { world, machine, service } = this
     const { process } = machine
     if (process === undefined || service === undefined) return
-    world.tell("hookline", "stops")
     process.run(() => {
       void this.#subject.close(service).then(() => {
         world.tell("hookline", "stopped")
@@ -175,21 +221,6 @@ export class Trial<S> {
     })
     world.after(STOP_MS, () => {
       if (process.isAlive) world.violate(`a stop took more than ${STOP_MS} ms`)
-    })
-  }
-
-  /** Its event loop stands still, or its clock is set. */
-  #stall(): void {
-    const { world, machine, random } = this
-    world.after(random.below(2000), () => {
-      const { process } = machine
-      if (world.nowMs > FAULTY_MS) return
-      if (random.below(2) === 0) process?.stall(random.below(1500))
-      else if (process !== undefined) {
-        process.clockOffsetMs = random.below(20_000) - 10_000
-        world.tell("clock", `is set by ${process.clockOffsetMs} ms`)
-      }
-      this.#stall()
     })
   }
 }

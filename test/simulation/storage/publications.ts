@@ -22,12 +22,13 @@ export class Publications {
   }
 
   /** @param keyNumber -1: none @param bytes of the value, at least; it begins with the number of the publication */
-  add(topic: string, keyNumber: number, bytes: number): Publication {
+  add(topic: string, keyNumber: number, bytes: number, timeoutMs: number): Publication {
     const key = keyNumber < 0 ? undefined : `key-${keyNumber}`
     const id = this.all.length
     const value = Buffer.from(`${id}:`.padEnd(bytes, String.fromCharCode(97 + (id % 26))))
     const one = { id, key, record: { topic, value, ...(key !== undefined && { key: Buffer.from(key) }) } }
     this.all.push(one)
+    this.#world.tell("sender", `${id} to ${topic}, ${key ?? "no key"}, ${bytes} bytes, ${timeoutMs} ms`)
     return one
   }
 

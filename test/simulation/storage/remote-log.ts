@@ -111,11 +111,8 @@ export class ModelBroker implements YieldingBroker {
     if (queue.includes(one)) queue.splice(queue.indexOf(one), 1)
     else if (batch?.pending.includes(one)) batch.pending = batch.pending.filter((it) => it !== one)
     else return
+    // a batch that nobody waits for any more goes on: nothing overtakes it
     one.reject(new PublishError("deadline", "too late"))
-    if (batch?.pending.length !== 0) return
-    // nobody waits for it any more
-    this.#out.delete(topic)
-    this.#send(topic)
   }
 
   #send(topic: string): void {

@@ -74,7 +74,7 @@ function run(scenario: StorageScenario): Outcome {
     done = (): void => {},
   ): void =>
     trial.call(async (spool, process) => {
-      const one = publications.add(topic, key, bytes)
+      const one = publications.add(topic, key, bytes, timeoutMs)
       const answered = trial.expectBy(world.nowMs + timeoutMs, `record ${one.id}`, process)
       try {
         publications.acknowledged(one, await spool.publish(one.record, steadyMs() + timeoutMs))

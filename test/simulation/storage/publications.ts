@@ -3,6 +3,9 @@ import type { PublishError } from "../../../src/errors.ts"
 import type { Receipt, Record } from "../../../src/pipeline/record.ts"
 import type { World } from "../world.ts"
 
+/** Values are JSON that begin with the number of the publication. */
+const BEGIN = '{"id":'
+
 /** A record that was published, and what came of it. */
 export interface Publication {
   readonly id: number
@@ -21,11 +24,12 @@ export class Publications {
     this.#world = world
   }
 
-  /** @param keyNumber -1: none @param bytes of the value, at least; it begins with the number of the publication */
+  /** @param keyNumber -1: none @param bytes of the value, and some more */
   add(topic: string, keyNumber: number, bytes: number, timeoutMs: number): Publication {
     const key = keyNumber < 0 ? undefined : `key-${keyNumber}`
     const id = this.all.length
-    const value = Buffer.from(`${id}:`.padEnd(bytes, String.fromCharCode(97 + (id % 26))))
+    const rest = String.fromCharCode(97 + (id % 26)).repeat(bytes)
+    const value = Buffer.from(`${BEGIN}${id},"k":"${key ?? ""}","v":"${rest}"}`)
     const one = { id, key, record: { topic, value, ...(key !== undefined && { key: Buffer.from(key) }) } }
     this.all.push(one)
     this.#world.tell("sender", `${id} to ${topic}, ${key ?? "no key"}, ${bytes} bytes, ${timeoutMs} ms`)
@@ -43,7 +47,8 @@ export class Publications {
 
   /** The publication of a stored record, whose bytes it has. */
   of(stored: Pick<Record, "topic" | "value">, when: string): Publication | undefined {
-    const one = this.all[Number.parseInt(Buffer.from(stored.value.subarray(0, 12)).toString(), 10)]
+    const number = Buffer.from(stored.value.subarray(BEGIN.length, BEGIN.length + 12)).toString()
+    const one = this.all[Number.parseInt(number, 10)]
     if (one?.record.topic === stored.topic && Buffer.compare(one.record.value, stored.value) === 0) return one
     this.#world.violate(`${when}: a record in ${stored.topic} is not what was published as ${one?.id}`)
     return undefined

@@ -45,6 +45,8 @@ export interface StorageSettings {
   readonly maxBytes: number
   /** Of a Deduplicator. */
   readonly keys: "with the log" | "file" | "memory"
+  /** delivery_timeout of a pipeline. */
+  readonly timeoutMs: number
 }
 
 const LASTS_MS = 3000
@@ -69,6 +71,7 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
       partitions: random.pick([1, 1, 3]),
       maxBytes: random.pick([1e9, 1e9, 50_000]),
       keys: random.pick(["with the log", "with the log", "file", "memory"]),
+      timeoutMs: random.pick([200, 1000]),
     },
     steps: steps.toSorted((a, b) => a.atMs - b.atMs),
     healMs: LASTS_MS,

@@ -24,7 +24,9 @@ export async function changeSources(changes: readonly SourceChange[]): Promise<v
     const source = contents.get(path) ?? (await Bun.file(path).text())
     const [before, after, ...more] = source.split(text)
     if (after === undefined || more.length > 0)
-      throw new Error(`${file}: expected once, found ${after === undefined ? 0 : more.length + 1} times: ${text}`)
+      throw new Error(
+        `${file}: expected once, found ${after === undefined ? 0 : more.length + 1} times: ${text}`,
+      )
     contents.set(path, before + replacement + after)
   }
   plugin({

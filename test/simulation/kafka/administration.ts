@@ -1,12 +1,12 @@
 import type { RequestOf, ResponseOf } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
 import type { DescribeConfigs } from "../../../src/brokers/embedded/listener/protocol/messages.ts"
-import type { ModelBroker } from "./broker.ts"
+import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 import type { CreateTopics, InitProducerId } from "./messages.ts"
 
 /** A controller that knows of them creates topics: with the brokers' defaults, as the producer asks. */
 export function createTopics(
-  broker: ModelBroker,
+  broker: BrokerModel,
   { topics }: RequestOf<typeof CreateTopics>,
   answer: (response: ResponseOf<typeof CreateTopics>) => void,
 ): void {
@@ -21,7 +21,7 @@ export function createTopics(
 }
 
 export function initProducerId(
-  broker: ModelBroker,
+  broker: BrokerModel,
   _request: RequestOf<typeof InitProducerId>,
   answer: (response: ResponseOf<typeof InitProducerId>) => void,
 ): void {
@@ -30,7 +30,7 @@ export function initProducerId(
 }
 
 export function describeConfigs(
-  broker: ModelBroker,
+  broker: BrokerModel,
   { resources }: RequestOf<typeof DescribeConfigs>,
   answer: (response: ResponseOf<typeof DescribeConfigs>) => void,
 ): void {
@@ -44,7 +44,11 @@ export function describeConfigs(
     errorMessage: null,
     resourceType,
     resourceName,
-    configs: (configurationKeys ?? []).map((name) => ({ name, value: values[name] ?? null, documentation: null })),
+    configs: (configurationKeys ?? []).map((name) => ({
+      name,
+      value: values[name] ?? null,
+      documentation: null,
+    })),
   }))
   answer({ results })
 }

@@ -1,32 +1,28 @@
 import type { SimulatedProcess } from "../simulated-process.ts"
 import type { World } from "../world.ts"
-import type { Cluster } from "./cluster.ts"
+import type { BrokerModel, ClusterModel, ReplicaModel } from "./model.ts"
 import type { Image } from "./controller.ts"
 import type { ServerSide } from "./network.ts"
 import { PartitionReplica } from "./partition-replica.ts"
 import { serve } from "./requests.ts"
 
 /** A broker: its replicas, and the cluster as far as it has learnt of it. What it has on disk survives its crash. */
-export class ModelBroker {
+export class ModelBroker implements BrokerModel {
   readonly id: number
   readonly host: string
   readonly port = 9092
-  readonly cluster: Cluster
-  /** Undefined: it is down. */
+  readonly cluster: ClusterModel
   process: SimulatedProcess | undefined
   image: Image = { version: -1, topics: new Map(), brokers: new Set() }
-  /** Neither the controller nor other brokers reach it, clients do. */
   isCutOff = false
   /** How long after a change it learns of it, at least. */
   metadataDelayMs = 0
-  /** Milliseconds for which responses ask clients to wait, and for which their connections are not read. */
   throttleMs = 0
-  /** So many produce requests it does not answer: the connection breaks when it has carried them out. */
   unanswered = 0
   readonly replicas = new Map<string, PartitionReplica>()
   readonly #world: World
 
-  constructor(cluster: Cluster, world: World, id: number) {
+  constructor(cluster: ClusterModel, world: World, id: number) {
     this.cluster = cluster
     this.#world = world
     this.id = id
@@ -81,14 +77,12 @@ export class ModelBroker {
       }
   }
 
-  /** The partition as this broker has it. @returns undefined: it is not there */
   replica(name: string, index: number): PartitionReplica | undefined {
     const topic = this.image.topics.get(name)
     return topic && this.replicas.get(keyOf(topic.id, index))
   }
 
-  /** Fetches from a leader, as its follower. */
-  fetch(leader: ModelBroker, theirs: PartitionReplica, leaderEpoch: number): void {
+  fetch(leader: BrokerModel, theirs: ReplicaModel, leaderEpoch: number): void {
     const own = this.replicas.get(keyOf(theirs.topic.id, theirs.index))
     const isThere = leader.process !== undefined && leader.process.stalledUntilMs <= this.#world.nowMs
     const isReached = isThere && !leader.isCutOff && !this.isCutOff

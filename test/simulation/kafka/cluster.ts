@@ -1,38 +1,19 @@
 import type { Random } from "../../support/random.ts"
 import type { World } from "../world.ts"
 import { ModelBroker } from "./broker.ts"
-import { Controller, type TopicState } from "./controller.ts"
+import { Controller } from "./controller.ts"
 import type { Server } from "./network.ts"
-import type { Entry } from "./replica-log.ts"
-import type { Release } from "./releases.ts"
-
-export interface ClusterSettings {
-  readonly brokers: number
-  readonly release: Release
-  readonly minInsyncReplicas: number
-  readonly defaultPartitions: number
-  readonly autoCreate: boolean
-  /** max.message.bytes of all topics. */
-  readonly maxMessageBytes: number
-  /** socket.request.max.bytes: the connection is closed on a larger request. */
-  readonly maxRequestBytes: number
-  /** replica.lag.time.max.ms */
-  readonly replicaLagMs: number
-  /** Without a heartbeat for so long a broker is fenced. */
-  readonly sessionMs: number
-}
+import type { ClusterModel, ClusterSettings } from "./model.ts"
 
 /** Brokers, their controller, and what is between them. */
-export class Cluster {
+export class Cluster implements ClusterModel {
   readonly brokers = new Map<number, ModelBroker>()
   readonly controller: Controller
-  readonly settings: ClusterSettings & { readonly isStrict: boolean }
-  /** Called with what all in-sync replicas have, in the order of offsets; with some of it again after a leader changed. */
-  onCommitted: (topic: TopicState, index: number, entries: readonly Entry[]) => void = () => {}
-  /** Gives the answer to a batch of a produce request in the place of the broker's; see faulty-answers.ts. */
-  faultyAnswer: ((broker: ModelBroker, topic: string) => { errorCode: number; isAppended: boolean } | undefined) | undefined
-  /** The error code of a topic in the place of its metadata. */
-  faultyMetadata: ((broker: ModelBroker, topic: string) => number | undefined) | undefined
+  readonly settings: ClusterSettings
+  onCommitted: ClusterModel["onCommitted"] = () => {}
+  onRefused: ClusterModel["onRefused"] = () => {}
+  faultyAnswer: ClusterModel["faultyAnswer"]
+  faultyMetadata: ClusterModel["faultyMetadata"]
   /** Added to what goes between brokers, in milliseconds. */
   slowPeersMs = 0
   readonly #world: World
@@ -40,11 +21,12 @@ export class Cluster {
   /** When each broker was last heard of. */
   readonly #heardMs = new Map<number, number>()
   #producerIds = 1000
+  #isStopped = false
 
   constructor(world: World, settings: ClusterSettings) {
     this.#world = world
     this.#random = world.randomOf("cluster")
-    this.settings = { ...settings, isStrict: settings.release.isStrict }
+    this.settings = settings
     const ids = Array.from({ length: settings.brokers }, (_, at) => at + 1)
     this.controller = new Controller(world, ids, () => this.#tellAll())
     for (const id of ids) {
@@ -65,9 +47,14 @@ export class Cluster {
     return this.#producerIds++
   }
 
-  /** How long something takes from one broker to another. */
   peerDelayMs(): number {
     return 0.2 + this.#random.next() + this.slowPeersMs
+  }
+
+  /** Nothing happens in it any more. */
+  stop(): void {
+    this.#isStopped = true
+    for (const broker of this.brokers.values()) broker.crash()
   }
 
   heal(): void {
@@ -84,7 +71,8 @@ export class Cluster {
   }
 
   #tellAll(): void {
-    for (const broker of this.brokers.values()) this.#tell(broker, broker.metadataDelayMs + this.peerDelayMs())
+    for (const broker of this.brokers.values())
+      this.#tell(broker, broker.metadataDelayMs + this.peerDelayMs())
   }
 
   #tell(broker: ModelBroker, ms: number): void {
@@ -95,13 +83,16 @@ export class Cluster {
   }
 
   #heartbeats(): void {
+    if (this.#isStopped) return
     for (const [id, broker] of this.brokers) {
       if (broker.isHeard) {
         this.#heardMs.set(id, this.#world.nowMs)
         // what it was told while it was cut off, or down
-        if (broker.image.version < this.controller.image.version && broker.metadataDelayMs === 0) this.#tell(broker, 0)
+        if (broker.image.version < this.controller.image.version && broker.metadataDelayMs === 0)
+          this.#tell(broker, 0)
         this.controller.unfence(id)
-      } else if (this.#world.nowMs - (this.#heardMs.get(id) ?? 0) > this.settings.sessionMs) this.controller.fence(id)
+      } else if (this.#world.nowMs - (this.#heardMs.get(id) ?? 0) > this.settings.sessionMs)
+        this.controller.fence(id)
     }
     this.#world.after(HEARTBEAT_MS, () => this.#heartbeats())
   }

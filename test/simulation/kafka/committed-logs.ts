@@ -1,5 +1,5 @@
 import type { World } from "../world.ts"
-import type { Publication } from "./audit.ts"
+import { idOf, type Publication } from "./publication.ts"
 import type { TopicState } from "./controller.ts"
 import type { Entry } from "./replica-log.ts"
 
@@ -12,8 +12,6 @@ interface CommittedLog {
 
 /** What all in-sync replicas had, of each partition of each topic that ever was: nothing of it may be lost. */
 export class CommittedLogs {
-  /** Topics may be stored twice by these publications: a batch was split although its outcome was unknown. */
-  readonly mayRepeat = new Set<number>()
   readonly #world: World
   readonly #publications: ReadonlyMap<number, Publication>
   /** By topic id and index. */
@@ -26,13 +24,6 @@ export class CommittedLogs {
   constructor(world: World, publications: ReadonlyMap<number, Publication>) {
     this.#world = world
     this.#publications = publications
-  }
-
-  /** How many records were committed. */
-  get count(): number {
-    let count = 0
-    for (const { size } of this.#stored.values()) count += size
-    return count
   }
 
   committed({ id, name }: TopicState, index: number, entries: readonly Entry[]): void {
@@ -60,8 +51,9 @@ export class CommittedLogs {
     let found: string | undefined
     for (const topicId of this.#ids.get(topic) ?? []) {
       const values = this.#logs.get(`${topicId} ${partition}`)?.values ?? []
-      if (offset < 0 ? values.some((one) => one.equals(value)) : values[offset]?.equals(value)) return undefined
-      if (values[offset] !== undefined) found = `${Number.parseInt(values[offset].toString("latin1", 0, 12), 10)} is there`
+      if (offset < 0 ? values.some((one) => one.equals(value)) : values[offset]?.equals(value))
+        return undefined
+      if (values[offset] !== undefined) found = `${idOf(values[offset])} is there`
     }
     const isElsewhere = [...(this.#ids.get(topic) ?? [])].some((one) => this.#stored.get(one)?.has(id))
     return found ?? (isElsewhere ? "it is elsewhere" : "it is not stored")
@@ -72,14 +64,14 @@ export class CommittedLogs {
     const ids: number[] = []
     for (const { key, value } of batch.records) {
       log.values.push(value)
-      const id = Number.parseInt(value.toString("latin1", 0, 12), 10)
+      const id = idOf(value)
       ids.push(id)
       const publication = this.#publications.get(id)
       if (publication?.value.equals(value) !== true || publication.key !== key?.toString()) {
         this.#world.violate(`${partition}: a record was stored that nobody has published: ${id}`)
         continue
       }
-      if (stored.has(id) && !this.mayRepeat.has(id)) this.#world.violate(`${id} is stored twice, now in ${partition}`)
+      if (stored.has(id)) this.#world.violate(`${id} is stored twice, now in ${partition}`)
       stored.add(id)
       if (publication.key === undefined) continue
       const ofKey = `${publication.process.name} ${publication.key}`

@@ -84,7 +84,8 @@ export class Controller {
     if (state?.leader !== leader || state.leaderEpoch !== leaderEpoch) return undefined
     const { add, remove } = change
     const kept = state.isr.filter((one) => one !== remove)
-    const isr = add === undefined || kept.includes(add) || !this.image.brokers.has(add) ? kept : [...kept, add]
+    const isr =
+      add === undefined || kept.includes(add) || !this.image.brokers.has(add) ? kept : [...kept, add]
     if (isr.length !== state.isr.length) {
       this.#world.tell("controller", `${name}-${index}: in sync ${isr.join(" ")}`)
       this.#changePartition(name, index, { ...state, isr })
@@ -97,7 +98,10 @@ export class Controller {
     for (let at = 0; at < 16; at++) bytes[at] = this.#random.below(256)
     const topic = { id: bytes.toString("base64url"), name, partitions: [] }
     this.#world.tell("controller", `topic ${name} created, ${partitions} partitions`)
-    this.#put({ ...topic, partitions: Array.from({ length: partitions }, (_, index) => this.#partition(index)) })
+    this.#put({
+      ...topic,
+      partitions: Array.from({ length: partitions }, (_, index) => this.#partition(index)),
+    })
     return topic
   }
 

@@ -1,8 +1,22 @@
-import type { KafkaSimulation } from "./simulation.ts"
+import type { World } from "../world.ts"
+import type { Audit } from "./audit.ts"
+import type { Cluster } from "./cluster.ts"
+import type { Network } from "./network.ts"
 import type { Step } from "./scenario.ts"
+import type { Service } from "./service.ts"
+
+interface Simulated {
+  readonly world: World
+  readonly cluster: Cluster
+  readonly network: Network
+  readonly audit: Audit
+  service: Service
+  start(): Service
+  publish(step: Step & { do: "publish" }): void
+}
 
 /** Has a step of the scenario happen. */
-export function carryOut(simulation: KafkaSimulation, step: Step): void {
+export function carryOut(simulation: Simulated, step: Step): void {
   const { world, cluster, network, audit } = simulation
   if (step.do === "publish") {
     for (let at = 0; at < step.count; at++) world.after(at * step.everyMs, () => simulation.publish(step))
@@ -30,7 +44,8 @@ export function carryOut(simulation: KafkaSimulation, step: Step): void {
     case "delete":
       cluster.controller.delete(step.topic)
       world.after(step.againMs, () => {
-        if (!cluster.controller.image.topics.has(step.topic)) cluster.controller.create(step.topic, step.partitions)
+        if (!cluster.controller.image.topics.has(step.topic))
+          cluster.controller.create(step.topic, step.partitions)
       })
       return
     case "grow":
@@ -72,7 +87,9 @@ export function carryOut(simulation: KafkaSimulation, step: Step): void {
     case "errors": {
       let left = step.count
       if (step.api === "metadata") cluster.faultyMetadata = () => (left-- > 0 ? step.code : undefined)
-      else cluster.faultyAnswer = () => (left-- > 0 ? { errorCode: step.code, isAppended: step.isAppended } : undefined)
+      else
+        cluster.faultyAnswer = () =>
+          left-- > 0 ? { errorCode: step.code, isAppended: step.isAppended } : undefined
       return
     }
     case "stall":

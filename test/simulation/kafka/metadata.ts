@@ -1,18 +1,18 @@
 import type { RequestOf, ResponseOf } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
 import type { Metadata } from "../../../src/brokers/embedded/listener/protocol/messages.ts"
-import type { ModelBroker } from "./broker.ts"
+import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 
 /** Answers with what the broker has learnt, which may be old. */
 export function metadata(
-  broker: ModelBroker,
+  broker: BrokerModel,
   request: RequestOf<typeof Metadata>,
   answer: (response: ResponseOf<typeof Metadata>) => void,
 ): void {
   const { image, cluster } = broker
   const topics = (request.topics ?? []).map(({ name }) => {
     const topic = image.topics.get(name!)
-    const faulty = cluster.faultyMetadata?.(broker, name!)
+    const faulty = cluster.faultyMetadata?.()
     if (faulty !== undefined) return { errorCode: faulty, name, partitions: [] }
     if (topic === undefined) return { errorCode: CODE.UNKNOWN_TOPIC_OR_PARTITION, name, partitions: [] }
     const partitions = topic.partitions.map(({ leader, leaderEpoch, replicas, isr }, partitionIndex) => ({

@@ -140,7 +140,8 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
     this.#arrive(toServer, () => {
       const { process } = server
       if (this.destroyed) return
-      if (process?.isAlive !== true) return this.#arrive(toClient, () => this.#fail("ECONNREFUSED"), this.client)
+      if (process?.isAlive !== true)
+        return this.#arrive(toClient, () => this.#fail("ECONNREFUSED"), this.client)
       this.#serverProcess = process
       this.#isAccepted = true
       process.onKilled(() => this.close(true))
@@ -239,7 +240,10 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
   /** Breaks it: what is under way in both directions arrives, or not, as `isLost` says. */
   cut(isLost: boolean): void {
     if (this.destroyed) return
-    this.#world.tell("network", `connection ${this.number} to ${this.server} cut${isLost ? ", with what is under way" : ""}`)
+    this.#world.tell(
+      "network",
+      `connection ${this.number} to ${this.server} cut${isLost ? ", with what is under way" : ""}`,
+    )
     if (isLost) this.#isServerClosed = true
     if (this.#isAccepted) this.onClosed()
     this.#isServerClosed = true

@@ -1,7 +1,7 @@
 import type { World } from "../world.ts"
 import { CODE } from "./codes.ts"
 import type { PartitionState, TopicState } from "./controller.ts"
-import type { ModelBroker } from "./broker.ts"
+import type { Appended, BrokerModel, ReplicaModel } from "./model.ts"
 import type { RecordBatch } from "./record-batches.ts"
 import { ReplicaLog, type Entry } from "./replica-log.ts"
 
@@ -9,12 +9,6 @@ import { ReplicaLog, type Entry } from "./replica-log.ts"
 interface Waiting {
   readonly requiredOffset: number
   readonly answer: (errorCode: number) => void
-}
-
-export interface Appended {
-  readonly errorCode: number
-  /** -1 with an error. */
-  readonly baseOffset: number
 }
 
 interface Follower {
@@ -28,24 +22,24 @@ interface Follower {
  * A partition on one of its brokers: leader or follower, as far as the broker knows. A leader appends, has followers fetch,
  * and answers when all that are in sync have the batch (acks=all).
  */
-export class PartitionReplica {
+export class PartitionReplica implements ReplicaModel {
   readonly log: ReplicaLog
   leader = -1
   leaderEpoch = -1
   isr: readonly number[] = []
   readonly topic: TopicState
   readonly index: number
-  readonly #broker: ModelBroker
+  readonly #broker: BrokerModel
   readonly #world: World
   readonly #followers = new Map<number, Follower>()
   #waiting: Waiting[] = []
 
-  constructor(broker: ModelBroker, world: World, topic: TopicState, index: number) {
+  constructor(broker: BrokerModel, world: World, topic: TopicState, index: number) {
     this.#broker = broker
     this.#world = world
     this.topic = topic
     this.index = index
-    this.log = new ReplicaLog(broker.cluster.settings.isStrict)
+    this.log = new ReplicaLog(broker.cluster.settings.release.isStrict)
   }
 
   get isLeader(): boolean {
@@ -85,19 +79,20 @@ export class PartitionReplica {
     this.#giveUp(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   }
 
-  /** Appends with acks=all. @param timeoutMs after which the answer is REQUEST_TIMED_OUT */
-  append(batch: RecordBatch, timeoutMs: number, answer: (appended: Appended) => void): void {
-    const { minInsyncReplicas } = this.#broker.cluster.settings
-    const refuse = (errorCode: number): void => answer({ errorCode, baseOffset: -1 })
-    if (this.isr.length < minInsyncReplicas) return refuse(CODE.NOT_ENOUGH_REPLICAS)
+  refusalOf(batch: RecordBatch): number | undefined {
+    if (this.isr.length < this.#broker.cluster.settings.minInsyncReplicas) return CODE.NOT_ENOUGH_REPLICAS
     const known = this.log.judge(batch)
-    if (known !== undefined && "error" in known) return refuse(known.error)
+    return known !== undefined && "error" in known ? known.error : undefined
+  }
+
+  append(batch: RecordBatch, timeoutMs: number, answer: (appended: Appended) => void): void {
+    const known = this.log.judge(batch) as { readonly offset: number } | undefined
     const baseOffset = known?.offset ?? this.log.endOffset
     if (known === undefined) this.log.append({ baseOffset, leaderEpoch: this.leaderEpoch, batch })
     const waiting = {
       requiredOffset: baseOffset + batch.records.length,
       answer: (errorCode: number) =>
-        errorCode === CODE.NONE ? answer({ errorCode, baseOffset }) : refuse(errorCode),
+        answer({ errorCode, baseOffset: errorCode === CODE.NONE ? baseOffset : -1 }),
     }
     this.#waiting.push(waiting)
     this.#advance()
@@ -113,16 +108,19 @@ export class PartitionReplica {
   /** Has followers fetch what they lack. */
   replicate(): void {
     for (const [id, follower] of this.#followers) {
-      if (follower.isFetching || (follower.endOffset === this.log.endOffset && this.isr.includes(id))) continue
+      if (follower.isFetching || (follower.endOffset === this.log.endOffset && this.isr.includes(id)))
+        continue
       const other = this.#broker.cluster.brokers.get(id)!
       if (other.process === undefined) continue
       follower.isFetching = true
       const { leaderEpoch } = this
-      other.process.run(() => other.fetch(this.#broker, this, leaderEpoch), this.#broker.cluster.peerDelayMs())
+      other.process.run(
+        () => other.fetch(this.#broker, this, leaderEpoch),
+        this.#broker.cluster.peerDelayMs(),
+      )
     }
   }
 
-  /** A follower's fetch has arrived, or has failed. @param endOffset undefined: it has not fetched */
   fetched(id: number, leaderEpoch: number, endOffset: number | undefined): void {
     const follower = this.#followers.get(id)
     if (follower === undefined || leaderEpoch !== this.leaderEpoch) return

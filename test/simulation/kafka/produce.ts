@@ -1,13 +1,12 @@
 import type { RequestOf, ResponseOf } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
 import type { Produce } from "../../../src/brokers/embedded/listener/protocol/messages.ts"
-import type { ModelBroker } from "./broker.ts"
+import type { Appended, BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
-import type { Appended } from "./partition-replica.ts"
 import { readBatch } from "./record-batches.ts"
 
 /** Appends the batches of a request; answers when each is replicated, refused or timed out. */
 export function produce(
-  broker: ModelBroker,
+  broker: BrokerModel,
   request: RequestOf<typeof Produce>,
   answer: (response: ResponseOf<typeof Produce>) => void,
 ): void {
@@ -30,21 +29,29 @@ export function produce(
 }
 
 function append(
-  broker: ModelBroker,
+  broker: BrokerModel,
   name: string,
   index: number,
   records: Buffer | null,
   timeoutMs: number,
   answer: (appended: Appended) => void,
 ): void {
-  const refuse = (errorCode: number): void => answer({ errorCode, baseOffset: -1 })
+  const { cluster } = broker
+  const batch = records === null ? undefined : readBatch(records)
+  const refuse = (errorCode: number): void => {
+    if (batch !== undefined) cluster.onRefused(name, index, batch)
+    answer({ errorCode, baseOffset: -1 })
+  }
   const replica = broker.replica(name, index)
   if (replica === undefined) return refuse(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   if (!replica.isLeader) return refuse(CODE.NOT_LEADER_OR_FOLLOWER)
-  const faulty = broker.cluster.faultyAnswer?.(broker, name)
+  const faulty = cluster.faultyAnswer?.()
   if (faulty !== undefined && !faulty.isAppended) return refuse(faulty.errorCode)
-  const batch = records === null ? undefined : readBatch(records)
   if (batch === undefined) return refuse(CODE.CORRUPT_MESSAGE)
-  if (batch.bytes.length > broker.cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)
-  replica.append(batch, timeoutMs, faulty === undefined ? answer : () => refuse(faulty.errorCode))
+  if (batch.bytes.length > cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)
+  const errorCode = replica.refusalOf(batch)
+  if (errorCode !== undefined) return refuse(errorCode)
+  replica.append(batch, timeoutMs, (appended) =>
+    answer(faulty === undefined ? appended : { errorCode: faulty.errorCode, baseOffset: -1 }),
+  )
 }

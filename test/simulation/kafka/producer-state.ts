@@ -52,7 +52,11 @@ export class ProducerState {
   appended({ producerId, producerEpoch, baseSequence, records }: RecordBatch, offset: number): void {
     const known = this.#producers.get(producerId)
     const before = known?.epoch === producerEpoch ? known.batches.slice(1 - REMEMBERED) : []
-    const stored = { firstSequence: baseSequence, lastSequence: sequence(baseSequence, records.length - 1), offset }
+    const stored = {
+      firstSequence: baseSequence,
+      lastSequence: sequence(baseSequence, records.length - 1),
+      offset,
+    }
     this.#producers.set(producerId, { epoch: producerEpoch, batches: [...before, stored] })
   }
 

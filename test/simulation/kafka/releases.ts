@@ -26,14 +26,14 @@ export const RELEASES: { readonly [name: string]: Release } = {
     },
     isStrict: false,
   },
-  "3.0": {
-    name: "3.0",
+  "3.9": {
+    name: "3.9",
     versions: {
-      [PRODUCE]: [0, 9],
-      [METADATA]: [0, 11],
-      [API_VERSIONS]: [0, 3],
+      [PRODUCE]: [0, 11],
+      [METADATA]: [0, 12],
+      [API_VERSIONS]: [0, 4],
       [CREATE_TOPICS]: [0, 7],
-      [INIT_PRODUCER_ID]: [0, 4],
+      [INIT_PRODUCER_ID]: [0, 5],
       [DESCRIBE_CONFIGS]: [0, 4],
     },
     isStrict: false,

@@ -1,11 +1,23 @@
 import { ByteReader } from "../../../src/brokers/embedded/listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../../../src/brokers/embedded/listener/protocol/byte-writer.ts"
-import { type Api, isIn, readRequest, type RequestOf, type ResponseOf, writeResponse } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
-import { ApiVersions, DescribeConfigs, Metadata, Produce } from "../../../src/brokers/embedded/listener/protocol/messages.ts"
+import {
+  type Api,
+  isIn,
+  readRequest,
+  type RequestOf,
+  type ResponseOf,
+  writeResponse,
+} from "../../../src/brokers/embedded/listener/protocol/fields.ts"
+import {
+  ApiVersions,
+  DescribeConfigs,
+  Metadata,
+  Produce,
+} from "../../../src/brokers/embedded/listener/protocol/messages.ts"
 import { Frames } from "../../../src/brokers/embedded/listener/frames.ts"
 import type { World } from "../world.ts"
 import { createTopics, describeConfigs, initProducerId } from "./administration.ts"
-import type { ModelBroker } from "./broker.ts"
+import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 import { CreateTopics, InitProducerId } from "./messages.ts"
 import { metadata } from "./metadata.ts"
@@ -14,7 +26,12 @@ import { produce } from "./produce.ts"
 
 interface Handled<A extends Api> {
   readonly api: A
-  readonly handle: (broker: ModelBroker, request: RequestOf<A>, answer: (response: ResponseOf<A>) => void, version: number) => void
+  readonly handle: (
+    broker: BrokerModel,
+    request: RequestOf<A>,
+    answer: (response: ResponseOf<A>) => void,
+    version: number,
+  ) => void
 }
 
 const handled = <A extends Api>(api: A, handle: Handled<A>["handle"]): Handled<Api> =>
@@ -24,7 +41,9 @@ const APIS = new Map(
   [
     handled(Produce, produce),
     handled(Metadata, metadata),
-    handled(ApiVersions, ({ cluster }, _request, answer) => answer({ apiKeys: versionsOf(cluster.settings.release) })),
+    handled(ApiVersions, ({ cluster }, _request, answer) =>
+      answer({ apiKeys: versionsOf(cluster.settings.release) }),
+    ),
     handled(CreateTopics, createTopics),
     handled(InitProducerId, initProducerId),
     handled(DescribeConfigs, describeConfigs),
@@ -32,7 +51,7 @@ const APIS = new Map(
 )
 
 /** Serves one request of a connection at a time, as a broker does, which reads the next one when it has answered. */
-export function serve(broker: ModelBroker, connection: ServerSide, world: World): void {
+export function serve(broker: BrokerModel, connection: ServerSide, world: World): void {
   const frames = new Frames(broker.cluster.settings.maxRequestBytes)
   let isBusy = false
   let isClosed = false
@@ -49,7 +68,10 @@ export function serve(broker: ModelBroker, connection: ServerSide, world: World)
     answer(broker, Buffer.from(frame), (response) => {
       if (isProduce && broker.unanswered > 0) {
         broker.unanswered--
-        world.tell(broker.host, `connection ${connection.number} breaks before the answer to a produce request`)
+        world.tell(
+          broker.host,
+          `connection ${connection.number} breaks before the answer to a produce request`,
+        )
         connection.close(true)
       }
       if (!isClosed) connection.send(response)
@@ -70,7 +92,7 @@ export function serve(broker: ModelBroker, connection: ServerSide, world: World)
   }
 }
 
-function answer(broker: ModelBroker, frame: Buffer, send: (response: Buffer) => void): void {
+function answer(broker: BrokerModel, frame: Buffer, send: (response: Buffer) => void): void {
   const from = new ByteReader(frame)
   const key = from.int16()
   const version = from.int16()
@@ -96,7 +118,7 @@ function answer(broker: ModelBroker, frame: Buffer, send: (response: Buffer) => 
   handle(broker, readRequest(api, version, from), (response) => reply(response, version), version)
 }
 
-const versionsOf = ({ versions }: ModelBroker["cluster"]["settings"]["release"]) =>
+const versionsOf = ({ versions }: BrokerModel["cluster"]["settings"]["release"]) =>
   Object.entries(versions).map(([apiKey, [minVersion, maxVersion]]) => ({
     apiKey: Number(apiKey),
     minVersion,

@@ -1,5 +1,5 @@
 import { Random } from "../../support/random.ts"
-import type { ClusterSettings } from "./cluster.ts"
+import type { ClusterSettings } from "./model.ts"
 import { RELEASES } from "./releases.ts"
 import type { ServiceSettings } from "./service.ts"
 
@@ -7,19 +7,43 @@ type Direction = "toServer" | "toClient" | "both"
 
 /** Something that happens; times in milliseconds. */
 export type Step = { readonly atMs: number } & (
-  | { readonly do: "publish"; readonly topic: string; readonly key: number; readonly count: number; readonly everyMs: number; readonly bytes: number; readonly timeoutMs: number }
+  | {
+      readonly do: "publish"
+      readonly topic: string
+      readonly key: number
+      readonly count: number
+      readonly everyMs: number
+      readonly bytes: number
+      readonly timeoutMs: number
+    }
   | { readonly do: "restart"; readonly isKilled: boolean }
   | { readonly do: "delete"; readonly topic: string; readonly againMs: number; readonly partitions: number }
   | { readonly do: "grow"; readonly topic: string; readonly partitions: number }
   | { readonly do: "move"; readonly topic: string; readonly index: number; readonly pick: number }
-  | { readonly do: "crash" | "stall broker" | "cut off" | "lag"; readonly broker: number; readonly forMs: number }
+  | {
+      readonly do: "crash" | "stall broker" | "cut off" | "lag"
+      readonly broker: number
+      readonly forMs: number
+    }
   | { readonly do: "throttle"; readonly broker: number; readonly forMs: number; readonly ms: number }
   | { readonly do: "slow peers"; readonly forMs: number; readonly ms: number }
-  | { readonly do: "slow"; readonly broker: number; readonly forMs: number; readonly ms: number; readonly direction: Direction }
+  | {
+      readonly do: "slow"
+      readonly broker: number
+      readonly forMs: number
+      readonly ms: number
+      readonly direction: Direction
+    }
   | { readonly do: "silence"; readonly broker: number; readonly forMs: number; readonly direction: Direction }
   | { readonly do: "cut"; readonly broker: number; readonly isLost: boolean }
   | { readonly do: "no answer"; readonly broker: number; readonly count: number }
-  | { readonly do: "errors"; readonly api: "produce" | "metadata"; readonly code: number; readonly count: number; readonly isAppended: boolean }
+  | {
+      readonly do: "errors"
+      readonly api: "produce" | "metadata"
+      readonly code: number
+      readonly count: number
+      readonly isAppended: boolean
+    }
   | { readonly do: "stall"; readonly forMs: number }
   | { readonly do: "set clock"; readonly byMs: number }
 )
@@ -44,7 +68,10 @@ export function scenarioOf(seed: number): KafkaScenario {
   const one = (of: number): boolean => random.below(of) === 0
   const between = (least: number, most: number): number => least + random.below(most - least + 1)
   const isLarge = one(12)
-  const topics = Array.from({ length: between(1, 3) }, (_, at) => ({ name: `topic-${at}`, partitions: between(1, 4) }))
+  const topics = Array.from({ length: between(1, 3) }, (_, at) => ({
+    name: `topic-${at}`,
+    partitions: between(1, 4),
+  }))
   const brokers = one(6) ? 1 : 3
   const context = { random, one, between, topics, brokers, isLarge }
   const steps = [
@@ -54,7 +81,7 @@ export function scenarioOf(seed: number): KafkaScenario {
   return {
     simulation: "kafka",
     seed,
-    release: one(4) ? random.pick(["3.0", "2.4", "2.1"]) : "4.1",
+    release: one(4) ? random.pick(["3.9", "2.4", "2.1"]) : "4.1",
     cluster: {
       brokers,
       minInsyncReplicas: brokers === 1 ? 1 : between(1, 2),
@@ -68,7 +95,7 @@ export function scenarioOf(seed: number): KafkaScenario {
     service: {
       compression: one(12) ? "gzip" : "none",
       maxRequestBytes: one(8) ? 16_384 : 1_000_000,
-      isPrepared: !one(3),
+      prepared: one(3) ? undefined : one(2) ? 1 : topics.length,
     },
     topics,
     steps: steps.toSorted((a, b) => a.atMs - b.atMs),
@@ -110,12 +137,24 @@ function fault({ random, one, between, topics, brokers }: Context): Step {
     case 0:
       return { atMs, do: "restart", isKilled: one(2) }
     case 1:
-      return { atMs, do: "delete", topic: topic.name, againMs: random.pick([0, 20, 300, 1500]), partitions: one(2) ? topic.partitions : between(1, 4) }
+      return {
+        atMs,
+        do: "delete",
+        topic: topic.name,
+        againMs: random.pick([0, 20, 300, 1500]),
+        partitions: one(2) ? topic.partitions : between(1, 4),
+      }
     case 2:
       return { atMs, do: "grow", topic: topic.name, partitions: topic.partitions + between(1, 2) }
     case 3:
     case 4:
-      return { atMs, do: "move", topic: topic.name, index: random.below(topic.partitions), pick: random.below(6) }
+      return {
+        atMs,
+        do: "move",
+        topic: topic.name,
+        index: random.below(topic.partitions),
+        pick: random.below(6),
+      }
     case 5:
       return { atMs, do: "crash", broker, forMs }
     case 6:
@@ -140,7 +179,9 @@ function fault({ random, one, between, topics, brokers }: Context): Step {
     case 16:
       return { atMs, do: "errors", ...errors(random), count: between(1, 6) }
     default:
-      return one(3) ? { atMs, do: "set clock", byMs: random.pick([-3_600_000, 60_000]) } : { atMs, do: "stall", forMs: random.pick([30, 300, 2000]) }
+      return one(3)
+        ? { atMs, do: "set clock", byMs: random.pick([-3_600_000, 60_000]) }
+        : { atMs, do: "stall", forMs: random.pick([30, 300, 2000]) }
   }
 }
 
@@ -153,9 +194,10 @@ function errors(random: Random): { api: "produce" | "metadata"; code: number; is
 const METADATA_CODES = [-1, 3, 5, 17, 29, 41, 87]
 /** With these a broker may have appended the batch. */
 const MAY_BE_APPENDED = [-1, 3, 6, 7, 13, 20, 42, 56, 99]
-const PRODUCE_CODES = [
-  ...MAY_BE_APPENDED,
-  ...[2, 5, 9, 10, 14, 15, 16, 17, 18, 19, 21, 29, 31, 32, 43, 44, 45, 47, 49, 59, 72, 74, 75, 76, 80, 83, 87, 89, 90, 100, 103],
+const REFUSALS = [
+  2, 5, 9, 10, 14, 15, 16, 17, 18, 19, 21, 29, 31, 32, 43, 44, 45, 47, 49, 59, 72, 74, 75, 76, 80, 83, 87, 89,
+  90, 100, 103,
 ]
+const PRODUCE_CODES = [...MAY_BE_APPENDED, ...REFUSALS]
 
 export const releaseOf = ({ release }: KafkaScenario): ClusterSettings["release"] => RELEASES[release]!

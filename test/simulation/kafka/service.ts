@@ -6,14 +6,15 @@ import type { Logger } from "../../../src/telemetry/log.ts"
 import { kafkaOptions } from "../../support/kafka-options.ts"
 import type { SimulatedProcess } from "../simulated-process.ts"
 import type { World } from "../world.ts"
-import type { Audit, Publication } from "./audit.ts"
+import type { Audit } from "./audit.ts"
+import type { Publication } from "./publication.ts"
 
 /** What the service's connection is configured with. */
 export interface ServiceSettings {
   readonly compression: "none" | "gzip"
   readonly maxRequestBytes: number
-  /** Whether topics are named ahead, as those of a configuration are. */
-  readonly isPrepared: boolean
+  /** How many topics are named ahead, as those of a configuration are; the others are looked up while records are pending. */
+  readonly prepared?: number | undefined
 }
 
 /** A process with the real producer in it. */
@@ -27,46 +28,56 @@ export class Service {
   readonly #world: World
   readonly #audit: Audit
 
-  constructor(world: World, name: string, audit: Audit, servers: readonly string[], settings: ServiceSettings, topics: readonly string[]) {
+  constructor(
+    world: World,
+    name: string,
+    audit: Audit,
+    servers: readonly string[],
+    settings: ServiceSettings,
+    topics: readonly string[],
+  ) {
     this.#world = world
     this.#audit = audit
     this.process = world.process(name)
     this.process.run(() => {
       const more = { compression_type: settings.compression, max_request_bytes: settings.maxRequestBytes }
       this.broker = openKafka(kafkaOptions(servers, more), { log: this.#log(), metrics: NO_METRICS })
-      if (settings.isPrepared) this.broker.prepare(topics)
+      if (settings.prepared !== undefined) this.broker.prepare(topics.slice(0, settings.prepared))
     })
   }
 
   /** Publishes a record, as an event of the process. */
   publish(publication: Publication): void {
-    this.process.run(() => {
-      const { topic, key, value } = publication
-      publication.publishedMs = this.#world.nowMs
-      this.pending++
-      const record = { topic, key: key === undefined ? undefined : Buffer.from(key), value }
-      this.broker.publish(record, steadyMs() + publication.timeoutMs).then(
-        (receipt) => {
-          this.pending--
-          this.#audit.acknowledged(publication, receipt)
-        },
-        (error: unknown) => {
-          this.pending--
-          if (!(error instanceof PublishError)) this.#world.violate(`publish rejected with ${Bun.inspect(error)}`)
-          this.#audit.rejected(publication, error instanceof PublishError ? error.code : String(error))
-        },
-      )
-    })
+    this.process.run(() => void this.#publish(publication))
   }
 
   close(): void {
     this.isClosing = true
     this.process.run(() => {
-      this.broker.close().then(() => {
-        this.isClosed = true
-        this.#world.tell(this.process.name, "closed")
-      })
+      void this.#close()
     })
+  }
+
+  async #close(): Promise<void> {
+    await this.broker.close()
+    this.isClosed = true
+    this.#world.tell(this.process.name, "closed")
+  }
+
+  async #publish(publication: Publication): Promise<void> {
+    const { topic, key, value, timeoutMs } = publication
+    publication.publishedMs = this.#world.nowMs
+    this.pending++
+    try {
+      const record = { topic, key: key === undefined ? undefined : Buffer.from(key), value }
+      const receipt = await this.broker.publish(record, steadyMs() + timeoutMs)
+      this.#audit.acknowledged(publication, receipt)
+    } catch (error) {
+      if (!(error instanceof PublishError)) throw error
+      this.#audit.rejected(publication, error.code)
+    } finally {
+      this.pending--
+    }
   }
 
   #log(): Logger {
@@ -94,6 +105,7 @@ export class Service {
   }
 }
 
-const withoutErrors = (_name: string, value: unknown): unknown => (value instanceof Error ? value.message : value)
+const withoutErrors = (_name: string, value: unknown): unknown =>
+  value instanceof Error ? value.message : value
 
 const NO_METRICS = { batch() {}, retried() {}, connected() {}, incident() {} }

@@ -1,0 +1,10 @@
+import type { SourceChange } from "./source-changes.ts"
+
+/** A guard taken out of the program, which a simulation must find. */
+export interface Mutation {
+  /** The guard. */
+  readonly name: string
+  /** The simulation that finds it. */
+  readonly simulation: string
+  readonly changes: readonly SourceChange[]
+}

@@ -1,10 +1,11 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
 import { join } from "node:path"
-import { loadedDiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
+import { loadedDiskModel, type DiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
 import type { Random } from "../../support/random.ts"
 import type { World } from "../world.ts"
 
-const model = loadedDiskModel()
+let loaded: DiskModel | undefined
+const model = (): DiskModel => (loaded ??= loadedDiskModel())
 
 /** Of all runs of this program: in memory. */
 const ROOT = `/dev/shm/hookline-simulation-${process.pid}`
@@ -30,7 +31,7 @@ export class SimulatedDisk {
     this.folder = join(this.#base, "disk")
     this.#random = world.randomOf(`disk ${name}`)
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
-    model.simulateSleep(true)
+    model().simulateSleep(true)
     this.#disk = this.#model()
   }
 
@@ -41,10 +42,10 @@ export class SimulatedDisk {
   /** Measures what calls cost from now on, waits for locks included. */
   measure(): () => number {
     let { calls, syncs } = this.#disk
-    model.sleptMs()
+    model().sleptMs()
     let ms = 0
     return () => {
-      ms += model.sleptMs() + (this.#disk.calls - calls) * CALL_MS
+      ms += model().sleptMs() + (this.#disk.calls - calls) * CALL_MS
       for (; syncs < this.#disk.syncs; syncs++) ms += this.#syncMs()
       calls = this.#disk.calls
       return ms
@@ -84,7 +85,7 @@ export class SimulatedDisk {
   #model(): ModelledDisk {
     const shadow = join(this.#base, `shadow-${this.#generation++}`)
     mkdirSync(shadow)
-    return model.add(this.folder, shadow)
+    return model().add(this.folder, shadow)
   }
 
   /** A spool's reserve is written past the model; its content is nothing that anyone reads. */

@@ -23,6 +23,8 @@ export class Faults {
   /** Of the next requests, or starts. */
   #armed: DiskFault[] = []
   #slowMs = 0
+  /** How many calls will have failed by the next fault. */
+  #failedBy = 0
   /** What the request under way ends with if the disk halts. */
   #halting: Extract<Step, { do: "halt" }> | undefined
   /** Of a disk that has halted: the crash that is to come. */
@@ -73,9 +75,14 @@ export class Faults {
   /** Before a request is served, or the service starts. */
   begin(): void {
     this.stallMs = this.#slowMs
-    const fault = this.#armed.shift()
     const { model } = this.#machine.disk
-    if (fault?.do === "fail") model.fail(fault.call, fault.count)
+    // what follows a failure comes after it
+    if (model.failed() < this.#failedBy) return
+    const fault = this.#armed.shift()
+    if (fault?.do === "fail") {
+      model.fail(fault.call, fault.count)
+      this.#failedBy = model.failed() + fault.count
+    }
     if (fault?.do === "stall disk") this.stallMs += Math.max(0, Math.min(fault.forMs, this.#healMs - this.#world.nowMs))
     if (fault?.do !== "halt") return
     this.#halting = fault
@@ -106,6 +113,7 @@ export class Faults {
   /** The machine's process was killed, or all of its processes ended with the power. */
   crashed(kind: Crash): void {
     this.#crashNow = undefined
+    this.#failedBy = 0
     for (const neighbour of [...this.#neighbours])
       if (kind === "power" || !neighbour.isReader) this.#leave(neighbour)
   }

@@ -14,7 +14,7 @@ type Fault = Exclude<Step, Publish>
 
 /** After healing: until it is tried whether all is well, and until it must be. */
 const RECOVERY_MS = 1500
-const HEALED_MS = 4000
+const WELL_MS = 2500
 /** How late a deadline may be noticed: a sweep of 10 ms, and a turn. */
 const LATE_MS = 12
 /** A stop waits for deadlines, then 2 s for the disk. */
@@ -35,6 +35,8 @@ export interface Subject<S> {
   /** Its process has ended. */
   ended?(): void
   remote?(step: Extract<Step, { do: "remote" }>): void
+  /** How long it takes to recover once everything works again, in milliseconds; default: RECOVERY_MS. */
+  readonly recoveryMs?: number | undefined
   /** Reports what is wrong with what a power cut leaves in a folder. */
   check(folder: string, when: string): void
   /** Everything works again. */
@@ -136,8 +138,9 @@ export class Trial<S> {
         () => world.after(50, again),
       )
     }
-    world.after(scenario.healMs + RECOVERY_MS, again)
-    const endMs = scenario.healMs + HEALED_MS
+    const recoveredMs = scenario.healMs + (this.#subject.recoveryMs ?? RECOVERY_MS)
+    world.after(recoveredMs, again)
+    const endMs = recoveredMs + WELL_MS
     world.after(endMs, () => {
       if (!isWell) world.violate("nothing works although everything has healed")
       const ready = this.service === undefined ? "it does not run" : this.#subject.ready(this.service)

@@ -11,7 +11,7 @@ import { tryMutations } from "./mutation-table.ts"
 import type { Scenario } from "./simulation.ts"
 import { type Failure, simulate } from "./workers.ts"
 
-const NAMES = ["kafka", "log", "spool", "dedupe"]
+const NAMES = ["kafka", "log", "spool", "dedupe", "service"]
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,4 @@
 import { Trial } from "./trial.ts"
-import { truncateSync, writeFileSync } from "node:fs"
 import { steadyMs } from "../../../src/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import { SpooledBroker } from "../../../src/brokers/spool/spool.ts"
@@ -10,9 +9,7 @@ import { simulatedLog } from "./log.ts"
 import { Publications } from "./publications.ts"
 import { ModelBroker, RemoteLog } from "./remote-log.ts"
 import { scenarioOf, TOPICS, type StorageScenario } from "./scenario.ts"
-import { readSpool, spoolIn } from "./stored-records.ts"
-
-const RESERVE_BYTES = 8 * 1024 * 1024
+import { readSpool, reserveIn, spoolIn } from "./stored-records.ts"
 
 /** Senders publish to a spool before a remote log; both fail. */
 function run(scenario: StorageScenario): Outcome {
@@ -50,9 +47,7 @@ function run(scenario: StorageScenario): Outcome {
   const { world, machine } = trial
   const remote = new RemoteLog(world)
   const publications = new Publications(world)
-  // a reserve like any other, made at once
-  writeFileSync(`${spoolIn(machine.disk.folder)}.reserve`, "", { mode: 0o600 })
-  truncateSync(`${spoolIn(machine.disk.folder)}.reserve`, RESERVE_BYTES)
+  reserveIn(machine.disk.folder)
 
   /** A record whose publication was acknowledged to a process is not published again by it. */
   const watchOf = (process: SimulatedProcess) => {

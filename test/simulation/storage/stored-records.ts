@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite"
-import { existsSync } from "node:fs"
+import { existsSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { StoredRecord } from "../../../src/brokers/broker.ts"
 import { LogDatabase } from "../../../src/brokers/embedded/log-database.ts"
@@ -22,6 +22,15 @@ export function readLog(folder: string): StoredRecord[] {
 }
 
 export const spoolIn = (folder: string): string => join(folder, "spool.sqlite")
+
+/** Makes a spool's reserve, which takes its time, at once; its content is nothing that anyone reads. */
+export function reserveIn(folder: string): void {
+  const file = `${spoolIn(folder)}.reserve`
+  writeFileSync(file, "", { mode: 0o600 })
+  truncateSync(file, RESERVE_BYTES)
+}
+
+const RESERVE_BYTES = 8 * 1024 * 1024
 
 /** What a spool holds, in the same way: what is to be forwarded. */
 export function readSpool(folder: string): StoredRecord[] {

@@ -7,4 +7,6 @@ export interface Mutation {
   /** The simulation that finds it. */
   readonly simulation: string
   readonly changes: readonly SourceChange[]
+  /** What the finding says, where another one would not show what the guard is for. */
+  readonly finding?: string
 }

@@ -5,25 +5,30 @@ import type { Outcome, Scenario, Simulation } from "./simulation.ts"
 const rejections: unknown[] = []
 process.on("unhandledRejection", (error) => void rejections.push(error))
 
-/** Runs a scenario. */
-export async function run(simulation: Simulation, scenario: Scenario): Promise<Outcome> {
+/** Runs a scenario. @param finding text of the only violations that count */
+export async function run(simulation: Simulation, scenario: Scenario, finding = ""): Promise<Outcome> {
   const outcome = simulation.run(scenario)
   await realTurn()
   const unhandled = rejections.splice(0)
-  if (unhandled.length === 0) return outcome
+  const violations = outcome.violations.filter(({ what }) => what.includes(finding))
+  if (unhandled.length === 0) return { ...outcome, violations }
   const more = unhandled.map((error) => ({
     atMs: Number.POSITIVE_INFINITY,
     steps: outcome.steps,
     what: `unhandled rejection: ${Bun.inspect(error)}`,
   }))
-  return { ...outcome, violations: [...outcome.violations, ...more] }
+  return { ...outcome, violations: [...violations, ...more] }
 }
 
 /** Takes steps out of a failing scenario as long as it still fails: first many at once, then each. */
-export async function minimise(simulation: Simulation, failing: Scenario): Promise<Scenario> {
+export async function minimise(
+  simulation: Simulation,
+  failing: Scenario,
+  finding?: string,
+): Promise<Scenario> {
   let scenario = failing
   const fails = async (steps: readonly unknown[]): Promise<boolean> =>
-    (await run(simulation, { ...scenario, steps })).violations.length > 0
+    (await run(simulation, { ...scenario, steps }, finding)).violations.length > 0
   for (
     let size = Math.ceil(scenario.steps.length / 2);
     size > 0;

@@ -16,15 +16,15 @@ const write = (line: Finding): void => console.log(JSON.stringify(line))
 
 async function examine(scenario: Scenario): Promise<boolean> {
   const simulation = SIMULATIONS.get(scenario.simulation)!
-  const outcome = await run(simulation, scenario)
+  const outcome = await run(simulation, scenario, job.finding)
   const [violation] = outcome.violations
   if (violation === undefined) {
     if (job.isTold)
       write({ seed: scenario.seed, hash: outcome.hash(), steps: outcome.steps, history: outcome.history() })
     return false
   }
-  const smallest = job.isMinimised ? await minimise(simulation, scenario) : scenario
-  const { violations, history } = job.isMinimised ? await run(simulation, smallest) : outcome
+  const smallest = job.isMinimised ? await minimise(simulation, scenario, job.finding) : scenario
+  const { violations, history } = job.isMinimised ? await run(simulation, smallest, job.finding) : outcome
   write({
     seed: scenario.seed,
     steps: outcome.steps,

@@ -25,6 +25,8 @@ export interface Job {
   readonly failures: number
   /** The guard that is taken out. */
   readonly mutation?: string | undefined
+  /** Text of the only violations that count. */
+  readonly finding?: string | undefined
   /** Instead of seeds. */
   readonly scenario?: Scenario | undefined
   readonly isMinimised: boolean

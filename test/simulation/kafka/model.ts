@@ -30,7 +30,7 @@ export interface ClusterModel {
   readonly onCommitted: (topic: TopicState, index: number, entries: readonly Entry[]) => void
   /** Called with what a leader has not appended. */
   readonly onRefused: (topic: string, index: number, batch: RecordBatch) => void
-  /** Gives the answer to a batch of a produce request in the place of the broker's. */
+  /** Gives the answer to a batch that the broker does not have, in the place of the broker's. */
   readonly faultyAnswer: (() => { errorCode: number; isAppended: boolean } | undefined) | undefined
   /** The error code of a topic in the place of its metadata. */
   readonly faultyMetadata: (() => number | undefined) | undefined
@@ -67,6 +67,8 @@ export interface ReplicaModel {
   readonly leader: number
   readonly leaderEpoch: number
   readonly isLeader: boolean
+  /** Whether it knows a batch as one that it has. */
+  has(batch: RecordBatch): boolean
   /** Why it does not take a batch. */
   refusalOf(batch: RecordBatch): number | undefined
   /** Appends a batch that is not refused, unless it has it, with acks=all. @param timeoutMs after which the answer is REQUEST_TIMED_OUT */

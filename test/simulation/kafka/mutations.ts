@@ -2,11 +2,20 @@ import type { Mutation } from "../mutation.ts"
 
 const KAFKA = "src/brokers/kafka"
 
-const kafka = (name: string, file: string, text: string, replacement: string): Mutation => ({
+const kafka = (
+  name: string,
+  file: string,
+  text: string,
+  replacement: string,
+  finding?: string,
+): Mutation => ({
   name,
   simulation: "kafka",
   changes: [{ file: `${KAFKA}/${file}`, text, replacement }],
+  ...(finding !== undefined && { finding }),
 })
+
+const LOST = "was acknowledged at"
 
 export const KAFKA_MUTATIONS: readonly Mutation[] = [
   kafka(
@@ -14,6 +23,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "topic.ts",
     `        this.#become("missing")`,
     `{ this.#become("missing"); this.#known.length = 0; this.partitions = [] }`,
+    LOST,
   ),
   kafka(
     "a topic's state is kept while it is not looked up",

@@ -79,6 +79,11 @@ export class PartitionReplica implements ReplicaModel {
     this.#giveUp(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   }
 
+  has(batch: RecordBatch): boolean {
+    const known = this.log.judge(batch)
+    return known !== undefined && "offset" in known
+  }
+
   refusalOf(batch: RecordBatch): number | undefined {
     if (this.isr.length < this.#broker.cluster.settings.minInsyncReplicas) return CODE.NOT_ENOUGH_REPLICAS
     const known = this.log.judge(batch)

@@ -45,7 +45,7 @@ function append(
   const replica = broker.replica(name, index)
   if (replica === undefined) return refuse(CODE.UNKNOWN_TOPIC_OR_PARTITION)
   if (!replica.isLeader) return refuse(CODE.NOT_LEADER_OR_FOLLOWER)
-  const faulty = cluster.faultyAnswer?.()
+  const faulty = batch === undefined || replica.has(batch) ? undefined : cluster.faultyAnswer?.()
   if (faulty !== undefined && !faulty.isAppended) return refuse(faulty.errorCode)
   if (batch === undefined) return refuse(CODE.CORRUPT_MESSAGE)
   if (batch.bytes.length > cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)

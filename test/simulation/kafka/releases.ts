@@ -4,6 +4,8 @@ export interface Release {
   readonly versions: { readonly [apiKey: number]: readonly [least: number, most: number] }
   /** A producer that is not known has to begin with sequence 0. */
   readonly isStrict: boolean
+  /** Metadata has the ids of topics. */
+  readonly hasTopicIds: boolean
 }
 
 const PRODUCE = 0
@@ -25,6 +27,7 @@ export const RELEASES: { readonly [name: string]: Release } = {
       [DESCRIBE_CONFIGS]: [1, 4],
     },
     isStrict: false,
+    hasTopicIds: true,
   },
   "3.9": {
     name: "3.9",
@@ -37,6 +40,7 @@ export const RELEASES: { readonly [name: string]: Release } = {
       [DESCRIBE_CONFIGS]: [0, 4],
     },
     isStrict: false,
+    hasTopicIds: true,
   },
   "2.4": {
     name: "2.4",
@@ -49,6 +53,7 @@ export const RELEASES: { readonly [name: string]: Release } = {
       [DESCRIBE_CONFIGS]: [0, 2],
     },
     isStrict: true,
+    hasTopicIds: false,
   },
   "2.1": {
     name: "2.1",
@@ -61,5 +66,6 @@ export const RELEASES: { readonly [name: string]: Release } = {
       [DESCRIBE_CONFIGS]: [0, 2],
     },
     isStrict: true,
+    hasTopicIds: false,
   },
 }

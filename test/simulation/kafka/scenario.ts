@@ -73,7 +73,10 @@ export function scenarioOf(seed: number): KafkaScenario {
     partitions: between(1, 4),
   }))
   const brokers = one(6) ? 1 : 3
-  const context = { random, one, between, topics, brokers, isLarge }
+  const center = between(500, LASTS_MS - 1000)
+  // half of what happens comes together
+  const moment = (): number => (one(2) ? center + between(-300, 300) : between(50, LASTS_MS - 500))
+  const context = { random, one, between, moment, topics, brokers, isLarge }
   const steps = [
     ...Array.from({ length: between(8, 18) }, () => workload(context)),
     ...Array.from({ length: one(5) ? 0 : between(1, 7) }, () => fault(context)),
@@ -107,13 +110,14 @@ interface Context {
   readonly random: Random
   readonly one: (of: number) => boolean
   readonly between: (least: number, most: number) => number
+  readonly moment: () => number
   readonly topics: KafkaScenario["topics"]
   readonly brokers: number
   readonly isLarge: boolean
 }
 
-function workload({ random, one, between, topics, isLarge }: Context): Step {
-  const atMs = between(0, LASTS_MS - 500)
+function workload({ random, one, between, moment, topics, isLarge }: Context): Step {
+  const atMs = moment()
   const { name: topic } = random.pick(topics)
   return {
     atMs,
@@ -127,8 +131,8 @@ function workload({ random, one, between, topics, isLarge }: Context): Step {
   }
 }
 
-function fault({ random, one, between, topics, brokers }: Context): Step {
-  const atMs = between(100, LASTS_MS - 500)
+function fault({ random, one, between, moment, topics, brokers }: Context): Step {
+  const atMs = moment()
   const topic = random.pick(topics)
   const broker = 1 + random.below(brokers)
   const forMs = random.pick([50, 300, 1000, 2500])

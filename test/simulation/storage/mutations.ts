@@ -21,17 +21,6 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "  rewriteWal(location.file)\n",
   ),
   log(
-    "opening ends with a whole checkpoint",
-    "storage/database-file.ts",
-    "    checkpointAll(db, location.file)\n",
-  ),
-  log(
-    "pages that may be lost are written again",
-    "storage/serve-database.ts",
-    `        if (pages === "lost") recoverAlone(location.file)\n`,
-  ),
-  log("the names of new files are durable", "storage/database-file.ts", "    syncFolder(dirname(location.file))\n"),
-  log(
     "a busy batch goes back to the front of the queue",
     "brokers/embedded/pending-records.ts",
     "[...batch, ...this.#waiting]",

@@ -144,7 +144,7 @@ export class PipelineTrial {
   #publish({ key, bytes }: Publish): void {
     const { world, random } = this.trial
     const one = this.#publications.add(TOPIC, key, bytes, this.#timeoutMs)
-    const again = random.below(4) === 0 ? random.below(300) : undefined
+    const again = random.below(2) === 0 ? random.below(random.pick([20, 600])) : undefined
     const send = (): Promise<void> => {
       if (again !== undefined) world.after(again, () => this.#send(one, () => {}))
       return new Promise((resolve) => this.#send(one, resolve))

@@ -38,16 +38,14 @@ export function readSpool(folder: string): StoredRecord[] {
   return recover(file, () => openSpoolDatabase(spoolAt(file))) ? recordsIn(file) : []
 }
 
-/** The dedupe keys that are known in a folder: in the store's file, and in the journal of the log beside it. */
+/** The dedupe keys of a folder whose log was read: in the store's file, and in the journal of the log. */
 export function readKeys(folder: string): ReadonlySet<string> {
-  const keys = new Set<string>()
   const location = dedupeFileIn(folder)
-  if (recover(location.file, () => new KeyDatabase(location)))
-    for (const { key } of rowsOf<{ key: string }>(location.file, "SELECT key FROM marks")) keys.add(key)
-  const log = logIn(folder)
-  if (recover(log.file, () => new LogDatabase(log)))
-    for (const { key } of rowsOf<{ key: string }>(log.file, "SELECT key FROM dedupe_keys")) keys.add(key)
-  return keys
+  const isThere = recover(location.file, () => new KeyDatabase(location))
+  const stored = isThere ? rowsOf<{ key: string }>(location.file, "SELECT key FROM marks") : []
+  const log = logIn(folder).file
+  const journaled = existsSync(log) ? rowsOf<{ key: string }>(log, "SELECT key FROM dedupe_keys") : []
+  return new Set([...stored, ...journaled].map(({ key }) => key))
 }
 
 /** @returns whether there is such a file */

@@ -14,7 +14,7 @@ type Fault = Exclude<Step, Publish>
 
 /** After healing: until it is tried whether all is well, and until it must be. */
 const RECOVERY_MS = 1500
-const WELL_MS = 2500
+const WELL_MS = 1500
 /** How late a deadline may be noticed: a sweep of 10 ms, and a turn. */
 const LATE_MS = 12
 /** A stop waits for deadlines, then 2 s for the disk. */

@@ -14,5 +14,8 @@ const kafka: Simulation<KafkaScenario> = {
 
 /** To be imported when the globals are simulated and sources are changed: it imports what is simulated. */
 export const SIMULATIONS: ReadonlyMap<string, Simulation> = new Map(
-  ([kafka, embeddedLog, spool, dedupe, service] as unknown as Simulation<Scenario>[]).map((one) => [one.name, one]),
+  ([kafka, embeddedLog, spool, dedupe, service] as unknown as Simulation<Scenario>[]).map((one) => [
+    one.name,
+    one,
+  ]),
 )

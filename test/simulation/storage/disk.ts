@@ -55,7 +55,10 @@ export class SimulatedDisk {
   /** Bytes that its files take. */
   get usedBytes(): number {
     const files = readdirSync(this.folder).filter((name) => !name.endsWith("-shm"))
-    return files.reduce((sum, name) => sum + (statSync(join(this.folder, name), { throwIfNoEntry: false })?.size ?? 0), 0)
+    return files.reduce(
+      (sum, name) => sum + (statSync(join(this.folder, name), { throwIfNoEntry: false })?.size ?? 0),
+      0,
+    )
   }
 
   /** What a power cut would leave now, in a folder of its own. */

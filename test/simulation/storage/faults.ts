@@ -2,12 +2,19 @@ import { Database } from "bun:sqlite"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import type { World } from "../world.ts"
-import type { Machine } from "./machine.ts"
-import type { Step } from "./scenario.ts"
+import type { SimulatedDisk } from "./disk.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import type { Crash, Step } from "./scenario.ts"
 
-export type Crash = "kill" | "power"
 type Ending = Crash | "thread"
 type DiskFault = Extract<Step, { do: "fail" | "halt" | "stall disk" }>
+
+/** The machine that the faults are of. */
+interface FaultyMachine {
+  readonly disk: SimulatedDisk
+  readonly process: SimulatedProcess | undefined
+  crash(kind: Crash): void
+}
 
 interface Neighbour {
   readonly db: Database
@@ -17,7 +24,7 @@ interface Neighbour {
 /** What goes wrong with a machine's disk and its files. */
 export class Faults {
   readonly #world: World
-  readonly #machine: Machine
+  readonly #machine: FaultyMachine
   readonly #healMs: number
   readonly #neighbours = new Set<Neighbour>()
   /** Of the next requests, or starts. */
@@ -33,7 +40,7 @@ export class Faults {
   stallMs = 0
 
   /** @param healMs when all of it is over */
-  constructor(world: World, machine: Machine, healMs: number) {
+  constructor(world: World, machine: FaultyMachine, healMs: number) {
     this.#world = world
     this.#machine = machine
     this.#healMs = healMs
@@ -62,7 +69,7 @@ export class Faults {
     const { model } = this.#machine.disk
     model.fail(1, 0)
     model.limit(0)
-    for (const neighbour of [...this.#neighbours]) this.#leave(neighbour)
+    for (const neighbour of this.#neighbours) this.#leave(neighbour)
   }
 
   /** Has the crash come that a halted disk stands for. @returns whether there was one */
@@ -83,7 +90,8 @@ export class Faults {
       model.fail(fault.call, fault.count)
       this.#failedBy = model.failed() + fault.count
     }
-    if (fault?.do === "stall disk") this.stallMs += Math.max(0, Math.min(fault.forMs, this.#healMs - this.#world.nowMs))
+    if (fault?.do === "stall disk")
+      this.stallMs += Math.max(0, Math.min(fault.forMs, this.#healMs - this.#world.nowMs))
     if (fault?.do !== "halt") return
     this.#halting = fault
     model.halt(fault.call)
@@ -114,7 +122,7 @@ export class Faults {
   crashed(kind: Crash): void {
     this.#crashNow = undefined
     this.#failedBy = 0
-    for (const neighbour of [...this.#neighbours])
+    for (const neighbour of this.#neighbours)
       if (kind === "power" || !neighbour.isReader) this.#leave(neighbour)
   }
 
@@ -125,7 +133,10 @@ export class Faults {
     if (files.length === 0 || process === undefined || disk.model.isHalted) return
     let db: Database | undefined
     try {
-      db = new Database(join(disk.folder, files.toSorted()[file % files.length]!), isReader ? { readonly: true } : { readwrite: true })
+      db = new Database(
+        join(disk.folder, files.toSorted()[file % files.length]!),
+        isReader ? { readonly: true } : { readwrite: true },
+      )
       db.run(isReader ? "BEGIN" : "BEGIN IMMEDIATE")
       db.query("SELECT count(*) FROM sqlite_schema").get()
     } catch {

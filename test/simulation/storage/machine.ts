@@ -1,8 +1,9 @@
 import type { Random } from "../../support/random.ts"
-import { Faults, type Crash } from "./faults.ts"
+import { Faults } from "./faults.ts"
 import { closeDatabases } from "./open-databases.ts"
 import { SimulatedDisk } from "./disk.ts"
 import type { SimulatedProcess } from "../simulated-process.ts"
+import type { Crash } from "./scenario.ts"
 import type { World } from "../world.ts"
 
 export interface MachineDependencies {

@@ -120,11 +120,6 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "    this.#sentTo?.cancel(this.#name)\n",
   ),
   spool(
-    "a topic whose forwarding fails is cancelled at the broker",
-    "brokers/spool/forwarder.ts",
-    "          broker.cancel(topic)\n",
-  ),
-  spool(
     "a topic is direct once no commit for it is under way",
     "brokers/spool/topic.ts",
     ": this.#parts.store.committing)",
@@ -144,6 +139,6 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   spool(
     "a full spool takes nothing",
     "brokers/spool/capacity.ts",
-    "    if (problem !== undefined) return new PublishError(\"unavailable\", problem)\n",
+    '    if (problem !== undefined) return new PublishError("unavailable", problem)\n',
   ),
 ]

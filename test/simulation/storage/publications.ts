@@ -72,7 +72,9 @@ export class Publications {
       const there = found.get(id)
       if (there === undefined) this.#world.violate(`${when}: record ${id} was acknowledged and is not there`)
       else if (there.offset !== receipt.offset || there.partition !== receipt.partition)
-        this.#world.violate(`${when}: record ${id} is at ${there.partition}/${there.offset}, not where its receipt says`)
+        this.#world.violate(
+          `${when}: record ${id} is at ${there.partition}/${there.offset}, not where its receipt says`,
+        )
     }
   }
 

@@ -120,7 +120,11 @@ export class ModelBroker implements YieldingBroker {
     if (pending.length === 0) return
     const batch: Batch = { pending, isAppended: false }
     this.#out.set(topic, batch)
-    this.#try(topic, batch, pending.map(({ record }) => record))
+    this.#try(
+      topic,
+      batch,
+      pending.map(({ record }) => record),
+    )
   }
 
   /** As often as it takes: the log knows a batch again. */

@@ -1,5 +1,7 @@
 import { Random } from "../../support/random.ts"
-import type { Crash } from "./faults.ts"
+
+/** How a process ends. */
+export type Crash = "kill" | "power"
 
 /**
  * Something that happens; times in milliseconds. A fault of the disk is that of the next request to a database, or of the
@@ -104,7 +106,12 @@ function faults({ random, one, between }: Context): Step[] {
   const atMs = between(0, LASTS_MS - 300)
   const forMs = random.pick([5, 50, 400, 1500])
   const ending = random.pick<Crash>(["kill", "power"])
-  const fail = (): Step => ({ atMs, do: "fail", call: 1 + random.below(random.pick(CALLS)), count: random.pick([1, 1, 2, 3, 20]) })
+  const fail = (): Step => ({
+    atMs,
+    do: "fail",
+    call: 1 + random.below(random.pick(CALLS)),
+    count: random.pick([1, 1, 2, 3, 20]),
+  })
   const halt = (how: Crash | "thread"): Step => ({
     atMs,
     do: "halt",

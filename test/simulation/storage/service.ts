@@ -46,9 +46,18 @@ export const service: Simulation<ServiceScenario> = {
     const own = scenarioOf("service", seed)
     const clusterSteps = steps
       .filter(({ do: what }) => CLUSTER_FAULTS.includes(what))
-      .map((step) => ({ ...step, atMs: step.atMs / 2, ...("topic" in step && { topic: TOPICS[0]!, index: 0 }) }))
+      .map((step) => ({
+        ...step,
+        atMs: step.atMs / 2,
+        ...("topic" in step && { topic: TOPICS[0]!, index: 0 }),
+      }))
     const limits = { maxMessageBytes: 1_048_588, maxRequestBytes: 104_857_600 }
-    return { ...own, cluster: { ...cluster, ...limits }, release, clusterSteps: clusterSteps as KafkaScenario["steps"] }
+    return {
+      ...own,
+      cluster: { ...cluster, ...limits },
+      release,
+      clusterSteps: clusterSteps as KafkaScenario["steps"],
+    }
   },
   run(scenario) {
     const { settings, clusterSteps } = scenario

@@ -32,7 +32,9 @@ function run(scenario: StorageScenario): Outcome {
     heal: () => remote.set("up", 0),
     check(folder, when) {
       const spooled = readSpool(folder)
-      const there = new Set([...remote.records, ...spooled].map((record) => publications.of(record, when)?.id))
+      const there = new Set(
+        [...remote.records, ...spooled].map((record) => publications.of(record, when)?.id),
+      )
       for (const { id, receipt } of publications.all)
         if (receipt !== undefined && !there.has(id))
           world.violate(`${when}: record ${id} was acknowledged, and is neither forwarded nor spooled`)

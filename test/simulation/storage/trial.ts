@@ -217,13 +217,15 @@ export class Trial<S> {
     const { process } = machine
     if (process === undefined || service === undefined) return
     process.run(() => {
-      void this.#subject.close(service).then(() => {
-        world.tell("hookline", "stopped")
-        if (machine.process === process) machine.exit()
-      })
+      void this.#closed(service, process)
     })
     world.after(STOP_MS, () => {
       if (process.isAlive) world.violate(`a stop took more than ${STOP_MS} ms`)
     })
+  }
+  async #closed(service: S, process: SimulatedProcess): Promise<void> {
+    await this.#subject.close(service)
+    this.world.tell("hookline", "stopped")
+    if (this.machine.process === process) this.machine.exit()
   }
 }

@@ -64,7 +64,7 @@ try {
   const isLong = args[0] === "--long"
   const files = isLong
     ? ["./test/long"]
-    : ["./src", "./test/e2e", "./test/fuzz", "./test/simulation", ...faults]
+    : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
   process.exitCode = await runTests([...flags, ...files, ...(isLong ? args.slice(1) : args)], shared)
 } finally {
   await kafka?.stop()

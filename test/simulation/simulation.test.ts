@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test"
 import type { Scenario } from "./simulation.ts"
 import { simulate } from "./workers.ts"
 
-const SEEDS = 300
+const SEEDS = 200
 const REGRESSIONS = join(import.meta.dir, "regressions")
 
 test(`kafka: ${SEEDS} seeds break no promise`, async () => {

@@ -96,6 +96,8 @@ export class KafkaSimulation {
   /** What a process holds is bounded by what is pending. */
   #checkBounds(): void {
     const { world, network, service } = this
+    // what is to be published comes when it runs again
+    if (service.process.stalledUntilMs > world.nowMs) return
     const sockets = [...network.open].filter(({ client }) => client === service.process).length
     if (sockets > MOST_SOCKETS) world.violate(`${service.process.name} has ${sockets} connections open`)
     const scheduled = world.scheduledBy(service.process)

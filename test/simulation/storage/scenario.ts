@@ -137,7 +137,11 @@ function faults({ random, one, between }: Context): Step[] {
     case 7:
       return [{ atMs, do: "crash", kind: ending }]
     case 8:
-      return [{ atMs, do: "stall disk", forMs: random.pick([150, 700, 4000]) }]
+      // what waits for the disk may be lost with the process
+      return [
+        { atMs, do: "stall disk", forMs: random.pick([150, 700, 4000]) },
+        ...(one(2) ? [{ atMs: atMs + between(1, 300), do: "crash", kind: ending } satisfies Step] : []),
+      ]
     case 9:
       return [{ atMs, do: "slow disk", ms: random.pick([5, 60]), forMs: 1000 }]
     case 10:

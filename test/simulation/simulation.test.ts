@@ -28,7 +28,7 @@ test.each(SIMULATIONS)("%s: a seed has the same history each time", async (simul
   const first = await runs()
   expect(new Set(first).size).toBe(seeds)
   expect(await runs()).toEqual(first)
-}, 60_000)
+}, 120_000)
 
 describe("what failed once does not any more", () => {
   for (const name of readdirSync(REGRESSIONS).filter((file) => file.endsWith(".json")))

@@ -16,11 +16,6 @@ const dedupe = without("dedupe")
 export const STORAGE_MUTATIONS: readonly Mutation[] = [
   log("a commit has its fsync", "storage/database-file.ts", "synchronous = FULL", "synchronous = NORMAL"),
   log(
-    "a WAL is written again before it is opened",
-    "storage/database-file.ts",
-    "  rewriteWal(location.file)\n",
-  ),
-  log(
     "a busy batch goes back to the front of the queue",
     "brokers/embedded/pending-records.ts",
     "[...batch, ...this.#waiting]",

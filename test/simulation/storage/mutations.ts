@@ -39,12 +39,6 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "now() + windowMs",
   ),
   dedupe(
-    "the answer waits for the key",
-    "components/deduplicator.ts",
-    "return kept instanceof Promise ? kept.then(count) : count(kept)",
-    "if (!(kept instanceof Promise)) count(kept)",
-  ),
-  dedupe(
     "an event waits for the one of its key that is under way",
     "dedupe/keyed-lock.ts",
     "    if (this.#taken.has(key)) return false\n",

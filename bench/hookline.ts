@@ -20,6 +20,8 @@ interface Variant {
   readonly partitions?: number
   /** 1 unless given. */
   readonly workers?: number
+  /** Where Kafka clients read the embedded log. */
+  readonly kafkaListen?: string
   /** Where the program lies; this checkout unless given. */
   readonly checkout?: string
   /** For Bun, before the program. */
@@ -63,6 +65,7 @@ export function hookline({
   keys,
   partitions,
   workers = 1,
+  kafkaListen = "off",
   ...how
 }: Variant): HooklineTarget {
   const secret = hmac ? SECRET : undefined
@@ -79,7 +82,7 @@ export function hookline({
       const connection =
         log === "kafka"
           ? `bootstrap_servers = ${topic!.bootstrapServers.join(", ")}`
-          : `directory = ${join(folder, "log")}`
+          : `directory = ${join(folder, "log")}\nkafka_listen = ${kafkaListen}`
       const paths = Array.from({ length: pipelines }, (_, i) => (pipelines === 1 ? "/" : `/hooks/${i}`))
       const sections = paths.map(
         (path, i) =>

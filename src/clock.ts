@@ -1,5 +1,3 @@
-import { setTimeout } from "node:timers/promises"
-
 const START_MS = performance.timeOrigin
 
 /**
@@ -9,12 +7,17 @@ const START_MS = performance.timeOrigin
 export const steadyMs = (): number => START_MS + performance.now()
 
 /** Resolves after a time, at once when the signal aborts. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await setTimeout(ms, undefined, { signal })
-  } catch (error) {
-    if (!signal.aborted) throw error
-  }
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener("abort", end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener("abort", end)
+  })
 }
 
 /** Work in steps of well under a millisecond, to run at once or in slices. */

@@ -53,6 +53,9 @@ export class Replays {
   /** The oldest first. */
   readonly #all = new Map<string, Replay>()
   readonly #running = new Set<Promise<void>>()
+  /** Those that are about to run. */
+  readonly #opening = new Set<Promise<Replay>>()
+  #isClosed = false
 
   constructor(connections: ReplayConnections, log: Pick<Logger, "info" | "error">) {
     this.#connections = connections
@@ -92,8 +95,24 @@ export class Replays {
     to: ReplayTo,
     rate: number | undefined,
   ): Promise<Replay> {
-    if (this.#running.size >= MAX_RUNNING)
+    if (this.#isClosed) throw new HooklineError("unavailable", "the service is stopping")
+    if (this.#running.size + this.#opening.size >= MAX_RUNNING)
       throw new HooklineError("unavailable", `${MAX_RUNNING} replays have not ended; cancel one`)
+    const opening = this.#open(request, from, to, rate)
+    this.#opening.add(opening)
+    try {
+      return await opening
+    } finally {
+      this.#opening.delete(opening)
+    }
+  }
+
+  async #open(
+    request: ReplayRequest,
+    from: ReplayFrom,
+    to: ReplayTo,
+    rate: number | undefined,
+  ): Promise<Replay> {
     await using opened = new AsyncDisposableStack()
     const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
     const matches = matcherOf(from)
@@ -109,6 +128,8 @@ export class Replays {
 
   /** Cancels all; resolves when they have ended. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#opening)
     await Promise.all(this.list().map(({ job }) => job.cancel()))
     await Promise.all(this.#running)
   }

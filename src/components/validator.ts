@@ -19,7 +19,7 @@ export const validator = defineComponent({
     }),
     schema: file({
       optional: true,
-      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
+      doc: "A file with a JSON Schema (2020-12) that the object must match. No $ref is fetched, and format is not checked. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {

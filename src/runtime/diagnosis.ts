@@ -7,7 +7,7 @@ import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { inSlices, steadyMs, type Steps } from "../clock.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
 import type { Location, Problems } from "../config/file/problems.ts"
-import type { EndpointOptions } from "../config/sections/endpoint.ts"
+import { isInUse, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
@@ -23,6 +23,7 @@ import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
 import { unopenedConnection } from "./unopened-connection.ts"
+import { portsOf } from "./plan/ports.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
@@ -127,7 +128,7 @@ class Trial {
       yield
     }
     const { alone, running } = this.#options
-    if (alone || running !== undefined) this.#listen(portsOf(running))
+    if (alone || running !== undefined) this.#listen(running === undefined ? new Set() : portsOf(running))
   }
 
   #connect(id: string, connection: ResolvedConnection): void {
@@ -232,7 +233,7 @@ class Trial {
       if (!connection.isSound() || listen === undefined || listen === "off" || listen.port === 0) continue
       if (open.has(listen.port)) continue
       const part = { ...connection, options: connection.values }
-      this.#try([part], () => this.#checkFree("kafka_listen", listen))
+      this.#try([part], () => this.#checkKafkaPort(listen))
     }
     const seen = new Set<string>()
     for (const { source } of pipelines) {
@@ -251,13 +252,22 @@ class Trial {
     )
   }
 
+  /** A start goes on without a port that another program has. */
+  #checkKafkaPort(listen: EndpointOptions): void {
+    try {
+      this.#checkFree("kafka_listen", listen)
+    } catch (error) {
+      if (!(error instanceof OptionError) || !isInUse(error.cause as NodeJS.ErrnoException)) throw error
+    }
+  }
+
   /** @param key of an option that may be off */
   #checkFree(key: string, listen: EndpointOptions): void {
     try {
       checkFree(listen)
     } catch (error) {
       if (!(error instanceof OptionError)) throw error
-      throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error })
+      throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
     }
   }
 
@@ -276,17 +286,6 @@ class Trial {
       else problems.add(owner.where(key), text)
     }
   }
-}
-
-/** undefined: none. */
-function portsOf(plan: Plan | undefined): Set<number> {
-  if (plan === undefined) return new Set()
-  const ports = plan.pipelines.map(({ source }) => (source.values as { port: number }).port)
-  const kafka = [...plan.connections.values()].map((it) =>
-    it.kind === "embedded" ? it.values.kafka_listen : "off",
-  )
-  const others = [plan.admin.listen, ...kafka].flatMap((listen) => (listen === "off" ? [] : listen.port))
-  return new Set([...ports, ...others])
 }
 
 const NO_HANDLER: Handler = {

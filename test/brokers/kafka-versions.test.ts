@@ -8,6 +8,7 @@ import { VERSION } from "../support/kafka-jars.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { startTokenServer, takesTokens, type TokenServer } from "../support/token-server.ts"
 
 setDefaultTimeout(60_000)
 
@@ -17,12 +18,17 @@ const REAUTHENTICATE_MS = 1500
 // The names of the tests are the rows of the table in docs/kafka-versions.md.
 describe.skipIf(!(await canStartKafka()) || !hasKcat())(`Apache Kafka ${VERSION}`, () => {
   let kafka: OwnKafka
+  let tokens: TokenServer
 
   beforeAll(async () => {
     const plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    tokens = await startTokenServer()
+    const oauth = takesTokens("oauth", tokens, REAUTHENTICATE_MS)
     kafka = await startKafka({
-      listeners: { SASL: "SASL_PLAINTEXT" },
+      ...oauth,
+      listeners: { SASL: "SASL_PLAINTEXT", OAUTH: "SASL_PLAINTEXT" },
       properties: {
+        ...oauth.properties,
         "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl.plain.sasl.jaas.config": `${plain} user_alice="${PASSWORD}";`,
         "listener.name.sasl.plain.connections.max.reauth.ms": `${REAUTHENTICATE_MS}`,
@@ -30,7 +36,10 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(`Apache Kafka ${VERSION}
     })
     // the first start of a release fetches it and prepares what later ones begin with
   }, 240_000)
-  afterAll(() => kafka?.stop())
+  afterAll(async () => {
+    await kafka?.stop()
+    await tokens?.[Symbol.asyncDispose]()
+  })
 
   const publish = (broker: ReturnType<typeof openTestBroker>, topic: string, n: number, withinMs = 10_000) =>
     broker.publish(
@@ -114,15 +123,27 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(`Apache Kafka ${VERSION}
     ])
   })
 
-  test("SASL, with connections that authenticate again under load", async () => {
+  test.each<[string, string, () => Partial<KafkaOptions>]>([
+    [
+      "SASL PLAIN",
+      "SASL",
+      () => ({ sasl_mechanism: "PLAIN", sasl_username: "alice", sasl_password: PASSWORD }),
+    ],
+    [
+      "SASL OAUTHBEARER",
+      "OAUTH",
+      () => ({
+        sasl_mechanism: "OAUTHBEARER",
+        sasl_oauth_token_endpoint: tokens.tokenUrl,
+        sasl_oauth_client_id: "hookline",
+        sasl_oauth_client_secret: PASSWORD,
+      }),
+    ],
+  ])("%s, with connections that authenticate again under load", async (_, listener, options) => {
     const topic = await topicOf()
-    const alice: Partial<KafkaOptions> = {
-      security_protocol: "sasl_plaintext",
-      sasl_mechanism: "PLAIN",
-      sasl_username: "alice",
-      sasl_password: PASSWORD,
-    }
-    await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice)
+    tokens.lifetimeS = 6
+    const client = { security_protocol: "sasl_plaintext", ...options() } as const
+    await using broker = openTestBroker({ bootstrapServers: kafka.listener(listener) }, client)
     const end = steadyMs() + 4 * REAUTHENTICATE_MS
     let count = 0
     const publishAll = async (): Promise<void> => {
@@ -130,6 +151,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(`Apache Kafka ${VERSION}
     }
     await Promise.all(Array.from({ length: 4 }, publishAll))
     expect(await readWithKcat(kafka, topic)).toHaveLength(count)
+    expect(broker.log.filter(({ level }) => level !== "info")).toEqual([])
   })
 
   test("kill -9 of the broker: each acknowledged record is in the log once", async () => {

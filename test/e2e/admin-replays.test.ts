@@ -124,6 +124,16 @@ test("it pauses, goes on and is cancelled; further ones wait for a place", async
   expect(listed.slice(0, 4).map((job) => job.id)).toEqual(jobs.map((job) => job.id).toReversed())
 })
 
+test("of replays that are started at once, no more run than may", async () => {
+  const request = { from, to: { connection: "other", topic: "x" }, rate: 1 }
+  const answers = await Promise.allSettled(
+    Array.from({ length: 8 }, () => it.post<ReplayJob>("replays", request)),
+  )
+  const started = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
+  for (const { id } of started) await it.post(`replays/${id}/cancel`)
+  expect(started).toHaveLength(4)
+})
+
 test("one that waits says why, and ends with the service", async () => {
   await using other = await AdminApi.start(configuration)
   await other.send("invoices", {}, "{}")

@@ -10,6 +10,7 @@ import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-wr
 import { writeRequest } from "../../src/brokers/embedded/listener/protocol/fields.ts"
 import { Fetch, Metadata } from "../../src/brokers/embedded/listener/protocol/messages.ts"
 import { steadyMs } from "../../src/clock.ts"
+import { withPemFiles } from "../support/certificate.ts"
 import {
   hookline,
   reload,
@@ -19,7 +20,7 @@ import {
 } from "../support/hookline.ts"
 import { isListening, kafkaAddressOf, kcat, RawKafkaClient } from "../support/kafka-clients.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
-import { freePorts } from "../support/ports.ts"
+import { freePort, freePorts } from "../support/ports.ts"
 
 setDefaultTimeout(30_000)
 
@@ -291,12 +292,35 @@ describe("kafka_listen", () => {
     }
   })
 
-  test("on a port in use is said by a start", async () => {
+  test("on a port in use does not keep the service from starting, and opens once it is free", async () => {
     const own = folder.make("used")
+    const port = await freePort()
+    const text = configuration(`kafka_listen = 127.0.0.1:${port}`)
+    const problem = `can't listen on 127.0.0.1:${port}: the port is in use`
+    const other = Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } })
+    await using started = await startHookline(text, { folder: own })
+    const { reason } = await started.logged(({ msg }) => msg.startsWith("Kafka clients can't connect"))
+    expect(reason).toStartWith(problem)
+    const { status: answer } = await fetch(started.urls["webhooks"]!, { method: "POST", body: '{"id":"a"}' })
+    expect(answer).toBe(200)
+    expect(await reload(started, own, text)).toBe("reloaded")
+    other.stop(true)
+    expect(await kafkaAddressOf(started)).toBe(`127.0.0.1:${port}`)
+    await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`)
+    client.request({ key: 18, version: 0 }, 1, Buffer.alloc(0))
+    expect((await client.response())?.readInt32BE(0)).toBe(1)
+  })
+
+  test("on an address of another machine is said by a start", async () => {
+    const own = folder.make("elsewhere")
     const file = join(own, "pipelines.conf")
-    await Bun.write(file, configuration(`kafka_listen = ${address}`))
+    const tls =
+      "kafka_tls_certificate = cert.pem\nkafka_tls_key = key.pem\nkafka_users = billing:obviously-fake"
+    const text = configuration(`kafka_listen = 192.0.2.1:9092\n${tls}`)
+    await Bun.write(file, text)
+    withPemFiles(text, own)
     const { status, stderr } = await hookline(["run", "-c", file])
-    expect(stderr).toContain(`[connection:log] kafka_listen: can't listen on ${address}: the port is in use`)
+    expect(stderr).toContain("[connection:log] kafka_listen: can't listen on 192.0.2.1:9092: the host is not")
     expect(status).toBe(69)
   })
 

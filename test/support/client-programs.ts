@@ -143,4 +143,10 @@ export const CLIENT_PROGRAMS: readonly ClientProgram[] = [
     prepare: async () => undefined,
     start: (settings) => startScript("kafkajs.ts", settings),
   },
+  {
+    name: "@platformatic/kafka 2.12.1",
+    hasStaticMembers: true,
+    prepare: async () => undefined,
+    start: (settings) => startScript("platformatic.ts", settings),
+  },
 ]

@@ -138,15 +138,23 @@ export function startConsumer(
   const child = Bun.spawn(endingWithThisProcess(...command), { env, stdout: "pipe", stderr: "pipe" })
   let output = ""
   let changed = Promise.withResolvers<void>()
+  const wake = (): void => {
+    changed.resolve()
+    changed = Promise.withResolvers()
+  }
   const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     const decoder = new TextDecoder()
     for await (const bytes of stream) {
       output += decoder.decode(bytes, { stream: true })
-      changed.resolve()
-      changed = Promise.withResolvers()
+      wake()
     }
   }
-  const ended = Promise.all([read(child.stdout), read(child.stderr), child.exited])
+  let hasEnded = false
+  const ended = (async () => {
+    await Promise.all([read(child.stdout), read(child.stderr), child.exited])
+    hasEnded = true
+    wake()
+  })()
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal)
     await ended
@@ -156,8 +164,7 @@ export function startConsumer(
       for (;;) {
         const found = pattern.exec(output)
         if (found !== null) return found[0]
-        if (child.exitCode !== null)
-          throw new Error(`${command[0]} ended before it said ${pattern}:\n${output}`)
+        if (hasEnded) throw new Error(`${command[0]} ended before it said ${pattern}:\n${output}`)
         await changed.promise
       }
     },

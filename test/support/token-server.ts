@@ -1,4 +1,5 @@
-import { exportJWK, generateKeyPair, SignJWT } from "jose"
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose"
+import { VERSION } from "./kafka-jars.ts"
 
 /** An OAuth token endpoint and the keys that its tokens are verified with; disposing of it stops it. */
 export interface TokenServer extends AsyncDisposable {
@@ -26,6 +27,9 @@ export const ISSUER = "hookline-test-issuer"
 export const AUDIENCE = "hookline-test-kafka"
 const KEY_ID = "key-1"
 
+/** Whether the release under test can verify signatures of tokens: from 3.1 (KIP-768). Older ones take unsigned tokens. */
+const VERIFIES = Bun.semver.order(VERSION, "3.1.0") >= 0
+
 /** Starts one whose tokens are JSON Web Tokens with the subject `alice`. */
 export async function startTokenServer(): Promise<TokenServer> {
   const { publicKey, privateKey } = await generateKeyPair("RS256", { extractable: true })
@@ -46,14 +50,18 @@ export async function startTokenServer(): Promise<TokenServer> {
         if (running.refuses !== undefined)
           return new Response(running.refuses.body, { status: running.refuses.status })
         const { lifetimeS } = running
-        const access_token = await new SignJWT({ scope: "kafka" })
-          .setProtectedHeader({ alg: "RS256", kid: KEY_ID })
+        const claims = VERIFIES ? new SignJWT({ scope: "kafka" }) : new UnsecuredJWT({ scope: "kafka" })
+        claims
           .setIssuer(ISSUER)
           .setSubject("alice")
           .setAudience(running.audience)
           .setIssuedAt()
           .setExpirationTime(`${lifetimeS}s`)
-          .sign(privateKey)
+        const header = { alg: "RS256", kid: KEY_ID }
+        const access_token =
+          claims instanceof UnsecuredJWT
+            ? claims.encode()
+            : await claims.setProtectedHeader(header).sign(privateKey)
         return Response.json({ access_token, token_type: "Bearer", expires_in: lifetimeS })
       } finally {
         open--
@@ -78,14 +86,19 @@ export async function startTokenServer(): Promise<TokenServer> {
 export function takesTokens(listener: string, { jwksUrl }: TokenServer, reauthenticateMs: number) {
   const own = `listener.name.${listener}`
   const module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+  const properties = {
+    [`${own}.sasl.enabled.mechanisms`]: "OAUTHBEARER",
+    [`${own}.oauthbearer.sasl.jaas.config`]: module,
+    [`${own}.oauthbearer.connections.max.reauth.ms`]: `${reauthenticateMs}`,
+  }
+  // the validator is then the one of unsigned tokens
+  if (!VERIFIES) return { jvm: [], properties }
   const handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
   return {
     jvm: [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${jwksUrl}`],
     properties: {
-      [`${own}.sasl.enabled.mechanisms`]: "OAUTHBEARER",
-      [`${own}.oauthbearer.sasl.jaas.config`]: module,
+      ...properties,
       [`${own}.oauthbearer.sasl.server.callback.handler.class`]: handler,
-      [`${own}.oauthbearer.connections.max.reauth.ms`]: `${reauthenticateMs}`,
       // the default of 4.1.0 verifies no signature
       "sasl.oauthbearer.jwt.validator.class":
         "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",

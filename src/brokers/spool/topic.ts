@@ -125,7 +125,7 @@ export class SpooledTopic implements WatchedTopic {
     this.#setState("cancelling")
     this.#parts.log.warn(
       { topic: this.#name, reason },
-      "broker does not take the topic's events; spooling them",
+      "broker does not accept the topic's events; spooling them",
     )
     this.#sentTo?.cancel(this.#name)
     if (this.#sent === 0) this.#setState("spooling")

@@ -1,4 +1,5 @@
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
+import { fetchFailure } from "../../outgoing/fetch-failure.ts"
 import { compileSchema, type FindMismatch, type SchemaSet } from "../../json/schema.ts"
 
 /** How a registry is reached. */
@@ -104,17 +105,21 @@ export class SchemaRegistry {
     const url = `${this.url}/subjects/${encodeURIComponent(subject)}/versions/${version}`
     const { status, bytes } = await fetchBounded({ fetch }, url, { ...BOUNDS, ...this.#init }).catch(
       (cause: unknown) => {
-        throw new RegistryUnavailable(reasonOf(cause), { cause })
+        throw new RegistryUnavailable(fetchFailure(cause, "registry_ca_location"), { cause })
       },
     )
     const answer = parse(bytes)
     if (status === 404 && isUnknown(answer)) throw new UnusableSubject("is not registered")
-    if (status !== 200)
-      throw new RegistryUnavailable(
-        `HTTP ${status}${status === 404 ? "; is registry_url the registry's API?" : ""}`,
-      )
+    if (status !== 200) throw new RegistryUnavailable(`HTTP ${status}${HINTS[status] ?? ""}`)
     return readVersion(answer)
   }
+}
+
+const CREDENTIALS = "; check registry_username and registry_password"
+const HINTS: { readonly [status: number]: string } = {
+  401: CREDENTIALS,
+  403: CREDENTIALS,
+  404: "; is registry_url the registry's API?",
 }
 
 type Answer = { readonly [key: string]: unknown }
@@ -146,10 +151,4 @@ const isInt32 = (value: unknown): value is number =>
 function isReference(value: unknown): value is Reference {
   const { name, subject, version } = (value ?? {}) as { readonly [key: string]: unknown }
   return typeof name === "string" && typeof subject === "string" && isInt32(version)
-}
-
-function reasonOf(error: unknown): string {
-  const { name, message, code } = error as Error & { readonly code?: string }
-  if (name === "TimeoutError") return "no answer"
-  return code === "ConnectionRefused" || code === "ECONNREFUSED" ? "connection refused" : message
 }

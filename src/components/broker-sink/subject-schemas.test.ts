@@ -94,7 +94,7 @@ test.each<[string, Answer, string]>([
   [
     "is not for this client",
     { status: 401, body: { error_code: 401 } },
-    "the schema registry is unavailable: HTTP 401",
+    "the schema registry is unavailable: HTTP 401; check registry_username and registry_password",
   ],
   ["has an id of more than 4 bytes", version(2 ** 32, {}), "the answer has no schema"],
 ])("a topic whose schema %s is missing, and says why", async (_, answer, problem) => {

@@ -8,7 +8,7 @@ import { RegistryUnavailable, type SchemaRegistry, type SubjectSchema } from "./
  *
  *     new  -- fetched -->  current  -- every `refreshMs` -->  current
  *      |                      |
- *      +-- failed --> missing, fetched again after a pause that doubles    (a failure later: the current one serves on)
+ *      +-- failed --> missing, fetched again after a pause that doubles    (a failure later: the current one stays in use)
  *
  * One request is under way at a time. A registry that does not answer is asked for nothing before the pause is over. An event
  * whose schema is new waits for it; one whose schema is missing is refused at once.
@@ -182,11 +182,11 @@ export class SubjectSchemas implements TopicSchemas {
     subject.problem = problem
     const line = { subject: name, reason: problem, registry: this.url }
     if (schema === undefined)
-      this.#log.error(line, "no usable schema: events get 503 until the subject has one")
+      this.#log.error(line, "no usable schema; events get 503 until the subject has one")
     else
       this.#log.warn(
         { ...line, version: schema.version },
-        "latest schema not usable: the one before serves on",
+        "latest schema not usable; the previous one stays in use",
       )
   }
 
@@ -205,8 +205,8 @@ export class SubjectSchemas implements TopicSchemas {
     const missing = all.filter(({ schema }) => schema === undefined).map(({ name }) => name)
     const line = { registry: this.url, reason, ...(missing.length > 0 && { missing: missing.slice(0, 10) }) }
     if (missing.length > 0)
-      this.#log.error(line, "schema registry unavailable: events without a schema get 503; retrying")
-    else this.#log.warn(line, "schema registry unavailable: cached schemas serve on; retrying")
+      this.#log.error(line, "schema registry unavailable; retrying; events of the missing subjects get 503")
+    else this.#log.warn(line, "schema registry unavailable; retrying; cached schemas stay in use")
   }
 }
 

@@ -28,6 +28,9 @@ export function listenFailure(
   return `can't listen on ${formatEndpoint(endpoint)}: ${LISTEN_FAILURES[code] ?? message}`
 }
 
+/** Whether another program listens there, by the system's error. */
+export const isInUse = ({ code }: { readonly code?: string }): boolean => code === "EADDRINUSE"
+
 const LISTEN_FAILURES: { readonly [code: string]: string } = {
   EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
   EACCES: "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",

@@ -1,4 +1,4 @@
-import { formatEndpoint, listenFailure } from "../../../config/sections/endpoint.ts"
+import { formatEndpoint, isInUse, listenFailure } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
 import { DurableWriter } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../storage/thread-url.ts"
@@ -14,13 +14,15 @@ import type { FromThread, ToThread } from "./thread-messages.ts"
  * consumers cost the event loop nothing but a message a commit, and that only while a fetch waits for one.
  *
  * The thread reads the log's file itself. While the file is recovered after a failure it must not be open: `open` and
- * `close` say when it may be. A thread that crashes is started again, with the same ports. A port that was open and can't
- * be opened again, after that or with another certificate, is tried until it can.
+ * `close` say when it may be. A thread that crashes is started again, with the same ports.
+ *
+ * A port that another program has, such as a Kafka on the same machine, does not keep the service from receiving events: it
+ * is tried every second until it is free. So is one that was open and can't be opened again.
  */
 
 /** A port that is open, or about to be. */
 export interface KafkaPort {
-  /** Rejects with OptionError `listen` of kafka_listen. */
+  /** Resolves when it is open, or another program has it. Rejects with OptionError `listen` of kafka_listen. */
   readonly listening: Promise<void>
   /** Changes what is not the address. Clients stay connected, unless the certificate changes. */
   change(options: Omit<PortOptions, "listen">): void
@@ -30,9 +32,9 @@ export interface KafkaPort {
 interface OpenPort {
   options: PortOptions
   readonly listening: PromiseWithResolvers<void>
-  /** It was open once: `listening` is settled. */
-  wasOpen: boolean
-  /** Why it is not open again. */
+  /** `listening` is resolved. */
+  hasStarted: boolean
+  /** Why it is not open. */
   problem: string | undefined
   retrying: Timer | undefined
 }
@@ -74,7 +76,7 @@ export class KafkaListener {
     const listening = Promise.withResolvers<void>()
     // a start that fails for another reason awaits none of them
     listening.promise.catch(() => {})
-    this.#ports.set(id, { options, listening, wasOpen: false, problem: undefined, retrying: undefined })
+    this.#ports.set(id, { options, listening, hasStarted: false, problem: undefined, retrying: undefined })
     this.#tell({ kind: "listen", id, port: options })
     return {
       listening: listening.promise,
@@ -175,16 +177,16 @@ export class KafkaListener {
         const address = formatEndpoint({ host, port: message.port })
         if (port === undefined) break
         this.#log.info({ address }, "listening for Kafka clients")
-        port.wasOpen = true
         port.problem = undefined
-        port.listening.resolve()
+        started(port)
         break
       }
       case "not_listening": {
         const port = this.#ports.get(message.id)
         if (port === undefined) break
         const text = listenFailure(port.options.listen, message)
-        if (port.wasOpen) this.#reopen(message.id, port, text)
+        if (isInUse(message)) started(port)
+        if (port.hasStarted) this.#reopen(message.id, port, text)
         else port.listening.reject(new OptionError("listen", "kafka_listen", text))
         break
       }
@@ -210,7 +212,10 @@ export class KafkaListener {
 
   #reopen(id: number, port: OpenPort, problem: string): void {
     if (port.problem !== problem)
-      this.#log.error({ reason: problem }, "Kafka clients can't connect; retrying every second")
+      this.#log.warn(
+        { reason: problem },
+        "Kafka clients can't connect, events are received; retrying every second",
+      )
     port.problem = problem
     port.retrying = setTimeout(() => {
       port.retrying = undefined
@@ -225,4 +230,9 @@ export class KafkaListener {
     this.#thread.terminate()
     void this.#groups.close().then(() => this.#ended?.resolve())
   }
+}
+
+function started(port: OpenPort): void {
+  port.hasStarted = true
+  port.listening.resolve()
 }

@@ -48,7 +48,7 @@ export class TlsFiles {
         this.#telemetry?.log.info({ files }, "certificates read again; new connections use them")
     } catch (error) {
       const reason = (error as Error).message
-      this.#telemetry?.log.warn({ reason }, "changed certificates are not usable; the ones before serve on")
+      this.#telemetry?.log.warn({ reason }, "changed certificates not usable; the previous ones stay in use")
       this.#telemetry?.metrics.incident("certificates_unusable")
     }
   }

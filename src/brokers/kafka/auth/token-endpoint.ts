@@ -1,5 +1,6 @@
 import { createPrivateKey, randomUUID, type KeyObject } from "node:crypto"
 import { fetchBounded } from "../../../outgoing/fetch-bounded.ts"
+import { fetchFailure } from "../../../outgoing/fetch-failure.ts"
 import { readCas, readPem } from "../../../config/sections/pem-files.ts"
 import type { KafkaOptions } from "../options.ts"
 import { TOKEN_TIMEOUT_MS } from "../timeouts.ts"
@@ -39,7 +40,7 @@ export function tokenEndpoint(options: KafkaOptions): TokenIssuer {
     name,
     issue: () =>
       issue().catch((cause: unknown) => {
-        throw new TokenFailure(`${name}: ${reasonOf(cause)}`, { cause })
+        throw new TokenFailure(`${name}: ${fetchFailure(cause, "sasl_oauth_ca_location")}`, { cause })
       }),
   }
 }
@@ -137,9 +138,3 @@ function readToken({ access_token: value, token_type: type, expires_in: seconds 
 
 /** Of a token without `expires_in`. */
 const UNKNOWN_LIFETIME_MS = 300_000
-
-function reasonOf(error: unknown): string {
-  const { name, message, code } = error as Error & { readonly code?: string }
-  if (name === "TimeoutError") return "no answer"
-  return code === "ConnectionRefused" || code === "ECONNREFUSED" ? "connection refused" : message
-}

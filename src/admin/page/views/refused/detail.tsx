@@ -63,7 +63,7 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
             ✕
           </button>
         </div>
-        {detail !== null && detail !== summary.words && <p>{detail}</p>}
+        {detail !== null && detail !== summary.words && <p>{sentence(detail)}</p>}
         <p class="facts">
           <span>
             {summary.method} {summary.path}

@@ -1,0 +1,92 @@
+import { ByteReader } from "../src/brokers/embedded/listener/protocol/byte-reader.ts"
+import { ByteWriter } from "../src/brokers/embedded/listener/protocol/byte-writer.ts"
+import { readResponse, writeRequest } from "../src/brokers/embedded/listener/protocol/fields.ts"
+import { Fetch, ListOffsets } from "../src/brokers/embedded/listener/protocol/messages.ts"
+import { RawKafkaClient } from "../test/support/kafka-clients.ts"
+
+const LATEST = -1
+const FETCH = { key: Fetch.key, version: 4 }
+const LIST = { key: ListOffsets.key, version: 1 }
+
+type Partitions<T> = { readonly responses: readonly [{ readonly partitions: readonly [T] }] }
+
+/**
+ * A consumer that follows partition 0 of a topic from its end and looks at no more than how many records there are: what it
+ * takes is the broker's time, not its own.
+ */
+export class LogConsumer implements AsyncDisposable {
+  readonly #client: RawKafkaClient
+  readonly #topic: string
+  #offset = 0
+  #changed = Promise.withResolvers<void>()
+
+  private constructor(client: RawKafkaClient, topic: string) {
+    this.#client = client
+    this.#topic = topic
+  }
+
+  static async open(address: string, topic: string): Promise<LogConsumer> {
+    const consumer = new LogConsumer(await RawKafkaClient.connect(address), topic)
+    const partitions = [{ partitionIndex: 0, timestamp: LATEST }]
+    const listed = await consumer.#ask(ListOffsets, LIST, { topics: [{ name: topic, partitions }] })
+    const { topics } = listed as { topics: readonly [{ partitions: readonly [{ offset: number }] }] }
+    consumer.#offset = topics[0].partitions[0].offset
+    void consumer.#follow()
+    return consumer
+  }
+
+  /** Behind the last record that it has. */
+  get offset(): number {
+    return this.#offset
+  }
+
+  /** Resolves once it has the records before an offset. */
+  async reached(offset: number): Promise<void> {
+    while (this.#offset < offset) await this.#changed.promise
+  }
+
+  async #follow(): Promise<void> {
+    for (;;) {
+      const partitions = [{ partition: 0, fetchOffset: this.#offset, partitionMaxBytes: 1024 * 1024 }]
+      const topics = [{ topic: this.#topic, partitions }]
+      const limits = { maxWaitMs: 500, minBytes: 1, maxBytes: 50 * 1024 * 1024 }
+      const fetched = await this.#ask(Fetch, FETCH, { ...limits, topics })
+      if (fetched === undefined) return
+      const { responses } = fetched as Partitions<{ errorCode: number; records: Buffer | null }>
+      const [{ errorCode, records }] = responses[0].partitions
+      if (errorCode !== 0) throw new Error(`fetching failed with error code ${errorCode}`)
+      if (records === null || records.length === 0) continue
+      this.#offset = endOf(records)
+      this.#changed.resolve()
+      this.#changed = Promise.withResolvers()
+    }
+  }
+
+  async #ask(
+    api: Parameters<typeof writeRequest>[0],
+    header: typeof FETCH,
+    request: Parameters<typeof writeRequest>[2],
+  ): Promise<object | undefined> {
+    const body = new ByteWriter()
+    writeRequest(api, header.version, request, body)
+    this.#client.request(header, 1, body.written())
+    const response = await this.#client.response()
+    return response && readResponse(api, header.version, new ByteReader(response.subarray(4)))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client[Symbol.asyncDispose]()
+  }
+}
+
+/** Behind the last whole record batch: its first offset, and how far behind it the last one is. */
+function endOf(records: Buffer): number {
+  let end = 0
+  for (let at = 0; at + 27 <= records.length;) {
+    const length = 12 + records.readInt32BE(at + 8)
+    if (at + length > records.length) break
+    end = Number(records.readBigInt64BE(at)) + records.readInt32BE(at + 23) + 1
+    at += length
+  }
+  return end
+}

@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
+import { steadyMs } from "../../src/clock.ts"
+import { endingWithThisProcess, runToEnd } from "../support/child.ts"
+import {
+  hookline,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
+import { kafkaAddressOf } from "../support/kafka-clients.ts"
+import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
+import { canStartKafka, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { PythonPackages } from "../support/python-packages.ts"
+import { canStartRegistry, startRegistry, type TestRegistry } from "../support/registry-app.ts"
+import { startRegistryFront, type RegistryFront } from "../support/registry-front.ts"
+
+setDefaultTimeout(60_000)
+
+const USERNAME = "hookline"
+const PASSWORD = "obviously-fake: pässword"
+const DELIVERY_TIMEOUT_MS = 2000
+const schema = (amount: string) => ({
+  $schema: "http://json-schema.org/draft-07/schema#",
+  type: "object",
+  required: ["amount"],
+  properties: { amount: { type: amount } },
+})
+const confluent = new PythonPackages("confluent-kafka[json,schemaregistry]==2.15.0")
+
+const available = (await canStartKafka()) && hasKcat() && canStartRegistry()
+describe.skipIf(!available)("a Schema Registry behind https and a password", () => {
+  const folder = temporaryFolder()
+  let certificates: Certificates
+  let registry: TestRegistry
+  let front: RegistryFront
+  let id: number
+
+  beforeAll(async () => {
+    certificates = await makeCertificates(join(folder.path, "certificates"))
+    registry = await startRegistry()
+    const { certificate, key } = certificates.server
+    front = startRegistryFront(registry.url, { certificate, key, username: USERNAME, password: PASSWORD })
+    id = await registry.register("payments-value", schema("integer"))
+  }, 240_000)
+  beforeEach(() => {
+    front.behaviour = "pass"
+  })
+  afterAll(async () => {
+    await front[Symbol.asyncDispose]()
+    await registry.stop()
+    folder[Symbol.dispose]()
+  })
+
+  const configuration = (connection: string, sink = "") => `[connection:only]
+${connection}
+delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
+[admin]
+listen = 127.0.0.1:0
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:payments:BrokerSink]
+topic = payments
+value_format = json-schema
+registry_url = ${front.url}
+registry_refresh = 100ms
+registry_username = ${USERNAME}
+registry_password = \${PASSWORD}
+registry_ca_location = ${certificates.ca}
+${sink}
+`
+  const start = (text: string, at = folder.path): Promise<RunningHookline> =>
+    startHookline(text, { folder: at, env: { PASSWORD } })
+  const send = async (running: RunningHookline, body = '{"amount":1}') => {
+    const before = steadyMs()
+    const response = await fetch(running.urls["payments"]!, { method: "POST", body })
+    await response.text()
+    return { status: response.status, ms: steadyMs() - before }
+  }
+  const readiness = async ({ adminUrl }: RunningHookline): Promise<string> => {
+    const response = await fetch(`${adminUrl}/readyz`)
+    return `${response.status} ${await response.text()}`
+  }
+  const inUse = (running: RunningHookline, schemaId = id) =>
+    running.logged(({ msg, schema_id }) => msg === "schema in use" && schema_id === schemaId)
+
+  test("records of the embedded log are read by Confluent's deserializer, from there by its listener", async () => {
+    expect(await confluent.fetch()).toBeUndefined()
+    const at = folder.make("embedded")
+    await using running = await start(configuration("directory = log\nkafka_listen = 127.0.0.1:0"), at)
+    expect(await send(running, '{"amount": 12}')).toMatchObject({ status: 200 })
+    expect(await send(running, '{"amount":"12"}')).toMatchObject({ status: 400 })
+    expect(await send(running, '{"amount":13,"é":null}')).toMatchObject({ status: 200 })
+    const bootstrap = await kafkaAddressOf(running)
+    const [record] = await readWithKcat({ bootstrapServers: [bootstrap] }, "payments")
+    expect([record!.value[0], record!.value.readUInt32BE(1)]).toEqual([0, id])
+    const settings = {
+      bootstrap,
+      topic: "payments",
+      count: 2,
+      registry: {
+        url: front.url,
+        "basic.auth.user.info": `${USERNAME}:${PASSWORD}`,
+        "ssl.ca.location": certificates.ca,
+      },
+    }
+    const program = join(import.meta.dir, "../support/json-schema-consumer.py")
+    const command = endingWithThisProcess("python3", program, JSON.stringify(settings))
+    const { status, stdout, stderr } = await runToEnd(command, { env: confluent.env, timeout: 40_000 })
+    // its packages warn of each other on stderr
+    expect({ status, stderr }).toMatchObject({ status: 0 })
+    const read = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown)
+    expect(read).toMatchObject([
+      { amount: 12, source: "webhook" },
+      { amount: 13, é: null },
+    ])
+    expect(front.passed).toContain(`/apis/ccompat/v7/schemas/ids/${id}`)
+    const file = join(at, "pipelines.conf")
+    const tailed = await hookline(["tail", "payments", "--format", "json", "-c", file], { env: { PASSWORD } })
+    expect(tailed.stdout.split("\n")[0]).toContain('"value":{"amount": 12,')
+    expect(running.output()).not.toContain("pässword")
+  }, 180_000)
+
+  test.each<[string, (text: string) => string, string]>([
+    [
+      "a password that is wrong",
+      (text) => text.replace("= ${PASSWORD}", "= wrong"),
+      "HTTP 401; check registry_username and registry_password",
+    ],
+    [
+      "no password",
+      (text) => text.replace(/^registry_(username|password) .*$/gm, ""),
+      "HTTP 401; check registry_username and registry_password",
+    ],
+    [
+      "the public CAs",
+      (text) => text.replace(/^registry_ca_location .*$/m, ""),
+      "; set registry_ca_location to its CA",
+    ],
+    [
+      "another CA",
+      (text) => text.replace(certificates.ca, certificates.otherCa),
+      "; set registry_ca_location to its CA",
+    ],
+    [
+      "http",
+      (text) => text.replace("https:", "http:").replace(/^registry_ca_location .*$/m, ""),
+      "connection closed; does the port expect https?",
+    ],
+  ])("is not used with %s, and why is in the log, /readyz and check --connect", async (_, change, reason) => {
+    const at = folder.make(`wrong-${steadyMs()}`)
+    await using running = await start(change(configuration("directory = log")), at)
+    const { status, ms } = await send(running)
+    expect(status).toBe(503)
+    expect(ms).toBeLessThan(DELIVERY_TIMEOUT_MS)
+    const line = await running.logged(({ msg }) => msg.startsWith("schema registry unavailable"))
+    expect(String(line["reason"])).toContain(reason)
+    expect(await readiness(running)).toMatch(/^503 /)
+    expect(await readiness(running)).toContain(reason)
+    const file = join(at, "pipelines.conf")
+    const checked = await hookline(["check", "--connect", "-c", file], { env: { PASSWORD } })
+    expect(checked.status).toBe(69)
+    expect(checked.stdout).toContain(`schema registry ${new URL(String(line["registry"])).href}`)
+    expect(checked.stdout).toContain(reason)
+  })
+
+  test.each(["fail", "hang"] as const)(
+    "that %ss gives 503 in time until it recovers, and afterwards nothing is noticed",
+    async (behaviour) => {
+      front.behaviour = behaviour
+      await using running = await start(configuration("directory = log"), folder.make(behaviour))
+      const first = await send(running)
+      expect(first.status).toBe(503)
+      expect(first.ms).toBeLessThan(DELIVERY_TIMEOUT_MS + 500)
+      const line = await running.logged(({ msg }) => msg.startsWith("schema registry unavailable"))
+      expect(line["reason"]).toBe(behaviour === "fail" ? "HTTP 502" : "no answer in time")
+      const later = await send(running)
+      expect(later.status).toBe(503)
+      expect(later.ms).toBeLessThan(500)
+      front.behaviour = "pass"
+      await inUse(running)
+      expect(await send(running)).toMatchObject({ status: 200 })
+
+      front.behaviour = behaviour
+      await running.logged(({ msg }) => msg.includes("cached schemas"))
+      const { status, ms } = await send(running)
+      expect(status).toBe(200)
+      expect(ms).toBeLessThan(500)
+      expect(await readiness(running)).toStartWith('200 {"status":"ready"')
+    },
+    60_000,
+  )
+
+  test("a reload changes password, refresh and URL; events wait for the first answer, and none is refused", async () => {
+    const at = folder.make("reload")
+    const before = configuration("directory = log")
+    await using running = await start(
+      before.replace(front.url, registry.url).replace(/^registry_(username|password|ca).*$/gm, ""),
+      at,
+    )
+    expect(await send(running)).toMatchObject({ status: 200 })
+    const stop = new AbortController()
+    const statuses = new Set<number>()
+    const sending = (async () => {
+      while (!stop.signal.aborted) statuses.add((await send(running)).status)
+    })()
+    const passed = front.passed.length
+    expect(await reload(running, at, before)).toBe("reloaded")
+    expect(await send(running)).toMatchObject({ status: 200 })
+    expect(front.passed.length).toBeGreaterThan(passed)
+    expect(
+      await reload(running, at, before.replace("value_format = json-schema", "value_format = json")),
+    ).toBe("reloaded")
+    expect(await reload(running, at, before)).toBe("reloaded")
+    stop.abort()
+    await sending
+    expect([...statuses]).toEqual([200])
+  })
+
+  describe("with a spool", () => {
+    let kafka: OwnKafka
+    beforeAll(async () => {
+      kafka = await startStrictKafka(["payments"])
+    }, 60_000)
+    afterAll(() => kafka?.stop())
+
+    test("events are checked and framed when they arrive, and forwarded with the id of then", async () => {
+      const at = folder.make("spool")
+      const connection = `bootstrap_servers = ${kafka.bootstrapServers.join(",")}\nspool = spool.sqlite`
+      kafka.nodes[0]!.pause()
+      const running = await start(configuration(connection), at)
+      expect(await send(running, '{"amount":1}')).toMatchObject({ status: 200 })
+      expect(await send(running, '{"amount":"text"}')).toMatchObject({ status: 400 })
+      const later = await registry.register("payments-value", schema("string"))
+      await inUse(running, later)
+      expect(await send(running, '{"amount":"text"}')).toMatchObject({ status: 200 })
+      expect(await send(running, '{"amount":2}')).toMatchObject({ status: 400 })
+      // neither Kafka nor the registry is needed for what is spooled
+      front.behaviour = "fail"
+      await running.stop()
+      kafka.nodes[0]!.resume()
+      await using again = await start(configuration(connection), at)
+      const { bootstrapServers } = kafka
+      const status = async () => (await hookline(["spool", "status"], { cwd: at, env: { PASSWORD } })).stdout
+      while (!(await status()).includes("0 to be forwarded")) await Bun.sleep(100)
+      const records = await readWithKcat({ bootstrapServers }, "payments")
+      const values = records.map(({ value }) => [
+        value[0],
+        value.readUInt32BE(1),
+        JSON.parse(value.subarray(5).toString()),
+      ])
+      expect(values).toMatchObject([
+        [0, id, { amount: 1 }],
+        [0, later, { amount: "text" }],
+      ])
+      expect(await send(again, '{"amount":"new"}')).toMatchObject({ status: 503 })
+      front.behaviour = "pass"
+      await inUse(again, later)
+      expect(await send(again, '{"amount":"new"}')).toMatchObject({ status: 200 })
+    }, 90_000)
+  })
+})

@@ -1,3 +1,4 @@
+import { chmodSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
 import { steadyMs } from "../../src/clock.ts"
@@ -52,7 +53,7 @@ export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }:
     {
       machine: await network.machine("Hookline"),
       clock: openClock(library, join(temporary.path, "clock")),
-      folder: temporary.make("hookline"),
+      folder: ownFolder(temporary.make("hookline")),
       logFile: join(folder, "hookline.log"),
     },
     servers,
@@ -90,6 +91,12 @@ export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }:
     }
   }
   return history.path
+}
+
+/** A folder that only this user may open, as the spool wants it. */
+function ownFolder(path: string): string {
+  chmodSync(path, 0o700)
+  return path
 }
 
 /** Does the planned faults of a subject one after the other. */

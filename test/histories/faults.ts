@@ -5,6 +5,7 @@ import {
   addPartition,
   BROKERS,
   controllerOf,
+  MIN_IN_SYNC,
   PARTITIONS,
   reassign,
   setMinInsyncReplicas,
@@ -291,7 +292,7 @@ export const KINDS: Kinds & { readonly [kind: string]: Kind } = {
     async begin({ cluster }, random) {
       const topic = random.pick(Object.keys(TOPICS))
       await setMinInsyncReplicas(cluster, topic, BROKERS)
-      return { on: topic, end: () => insist(() => setMinInsyncReplicas(cluster, topic, 2)) }
+      return { on: topic, end: () => insist(() => setMinInsyncReplicas(cluster, topic, MIN_IN_SYNC)) }
     },
   },
 }

@@ -8,17 +8,14 @@ import { createTopic } from "../support/kafka.ts"
 import { compileClock, openClock } from "./clock.ts"
 import { BROKERS, PARTITIONS, startCluster, untilInSync } from "./cluster.ts"
 import { KINDS, type Harmed } from "./faults.ts"
-import { HistoryFile } from "./history.ts"
+import { HistoryFile, type Run } from "./history.ts"
 import { Load } from "./load.ts"
 import { Network } from "./network.ts"
 import { plan, type Subject } from "./plan.ts"
 import { Readers } from "./readers.ts"
 import { Service, TOPICS } from "./service.ts"
 
-export interface Settings {
-  readonly seed: number
-  readonly lengthMs: number
-  readonly perSecond: number
+export interface Settings extends Run {
   /** Where the history and Hookline's log are kept. */
   readonly folder: string
   /** Ends it early: all is stopped. */
@@ -34,11 +31,13 @@ const SILENT_MS = 3000
  *
  * @returns the path of the history
  */
-export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }: Settings): Promise<string> {
+export async function makeHistory({ folder, signal, ...run }: Settings): Promise<string> {
   await using stack = new AsyncDisposableStack()
   const temporary = stack.use(temporaryFolder())
   const history = stack.use(new HistoryFile(join(folder, "history.jsonl"), steadyMs))
-  history.add({ f: "topics", topics: TOPICS })
+  history.add({ f: "run", ...run, topics: TOPICS })
+  const { seed, perSecond } = run
+  const lengthMs = run.minutes * 60_000
   const library = compileClock(temporary.path)
   const network = stack.use(await Network.open())
   const cluster = await startCluster(

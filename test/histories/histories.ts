@@ -70,11 +70,12 @@ export async function makeHistory({ folder, signal, ...run }: Settings): Promise
 
   const harmed = { cluster, network, service, readers, partitions }
   const startMs = steadyMs()
-  await Promise.all(
+  const ended = await Promise.allSettled(
     (["brokers", "service"] as const).map((subject) =>
       harm(harmed, { subject, seed, lengthMs, startMs, history, signal }),
     ),
   )
+  for (const it of ended) if (it.status === "rejected") throw it.reason
   await sleepUntil(startMs + lengthMs, signal)
   await load.stop()
   signal.throwIfAborted()

@@ -80,8 +80,19 @@ async function readRate(): Promise<void> {
     const load = { body: stripeShaped, arrivals: { connections: 64 }, seconds: SECONDS }
     while (behind.offset < RECORDS) await service.load(load)
     await behind[Symbol.asyncDispose]()
-    const read = (address: string, topic: string, offset: number): string[] =>
-      ["kcat", "-q", "-C", "-b", address, "-t", topic, "-o", `${offset}`, "-c", `${RECORDS}`]
+    const read = (address: string, topic: string, offset: number): string[] => [
+      "kcat",
+      "-q",
+      "-C",
+      "-b",
+      address,
+      "-t",
+      topic,
+      "-o",
+      `${offset}`,
+      "-c",
+      `${RECORDS}`,
+    ]
     const ours = read(service.address, TOPIC, 0)
     await $`${ours} | kcat -P -b ${bootstrap} -t ${turn.topic}`.quiet()
     const theirs = read(bootstrap, turn.topic, from)
@@ -177,7 +188,12 @@ async function costOfConsumers(): Promise<void> {
       more.push({ loop: watched.loop - without.loop, others: watched.others - without.others })
     }
     const [loop, others] = [median(more.map((it) => it.loop)), median(more.map((it) => it.others))]
-    note("a live consumer's CPU an event, off the event loop", `${others.toFixed(1)} us`, "under 8 us", others < 8)
+    note(
+      "a live consumer's CPU an event, off the event loop",
+      `${others.toFixed(1)} us`,
+      "under 8 us",
+      others < 8,
+    )
     note("the same, on the event loop", `${loop.toFixed(1)} us`)
 
     // at 500 events a second each consumer gets each event by itself

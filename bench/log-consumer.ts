@@ -64,7 +64,7 @@ export class LogConsumer implements AsyncDisposable {
 
   async #ask(
     api: Parameters<typeof writeRequest>[0],
-    header: typeof FETCH,
+    header: { readonly key: number; readonly version: number },
     request: Parameters<typeof writeRequest>[2],
   ): Promise<object | undefined> {
     const body = new ByteWriter()

@@ -1,13 +1,14 @@
 /**
  * `npm run bench:watched`: what it costs the service that someone looks at the page, and what the page takes in the browser.
  *
- * Events come at 1,000 a second into the embedded log. Nobody looks, then Chromium shows them live with 10,000 in its list,
- * then nobody looks again, and so on: a round is the ratio of the service's CPU an event watched to the mean of before and
- * after it, and the median of the rounds is judged. What the page loads first is not in it: the tail has run for some seconds.
+ * Two services get 1,000 events a second each into their embedded logs. Chromium shows those of one live, with 10,000 in its
+ * list, then those of the other. Both are measured at the same time, so that whatever else the machine does is in both: a round
+ * is the ratio of CPU an event of the watched one to the other, the geometric mean of both turns, and the median of the rounds
+ * is judged. What the page loads first is not in it: the tail has run for some seconds.
  *
- * The browser has one CPU for itself, and the service with its load another, watched or not. On the same two CPUs Chromium
- * costs any process a few percent, whatever it shows: it takes their caches. `--shared` measures with that. `--seconds N` and
- * `--rounds N` set the length. Exit status 1: beyond a limit.
+ * The browser has a CPU for itself, and the services with their load another: on the same ones Chromium takes the caches of
+ * any process, whatever it shows. `--shared` measures with that. `--seconds N` and `--rounds N` set the length. Exit status 1:
+ * beyond a limit.
  */
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
@@ -44,35 +45,38 @@ async function main(): Promise<void> {
   const browser = await startBrowser()
   moveTo(0)
   const target = hookline({ name: "watched", title: "Hookline", log: "embedded" })
-  const service = await target.start(undefined)
+  const services = [await target.start(undefined), await target.start(undefined)] as const
   try {
-    const post = async (): Promise<void> => {
-      const { ok } = await fetch(service.url!, { method: "POST", body: stripeShaped })
-      if (!ok) throw new Error("an event was not accepted")
-    }
-    const cpuPerEvent = async (): Promise<number> => {
-      await paced(PER_SECOND, SETTLE_SECONDS, post)
-      const before = cpuMicroseconds(service.pid)
-      const events = await paced(PER_SECOND, seconds, post)
-      return (cpuMicroseconds(service.pid) - before) / events
-    }
-    await paced(PER_SECOND, LISTED / PER_SECOND, post)
+    const load = (forSeconds: number): Promise<number> =>
+      paced(services.length * PER_SECOND, forSeconds, async (n) => {
+        const { ok } = await fetch(services[n % services.length]!.url!, { method: "POST", body: stripeShaped })
+        if (!ok) throw new Error("an event was not accepted")
+      })
+    const cpuOfEach = (): number[] => services.map(({ pid }) => cpuMicroseconds(pid))
+    await load(LISTED / PER_SECOND)
     const ratios: number[] = []
     let memory = { heap: 0, ownResident: 0, resident: 0 }
-    let before = await cpuPerEvent()
     for (let round = 1; round <= rounds; round++) {
-      const { page } = await openPage(browser, `${service.adminUrl}/#/events/bench/bench`)
-      await fillEventList(page, LISTED)
-      const watched = await cpuPerEvent()
-      memory = await memoryOf(browser, page)
-      await page.context().close()
-      const after = await cpuPerEvent()
-      ratios.push((2 * watched) / (before + after))
+      const turns: { watched: number; alone: number }[] = []
+      for (const at of [0, 1] as const) {
+        const { page } = await openPage(browser, `${services[at].adminUrl}/#/events/bench/bench`)
+        await fillEventList(page, LISTED)
+        await load(SETTLE_SECONDS)
+        const before = cpuOfEach()
+        const events = (await load(seconds)) / services.length
+        const each = cpuOfEach().map((us, of) => (us - before[of]!) / events)
+        turns.push({ watched: each[at]!, alone: each[1 - at]! })
+        memory = await memoryOf(browser, page)
+        await page.context().close()
+      }
+      ratios.push(Math.sqrt(turns.reduce((product, { watched, alone }) => (product * watched) / alone, 1)))
+      const both = turns.map(
+        ({ watched, alone }) => `${watched.toFixed(0)} µs an event, ${alone.toFixed(0)} unwatched`,
+      )
       console.log(
-        `round ${round} of ${rounds}: ${before.toFixed(0)} µs an event, ${watched.toFixed(0)} µs watched, ${after.toFixed(0)} µs after; ` +
+        `round ${round} of ${rounds}: ${both.join("; ")}: ${ratios.at(-1)!.toFixed(3)}; ` +
           `the page: ${memory.heap.toFixed(0)} MiB of objects, ${memory.ownResident.toFixed(0)} MiB of its own resident, ${memory.resident.toFixed(0)} MiB in all`,
       )
-      before = after
     }
     const ratio = median(ratios)
     console.log(
@@ -83,7 +87,7 @@ async function main(): Promise<void> {
     if (ratio > CPU_LIMIT || memory.resident > MEMORY_LIMIT_MIB) process.exitCode = 1
   } finally {
     await browser.close()
-    await service.stop()
+    await Promise.all(services.map((service) => service.stop()))
   }
 }
 

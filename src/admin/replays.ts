@@ -6,7 +6,7 @@ import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { countRecords, selectRecords, type RecordCount, type RecordRange } from "../replay/range.ts"
-import { isSameLog } from "../replay/replay-broker.ts"
+import { isSameLog } from "../replay/same-log.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { UrlTarget } from "../replay/url-target.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -117,7 +117,8 @@ export class Replays {
     const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
     const matches = matcherOf(from)
     const selection = await selectRecords(reader, from.topic, from.range)
-    const target = await this.#openTarget(from, to, selection.partitions, opened)
+    await this.#checkIsOther(from, reader, to)
+    const target = await this.#openTarget(to, selection.partitions, opened)
     const job = new ReplayJob({ reader, selection, matches, target, rate, onRefusal: "skip" })
     const replay: Replay = { id: crypto.randomUUID(), request, job, endedAtMs: undefined }
     this.#all.set(replay.id, replay)
@@ -150,16 +151,23 @@ export class Replays {
     for (const oldest of ended.slice(0, -MAX_ENDED)) this.#all.delete(oldest.id)
   }
 
-  async #openTarget(
-    from: ReplayFrom,
-    to: ReplayTo,
-    partitions: number,
-    opened: AsyncDisposableStack,
-  ): Promise<ReplayTarget> {
+  /** @throws HooklineError `usage` where the records would be published to the topic that they come from */
+  async #checkIsOther(from: ReplayFrom, reader: LogReader, to: ReplayTo): Promise<void> {
+    if (to instanceof URL || to.topic !== from.topic) return
+    const source = { connection: this.#find(from.connection), reader }
+    const open = (): Promise<LogReader> => this.#openReader(to.connection)
+    const isSame = await isSameLog(source, this.#find(to.connection), open).catch((error: unknown) => {
+      // it is waited for; the listener of this process's own log would answer
+      const isWaitedFor = error instanceof HooklineError && error.code === "unavailable"
+      if (isWaitedFor && source.connection.kind === "embedded") return false
+      throw error
+    })
+    if (isSame) throw new HooklineError("usage", "the topic can't be replayed to itself")
+  }
+
+  async #openTarget(to: ReplayTo, partitions: number, opened: AsyncDisposableStack): Promise<ReplayTarget> {
     if (to instanceof URL) return new UrlTarget(to)
     const { topic } = to
-    if (topic === from.topic && isSameLog(this.#find(from.connection), this.#find(to.connection)))
-      throw new HooklineError("usage", "the topic can't be replayed to itself")
     this.#find(to.connection)
     const broker = opened.adopt(await this.#connections.openBroker(to.connection), (it) => it.close())
     return new BrokerTarget({ broker, topic, partitions })

@@ -107,8 +107,8 @@ drain_timeout, and the exit status is 0. A second signal exits at once.`,
     )
   program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
   addDetails(program.command("check"), {
-    notes: `It can run while a Hookline uses the same file. --listen binds ports for a moment, so don't use it while one starts. --connect writes
-a key to Redis that expires after a second.`,
+    notes: `It can run while a Hookline uses the same file. --listen binds ports for a moment: don't use it while one starts.
+--connect writes a key to Redis that expires after a second.`,
     example: "hookline check -c pipelines.conf --connect",
   })
     .description(
@@ -119,7 +119,10 @@ a key to Redis that expires after a second.`,
       "--listen",
       "also require ports to be free, and logs and spools not to be in use, as a start does",
     )
-    .option("--connect", "connect to brokers and Redis, and print what each address and topic answers")
+    .option(
+      "--connect",
+      "connect to brokers, token endpoints, schema registries and Redis, and print what each answers",
+    )
     .option("--json", "print problems, warnings, connections and pipelines as JSON")
     .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import type { RecordDetail, ReplayCount, ReplayJob } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
+import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
 setDefaultTimeout(20_000)
@@ -149,6 +150,24 @@ test("one that waits says why, and ends with the service", async () => {
   expect(other.running.log).toContainEqual(
     expect.objectContaining({ msg: "replay ended", replay: id, state: "cancelled" }),
   )
+})
+
+test("the same log under another name is seen by its cluster id", async () => {
+  const port = await freePort()
+  const listening = configuration
+    .replace("directory = log\n", `directory = log\nkafka_listen = 127.0.0.1:${port}\n`)
+    .replace("bootstrap_servers = 127.0.0.1:9\n", `bootstrap_servers = localhost:${port}\n`)
+  await using other = await AdminApi.start(listening)
+  await other.send("invoices", {}, "{}")
+  const itself = [400, "the topic can't be replayed to itself"] as const
+  const replay = (source: string, target: string) =>
+    other.refused("replays", {
+      from: { connection: source, topic: "invoices" },
+      to: { connection: target, topic: "invoices" },
+    })
+  expect(await replay("log", "nobody")).toEqual(itself)
+  expect(await replay("nobody", "log")).toEqual(itself)
+  expect(await replay("nobody", "nobody")).toEqual(itself)
 })
 
 test.each([

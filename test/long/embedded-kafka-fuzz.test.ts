@@ -7,6 +7,7 @@ import { openEmbedded, type EmbeddedBroker } from "../../src/brokers/embedded/br
 import { Commits } from "../../src/brokers/embedded/listener/commits.ts"
 import { Groups } from "../../src/brokers/embedded/listener/groups/groups.ts"
 import { LogView } from "../../src/brokers/embedded/listener/log-view.ts"
+import { SharedCounters } from "../../src/brokers/embedded/listener/shared-counters.ts"
 import { Authentication } from "../../src/brokers/embedded/listener/security/authentication.ts"
 import { Malformed } from "../../src/brokers/embedded/listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
@@ -34,8 +35,8 @@ beforeAll(async () => {
   const groups: Groups = new Groups(() => queueMicrotask(() => groups.written(true)))
   groups.load({ groups: [], offsets: [] })
   serving = {
-    log: new LogView(folder.path),
-    commits: new Commits(new Int32Array(1)),
+    log: new LogView(folder.path, new SharedCounters()),
+    commits: new Commits(new SharedCounters()),
     groups,
     retention: { ms: 1, bytes: 1 },
     advertised: { host: "127.0.0.1", port: 9092 },

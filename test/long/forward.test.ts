@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { fillLog, openLog, recordsInLog } from "../support/embedded-log.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
+import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
 
@@ -253,9 +254,9 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
   const other = await run("log/other", receiver.url, "--name", "mine")
   expect([other.status, other.stderr]).toEqual([64, "mine forwards log/payments; choose another --name\n"])
   const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
-  expect(moved).toContain(`mine went to ${receiver.url}?… before, and goes on where that ended\n`)
+  expect(moved).toContain(`mine was posted to ${receiver.url}?… before; it continues from there\n`)
   expect(moved).toContain(
-    "mine goes on where it was: --from is for a new one (see hookline forward remove)\n",
+    "mine continues where it stopped: --from applies to a new forward (see hookline forward remove)\n",
   )
   expect(moved).not.toContain("secret")
   expect(receiver.all).toHaveLength(0)
@@ -265,6 +266,74 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
   expect(await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")).toContain(
     ", 2 waiting\n",
   )
+})
+
+describe("a pipeline that publishes to the topic again", () => {
+  test("is refused where the configuration has it at that URL", async () => {
+    const port = await freePort()
+    const fixed = CONFIGURATION.replace("port = 0", `port = ${port}\npath = /in/*`)
+    await using service = await startHookline(fixed, { folder: folder.path })
+    await post(service, 1)
+    const { status, stderr } = await run("log/payments", `http://localhost:${port}/in/payments`)
+    expect(status).toBe(64)
+    expect(stderr).toStartWith(
+      `http://localhost:${port}/in/payments is pipeline payments of this configuration, which publishes to log/payments: each record posted there would come back.`,
+    )
+    // another topic's records may go there
+    await using other = start("log/others", `http://localhost:${port}/in/payments`)
+    await other.printed(/waiting: The log has no topic others/)
+  })
+
+  test("gets each record once, though it is behind a proxy: what comes back is kept among the failures", async () => {
+    await using service = await startService()
+    await using proxy = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: (request) => fetch(service.urls["payments"]!, request),
+    })
+    await post(service, 2)
+    await using forwarding = start("log/payments", proxy.url.href, "--from", "beginning")
+    await forwarding.printed(/@3 not posted: this forward posted it before.*; refused/)
+    await post(service, 1)
+    await forwarding.printed(/@5 not posted/)
+    expect(forwarding.output()).toMatch(/@4 200/)
+    const { stdout } = await run("failures", "log-payments", "--json")
+    const offsets = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { offset: number }).offset)
+    expect(offsets).toEqual([2, 3, 5])
+    expect(await recordsInLog(join(folder.path, "log"), "payments")).toHaveLength(6)
+  })
+})
+
+test("the list says what a forward is doing: while the target is down since when it retries, and why", async () => {
+  await fill(1)
+  const url = `http://127.0.0.1:${await freePort()}/in`
+  const state = async () => {
+    const [{ running, retrying_since, last_error }] = JSON.parse((await run("list", "--json")).stdout)
+    return { running, retrying_since, last_error }
+  }
+  const begun = Date.now()
+  await using forwarding = start("log/payments", url, "--from", "beginning")
+  await forwarding.printed(/connection refused .*; retrying/)
+  await until("the error is listed", async () => (await state()).last_error !== null)
+  const waiting = await state()
+  expect(waiting).toMatchObject({ running: true, last_error: "connection refused" })
+  expect(Date.parse(waiting.retrying_since)).toBeWithin(begun, Date.now())
+  expect((await run("list")).stdout).toMatch(/ retrying since \d{4}-\S+Z: connection refused\n/)
+  await using target = Bun.serve({
+    port: new URL(url).port,
+    hostname: "127.0.0.1",
+    fetch: () => new Response(),
+  })
+  expect(target.url.port).toBe(new URL(url).port)
+  await forwarding.printed(/@0 200/)
+  await until("no error is listed", async () => (await state()).last_error === null)
+  expect((await run("list")).stdout).toMatch(/ running\n/)
+  forwarding.signal("SIGKILL")
+  await forwarding.exited
+  expect(await state()).toEqual({ running: false, retrying_since: null, last_error: null })
 })
 
 test("positions are readable by their owner alone", async () => {

@@ -144,7 +144,7 @@ topic = down
     const { page } = await openPage(browser, `${running.adminUrl}/#/refused`)
     expect((await postAsStripe(running.urls["down"]!, SECRET, BODY)).status).toBe(503)
     await rows(page).click()
-    await detail(page).getByText("The request is verified").waitFor()
+    await detail(page).getByText("so the signature can't be checked").waitFor()
     const shown = (await detail(page).innerText()).toLowerCase()
     expect(shown.match(/the broker did not acknowledge/g)).toHaveLength(1)
     expect(shown).toContain("its sender is told to send it again")

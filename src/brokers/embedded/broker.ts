@@ -134,9 +134,10 @@ export class EmbeddedBroker implements Broker {
       file: location.file,
       clock: this.#clock,
       trim: (limits, done) =>
-        this.#writer.do("keep", [limits], (answer) =>
-          done(answer.kind === "done" ? answer.value : undefined),
-        ),
+        this.#writer.do("keep", [limits], (answer) => {
+          this.#kafka?.trimmed()
+          done(answer.kind === "done" ? answer.value : undefined)
+        }),
       roundMs,
     })
     // before the first commit

@@ -1,4 +1,5 @@
 import { steadyMs } from "../../../clock.ts"
+import type { SharedCounters } from "./shared-counters.ts"
 
 /** A fetch that waits for records. */
 export interface Wait {
@@ -20,12 +21,12 @@ const TICK_MS = 10
  * while there are any. A fetch looks into the log once more after it began to wait: a commit before that told nobody.
  */
 export class Commits {
-  readonly #waiting: Int32Array
+  readonly #counters: SharedCounters
   readonly #waiters = new Set<Waiter>()
   #timer: Timer | undefined
 
-  constructor(waiting: Int32Array) {
-    this.#waiting = waiting
+  constructor(counters: SharedCounters) {
+    this.#counters = counters
   }
 
   wait(topics: ReadonlySet<string>, untilMs: number): Wait {
@@ -35,12 +36,12 @@ export class Commits {
       untilMs,
       end: () => {
         if (!this.#waiters.delete(waiter)) return
-        Atomics.store(this.#waiting, 0, this.#waiters.size)
+        this.#counters.waiting = this.#waiters.size
         resolve()
       },
     }
     this.#waiters.add(waiter)
-    Atomics.store(this.#waiting, 0, this.#waiters.size)
+    this.#counters.waiting = this.#waiters.size
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
     return { ended, cancel: waiter.end }
   }

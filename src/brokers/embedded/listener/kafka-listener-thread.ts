@@ -3,6 +3,7 @@ import type { Broker } from "./apis/context.ts"
 import { Groups } from "./groups/groups.ts"
 import { LogView } from "./log-view.ts"
 import { Port } from "./port.ts"
+import { SharedCounters } from "./shared-counters.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
 
 /*
@@ -19,14 +20,16 @@ let broker: Broker
 
 function perform(message: ToThread): void {
   switch (message.kind) {
-    case "start":
+    case "start": {
+      const counters = new SharedCounters(message.counters)
       broker = {
-        log: new LogView(message.directory),
-        commits: new Commits(message.waiting),
+        log: new LogView(message.directory, counters),
+        commits: new Commits(counters),
         groups: new Groups((changes) => tell({ kind: "write", changes })),
         retention: { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
       }
       break
+    }
     case "open":
       broker.log.open()
       break

@@ -7,6 +7,7 @@ import { RequestLog } from "../../../telemetry/request-log.ts"
 import type { Retention } from "./apis/context.ts"
 import { GroupDatabase, groupsIn } from "./groups/group-database.ts"
 import type { PortOptions } from "./port.ts"
+import { SharedCounters } from "./shared-counters.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
 
 /*
@@ -46,8 +47,7 @@ export class KafkaListener {
   readonly #log: Logger
   readonly #refusals: RequestLog
   readonly #groups: DurableWriter<GroupDatabase>
-  /** How many fetches wait for a commit. */
-  readonly #waiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  readonly #counters = new SharedCounters()
   readonly #ports = new Map<number, OpenPort>()
   #thread: Worker
   #isOpen = false
@@ -113,7 +113,13 @@ export class KafkaListener {
 
   /** Records were committed to these topics. */
   committed(topics: readonly string[]): void {
-    if (Atomics.load(this.#waiting, 0) > 0) this.#tell({ kind: "committed", topics })
+    this.#counters.changed()
+    if (this.#counters.waiting > 0) this.#tell({ kind: "committed", topics })
+  }
+
+  /** Records were deleted. */
+  trimmed(): void {
+    this.#counters.changed()
   }
 
   /** Disconnects all clients and closes the log's file. */
@@ -131,12 +137,12 @@ export class KafkaListener {
   }
 
   #start(): Worker {
-    Atomics.store(this.#waiting, 0, 0)
+    this.#counters.waiting = 0
     const thread = new Worker(threadUrl("./kafka-listener-thread", import.meta))
     thread.addEventListener("message", ({ data }: MessageEvent<FromThread>) => this.#told(data))
     thread.addEventListener("error", ({ message }) => this.#crashed(message))
     const tell = (message: ToThread): void => thread.postMessage(message, [])
-    tell({ kind: "start", directory: this.#directory, waiting: this.#waiting })
+    tell({ kind: "start", directory: this.#directory, counters: this.#counters.array })
     tell({ kind: "retain", retention: this.#retention })
     if (this.#isOpen) tell({ kind: "open" })
     for (const [id, port] of this.#ports) {

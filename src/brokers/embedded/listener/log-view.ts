@@ -13,6 +13,8 @@ import {
 } from "../log-tables.ts"
 import { openForReading } from "../reader.ts"
 import { encodeRecordBatch, type RecordBatch } from "./protocol/record-batch.ts"
+import { RecentBatches } from "./recent-batches.ts"
+import type { SharedCounters } from "./shared-counters.ts"
 
 /** Between two looks for topics that are not there: clients ask again. */
 const LOOK_MS = 50
@@ -58,9 +60,15 @@ export class LogView {
   #statements = new Map<string, Statement<RecordRow, [number]>>()
   #clusterId = ""
   #lookedMs = Number.NEGATIVE_INFINITY
+  readonly #counters: SharedCounters
+  /** As of the change `#offsetsAt` of the log, by table. */
+  readonly #offsets = new Map<string, Offsets>()
+  #offsetsAt = 0
+  readonly #recent = new RecentBatches()
 
-  constructor(directory: string) {
+  constructor(directory: string, counters: SharedCounters) {
     this.directory = directory
+    this.#counters = counters
   }
 
   /** @throws HooklineError `no_input` */
@@ -78,6 +86,8 @@ export class LogView {
     if (this.#db === undefined) return
     for (const statement of this.#statements.values()) statement.finalize()
     this.#statements.clear()
+    this.#offsets.clear()
+    this.#recent.clear()
     this.#db.close(true)
     this.#db = undefined
     this.#opened = Promise.withResolvers()
@@ -136,8 +146,17 @@ export class LogView {
   /** undefined: the topic has no such partition. */
   offsets(of: PartitionOf): Offsets | undefined {
     if (!this.has(of)) return undefined
+    const { changes } = this.#counters
+    if (changes !== this.#offsetsAt) this.#offsets.clear()
+    this.#offsetsAt = changes
+    const table = tableOf(of)
+    const known = this.#offsets.get(table)
+    if (known !== undefined) return known
     const row = this.#row(of)
-    return row && { first: row.first_offset, end: endOf(this.#open, row).offset }
+    if (row === undefined) return undefined
+    const offsets = { first: row.first_offset, end: endOf(this.#open, row).offset }
+    this.#offsets.set(table, offsets)
+    return offsets
   }
 
   /** Bytes of keys, values and headers. */
@@ -147,16 +166,21 @@ export class LogView {
   }
 
   /**
-   * The records from an offset on, as one batch.
+   * The records from an offset on, as one batch, which may have some before it.
    *
    * @param maxBytes as `encodeRecordBatch`
    */
-  batch(
-    { topic: { id }, partition }: PartitionOf,
-    offset: number,
-    maxBytes: number,
-  ): RecordBatch | undefined {
-    const table = recordsTable({ id, partition })
+  batch(of: PartitionOf, offset: number, maxBytes: number): RecordBatch | undefined {
+    const table = tableOf(of)
+    const { end = 0 } = this.offsets(of) ?? {}
+    const recent = this.#recent.find(table, offset, end, maxBytes)
+    if (recent !== undefined) return recent
+    const batch = this.#read(table, offset, maxBytes)
+    if (batch !== undefined && batch.endOffset >= end) this.#recent.add(table, batch)
+    return batch
+  }
+
+  #read(table: string, offset: number, maxBytes: number): RecordBatch | undefined {
     let statement = this.#statements.get(table)
     if (statement === undefined) {
       statement = this.#open.prepare<RecordRow, [number]>(
@@ -209,3 +233,5 @@ export class LogView {
     return this.#db
   }
 }
+
+const tableOf = ({ topic: { id }, partition }: PartitionOf): string => recordsTable({ id, partition })

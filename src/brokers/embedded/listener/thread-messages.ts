@@ -4,8 +4,8 @@ import type { Retention } from "./apis/context.ts"
 
 /** From the event loop to the listener's thread. */
 export type ToThread =
-  /** Comes first. @param waiting how many fetches wait for a commit: kafka-listener.ts */
-  | { readonly kind: "start"; readonly directory: string; readonly waiting: Int32Array }
+  /** Comes first. @param counters the array of the event loop's SharedCounters */
+  | { readonly kind: "start"; readonly directory: string; readonly counters: Int32Array<SharedArrayBuffer> }
   /** The log's file may be read, or must not be open. */
   | { readonly kind: "open" | "close" }
   | { readonly kind: "committed"; readonly topics: readonly string[] }

@@ -50,7 +50,7 @@ export function adviceOn(
     default:
       if (status !== 503 || reason.startsWith("unverified_")) return undefined
       return {
-        text: "It was not published. Its sender is told to send it again; once the cause is gone, you can also send it again from here.",
+        text: "It was not published. Its sender is told to send it again, by 503 with Retry-After.",
       }
   }
 }

@@ -6,6 +6,7 @@ import { openEmbedded, type EmbeddedBroker } from "../../broker.ts"
 import { Commits } from "../commits.ts"
 import { Groups } from "../groups/groups.ts"
 import { LogView } from "../log-view.ts"
+import { SharedCounters } from "../shared-counters.ts"
 import { ByteReader } from "../protocol/byte-reader.ts"
 import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
@@ -40,8 +41,8 @@ beforeEach(() => {
   groups.load({ groups: [], offsets: [] })
   serving?.log.close()
   serving = {
-    log: new LogView(folder.path),
-    commits: new Commits(new Int32Array(1)),
+    log: new LogView(folder.path, new SharedCounters()),
+    commits: new Commits(new SharedCounters()),
     groups,
     retention: { ms: 1, bytes: 1 },
     advertised: { host: "127.0.0.1", port: 9092 },

@@ -87,7 +87,7 @@ export class ByteWriter {
     const end = at + length
     if (end > this.#maxBytes) throw new TooLarge("the answer to its request would be too large")
     if (end > this.#bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(end, this.#bytes.length * 2))
+      const larger = Buffer.allocUnsafe(Math.max(end + SPARE_BYTES, this.#bytes.length * 2))
       larger.set(this.written())
       this.#bytes = larger
     }
@@ -95,3 +95,6 @@ export class ByteWriter {
     return at
   }
 }
+
+/** For what comes behind the records of an answer. */
+const SPARE_BYTES = 512

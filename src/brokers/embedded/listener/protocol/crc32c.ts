@@ -1,4 +1,5 @@
 // Hot path: every byte that a consumer reads.
+import { createRequire } from "node:module"
 
 /** Of RFC 3720, appendix B.4, with bits reversed. */
 const POLYNOMIAL = 0x82f63b78
@@ -27,8 +28,21 @@ for (let byte = 0; byte < 256; byte++) {
   }
 }
 
-/** The CRC-32C of a part of some bytes. */
-export function crc32c(bytes: Uint8Array, from: number, to: number): number {
+/**
+ * The CRC-32C of a part of some bytes: by the processor's own instruction, with the native module that comes with the Kafka
+ * client, in a third of the time that it takes here. Not every platform has one, nor has the executable.
+ */
+export const crc32c: typeof computed = (() => {
+  try {
+    const require = createRequire(import.meta.url)
+    const { crc32c: native } = require("@node-rs/crc32") as { crc32c(bytes: Uint8Array): number }
+    return (bytes, from, to) => native(bytes.subarray(from, to))
+  } catch {
+    return computed
+  }
+})()
+
+export function computed(bytes: Uint8Array, from: number, to: number): number {
   let crc = -1
   let at = from
   for (; at + 8 <= to; at += 8) {

@@ -8,12 +8,14 @@ import { crc32c } from "./crc32c.ts"
  */
 
 const HEADER_BYTES = 61
-const LEAST_BYTES = 4096
+/** Of the buffer that batches are written in, until a larger record comes. */
+const SCRATCH_BYTES = 1024 * 1024
 /** The epoch of a partition's only leader. */
 export const LEADER_EPOCH = 0
 
 export interface RecordBatch {
   readonly bytes: Buffer
+  readonly firstOffset: number
   /** Behind its last record. */
   readonly endOffset: number
 }
@@ -24,7 +26,7 @@ export interface RecordBatch {
  * @returns undefined: there are no rows
  */
 export function encodeRecordBatch(rows: Iterable<RecordRow>, maxBytes: number): RecordBatch | undefined {
-  let bytes = Buffer.allocUnsafe(LEAST_BYTES)
+  let bytes = scratch
   let at = HEADER_BYTES
   let count = 0
   let firstOffset = 0
@@ -64,8 +66,11 @@ export function encodeRecordBatch(rows: Iterable<RecordRow>, maxBytes: number): 
   bytes.writeInt32BE(-1, 53)
   bytes.writeInt32BE(count, 57)
   bytes.writeUInt32BE(crc32c(bytes, 21, at), 17)
-  return { bytes: bytes.subarray(0, at), endOffset: lastOffset + 1 }
+  return { bytes: Buffer.from(bytes.subarray(0, at)), firstOffset, endOffset: lastOffset + 1 }
 }
+
+/** Batches are copied from it in their length. */
+const scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
 
 function bodyBytes({ key, value, headers }: RecordRow, timeDelta: number, offsetDelta: number): number {
   let size = 1 + varintBytes(zigzag(timeDelta)) + varintBytes(offsetDelta * 2)

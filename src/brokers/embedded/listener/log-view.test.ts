@@ -1,0 +1,65 @@
+import { afterAll, beforeEach, expect, test } from "bun:test"
+import { steadyMs } from "../../../clock.ts"
+import { openLog } from "../../../../test/support/embedded-log.ts"
+import { temporaryFolder } from "../../../../test/support/hookline.ts"
+import { LogView, type PartitionOf } from "./log-view.ts"
+import { SharedCounters } from "./shared-counters.ts"
+
+const folder = temporaryFolder()
+const counters = new SharedCounters()
+const broker = openLog(folder.path)
+const view = new LogView(folder.path, counters)
+let of: PartitionOf
+let end = 0
+
+async function publish(count: number): Promise<void> {
+  for (let n = 0; n < count; n++, end++)
+    await broker.publish(
+      { topic: "t", key: undefined, value: Buffer.from(`{"n":${end}}`) },
+      steadyMs() + 5000,
+    )
+  counters.changed()
+}
+
+beforeEach(async () => {
+  await publish(10)
+  view.open()
+  of = { topic: view.topic("t")!, partition: 0 }
+})
+afterAll(async () => {
+  view.close()
+  await broker.close()
+  folder[Symbol.dispose]()
+})
+
+const read = (offset: number, maxBytes = 1_000_000) => view.batch(of, offset, maxBytes)!
+
+test("consumers at the end of a partition share a batch, those too that ask for its second half less", () => {
+  const batch = read(end - 10)
+  expect(batch).toMatchObject({ firstOffset: end - 10, endOffset: end })
+  expect(read(end - 10)).toBe(batch)
+  expect(read(end - 6)).toBe(batch)
+  // it would get more records that it has than others
+  expect(read(end - 2)).toMatchObject({ firstOffset: end - 2, endOffset: end })
+})
+
+test("a batch that others have read keeps nobody from what came since", async () => {
+  const batch = read(end - 10)
+  await publish(1)
+  expect(view.offsets(of)).toEqual({ first: 0, end })
+  expect(read(batch.firstOffset)).toMatchObject({ firstOffset: batch.firstOffset, endOffset: end })
+})
+
+test("a batch that is larger than a consumer asks for is not the one it gets", () => {
+  const batch = read(end - 10)
+  expect(read(end - 10, batch.bytes.length)).toBe(batch)
+  expect(read(end - 10, batch.bytes.length - 1).endOffset).toBeLessThan(end)
+})
+
+test("batches from before the file was closed are forgotten", () => {
+  const batch = read(end - 10)
+  view.close()
+  view.open()
+  expect(read(end - 10)).not.toBe(batch)
+  expect(read(end - 10)).toEqual(batch)
+})

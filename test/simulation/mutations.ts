@@ -1,0 +1,5 @@
+import { KAFKA_MUTATIONS } from "./kafka/mutations.ts"
+import type { Mutation } from "./mutation.ts"
+
+/** All of them, in the order of the table in docs/simulation.md. */
+export const MUTATIONS: readonly Mutation[] = [...KAFKA_MUTATIONS]

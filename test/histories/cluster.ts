@@ -55,6 +55,8 @@ async function ask<T>({ kafka }: Cluster, question: (connection: Connection) => 
   for (const server of kafka.bootstrapServers) {
     const [host, port] = server.split(":") as [string, string]
     const connection = new Connection("histories", { connectTimeout: 1000, requestTimeout: ADMIN_TIMEOUT_MS })
+    // What breaks is told to whoever asks.
+    connection.on("error", () => {})
     try {
       await connection.connect(host, Number(port))
       return await question(connection)

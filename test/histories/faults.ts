@@ -40,7 +40,7 @@ interface Kind {
 
 /** Clocks differ by less than the hour after which Kafka refuses timestamps. */
 const CLOCK_OFF_S = 25 * 60
-const MOST_PARTITIONS = PARTITIONS + 2
+const MOST_PARTITIONS = PARTITIONS + 3
 const LOSSY = 0.3
 /** What the cluster has to be asked for until it does it. */
 const INSIST_MS = 120_000

@@ -6,6 +6,7 @@ import {
   incrementalAlterConfigsV1,
 } from "@platformatic/kafka"
 import { steadyMs } from "../../src/clock.ts"
+import { kafkaTool } from "../support/kafka-clients.ts"
 import { partitionsOf, startKafka, type OwnKafka } from "../support/kafka.ts"
 import type { MovableClock } from "../support/movable-clock.ts"
 import type { Machine, Network } from "./network.ts"
@@ -46,6 +47,16 @@ export async function startCluster(network: Network, clocks: readonly MovableClo
       "log.segment.bytes": "67108864",
     },
   })
+  // Brokers that were all killed would else leave partitions without a leader for good, where unclean leader election is off
+  // (KIP-966: after a kill a replica counts as one that may have lost its disk's last writes).
+  const feature = ["--feature", "eligible.leader.replicas.version=0"]
+  const { status, stdout, stderr } = await kafkaTool(
+    "FeatureCommand",
+    kafka.bootstrapServers[0]!,
+    "downgrade",
+    ...feature,
+  )
+  if (status !== 0) throw new Error(`the brokers' features could not be set: ${stdout}${stderr}`)
   return { kafka, machines, clocks }
 }
 

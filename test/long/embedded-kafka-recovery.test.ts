@@ -68,16 +68,16 @@ async function post(): Promise<string> {
 
 /** Posts one after the other until it is disposed. */
 function posting(): AsyncDisposable {
-  let isOver = false
+  const over = new AbortController()
   const all = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await post()
       await Bun.sleep(10)
     }
   })()
   return {
     async [Symbol.asyncDispose]() {
-      isOver = true
+      over.abort()
       await all
     },
   }

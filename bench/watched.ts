@@ -1,13 +1,19 @@
 /**
  * `npm run bench:watched`: what it costs the service that someone looks at the page, and what the page takes in the browser.
  *
- * Events come at 1,000 a second into the embedded log; in turns nobody looks, and Chromium shows them live, with 10,000 in
- * its list. Each round gives a ratio of the service's CPU an event; their median is judged. `--seconds N` and `--rounds N`
- * set the length. Exit status 1: beyond a limit.
+ * Two services get 1,000 events a second each into their embedded logs. Chromium shows those of one live, with 10,000 in its
+ * list, then those of the other. Both are measured at the same time, so that whatever else the machine does is in both: a round
+ * is the ratio of CPU an event of the watched one to the other, the geometric mean of both turns, and the median of the rounds
+ * is judged. What the page loads first is not in it: the tail has run for some seconds.
+ *
+ * The browser has a CPU for itself, and the services with their load another: on the same ones Chromium takes the caches of
+ * any process, whatever it shows. `--shared` measures with that. `--seconds N` and `--rounds N` set the length. Exit status 1:
+ * beyond a limit.
  */
+import { cpus } from "node:os"
 import { parseArgs } from "node:util"
-import type { Page } from "playwright-core"
 import { openPage, startBrowser } from "../test/support/browser.ts"
+import { fillEventList } from "../test/support/event-list.ts"
 import { paced } from "../test/support/paced.ts"
 import { memoryOf } from "../test/support/renderer.ts"
 import { stripeShaped } from "./body.ts"
@@ -18,6 +24,8 @@ import { cpuMicroseconds } from "./process.ts"
 
 const PER_SECOND = 1000
 const LISTED = 10_000
+/** Until what opening the page costs is over. */
+const SETTLE_SECONDS = 10
 /** What a watched service may cost an event, beside one that nobody watches. */
 const CPU_LIMIT = 1.05
 const MEMORY_LIMIT_MIB = 200
@@ -26,38 +34,50 @@ const { values: flags } = parseArgs({
   options: {
     seconds: { type: "string", default: "20" },
     rounds: { type: "string", default: "5" },
+    shared: { type: "boolean", default: false },
   },
 })
 
 async function main(): Promise<void> {
   const seconds = Number(flags.seconds)
   const rounds = Number(flags.rounds)
-  const target = hookline({ name: "watched", title: "Hookline", log: "embedded" })
-  const service = await target.start(undefined)
+  moveTo(1)
   const browser = await startBrowser()
+  moveTo(0)
+  const target = hookline({ name: "watched", title: "Hookline", log: "embedded" })
+  const services = [await target.start(undefined), await target.start(undefined)] as const
   try {
-    const post = async (): Promise<void> => {
-      const { ok } = await fetch(service.url!, { method: "POST", body: stripeShaped })
-      if (!ok) throw new Error("an event was not accepted")
-    }
-    const cpuPerEvent = async (): Promise<number> => {
-      const before = cpuMicroseconds(service.pid)
-      const events = await paced(PER_SECOND, seconds, post)
-      return (cpuMicroseconds(service.pid) - before) / events
-    }
-    await paced(PER_SECOND, LISTED / PER_SECOND, post)
+    const load = (forSeconds: number): Promise<number> =>
+      paced(services.length * PER_SECOND, forSeconds, async (n) => {
+        const { ok } = await fetch(services[n % services.length]!.url!, {
+          method: "POST",
+          body: stripeShaped,
+        })
+        if (!ok) throw new Error("an event was not accepted")
+      })
+    const cpuOfEach = (): number[] => services.map(({ pid }) => cpuMicroseconds(pid))
+    await load(LISTED / PER_SECOND)
     const ratios: number[] = []
     let memory = { heap: 0, ownResident: 0, resident: 0 }
     for (let round = 1; round <= rounds; round++) {
-      const alone = await cpuPerEvent()
-      const { page } = await openPage(browser, `${service.adminUrl}/#/events/bench/bench`)
-      await scrollThrough(page)
-      const watched = await cpuPerEvent()
-      memory = await memoryOf(browser, page)
-      await page.context().close()
-      ratios.push(watched / alone)
+      const turns: { watched: number; alone: number }[] = []
+      for (const at of [0, 1] as const) {
+        const { page } = await openPage(browser, `${services[at].adminUrl}/#/events/bench/bench`)
+        await fillEventList(page, LISTED)
+        await load(SETTLE_SECONDS)
+        const before = cpuOfEach()
+        const events = (await load(seconds)) / services.length
+        const each = cpuOfEach().map((us, of) => (us - before[of]!) / events)
+        turns.push({ watched: each[at]!, alone: each[1 - at]! })
+        memory = await memoryOf(browser, page)
+        await page.context().close()
+      }
+      ratios.push(Math.sqrt(turns.reduce((product, { watched, alone }) => (product * watched) / alone, 1)))
+      const both = turns.map(
+        ({ watched, alone }) => `${watched.toFixed(0)} µs an event, ${alone.toFixed(0)} unwatched`,
+      )
       console.log(
-        `round ${round} of ${rounds}: ${alone.toFixed(0)} µs an event, ${watched.toFixed(0)} µs watched; ` +
+        `round ${round} of ${rounds}: ${both.join("; ")}: ${ratios.at(-1)!.toFixed(3)}; ` +
           `the page: ${memory.heap.toFixed(0)} MiB of objects, ${memory.ownResident.toFixed(0)} MiB of its own resident, ${memory.resident.toFixed(0)} MiB in all`,
       )
     }
@@ -70,21 +90,17 @@ async function main(): Promise<void> {
     if (ratio > CPU_LIMIT || memory.resident > MEMORY_LIMIT_MIB) process.exitCode = 1
   } finally {
     await browser.close()
-    await service.stop()
+    await Promise.all(services.map((service) => service.stop()))
   }
 }
 
-/** Has the page load so many events, and goes back to the newest. */
-async function scrollThrough(page: Page): Promise<void> {
-  await page.locator(".record[data-place]").first().waitFor()
-  await page.evaluate(`(async () => {
-    const list = document.querySelector(".virtual-list")
-    while (list.scrollHeight < ${LISTED} * 32) {
-      list.scrollTop = list.scrollHeight
-      await new Promise(requestAnimationFrame)
-    }
-    list.scrollTop = 0
-  })()`)
+/** Has this process run on one CPU from now on, and the processes that it starts then. */
+function moveTo(cpu: number): void {
+  if (flags.shared) return
+  if (cpus().length < 2) throw new Error("the browser needs a CPU of its own: use --shared")
+  const args = ["taskset", "--all-tasks", "--cpu-list", "--pid", String(cpu), String(process.pid)]
+  const { success, stderr } = Bun.spawnSync(args)
+  if (!success) throw new Error(`taskset failed: ${stderr.toString()}`)
 }
 
 await main()

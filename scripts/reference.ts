@@ -45,9 +45,9 @@ client_id: \${HOSTNAME:-hookline}
   \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Substituted values
   are never printed.
 - Durations are \`500ms\`, \`5s\`, \`2m\`, \`24h\`, \`7d\`; sizes \`512KiB\`, \`1MiB\`, also in plain bytes; lists are separated by commas or lines.
-  Relative paths start from the folder of the file that they stand in.
+  A relative path starts from the folder of the file that has it.
 - \`[defaults:<Component>]\` has keys for every pipeline's section of that component, \`[defaults:connection]\` for connections.
-- Options that code gives win over those of the file, those over \`[defaults:...]\`, and those over the defaults. In code keys are in camel case
+- Options given in code take precedence over the file's, these over \`[defaults:...]\`, and these over the defaults. In code keys are in camel case
   (\`max_body_bytes\` is \`maxBodyBytes\`), durations may be numbers of milliseconds and sizes numbers of bytes.
 `
 

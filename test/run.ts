@@ -1,8 +1,8 @@
 /**
- * `npm test`: the unit tests, the end-to-end tests, and those fault tests that take seconds; the others are left to
- * `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer, since they start clusters,
- * browsers or compilers of their own. Files run in several processes at a time, which share one Kafka. Arguments are
- * passed on to `bun test`.
+ * `npm test`: the unit tests, the end-to-end tests, some hundred seeds of the simulation, and those fault tests that take
+ * seconds; the others are left to `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer,
+ * since they start clusters, browsers or compilers of their own. Files run in several processes at a time, which share one
+ * Kafka. Arguments are passed on to `bun test`.
  */
 import { readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
@@ -62,7 +62,9 @@ try {
   const flags = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
   const args = process.argv.slice(2)
   const isLong = args[0] === "--long"
-  const files = isLong ? ["./test/long"] : ["./src", "./test/e2e", "./test/fuzz", ...faults]
+  const files = isLong
+    ? ["./test/long"]
+    : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
   process.exitCode = await runTests([...flags, ...files, ...(isLong ? args.slice(1) : args)], shared)
 } finally {
   await kafka?.stop()

@@ -208,8 +208,11 @@ const isRefusal = (outcome: Outcome | undefined): boolean =>
 function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "detail"> {
   if (outcome === undefined) return { reason: "internal", detail: undefined }
   if (outcome.kind === "accepted") return { reason: "accepted", detail: undefined }
-  if (outcome.kind === "rejected")
-    return { reason: outcome.reason, detail: outcome.logDetail ?? outcome.detail }
+  if (outcome.kind === "rejected") {
+    // the detail of a 503 is advice for the sender; its reason says the same
+    const detail = outcome.logDetail ?? (outcome.status === 503 ? undefined : outcome.detail)
+    return { reason: outcome.reason, detail }
+  }
   return { reason: outcome.reason, detail: outcome.kind === "dropped" ? outcome.detail : undefined }
 }
 

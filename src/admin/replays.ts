@@ -6,7 +6,7 @@ import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { countRecords, selectRecords, type RecordCount, type RecordRange } from "../replay/range.ts"
-import { isSameLog } from "../replay/replay-broker.ts"
+import { isSameLog } from "../replay/same-log.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { UrlTarget } from "../replay/url-target.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -53,6 +53,9 @@ export class Replays {
   /** The oldest first. */
   readonly #all = new Map<string, Replay>()
   readonly #running = new Set<Promise<void>>()
+  /** Those that are about to run. */
+  readonly #opening = new Set<Promise<Replay>>()
+  #isClosed = false
 
   constructor(connections: ReplayConnections, log: Pick<Logger, "info" | "error">) {
     this.#connections = connections
@@ -92,13 +95,30 @@ export class Replays {
     to: ReplayTo,
     rate: number | undefined,
   ): Promise<Replay> {
-    if (this.#running.size >= MAX_RUNNING)
+    if (this.#isClosed) throw new HooklineError("unavailable", "the service is stopping")
+    if (this.#running.size + this.#opening.size >= MAX_RUNNING)
       throw new HooklineError("unavailable", `${MAX_RUNNING} replays have not ended; cancel one`)
+    const opening = this.#open(request, from, to, rate)
+    this.#opening.add(opening)
+    try {
+      return await opening
+    } finally {
+      this.#opening.delete(opening)
+    }
+  }
+
+  async #open(
+    request: ReplayRequest,
+    from: ReplayFrom,
+    to: ReplayTo,
+    rate: number | undefined,
+  ): Promise<Replay> {
     await using opened = new AsyncDisposableStack()
     const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
     const matches = matcherOf(from)
     const selection = await selectRecords(reader, from.topic, from.range)
-    const target = await this.#openTarget(from, to, selection.partitions, opened)
+    await this.#checkIsOther(from, reader, to)
+    const target = await this.#openTarget(to, selection.partitions, opened)
     const job = new ReplayJob({ reader, selection, matches, target, rate, onRefusal: "skip" })
     const replay: Replay = { id: crypto.randomUUID(), request, job, endedAtMs: undefined }
     this.#all.set(replay.id, replay)
@@ -109,6 +129,8 @@ export class Replays {
 
   /** Cancels all; resolves when they have ended. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#opening)
     await Promise.all(this.list().map(({ job }) => job.cancel()))
     await Promise.all(this.#running)
   }
@@ -129,16 +151,23 @@ export class Replays {
     for (const oldest of ended.slice(0, -MAX_ENDED)) this.#all.delete(oldest.id)
   }
 
-  async #openTarget(
-    from: ReplayFrom,
-    to: ReplayTo,
-    partitions: number,
-    opened: AsyncDisposableStack,
-  ): Promise<ReplayTarget> {
+  /** @throws HooklineError `usage` where the records would be published to the topic that they come from */
+  async #checkIsOther(from: ReplayFrom, reader: LogReader, to: ReplayTo): Promise<void> {
+    if (to instanceof URL || to.topic !== from.topic) return
+    const source = { connection: this.#find(from.connection), reader }
+    const open = (): Promise<LogReader> => this.#openReader(to.connection)
+    const isSame = await isSameLog(source, this.#find(to.connection), open).catch((error: unknown) => {
+      // it is waited for; the listener of this process's own log would answer
+      const isWaitedFor = error instanceof HooklineError && error.code === "unavailable"
+      if (isWaitedFor && source.connection.kind === "embedded") return false
+      throw error
+    })
+    if (isSame) throw new HooklineError("usage", "the topic can't be replayed to itself")
+  }
+
+  async #openTarget(to: ReplayTo, partitions: number, opened: AsyncDisposableStack): Promise<ReplayTarget> {
     if (to instanceof URL) return new UrlTarget(to)
     const { topic } = to
-    if (topic === from.topic && isSameLog(this.#find(from.connection), this.#find(to.connection)))
-      throw new HooklineError("usage", "the topic can't be replayed to itself")
     this.#find(to.connection)
     const broker = opened.adopt(await this.#connections.openBroker(to.connection), (it) => it.close())
     return new BrokerTarget({ broker, topic, partitions })

@@ -130,6 +130,12 @@ export interface TimeRange {
 export interface LogReader {
   topics(): Promise<TopicInfo[]>
   /**
+   * The id of the Kafka cluster or the embedded log, whatever name or path leads to it; undefined: it has none.
+   *
+   * @throws HooklineError `unavailable`, `no_input`
+   */
+  clusterId(): Promise<string | undefined>
+  /**
    * The offsets that a topic holds now, for each partition. With times: from the first record at or after `sinceMs`,
    * before the first one at or after `untilMs`.
    *

@@ -35,6 +35,7 @@ function logOf(partitions: readonly (readonly number[])[]): {
   }
   const reader: LogReader = {
     topics: () => Promise.resolve([]),
+    clusterId: () => Promise.resolve(undefined),
     ranges: () => Promise.resolve([]),
     read: (_, ranges) => mergeByTime(ranges.map(one)),
     close: () => Promise.resolve(),

@@ -106,7 +106,7 @@ An interrupt ends it, with exit status 0.`,
     )
   addDetails(forward.command("list"), { example: "hookline forward list --json" })
     .description(
-      "list the forwards: topic, URL, how many records were posted and refused, and whether it runs",
+      "list the forwards: topic, URL, how many records were posted and refused, and what each is doing: running, stopped, or retrying since when and why",
     )
     .addOption(config())
     .addOption(state())

@@ -7,7 +7,7 @@ import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
-import { captureToText } from "./verify-report.ts"
+import { toText, verdictOf } from "./verify-report.ts"
 
 /**
  * Explains the request that the running service refused last, as its admin API does; exit status 1, or 0 where it would
@@ -32,8 +32,8 @@ export async function explainLast(flags: {
   if (explanation === undefined) throw unavailable("the captured request was dropped meanwhile; try again")
   const text =
     flags.json === true
-      ? JSON.stringify({ request: last.summary, ...explanation })
-      : captureToText(explanation, headingOf(last))
+      ? JSON.stringify({ request: last.summary, ...verdictOf(explanation), steps: explanation.steps })
+      : toText(explanation, headingOf(last))
   console.log(escapeControls(text))
   process.exitCode = explanation.is_verified ? 0 : 1
 }
@@ -42,7 +42,8 @@ function headingOf({ summary, detail }: Static<typeof CaptureDetail>): readonly 
   const { at, pipeline, method, path, remote_address, status, reason, words } = summary
   return [
     `${pipeline ?? "no pipeline"}: ${method} ${path} from ${remote_address}, ${new Date(at).toISOString()}`,
-    `answered ${status} (${reason}): ${detail ?? words}`,
+    // why it is not verified, the result says
+    `answered ${status} (${reason})${reason.startsWith("unverified_") ? "" : `: ${detail ?? words}`}`,
   ]
 }
 

@@ -15,6 +15,7 @@ import { isColoured, painter, type Style } from "./colours.ts"
 import { eventTypeIn } from "./event-type.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
+import { pipelinesIn, refuseOwnPipeline } from "./own-pipeline.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import type { TopicPlace } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
@@ -45,16 +46,16 @@ const NOTE_MS = 500
 export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags): Promise<void> {
   const app = Application.fromFile(flags.config)
   connectionNamed(app, place.connection)
+  refuseOwnPipeline(url, place, pipelinesIn(flags.config), app.connectionIds())
   const name = checkName(flags.name ?? nameOf(place))
   const location = positionFile(stateFolder(app, flags.state), "forward", name)
   const typeOf = eventTypeIn(flags.config, place.topic)
   leaveFolder()
 
-  const about = { ...place, url: url.href }
   using interruption = new Interruption()
   const store = openPositions<Forward>(location)
   try {
-    compare(store, about, name, flags)
+    const about = describe(store, place, url, name, flags)
     const open = (): Promise<LogReader> => app.openReader(place.connection)
     await new ForwardRun(store, about, open, interruption.signal).run(printer(typeOf), flags)
   } finally {
@@ -64,19 +65,29 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
   if (interruption.status !== undefined) process.exitCode = 0
 }
 
-/** Compares what is to be forwarded with what was under this name. @throws HooklineError `usage` for another topic */
-function compare(store: PositionStore<Forward>, wanted: Forward, name: string, { from }: ForwardFlags): void {
-  const stored = store.read()
-  if (stored === undefined) return
-  const { connection, topic, url } = stored.about
-  if (connection !== wanted.connection || topic !== wanted.topic)
+/** What is forwarded, compared with what was under this name. @throws HooklineError `usage` for another topic */
+function describe(
+  store: PositionStore<Forward>,
+  place: TopicPlace,
+  { href: url }: URL,
+  name: string,
+  { from }: ForwardFlags,
+): Forward {
+  const before = store.read()?.about
+  if (before === undefined) return { ...place, url }
+  const { connection, topic } = before
+  if (connection !== place.connection || topic !== place.topic)
     throw new HooklineError("usage", `${name} forwards ${connection}/${topic}; choose another --name`)
-  if (url !== wanted.url) {
-    console.error(`${name} went to ${toShownUrl(new URL(url))} before, and goes on where that ended`)
-    store.describe(wanted)
+  const about = { ...before, url }
+  if (before.url !== url) {
+    console.error(`${name} was posted to ${toShownUrl(new URL(before.url))} before; it continues from there`)
+    store.describe(about)
   }
   if (from !== undefined)
-    console.error(`${name} goes on where it was: --from is for a new one (see hookline forward remove)`)
+    console.error(
+      `${name} continues where it stopped: --from applies to a new forward (see hookline forward remove)`,
+    )
+  return about
 }
 
 class ForwardRun {
@@ -131,7 +142,10 @@ class ForwardRun {
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#signal, ended.signal])
     this.#signal.addEventListener("abort", () => void job.cancel(), { once: true })
-    const timer = setInterval(() => this.#notes.note(job.sourceProblem), NOTE_MS)
+    const timer = setInterval(() => {
+      this.#notes.note(job.sourceProblem)
+      this.#store.setWaiting(job.progress().problem)
+    }, NOTE_MS)
     const watching = watchPartitions(
       this.#open,
       this.#about.topic,
@@ -164,6 +178,7 @@ class ForwardRun {
         // what is published to a topic that is yet to come is new
         if (error.code !== "unavailable" && this.#store.read() === undefined) this.#begin([])
         this.#notes.note(error.message)
+        this.#store.setWaiting(error.message)
         await pause(NOTE_MS, this.#signal)
       }
     }

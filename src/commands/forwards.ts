@@ -29,32 +29,44 @@ export function listForwards(flags: ForwardsFlags): void {
     if (stored === undefined) return []
     const { connection, topic, url } = stored.about
     const { next, replayed } = stored.position
-    const offsets = Object.fromEntries(next)
-    const target = toShownUrl(new URL(url))
-    const failures = reader.countFailures()
+    const running = isRunning(location)
+    const waiting = running ? reader.waiting() : undefined
     return [
       {
         name,
         connection,
         topic,
-        url: target,
+        url: toShownUrl(new URL(url)),
         forwarded: replayed,
-        failures,
-        offsets,
-        running: isRunning(location),
+        failures: reader.countFailures(),
+        offsets: Object.fromEntries(next),
+        running,
+        retrying_since: waiting === undefined ? null : toTime(waiting.sinceMs),
+        last_error: waiting?.reason ?? null,
       },
     ]
   })
   if (flags.json === true) return console.log(escapeControls(JSON.stringify(all, null, 2)))
-  const rows = all.map(({ name, connection, topic, url, forwarded, failures, running }) => [
+  const rows = all.map(({ name, connection, topic, url, forwarded, failures, ...state }) => [
     name,
     `${connection}/${topic}`,
     url,
     `${forwarded}`,
     `${failures}`,
-    running ? "running" : "stopped",
+    describeState(state),
   ])
   printTable([["NAME", "TOPIC", "URL", "FORWARDED", "FAILURES", "STATE"], ...rows], [0, 1, 2, 5])
+}
+
+const describeState = (state: {
+  readonly running: boolean
+  readonly retrying_since: string | null
+  readonly last_error: string | null
+}): string => {
+  if (!state.running) return "stopped"
+  return state.last_error === null
+    ? "running"
+    : escapeLine(`retrying since ${state.retrying_since}: ${state.last_error}`)
 }
 
 /** Prints the records that the target refused, oldest first. @throws HooklineError `no_input`, `usage`, `log_io` */

@@ -107,19 +107,22 @@ drain_timeout, and the exit status is 0. A second signal exits at once.`,
     )
   program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
   addDetails(program.command("check"), {
-    notes: `It may run beside a Hookline on the same file. --listen binds ports for a moment: not while one starts. --connect writes
-a key to Redis that expires after a second.`,
+    notes: `It can run while a Hookline uses the same file. --listen binds ports for a moment: don't use it while one starts.
+--connect writes a key to Redis that expires after a second.`,
     example: "hookline check -c pipelines.conf --connect",
   })
     .description(
-      "find what a start would: print all errors, or what would run; nothing is started or changed",
+      "check the configuration as a start does: print all errors, or what would run; nothing is started or changed",
     )
     .addOption(config())
     .option(
       "--listen",
       "also require ports to be free, and logs and spools not to be in use, as a start does",
     )
-    .option("--connect", "connect to brokers and Redis, and print what each address and topic answers")
+    .option(
+      "--connect",
+      "connect to brokers, token endpoints, schema registries and Redis, and print what each answers",
+    )
     .option("--json", "print problems, warnings, connections and pipelines as JSON")
     .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
 }
@@ -136,14 +139,11 @@ With --follow, a topic or log that is not there yet is waited for, and an interr
     .addOption(config())
     .addOption(connection())
     .addOption(
-      new Option(
-        "-n, --lines <number>",
-        "only the last records of each topic, of those that --where lets through",
-      )
+      new Option("-n, --lines <number>", "only the last records of each topic that match --where")
         .argParser(parseLines)
         .conflicts(["from", "offset"]),
     )
-    .addOption(new Option("-f, --follow", "go on with new records until interrupted").conflicts("until"))
+    .addOption(new Option("-f, --follow", "then print new records until interrupted").conflicts("until"))
     .addOption(
       new Option("--since <time>", "records from that time on")
         .argParser(parseTimeFlag)
@@ -170,7 +170,7 @@ With --follow, a topic or log that is not there yet is waited for, and an interr
     .addOption(
       new Option(
         "-o, --format <format>",
-        "pretty: for people; value: the value, control characters escaped; json: all of the record, the value spliced in; raw: the value's bytes (default: pretty on a terminal, else value)",
+        "pretty: for people; value: the value, control characters escaped; json: the whole record as one object; raw: the value's bytes (default: pretty on a terminal, else value)",
       ).choices(RECORD_FORMATS),
     )
     .action(async (topics: string[], flags: TailFlags) => (await import("./tail.ts")).tail(topics, flags))

@@ -35,7 +35,7 @@ export class ReplayDisplay implements Disposable {
 
   /** Prints the summary. */
   end(): void {
-    this.#bar?.update(this.#job.progress().passed)
+    this.#bar?.update(this.#job.progress().passed, { left: "" })
     this[Symbol.dispose]()
     const { state, offsets, passed, replayed, failed, missed, failures, problem } = this.#job.progress()
     const seconds = (performance.now() - this.#startedMs) / 1000

@@ -7,7 +7,8 @@ import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { positionFile, type PositionStore, type Stored } from "../replay/position-store.ts"
 import { countRecords, selectRecords, type Matches, type Selection } from "../replay/range.ts"
-import { isSameLog, openReplayBroker } from "../replay/replay-broker.ts"
+import { openReplayBroker } from "../replay/replay-broker.ts"
+import { isSameLog } from "../replay/same-log.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { UrlTarget } from "../replay/url-target.ts"
@@ -69,12 +70,6 @@ export async function replay(flags: ReplayFlags): Promise<void> {
     to instanceof URL
       ? to
       : { topic: to.topic, id: to.connection, connection: connectionNamed(app, to.connection) }
-  if (
-    !(destination instanceof URL) &&
-    destination.topic === from.topic &&
-    isSameLog(destination.connection, source)
-  )
-    throw new HooklineError("usage", "--from and --to are the same topic")
   const request = requestOf(flags)
   const name = checkName(flags.name ?? nameOf(flags, request))
   const matches = matcherOf(flags)
@@ -84,6 +79,8 @@ export async function replay(flags: ReplayFlags): Promise<void> {
   const reader = await app.openReader(from.connection)
   try {
     const run = new ReplayRun(flags, reader, matches, interruption)
+    const isItself = await run.isItself(source, destination, (id) => app.openReader(id))
+    if (isItself) throw new HooklineError("usage", "--from and --to are the same topic")
     if (flags.dryRun === true) return await run.count()
     const store = openPositions<About>(positionFile(state, "replay", name))
     let goesOn = true
@@ -116,6 +113,22 @@ class ReplayRun {
     this.#reader = reader
     this.#matches = matches
     this.#signal = signal
+  }
+
+  /** Whether the records would be published to the topic that they come from. */
+  async isItself(
+    connection: Connection,
+    destination: Destination,
+    open: (id: string) => Promise<LogReader>,
+  ): Promise<boolean> {
+    if (destination instanceof URL || destination.topic !== this.#flags.from.topic) return false
+    const source = { connection, reader: this.#reader }
+    const isSame = await untilAvailable(
+      () => isSameLog(source, destination.connection, () => open(destination.id)),
+      this.#notes,
+      this.#signal,
+    )
+    return isSame === true
   }
 
   async count(): Promise<void> {

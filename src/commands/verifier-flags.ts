@@ -38,7 +38,7 @@ export function addVerifierFlags(command: Command, configFlag = "--config"): Com
     )
     .option(
       `${configFlag} <file>`,
-      "the configuration file, for what it names; default: $HOOKLINE_CONFIG, or pipelines.conf",
+      "the configuration file, for its providers and pipelines; default: $HOOKLINE_CONFIG, or pipelines.conf",
     )
     .option("-s, --secret <secret>", "a secret as the provider shows it; repeatable; see below", repeatable)
     .option("--secret-file <file>", "a file with a secret; repeatable", repeatable)

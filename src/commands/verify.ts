@@ -9,7 +9,7 @@ import { WrongSetting } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import { addDetails } from "./details.ts"
 import { listProviders } from "./list-providers.ts"
-import { headingOf, toJson, toText } from "./verify-report.ts"
+import { evidenceOf, headingOf, timeHints, toText, verdictOf } from "./verify-report.ts"
 import {
   addVerifierFlags,
   ownProviders,
@@ -104,7 +104,9 @@ export async function verify(flags: VerifyFlags): Promise<void> {
     // the first that refuses a request ends it
     if (report.is_verified && index < verifications.length - 1) continue
     const shown =
-      flags.json === true ? toJson(report, inquiry, diagnosis) : toText(report, headingOf(provider))
+      flags.json === true
+        ? JSON.stringify({ ...verdictOf(report), ...evidenceOf(inquiry, diagnosis) })
+        : toText(report, headingOf(provider), timeHints(report))
     console.log(escapeControls(shown))
     process.exitCode = report.is_verified ? 0 : 1
     return

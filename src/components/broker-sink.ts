@@ -46,7 +46,7 @@ export const brokerSink = defineComponent({
   options: {
     topic: text({
       ...TOPIC_NAME,
-      doc: "The topic that events are published to, unless a Router chooses another. There is no default on purpose.",
+      doc: "The topic that events are published to, unless a Router chooses another.",
     }),
     connection: text({
       optional: true,

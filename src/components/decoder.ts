@@ -20,7 +20,7 @@ export const decoder = defineComponent({
   kind: "processor",
   name: "Decoder",
   summary:
-    "Makes JSON objects of forms, text and lists, see decoding.md; a JSON object passes byte for byte. Where the Verifier's preset says what its bodies are, that is the default, and the Decoder is present without a section.",
+    "Turns forms, text and lists into JSON objects, see decoding.md; a JSON object passes byte for byte. Where the Verifier's preset says what its bodies are, that is the default, and no section is needed.",
   options: {
     format: oneOf(["json", "form", "multipart", "text", "auto"], {
       default: "auto",

@@ -14,7 +14,7 @@ export const filter = defineComponent({
   kind: "processor",
   name: "Filter",
   summary:
-    "Drops events by a value of theirs: the answer is that of an accepted event, and nothing is published. An event without the value is kept, and counted.",
+    "Drops events by one of their values: the sender gets the answer of an accepted event, and nothing is published. An event without the value is kept, and counted.",
   options: {
     when: text({
       form: EVENT_VALUE_FORM,

@@ -4,6 +4,7 @@ import { opening } from "../errors.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { findFlaw, RULES } from "../json/check.ts"
+import { isPlainObject } from "../json/object.ts"
 import { loadSchema, SCHEMA_RULES } from "../json/schema.ts"
 import { defineComponent } from "./define-component.ts"
 
@@ -19,7 +20,7 @@ export const validator = defineComponent({
     }),
     schema: file({
       optional: true,
-      doc: "A file with a JSON Schema (2020-12) that the object must match. Nothing is fetched for a $ref; format asserts nothing. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
+      doc: "A file with a JSON Schema (2020-12) that the object must match. No $ref is fetched, and format is not checked. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {
@@ -39,7 +40,7 @@ export const validator = defineComponent({
 
     const process: Processor = (event) => {
       if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
-      const flaw = findFlaw(event.body)
+      const flaw = isPlainObject(event.body) ? undefined : findFlaw(event.body)
       if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
       const mismatch = findMismatch?.(event.body)
       return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)

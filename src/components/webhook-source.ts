@@ -40,7 +40,7 @@ const OPTIONS = {
     default: "0.0.0.0",
     pattern: /^[^\s/[\]]+$/,
     form: "a host name or an address, an IPv6 one without brackets",
-    doc: "Address of this machine to listen on; `::` is every one, IPv6 too.",
+    doc: "Address of this machine to listen on; `::` is every address, IPv6 included.",
   }),
   max_body_bytes: size({
     default: "1MiB",

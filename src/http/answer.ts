@@ -10,7 +10,7 @@ export const isBodiless = (status: number): boolean => status === 204 || status 
 const REFUSED = {
   unknown_path: [404, "No pipeline accepts webhooks at this path."],
   path_not_normal: [404, "No pipeline accepts this path in this spelling; send it in its normal form."],
-  duplicate_host: [400, "A request has one Host header."],
+  duplicate_host: [400, "The request must have exactly one Host header."],
   method_not_allowed: [405, "Webhooks must be sent with POST."],
   address_not_allowed: [403, "This address may not send webhooks here."],
   body_timeout: [408, "The body did not arrive in time."],

@@ -116,7 +116,7 @@ export class ReplayJob {
     const { offsets, passed } = this.#cursors
     const offsetsPerS = this.#behind.perSecond(passed)
     const left = offsets - passed
-    const isMoving = this.#state === "running" && offsetsPerS > 0 && Number.isFinite(left)
+    const isMoving = this.#state === "running" && offsetsPerS > 0 && left > 0 && Number.isFinite(left)
     const waits = this.#state === "running" ? (this.#readProblem ?? target.problem()) : undefined
     return {
       state: this.#state,

@@ -21,6 +21,8 @@ import type { ReplayFailure, ReplayPosition } from "./progress.ts"
  *   positions  partition | next: the next offset
  *   failures   partition | offset | timestamp of the record | at: when it was refused, both in milliseconds since 1970
  *              | reason
+ *   waiting    why nothing is sent now, at most one row: since, in milliseconds since 1970 | reason, the last one. Of the
+ *              process that has the lock
  *
  * One process at a time advances it, with a lock beside the file (storage/writer-lock.ts). Others may read it, or take
  * failures out of it.
@@ -31,6 +33,13 @@ export type PositionKind = "replay" | "forward"
 export interface KeptFailure extends Pick<ReplayFailure, "partition" | "offset" | "timestampMs" | "reason"> {
   /** When it was refused, in milliseconds since 1970. */
   readonly atMs: number
+}
+
+/** Why nothing is sent now. */
+export interface Waiting {
+  /** Milliseconds since 1970. */
+  readonly sinceMs: number
+  readonly reason: string
 }
 
 /** What a file holds beside failures. */
@@ -70,6 +79,7 @@ export class PositionStore<About> {
   readonly #location: DatabaseLocation
   readonly #db: Database
   readonly #unlock: () => void
+  #waiting: Waiting | undefined
 
   /** @throws HooklineError `log_locked` while another process advances it, `log_io` */
   constructor(location: DatabaseLocation) {
@@ -80,6 +90,8 @@ export class PositionStore<About> {
       this.#db = openDurably(location, { pageBytes: PAGE_BYTES, createTables })
       this.#db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
       this.#db.run(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
+      // of a process that was killed
+      this.#db.run("DELETE FROM waiting")
     } catch (error) {
       this.#unlock()
       throw failed(error, location)
@@ -112,6 +124,17 @@ export class PositionStore<About> {
         this.#db
           .query("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)")
           .run(partition, offset, timestampMs, Date.now(), reason)
+    })
+  }
+
+  /** Keeps why nothing is sent now, for other processes to show, from the first reason on; undefined: something is. */
+  setWaiting(reason: string | undefined): void {
+    if (reason === this.#waiting?.reason) return
+    const sinceMs = this.#waiting?.sinceMs ?? Date.now()
+    this.#waiting = reason === undefined ? undefined : { sinceMs, reason }
+    this.#change(() => {
+      this.#db.run("DELETE FROM waiting")
+      if (reason !== undefined) this.#db.query("INSERT INTO waiting VALUES (?, ?)").run(sinceMs, reason)
     })
   }
 
@@ -189,6 +212,14 @@ export class PositionReader<About> implements Disposable {
     )
   }
 
+  /** undefined: the process that has the lock, if there is one, sends what there is. */
+  waiting(): Waiting | undefined {
+    const row = this.#do(() =>
+      this.#db.query<{ since: number; reason: string }, []>("SELECT * FROM waiting").get(),
+    )
+    return row === null ? undefined : { sinceMs: row.since, reason: row.reason }
+  }
+
   countFailures(): number {
     return this.#do(() => this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM failures").get()!.n)
   }
@@ -224,6 +255,7 @@ function createTables(db: Database): void {
       id INTEGER PRIMARY KEY, json TEXT NOT NULL, replayed INTEGER NOT NULL, failed INTEGER NOT NULL
     ) STRICT`,
   )
+  db.run("CREATE TABLE IF NOT EXISTS waiting (since INTEGER NOT NULL, reason TEXT NOT NULL) STRICT")
   db.run("CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL) STRICT")
   db.run(
     `CREATE TABLE IF NOT EXISTS failures (

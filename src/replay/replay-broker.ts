@@ -2,7 +2,6 @@ import type { Broker } from "../brokers/broker.ts"
 import { openEmbedded } from "../brokers/embedded/broker.ts"
 import type { Connection } from "../config/sections/connection.ts"
 import { HooklineError } from "../errors.ts"
-import { realPath } from "../storage/real-path.ts"
 import type { Logger } from "../telemetry/log.ts"
 
 /**
@@ -20,13 +19,4 @@ export async function openReplayBroker({ kind, values }: Connection, log: Logger
   }
   if (kind === "embedded") return openEmbedded(values, { log, metrics })
   throw new HooklineError("usage", "a log in memory ends with its process")
-}
-
-/** Whether two connections are to the same log, as far as their options say. */
-export function isSameLog(a: Connection, b: Connection): boolean {
-  if (a.kind === "kafka" && b.kind === "kafka")
-    return a.values.bootstrap_servers.some((server) => b.values.bootstrap_servers.includes(server))
-  if (a.kind === "embedded" && b.kind === "embedded")
-    return realPath(a.values.directory) === realPath(b.values.directory)
-  return a === b
 }

@@ -39,7 +39,9 @@ export interface ApplicationOptions {
 export class Application {
   readonly #options: ApplicationOptions
   /** `reads` is called with the absolute path of each file read on the way. */
-  #readConfiguration: ((reads: (file: string) => void) => Steps<ConfigurationFile>) | undefined
+  #readConfiguration:
+    | ((reads: (file: string) => void, isReload: boolean) => Steps<ConfigurationFile>)
+    | undefined
   #configuration: ConfigurationFile | undefined
   readonly #inputs = new Map<string, string>()
   readonly #connections = new Map<string, ConnectionSpec>()
@@ -66,8 +68,9 @@ export class Application {
   static fromFile(file?: string, options: ApplicationOptions = {}): Application {
     const cwd = process.cwd()
     const app = new Application(options)
-    app.#readConfiguration = (reads) => loadConfiguration(file, { env: process.env, cwd, reads })
-    app.#configuration = atOnce(app.#readConfiguration(recordIn(app.#inputs)))
+    app.#readConfiguration = (reads, isReload) =>
+      loadConfiguration(file, { env: process.env, cwd, reads, isReload })
+    app.#configuration = atOnce(app.#readConfiguration(recordIn(app.#inputs), false))
     return app
   }
 
@@ -265,7 +268,7 @@ export class Application {
   }
 
   *#readAgain(reads: (file: string) => void): Steps<Plan> {
-    const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads))
+    const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads, true))
     this.#draft = this.#draftOf(configuration, reads)
     return yield* makePlan(this.#draft)
   }

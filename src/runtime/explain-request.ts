@@ -26,7 +26,7 @@ export async function explainRequest(
     try {
       const { body } = request
       if (body === undefined && makeVerifier(provider, settings).needs === "body")
-        return notJudged(nameOf(provider), "Its body was not kept whole, so the signature can't be checked.")
+        return notJudged(nameOf(provider), "Its body was not kept, so the signature can't be checked.")
       const kept = { ...request, body: body ?? new Uint8Array() }
       const inquiry = { provider, settings, request: kept, nowMs, pipeline: pipeline.id }
       report = await reportOf(inquiry, await diagnose(inquiry), options)

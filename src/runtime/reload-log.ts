@@ -33,7 +33,14 @@ export async function logReload(
       log.warn({ [key]: application.plan.service[key] }, `[service] ${key} takes effect with a restart`)
   }
   const durationMs = Math.round(performance.now() - startedMs)
-  log.info({ ...describeChanges(changes), duration_ms: durationMs }, "reloaded")
+  const changed = describeChanges(changes)
+  log.info({ ...changed, duration_ms: durationMs }, "reloaded")
+  const variables = [...(application.plan.configuration?.variables ?? [])]
+  if (Object.keys(changed).length === 0 && variables.length > 0)
+    log.info(
+      { variables },
+      "nothing has changed: a reload keeps the environment that the process was started with; restart it for changed variables, or refer to files with ${file:/path}",
+    )
   return changes
 }
 

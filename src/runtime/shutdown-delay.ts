@@ -5,6 +5,6 @@ import type { Plan } from "./plan/plan.ts"
 export async function shutdownDelay({ service }: Plan, log: Logger): Promise<void> {
   const { shutdown_delay: delayMs } = service
   if (delayMs === 0) return
-  log.info({ shutdown_delay_ms: delayMs }, "not ready from now on; still accepting events")
+  log.info({ shutdown_delay_ms: delayMs }, "shutting down: /readyz answers 503, events are still accepted")
   await Bun.sleep(delayMs)
 }

@@ -25,7 +25,10 @@ export class LockWatch {
     const { problem } = this
     if (problem === undefined || this.#logged) return
     this.#logged = true
-    this.#log.error({ file: this.#location.file }, `${problem}: nothing can be committed until it lets go`)
+    this.#log.error(
+      { file: this.#location.file },
+      `${problem}: nothing can be committed until it releases it`,
+    )
   }
 
   /** The lock was acquired. */

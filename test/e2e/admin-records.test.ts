@@ -19,6 +19,13 @@ host = 127.0.0.1
 port = 0
 [pipeline:empty:BrokerSink]
 topic = empty
+[pipeline:bulk:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:bulk:Decoder]
+lists = split
+[pipeline:bulk:BrokerSink]
+topic = bulk
 [admin]
 listen = 127.0.0.1:0
 `
@@ -66,6 +73,7 @@ test("the overview has every pipeline, its rate and latencies, and the connectio
 
 test("topics have their records counted", async () => {
   expect(await get<unknown>("topics")).toMatchObject([
+    { connection: "log", topic: "bulk", records: 0 },
     { connection: "log", topic: "empty", records: 0 },
     { connection: "log", topic: "invoices", partitions: 1, records: COUNT },
   ])
@@ -118,6 +126,25 @@ test("a live tail gets what comes, and goes on after a break without a gap", asy
   for (const n of [102, 103, 104]) await post(n)
   await readUntil(5)
   expect(numbers).toEqual([100, 101, 102, 103, 104])
+}, 20_000)
+
+test("of a flood a live tail gets the newest, and how many it skipped", async () => {
+  const body = JSON.stringify(Array.from({ length: 300 }, (_, n) => ({ n })))
+  const seen: (readonly [skipped: number, offsets: number[]])[] = []
+  for await (const { data } of serverSentEvents(
+    `${running.adminUrl}/api/records/live?connection=log&topic=bulk`,
+  )) {
+    const { records, skipped } = data as LiveRecords
+    seen.push([skipped, records.map(({ offset }) => offset)])
+    if (seen.length === 3) break
+    expect((await fetch(running.urls["bulk"]!, { method: "POST", body })).status).toBe(200)
+  }
+  const newest = (end: number): number[] => Array.from({ length: 40 }, (_, at) => end - 40 + at)
+  expect(seen).toEqual([
+    [0, []],
+    [260, newest(300)],
+    [260, newest(600)],
+  ])
 }, 20_000)
 
 test("live overviews come each second and show a refusal", async () => {

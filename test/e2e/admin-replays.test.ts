@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import type { RecordDetail, ReplayCount, ReplayJob } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
+import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
 setDefaultTimeout(20_000)
@@ -124,6 +125,16 @@ test("it pauses, goes on and is cancelled; further ones wait for a place", async
   expect(listed.slice(0, 4).map((job) => job.id)).toEqual(jobs.map((job) => job.id).toReversed())
 })
 
+test("of replays that are started at once, no more run than may", async () => {
+  const request = { from, to: { connection: "other", topic: "x" }, rate: 1 }
+  const answers = await Promise.allSettled(
+    Array.from({ length: 8 }, () => it.post<ReplayJob>("replays", request)),
+  )
+  const started = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
+  for (const { id } of started) await it.post(`replays/${id}/cancel`)
+  expect(started).toHaveLength(4)
+})
+
 test("one that waits says why, and ends with the service", async () => {
   await using other = await AdminApi.start(configuration)
   await other.send("invoices", {}, "{}")
@@ -139,6 +150,24 @@ test("one that waits says why, and ends with the service", async () => {
   expect(other.running.log).toContainEqual(
     expect.objectContaining({ msg: "replay ended", replay: id, state: "cancelled" }),
   )
+})
+
+test("the same log under another name is seen by its cluster id", async () => {
+  const port = await freePort()
+  const listening = configuration
+    .replace("directory = log\n", `directory = log\nkafka_listen = 127.0.0.1:${port}\n`)
+    .replace("bootstrap_servers = 127.0.0.1:9\n", `bootstrap_servers = localhost:${port}\n`)
+  await using other = await AdminApi.start(listening)
+  await other.send("invoices", {}, "{}")
+  const itself = [400, "the topic can't be replayed to itself"] as const
+  const replay = (source: string, target: string) =>
+    other.refused("replays", {
+      from: { connection: source, topic: "invoices" },
+      to: { connection: target, topic: "invoices" },
+    })
+  expect(await replay("log", "nobody")).toEqual(itself)
+  expect(await replay("nobody", "log")).toEqual(itself)
+  expect(await replay("nobody", "nobody")).toEqual(itself)
 })
 
 test.each([

@@ -87,6 +87,29 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   expect(readFileSync(join(at, "hookline-dev", ".gitignore"), "utf8")).toBe("*\n")
 })
 
+test("what to try next is the command by which it was started", async () => {
+  const { ports, url } = await onFreePorts()
+  const program = join(import.meta.dir, "../../bin/hookline")
+  await using dev = await startDev(["-p", "stripe", ...ports], {
+    folder: folder.make("started"),
+    program: [program],
+  })
+  const shown = url.replace("127.0.0.1", "localhost")
+  const [, command] = /Try it +(\S+ .+)\n/.exec(await dev.printed(/Try it/)) ?? []
+  expect(command).toEndWith(`${program} send -p stripe ${shown}`)
+  const sent = Bun.spawn(["sh", "-c", command!], { stdout: "pipe", stderr: "pipe" })
+  expect([await sent.exited, await sent.stdout.text()]).toEqual([0, expect.stringContaining("200")])
+})
+
+test("forwarding to its own URL would be a loop, and is refused", async () => {
+  const { ports, url } = await onFreePorts()
+  const { status, stderr } = await hookline(["dev", ...ports, "--forward", url], { cwd: folder.make("loop") })
+  expect(status).toBe(64)
+  expect(stderr).toStartWith(
+    `${url} is pipeline webhooks of this configuration, which publishes to log/webhooks: `,
+  )
+})
+
 test("without a provider it says that nobody is verified; --verbose prints bodies", async () => {
   const at = folder.make("open")
   const { ports, url } = await onFreePorts()

@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
 import { pino } from "pino"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
@@ -12,6 +13,7 @@ import type { ReplayProgress } from "../../src/replay/progress.ts"
 import { selectRecords } from "../../src/replay/range.ts"
 import { openReplayBroker } from "../../src/replay/replay-broker.ts"
 import { kafkaOptions, openTestBroker } from "../support/kafka-options.ts"
+import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 
 setDefaultTimeout(60_000)
@@ -145,5 +147,24 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
     const placeOf = (all: readonly StoredRecord[]) =>
       new Map(all.flatMap(({ key, partition }) => (key === undefined ? [] : [[`${key}`, partition]])))
     expect(placeOf(replayed)).toEqual(placeOf(plain))
+  })
+
+  test("to itself is refused, under whatever name its cluster is configured", async () => {
+    const [from, to] = [freshTopic("itself"), freshTopic("itself-other")]
+    await Promise.all([createTopic(kafka!, from), createTopic(kafka!, to)])
+    const [server = ""] = kafka!.bootstrapServers
+    using folder = temporaryFolder()
+    await Bun.write(
+      join(folder.path, "pipelines.conf"),
+      `[connection:a]\nbootstrap_servers = ${server}\n[connection:b]\nbootstrap_servers = ${server.replace("127.0.0.1", "localhost")}\n`,
+    )
+    expect(server).toStartWith("127.0.0.1:")
+    const run = (target: string) =>
+      hookline(["replay", "--from", `a/${from}`, "--to", target], { cwd: folder.path })
+    expect(await run(`b/${from}`)).toMatchObject({
+      status: 64,
+      stderr: "--from and --to are the same topic\n",
+    })
+    expect(await run(`b/${to}`)).toMatchObject({ status: 0, stderr: "" })
   })
 })

@@ -46,7 +46,7 @@ async function stopWithDelay(
   const configuration = configurationOf({ ...settings, service: `shutdown_delay = ${delay}` })
   await using running = await startHookline(configuration, { folder: home.path })
   running.signal("SIGTERM")
-  await running.logged(({ msg }) => msg.startsWith("not ready from now on"))
+  await running.logged(({ msg }) => msg.startsWith("shutting down: /readyz answers 503"))
   const ready = await fetch(`${running.adminUrl}/readyz`)
   expect([ready.status, await ready.json()]).toMatchObject([503, { status: "draining" }])
   // a drain would answer 503

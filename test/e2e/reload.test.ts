@@ -84,6 +84,22 @@ test("a wrong file changes nothing and every problem is logged; the next right o
   expect(await published(folder, "second")).toBe(1)
 }, 30_000)
 
+test("the environment is that of the start: a reload that meets it says so", async () => {
+  const folder = folderOf("environment")
+  const own = (name: string): string =>
+    reloadConf({
+      more: `[pipeline:own:WebHookSource]\nhost = 127.0.0.1\nport = 0\npath = \${${name}}\n[pipeline:own:BrokerSink]\ntopic = own\nconnection = log`,
+    })
+  await using running = await startHookline(own("SET_AT_START"), { folder, env: { SET_AT_START: "/own" } })
+  expect(await reload(running, folder, own("SET_LATER"))).toBe("not")
+  expect(running.log.map(({ msg }) => msg).join("\n")).toContain(
+    "] path: environment variable SET_LATER is not set; a reload keeps the environment that the process was started with: set it and restart, use ${file:/path}, or give a default: ${SET_LATER:-default}",
+  )
+  expect(await reload(running, folder, own("SET_AT_START"))).toBe("reloaded")
+  const line = await running.logged(({ msg }) => msg.startsWith("nothing has changed"))
+  expect(line).toMatchObject({ variables: ["SET_AT_START"] })
+}, 30_000)
+
 test("what can't be opened leaves everything as it was: a port in use, a log of another process, a broken schema", async () => {
   const folder = folderOf("unopened")
   using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })

@@ -89,7 +89,7 @@ https://docs.stripe.com/webhooks/signature
    12 s old; tolerance 300 s
 
 5. Result
-   verified
+   The request is verified.
 `)
 })
 

@@ -80,7 +80,7 @@ describe("a pipeline's own settings verify", () => {
     )
     expect(stderr).toBe("")
     expect(stdout).toContain("POST https://hooks.example.com/sms\n")
-    expect(stdout).toEndWith("Result\n   verified\n")
+    expect(stdout).toEndWith("Result\n   The request is verified.\n")
     expect(status).toBe(0)
   })
 

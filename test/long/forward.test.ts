@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { fillLog, openLog, recordsInLog } from "../support/embedded-log.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
+import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
 
@@ -253,9 +254,9 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
   const other = await run("log/other", receiver.url, "--name", "mine")
   expect([other.status, other.stderr]).toEqual([64, "mine forwards log/payments; choose another --name\n"])
   const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
-  expect(moved).toContain(`mine went to ${receiver.url}?… before, and goes on where that ended\n`)
+  expect(moved).toContain(`mine was posted to ${receiver.url}?… before; it continues from there\n`)
   expect(moved).toContain(
-    "mine goes on where it was: --from is for a new one (see hookline forward remove)\n",
+    "mine continues where it stopped: --from applies to a new forward (see hookline forward remove)\n",
   )
   expect(moved).not.toContain("secret")
   expect(receiver.all).toHaveLength(0)
@@ -265,6 +266,23 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
   expect(await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")).toContain(
     ", 2 waiting\n",
   )
+})
+
+describe("a pipeline that publishes to the topic again", () => {
+  test("is refused where the configuration has it at that URL", async () => {
+    const port = await freePort()
+    const fixed = CONFIGURATION.replace("port = 0", `port = ${port}\npath = /in/*`)
+    await using service = await startHookline(fixed, { folder: folder.path })
+    await post(service, 1)
+    const { status, stderr } = await run("log/payments", `http://localhost:${port}/in/payments`)
+    expect(status).toBe(64)
+    expect(stderr).toStartWith(
+      `http://localhost:${port}/in/payments is pipeline payments of this configuration, which publishes to log/payments: each record posted there would come back.`,
+    )
+    // another topic's records may go there
+    await using other = start("log/others", `http://localhost:${port}/in/payments`)
+    await other.printed(/waiting: The log has no topic others/)
+  })
 })
 
 test("positions are readable by their owner alone", async () => {

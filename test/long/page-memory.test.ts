@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { hasBrowser, openPage, startBrowser } from "../support/browser.ts"
+import { fillEventList } from "../support/event-list.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { paced } from "../support/paced.ts"
 import { memoryOf } from "../support/renderer.ts"
@@ -39,15 +40,7 @@ test.skipIf(!hasBrowser())(
     const browser = await startBrowser()
     try {
       const { page, faults } = await openPage(browser, `${running.adminUrl}/#/events/log/bulk`)
-      await page.locator(".record[data-place]").first().waitFor()
-      await page.evaluate(`(async () => {
-        const list = document.querySelector(".virtual-list")
-        while (list.scrollHeight < ${LISTED} * 32) {
-          list.scrollTop = list.scrollHeight
-          await new Promise(requestAnimationFrame)
-        }
-        list.scrollTop = 0
-      })()`)
+      await fillEventList(page, LISTED)
       await paced(LISTS_PER_SECOND, SECONDS, post)
       const newest = LISTED + SECONDS * LISTS_PER_SECOND * ITEMS - 1
       await page.locator(`.record[data-place="0:${newest}"]`).waitFor()

@@ -123,6 +123,33 @@ describe.skipIf(!hasBrowser())("Refused", () => {
     await detail(page).getByText("have its sender send it again").waitFor()
   }, 30_000)
 
+  test("why a request got 503 is said once, with what becomes of it", async () => {
+    using folder = temporaryFolder()
+    const text = `${configuration(0, SECRET)}
+[connection:kafka]
+bootstrap_servers = 127.0.0.1:9
+delivery_timeout = 1s
+[pipeline:down:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /down
+[pipeline:down:Verifier]
+provider = stripe
+secret = ${SECRET}
+[pipeline:down:BrokerSink]
+connection = kafka
+topic = down
+`.replaceAll(/(topic = (?:payments|open))/g, "$1\nconnection = log")
+    await using running = await startHookline(text, { folder: folder.path })
+    const { page } = await openPage(browser, `${running.adminUrl}/#/refused`)
+    expect((await postAsStripe(running.urls["down"]!, SECRET, BODY)).status).toBe(503)
+    await rows(page).click()
+    await detail(page).getByText("so the signature can't be checked").waitFor()
+    const shown = (await detail(page).innerText()).toLowerCase()
+    expect(shown.match(/the broker did not acknowledge/g)).toHaveLength(1)
+    expect(shown).toContain("its sender is told to send it again")
+  }, 30_000)
+
   test("where requests are not captured, the page says how to have them captured", async () => {
     using folder = temporaryFolder()
     await using running = await startHookline(configuration(0, SECRET, "capture = off"), {

@@ -118,6 +118,23 @@ test("--rate bounds the records a second", async () => {
   expect(receiver.offsets).toEqual(upTo(40))
 })
 
+test("on a terminal the bar shows the time left, and none at 100 %", async () => {
+  let printed = ""
+  const cli = join(import.meta.dir, "../../src/cli.ts")
+  const args = ["replay", "--from", "here/in@..100", "--to", "there/shown", "--rate", "60"]
+  const child = Bun.spawn([process.execPath, cli, ...args], {
+    cwd: folder.path,
+    env: { ...process.env, TERM: "xterm" },
+    terminal: { cols: 200, data: (_, bytes) => void (printed += Buffer.from(bytes).toString()) },
+  })
+  expect(await child.exited).toBe(0)
+  child.terminal!.close()
+  const shown = Bun.stripANSI(printed).match(/\d+% \| \d+ of 100 \| [^\r\n█░]*/g) ?? []
+  expect(shown.join("\n")).toMatch(/\/s \| \d+ s left/)
+  expect(shown.filter((it) => it.startsWith("100%")).join("\n")).not.toContain("left")
+  expect(shown.at(-1)).toStartWith("100% | 100 of 100 |")
+})
+
 test.each([
   [["--from", "here/in", "--to", "here/in"], 64, "--from and --to are the same topic"],
   [["--from", "here/in@5..", "--to", "same/in"], 64, "--from and --to are the same topic"],

@@ -18,9 +18,6 @@ const real = {
   getRandomValues: crypto.getRandomValues.bind(crypto),
 }
 
-/** Milliseconds by the real clock, for how long a run takes. */
-export const realMs = real.performanceNow
-
 /** The real event loop's next turn: unhandled rejections are reported in it. */
 export const realTurn = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve))
 
@@ -104,6 +101,11 @@ Object.assign(globalThis, {
   clearTimeout: stop,
   clearInterval: stop,
   clearImmediate: stop,
+})
+const realSleep = Bun.sleep
+Object.assign(Bun, {
+  sleep: (ms: number | Date) =>
+    activeWorld() === undefined ? realSleep(ms) : new Promise((resolve) => setTimeout(resolve, Number(ms))),
 })
 Date.now = () => {
   const world = activeWorld()

@@ -12,6 +12,8 @@ interface WorldEvent extends QueuedEvent {
 /** A promise of the simulation was broken: what `check` and the parts under test report. */
 export interface Violation {
   readonly atMs: number
+  /** How many events had happened. */
+  readonly steps: number
   readonly what: string
 }
 
@@ -115,7 +117,7 @@ export class World {
 
   violate(what: string): void {
     this.tell("VIOLATION", what)
-    this.violations.push({ atMs: this.nowMs, what })
+    this.violations.push({ atMs: this.nowMs, steps: this.steps, what })
   }
 
   /** What happened, in lines: milliseconds since the world began, who, what. */

@@ -16,7 +16,12 @@ export interface RunningDev extends AsyncDisposable {
 /** Starts `hookline dev` in a folder; resolves when it has introduced itself. */
 export async function startDev(
   args: readonly string[],
-  { folder, env = {}, isTerminal = false }: { folder: string; env?: object; isTerminal?: boolean },
+  {
+    folder,
+    env = {},
+    isTerminal = false,
+    program = [process.execPath, cli],
+  }: { folder: string; env?: object; isTerminal?: boolean; program?: readonly string[] },
 ): Promise<RunningDev> {
   let output = ""
   let hasEnded = false
@@ -27,7 +32,7 @@ export async function startDev(
     changed = Promise.withResolvers()
   }
   const options = { cwd: folder, env: { ...process.env, HOOKLINE_SECRET: undefined, TERM: "xterm", ...env } }
-  const command = [process.execPath, cli, "dev", ...args]
+  const command = [...program, "dev", ...args]
   const child = isTerminal
     ? Bun.spawn(command, { ...options, terminal: { cols: 200, data: (_, bytes) => add(bytes) } })
     : Bun.spawn(endingWithThisProcess(...command), {

@@ -38,7 +38,7 @@ export interface RunningHookline extends AsyncDisposable {
 /**
  * Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder; `descriptors`, how
  * many it may have open; `program`, what runs in place of the checkout's source; `command`, in place of all the command
- * line.
+ * line; `take`, what is given each line of the log first, and says whether it is not to be kept.
  */
 export async function startHookline(
   configuration: string,
@@ -49,6 +49,7 @@ export async function startHookline(
     descriptors?: number
     program?: readonly string[]
     command?: readonly string[]
+    take?: (line: LogLine) => boolean
   },
 ): Promise<RunningHookline> {
   const file = join(options.folder, "pipelines.conf")
@@ -80,12 +81,16 @@ export async function startHookline(
     const decoder = new TextDecoder()
     for await (const bytes of stream) {
       const text = decoder.decode(bytes, { stream: true })
-      output += text
-      if (!parse) continue
+      if (!parse) {
+        output += text
+        continue
+      }
       const lines = (rest + text).split("\n")
       rest = lines.pop()!
       for (const line of lines) {
         const entry = JSON.parse(line) as LogLine
+        if (options.take?.(entry) === true) continue
+        output += `${line}\n`
         log.push(entry)
         if (typeof entry["url"] === "string") {
           if (typeof entry["pipeline"] === "string") urls[entry["pipeline"]] = entry["url"]

@@ -21,6 +21,8 @@ export interface KafkaRuntime {
   readonly classPath: string
   /** Options of the virtual machine. */
   readonly jvm: readonly string[]
+  /** What runs `java` in place of this process. */
+  readonly command?: readonly string[]
   /** What StorageTool writes for the default features: the metadata that a node begins with. */
   readonly bootstrapCheckpoint?: string
 }
@@ -103,10 +105,9 @@ export class KafkaNode {
       `-Dlog4j2.configurationFile=${this.#file("log4j2.properties")}`,
       ...this.#runtime.jvm,
     ]
-    const java = Bun.spawn(
-      ["java", ...options, "-cp", this.#runtime.classPath, "kafka.Kafka", this.#file("server.properties")],
-      { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-    )
+    const { command = [], classPath } = this.#runtime
+    const program = ["java", ...options, "-cp", classPath, "kafka.Kafka", this.#file("server.properties")]
+    const java = Bun.spawn([...command, ...program], { stdin: "ignore", stdout: "pipe", stderr: "pipe" })
     java.unref()
     this.#process = java
     const guard = endWithThisProcess(java.pid, this.#folder)

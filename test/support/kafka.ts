@@ -42,6 +42,8 @@ export interface KafkaSettings {
   readonly jvm?: readonly string[]
   /** A folder with classes of a test's own. */
   readonly classes?: string
+  /** Where each broker runs: its address and the command before `java`; all on this machine's 127.0.0.1 unless given. */
+  readonly machines?: readonly { readonly address: string; readonly command: readonly string[] }[]
   /** Users for SCRAM, as `StorageTool --add-scram` takes them. */
   readonly scram?: readonly string[]
 }
@@ -106,9 +108,12 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   const cluster = randomUUID()
   const all = Array.from({ length: count }, (_, node) => node)
   const nodes = all.map((node) => {
-    return new KafkaNode(runtime, join(folder, `${node}`), `${port(node, "PLAINTEXT")}`)
+    const { command } = settings.machines?.[node] ?? {}
+    const own = command === undefined ? runtime : { ...runtime, command }
+    return new KafkaNode(own, join(folder, `${node}`), `${port(node, "PLAINTEXT")}`)
   })
-  const address = (node: number, name: string): string => `127.0.0.1:${port(node, name)}`
+  const address = (node: number, name: string): string =>
+    `${settings.machines?.[node]?.address ?? "127.0.0.1"}:${port(node, name)}`
   const advertised = (node: number, name: string): string => {
     const given = settings.advertised?.[name]
     return (typeof given === "object" ? given[node] : given) ?? address(node, name)
@@ -233,11 +238,17 @@ export async function createTopic(
   }
 }
 
-/** Where the partitions of a topic are: ids of the leader (-1: none) and of the replicas in sync. Node 0 has id 1. */
+/** Where the partitions of a topic are: ids of the leader (-1: none), of the replicas, and of those in sync. Node 0 has id 1. */
 export async function partitionsOf(
   kafka: TestKafka,
   topic: string,
-): Promise<readonly { readonly leader: number; readonly isr: readonly number[] }[]> {
+): Promise<
+  readonly {
+    readonly leader: number
+    readonly replicas: readonly number[]
+    readonly isr: readonly number[]
+  }[]
+> {
   const admin = openAdmin(kafka)
   const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
   await admin.close()

@@ -6,6 +6,11 @@ export type Answer = number | "refused" | "broken"
 /** Longer than any answer may take. */
 const GIVE_UP_MS = 60_000
 
+interface Given {
+  /** After which a request without an answer is given up, and its connection closed. */
+  readonly giveUpMs?: number
+}
+
 /**
  * A sender's kept-alive connection, opened anew when it has ended. Unlike fetch it never sends a request twice of its
  * own accord, so that a record that is there twice was doubled behind it.
@@ -14,17 +19,19 @@ export class KeptConnection implements Disposable {
   readonly #host: string
   readonly #port: number
   readonly #path: string
+  readonly #giveUpMs: number
   #socket: Socket | undefined
 
-  constructor(url: string) {
+  constructor(url: string, { giveUpMs = GIVE_UP_MS }: Given = {}) {
+    this.#giveUpMs = giveUpMs
     const { hostname, port, pathname } = new URL(url)
     this.#host = hostname
     this.#port = Number(port)
     this.#path = pathname
   }
 
-  /** Posts one body and waits for the answer. */
-  async post(body: string): Promise<Answer> {
+  /** Posts one body and waits for the answer. @param headers more lines of the header section */
+  async post(body: string, headers: readonly string[] = []): Promise<Answer> {
     const socket = this.#socket ?? (await this.#open())
     if (socket === undefined) return "refused"
     const lines = [
@@ -32,6 +39,7 @@ export class KeptConnection implements Disposable {
       `Host: ${this.#host}:${this.#port}`,
       "Content-Type: application/json",
       `Content-Length: ${Buffer.byteLength(body)}`,
+      ...headers,
     ]
     return this.#exchange(socket, `${lines.join("\r\n")}\r\n\r\n${body}`)
   }
@@ -68,7 +76,7 @@ export class KeptConnection implements Disposable {
       if (/^connection: close\r$/im.test(text)) this.#drop(socket)
       finish(status)
     }
-    const timer = setTimeout(() => this.#drop(socket), GIVE_UP_MS)
+    const timer = setTimeout(() => this.#drop(socket), this.#giveUpMs)
     socket.on("data", read).on("close", broken)
     socket.write(request)
     return promise

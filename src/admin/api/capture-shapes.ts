@@ -57,7 +57,6 @@ export const CaptureExplanation = Type.Object({
   reason: nullable(Type.String({ description: "Why it is not verified, as a fixed word." })),
   detail: nullable(Type.String()),
   result: Type.String({ description: "The result as a sentence." }),
-  answer: Type.String({ description: "What it was answered, and why, as a sentence." }),
   steps: Type.Array(
     Type.Object({
       name: Type.String(),

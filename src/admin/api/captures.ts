@@ -1,5 +1,4 @@
 import { Type } from "typebox"
-import type { Outcome } from "../../pipeline/outcome.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
 import type { Receiver, Service } from "../service.ts"
@@ -214,29 +213,21 @@ const headersOf = (headers: CapturedRequest["headers"]): Headers =>
   new Headers(headers.map(([name, value]): [string, string] => [name, value]))
 
 async function explanationOf(captured: CapturedRequest, service: Service): Promise<CaptureExplanation> {
-  const { pipeline, cameAtMs, body, outcome, status, reason, detail } = captured
-  const answer = answerOf(outcome, status, `${wordsOf(reason)}${detail === undefined ? "" : ` (${detail})`}`)
-  if (pipeline === undefined) return { ...NOTHING, result: "No pipeline has this path.", answer }
+  const { pipeline, cameAtMs, body, outcome, reason } = captured
+  if (pipeline === undefined) return { ...NOTHING, result: "No pipeline has this path." }
   const report = await service.explain(pipeline, { ...signedOf(captured), body }, cameAtMs)
   const isVerifiedNow = report.is_verified && outcome === "rejected"
   return {
     ...report,
-    result: isVerifiedNow ? `${report.result} ${sinceWhen(reason)}` : report.result,
-    answer,
+    result: isVerifiedNow ? `${report.result} ${whyNotThen(reason)}` : report.result,
   }
 }
 
 /** What a verdict on the signature of a refused request would hide. */
-const sinceWhen = (reason: string): string =>
+const whyNotThen = (reason: string): string =>
   reason.startsWith("unverified_")
-    ? "It was not when it came: send it again."
-    : `It was refused for another reason: ${wordsOf(reason)}.`
-
-function answerOf(outcome: Outcome["kind"], status: number, why: string): string {
-  if (outcome === "accepted") return `It was answered ${status}: ${why}.`
-  if (outcome === "rejected") return `It was refused with ${status}: ${why}.`
-  return `It was answered ${status} and not published: ${why}.`
-}
+    ? "It was not when it was received: send it again."
+    : "It was refused for another reason than its signature."
 
 const NOTHING = {
   provider: null,

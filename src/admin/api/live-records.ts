@@ -8,7 +8,11 @@ import type { LiveRecords, RecordSummary } from "./shapes.ts"
 
 /** Between two looks at a topic. */
 const POLL_MS = 200
-/** Records of one event, and so a fifth of a second's: what is beyond is skipped, not read. More fill no screen. */
+/** While more comes than is sent: no one reads so fast, and each look costs the service half a millisecond. */
+const FLOODED_MS = 800
+/** Looks in a row, of a second, that found more: a burst is shown as soon as ever. */
+const FLOODED_LOOKS = 5
+/** Records of one event, and of one look: what is beyond is skipped, not read. More fill no screen. */
 const MAX_RECORDS = 40
 /** Where a filter leaves out most of them. */
 const MAX_FILTERED = 2000
@@ -28,14 +32,16 @@ interface LiveOptions {
 }
 
 /**
- * Sends the new records of a topic until the stream ends. A look at the topic's end five times a second: more than two
- * hundred records a second are skipped unread, so that a tail costs the same at any rate.
+ * Sends the new records of a topic until the stream ends. It looks at the topic's end five times a second, and every 0.8 s
+ * while more than two hundred records a second come, most of which are skipped unread: a tail costs the same at any rate.
  */
 export async function liveRecords(options: LiveOptions): Promise<void> {
   const { reader, topic, last, stream } = options
   const { ended: signal } = stream
   let next: ReadonlyMap<number, number> | undefined = last !== undefined && last.size > 0 ? last : undefined
   let mayHaveMissed = next !== undefined
+  let waitMs = POLL_MS
+  let floodedLooks = 0
   while (!signal.aborted) {
     try {
       const ranges = await reader.ranges(topic)
@@ -47,15 +53,18 @@ export async function liveRecords(options: LiveOptions): Promise<void> {
         )
       } else if (stream.isReading) {
         const max = mayHaveMissed ? MAX_MISSED : options.matches === undefined ? MAX_RECORDS : MAX_FILTERED
-        next = await sendNew(options, newOf(ranges, next), max)
+        const added = newOf(ranges, next)
+        next = await sendNew(options, added, max)
         mayHaveMissed = false
+        floodedLooks = countOf(added) > (max * waitMs) / POLL_MS ? floodedLooks + 1 : 0
+        waitMs = floodedLooks >= FLOODED_LOOKS ? FLOODED_MS : POLL_MS
       }
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
       mayHaveMissed = next !== undefined
       await pause(RETRY_MS, signal)
     }
-    await pause(POLL_MS, signal)
+    await pause(waitMs, signal)
   }
 }
 
@@ -67,13 +76,16 @@ function newOf(ranges: readonly OffsetRange[], next: ReadonlyMap<number, number>
   })
 }
 
+const countOf = (ranges: readonly OffsetRange[]): number =>
+  ranges.reduce((sum, { first, end }) => sum + end - first, 0)
+
 /** @returns where to go on: what the client could not be sent comes next time, or is skipped then */
 async function sendNew(
   { reader, topic, matches, summarize, stream }: LiveOptions,
   ranges: readonly OffsetRange[],
   max: number,
 ): Promise<ReadonlyMap<number, number>> {
-  const count = ranges.reduce((sum, { first, end }) => sum + end - first, 0)
+  const count = countOf(ranges)
   const narrowed = lastOf(ranges, count, max)
   const positions = new Map(narrowed.map(({ partition, first }) => [partition, first]))
   let sent: ReadonlyMap<number, number> = new Map(ranges.map(({ partition, first }) => [partition, first]))

@@ -11,10 +11,8 @@ import { CaptureSummary, Overview, ReplayJob } from "./shapes.ts"
 const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
 const MOST_SHARE = 20
-/** Between two looks at what was captured. */
-const CAPTURES_MS = 250
-/** Between two looks at the replays. */
-const REPLAYS_MS = 500
+/** Between two looks at what was captured, and at the replays. */
+const CHANGES_MS = 500
 
 interface LiveDeps extends OverviewDeps {
   readonly streams: EventStreams
@@ -49,8 +47,8 @@ export class Live {
     const captures = new NewCaptures(this.#deps.service)
     void this.#repeat(OVERVIEW_MS, () => this.#overview(this.#watching))
     const replays = new WeakMap<Replay, string>()
-    void this.#repeat(REPLAYS_MS, async () => this.#changedReplays(replays))
-    void this.#repeat(CAPTURES_MS, async () => {
+    void this.#repeat(CHANGES_MS, async () => {
+      this.#changedReplays(replays)
       for (const capture of await captures.next()) this.#send(encodeEvent("capture", summaryOf(capture)))
     })
   }

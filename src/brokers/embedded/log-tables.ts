@@ -131,6 +131,13 @@ export function createIdentity(db: Database): void {
   db.run("INSERT INTO identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM identity)", [id])
 }
 
+/** undefined: an older version wrote the file, and no newer one has opened it since. */
+export function readIdentity(db: Database): string | undefined {
+  const hasTable = db.query("SELECT 1 FROM sqlite_master WHERE name = 'identity'").get() !== null
+  if (!hasTable) return undefined
+  return db.query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity").get()?.cluster_id
+}
+
 export const recordsTable = ({ id, partition }: Pick<PartitionRow, "id" | "partition">): string =>
   partition === 0 ? `records_${id}` : `records_${id}_${partition}`
 

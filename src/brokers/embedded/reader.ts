@@ -10,6 +10,7 @@ import {
   endOf,
   firstAt,
   partitionRows,
+  readIdentity,
   recordsTable,
   type PartitionRow,
   RECORD_COLUMNS,
@@ -73,6 +74,10 @@ export class EmbeddedReader implements LogReader {
         }
       })
     })()
+  }
+
+  async clusterId(): Promise<string | undefined> {
+    return readIdentity(this.#db)
   }
 
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {

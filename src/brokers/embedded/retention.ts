@@ -132,13 +132,10 @@ export class Retention {
       else
         log.warn(
           { aheadMs, retentionMs },
-          "clock jumped ahead: retention by age goes on by the steady clock, and follows the new time when retention has passed or the clock is set right",
+          "clock jumped ahead: retention by age continues on the monotonic clock, and adopts the new time after one retention period or once the clock is corrected",
         )
     } else if (backMs >= STEP_MS && agreed) {
-      log.warn(
-        { backMs },
-        "clock set back: retention by age follows it, and keeps what was written before for longer",
-      )
+      log.warn({ backMs }, "clock set back: retention by age follows it; earlier records are kept longer")
     } else return
     this.#aheadMs = aheadMs
     this.#clockLineMs = nowMs

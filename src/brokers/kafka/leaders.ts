@@ -31,6 +31,12 @@ export class Leaders {
     return topics.filter(({ isInternal }) => !isInternal).map(({ name }) => name ?? "")
   }
 
+  /** undefined: the brokers give none. @throws HooklineError `unavailable` */
+  async clusterId(): Promise<string | undefined> {
+    const { clusterId } = await this.#metadata([])
+    return clusterId ?? undefined
+  }
+
   /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */
   of(topic: string): Promise<Led[]> {
     return this.#led.getOrInsertComputed(topic, () => this.#find(topic))

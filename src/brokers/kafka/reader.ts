@@ -42,6 +42,7 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
       })
       return Promise.all(infos)
     },
+    clusterId: () => leaders.clusterId(),
     ranges: (topic, times) => findRanges(leaders, topic, times),
     async *read(topic, ranges, options) {
       const reading = { ...options, leaders, topic }

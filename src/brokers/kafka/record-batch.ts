@@ -1,5 +1,6 @@
 import { compressionsAlgorithms, crc32c, Writer } from "@platformatic/kafka"
 import { NO_VALUE, type Record } from "../../pipeline/record.ts"
+import type { BatchMemory } from "./batch-memory.ts"
 
 /**
  * The bytes of a record batch (magic 2), https://kafka.apache.org/41/design/design/#record-batch
@@ -34,43 +35,63 @@ export function recordBytes(record: Record): number {
   return varintBytes(body) + body
 }
 
-/** @param timestampMs milliseconds since 1970, for the records that have no time of their own */
+/**
+ * @param timestampMs milliseconds since 1970, for the records that have no time of their own
+ * @param memory that the batch is written to; it may be given back
+ */
 export function encodeBatch(
   records: readonly { readonly record: Record }[],
   sequence: Sequence,
   timestampMs: number,
-  compression: Compression,
+  memory: BatchMemory,
 ): Buffer {
-  const times = records.map(({ record }) => record.timestampMs ?? timestampMs)
-  const firstMs = Math.min(...times)
-  const bodies = records.map(({ record }, index) => bodyBytes(record, times[index]! - firstMs, index))
+  let firstMs = Number.POSITIVE_INFINITY
+  let lastMs = 0
+  for (const { record } of records) {
+    const ms = record.timestampMs ?? timestampMs
+    if (ms < firstMs) firstMs = ms
+    if (ms > lastMs) lastMs = ms
+  }
   let size = BATCH_HEADER_BYTES
-  for (const body of bodies) size += varintBytes(body) + body
-  let bytes = Buffer.allocUnsafe(size)
+  const bodies: number[] = []
+  for (let index = 0; index < records.length; index++) {
+    const { record } = records[index]!
+    const body = bodyBytes(record, (record.timestampMs ?? timestampMs) - firstMs, index)
+    bodies.push(body)
+    size += varintBytes(body) + body
+  }
+  const bytes = memory.take(size)
   let at = BATCH_HEADER_BYTES
   for (let index = 0; index < records.length; index++) {
+    const { record } = records[index]!
     at = writeVarint(bytes, at, bodies[index]!)
-    at = writeBody(bytes, at, records[index]!.record, times[index]! - firstMs, index)
-  }
-  let attributes = 0
-  if (compression !== "none") {
-    const algorithm = compressionsAlgorithms[compression]
-    const compressed = algorithm.compressSync(bytes.subarray(BATCH_HEADER_BYTES))
-    attributes = algorithm.bitmask
-    bytes = Buffer.concat([bytes.subarray(0, BATCH_HEADER_BYTES), compressed])
+    at = writeBody(bytes, at, record, (record.timestampMs ?? timestampMs) - firstMs, index)
   }
   bytes.writeBigInt64BE(0n, 0)
   bytes.writeInt32BE(bytes.length - 12, 8)
   bytes.writeInt32BE(-1, 12)
   bytes[16] = 2
-  bytes.writeInt16BE(attributes, 21)
+  bytes.writeInt16BE(0, 21)
   bytes.writeInt32BE(records.length - 1, 23)
   bytes.writeBigInt64BE(BigInt(firstMs), 27)
-  bytes.writeBigInt64BE(BigInt(Math.max(...times)), 35)
+  bytes.writeBigInt64BE(BigInt(lastMs), 35)
   bytes.writeBigInt64BE(sequence.producerId, 43)
   bytes.writeInt16BE(sequence.producerEpoch, 51)
   bytes.writeInt32BE(sequence.baseSequence, 53)
   bytes.writeInt32BE(records.length, 57)
+  bytes.writeUInt32BE(checksum(bytes.subarray(21)), 17)
+  return bytes
+}
+
+/** A batch with its records compressed. @param compressed what is behind the header of the plain batch */
+export function withCompressed(
+  plain: Buffer,
+  compressed: Uint8Array,
+  algorithm: Exclude<Compression, "none">,
+): Buffer {
+  const bytes = Buffer.concat([plain.subarray(0, BATCH_HEADER_BYTES), compressed])
+  bytes.writeInt32BE(bytes.length - 12, 8)
+  bytes.writeInt16BE(compressionsAlgorithms[algorithm].bitmask, 21)
   bytes.writeUInt32BE(checksum(bytes.subarray(21)), 17)
   return bytes
 }

@@ -43,6 +43,10 @@ export class MemoryLog implements Broker, LogReader {
     return Promise.resolve(infos)
   }
 
+  clusterId(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
     const records = this.#recordsOf(topic)
     const firstAt = (ms: number): number => {

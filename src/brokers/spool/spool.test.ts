@@ -88,7 +88,7 @@ describe("while the broker is down", () => {
     await direct(spool)
     const logged = lines.filter(({ topic }) => topic === "t").map(({ msg }) => msg)
     expect(logged).toEqual([
-      "broker does not take the topic's events; spooling them",
+      "broker does not accept the topic's events; spooling them",
       "spooled events are forwarded; publishing to the broker again",
     ])
     expect(texts().slice(0, 3)).toEqual(["a", "b", "c"])

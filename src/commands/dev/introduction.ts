@@ -18,6 +18,8 @@ interface Introduced {
   readonly secretFile: string | undefined
   readonly forward: URL | undefined
   readonly hasKeys: boolean
+  /** As `startedAs` gives it. */
+  readonly command: string
 }
 
 /** What is printed at the start: where to post, how it is verified, where to look, what to try. */
@@ -79,7 +81,10 @@ function placeIn({ sink }: PlannedPipeline, { connections }: Plan): string {
 }
 
 /** Commands that post an event; the secret is spelled only where it was made for this run. */
-function samples({ pipeline, url }: Listening, { plan, verification, secretFile }: Introduced): string[] {
+function samples(
+  { pipeline, url }: Listening,
+  { plan, verification, secretFile, command }: Introduced,
+): string[] {
   const planned = plan.pipelines.find(({ id }) => id === pipeline)!
   const to = shownUrl(url)
   if (verifiedFrom(planned) === undefined) return [`curl -i -d '{"type":"ping","id":42}' ${to}`]
@@ -87,8 +92,8 @@ function samples({ pipeline, url }: Listening, { plan, verification, secretFile 
   const family = name === undefined ? undefined : findFamily(verification?.provider ?? name)
   if (family?.signer === undefined || !family.requires.flat().includes("secret")) return []
   if (verification?.isTest === true)
-    return [`HOOKLINE_SECRET=${verification.settings.secret![0]} hookline send -p ${name} ${to}`]
-  return [`hookline send -p ${name} --secret-file ${secretFile ?? "<its secret>"} ${to}`]
+    return [`HOOKLINE_SECRET=${verification.settings.secret![0]} ${command} send -p ${name} ${to}`]
+  return [`${command} send -p ${name} --secret-file ${secretFile ?? "<its secret>"} ${to}`]
 }
 
 /** How senders outside reach this machine. */

@@ -6,6 +6,8 @@ import { isColoured, painter } from "../colours.ts"
 import { leaveFolder } from "../folder.ts"
 import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
+import { refuseOwnPipeline } from "../own-pipeline.ts"
+import { startedAs } from "../started-as.ts"
 import { readKeys } from "./keys.ts"
 import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
 
@@ -28,9 +30,15 @@ export async function dev(flags: DevFlags): Promise<void> {
     ? localApplication(flags, verification, options)
     : Application.fromFile(flags.config, options)
   const plan = app.plan()
+  const connections = [...plan.connections.keys()]
+  for (const { sink } of forward === undefined ? [] : plan.pipelines) {
+    const { topic, connection = connections[0] } = sink.values as { topic: string; connection?: string }
+    refuseOwnPipeline(forward!, { connection: connection!, topic }, plan.pipelines, connections)
+  }
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
   const print = (text: string): void => void process.stdout.write(text)
   session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print })
+  const command = startedAs()
   leaveFolder()
   const { listening } = await app.start().catch(async (error: unknown) => {
     await session!.close()
@@ -50,7 +58,7 @@ export async function dev(flags: DevFlags): Promise<void> {
   const giveBack = readKeys({ body: () => session.printBody(), end })
   const hasKeys = isatty(STDIN)
   const secretFile = flags.secretFile?.[0]
-  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys }, paint))
+  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys, command }, paint))
   await interrupted
   try {
     await app.stop()

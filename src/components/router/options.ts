@@ -24,17 +24,17 @@ export const ROUTER_OPTIONS = {
   }),
   topics: list(pattern, {
     optional: true,
-    doc: "The topics that the template may give, as patterns. Kafka's own, whose names begin with `__`, are never given.",
+    doc: "The topics that the template may produce, as patterns. Kafka's own, whose names begin with `__`, are never among them.",
   }),
   max_topics: integer({
     min: 1,
     max: 10_000,
     default: "100",
-    doc: "How many topics the template may give; further ones get 503, logged. Topics cost memory here and at the broker. Workers count each on their own.",
+    doc: "How many topics the template may produce; events for further ones get 503 and are logged. Topics cost memory here and at the broker. Each worker counts its own.",
   }),
   unsigned: oneOf(["false", "true"], {
     default: "false",
-    doc: "Whether a header may decide that the Verifier's scheme does not sign: who captures a request can send it again, to another topic.",
+    doc: "Whether to route by a header that the Verifier's scheme does not sign: anyone who captures a request can then send it again, to another topic.",
   }),
   // oxlint-disable-next-line no-explicit-any
 } as const satisfies { readonly [key in (typeof ROUTER_KEYS)[number]]: Option<any, any> }

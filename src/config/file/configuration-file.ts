@@ -24,6 +24,8 @@ export interface ConfigurationFile {
   readonly lacksSections: boolean
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
+  /** Names of environment variables that its values refer to, as far as they were read. */
+  readonly variables: ReadonlySet<string>
 }
 
 export interface FilePipeline {
@@ -77,6 +79,7 @@ export function* readConfigurationFile(
   environment: Environment,
 ): Steps<ConfigurationFile> {
   const problems = new Problems(file)
+  const variables = new Set<string>()
   const addresses = new Map<string, FileSection>()
   const connections = new Map<string, FileSection>()
   const providers = new Map<string, FileSection>()
@@ -88,7 +91,7 @@ export function* readConfigurationFile(
     return known
   }
   let lacksSections = false
-  for (const section of yield* readSections(bytes, { ...environment, file }, problems)) {
+  for (const section of yield* readSections(bytes, { ...environment, variables, file }, problems)) {
     yield
     const parts = section.name.split(":").map((part) => part.trim())
     const [kind, id = "", component = ""] = parts
@@ -123,6 +126,7 @@ export function* readConfigurationFile(
     lacksSections,
     problems: problems.all,
     warnings: problems.allWarnings,
+    variables,
   }
 }
 

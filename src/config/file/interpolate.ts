@@ -8,6 +8,10 @@ export interface Environment {
   readonly baseDir: string
   /** Called with the absolute path of each file read, readable or not. */
   readonly reads?: ((file: string) => void) | undefined
+  /** Gets the names of the variables that values refer to. */
+  readonly variables?: Set<string> | undefined
+  /** Whether a running process reads them again: its variables are those of its start. */
+  readonly isReload?: boolean | undefined
 }
 
 export interface Interpolated {
@@ -60,19 +64,24 @@ export function interpolate(
   return failed ? undefined : { text: result + rest, substituted }
 }
 
-function substitute(reference: string, { env, baseDir, reads }: Environment): string | { problem: string } {
+function substitute(reference: string, environment: Environment): string | { problem: string } {
+  const { env, baseDir, reads, variables, isReload } = environment
   if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), { baseDir, reads })
   const [, name, otherwise] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(reference) ?? []
   if (name === undefined)
     return { problem: `invalid reference; expected ${FORMS}; write $\${ for a literal \${` }
   if (otherwise?.includes("${")) return { problem: `the default of \${${name}} can't contain another \${` }
+  variables?.add(name)
   const value = Object.hasOwn(env, name) ? env[name] : undefined
   if (otherwise !== undefined) return value === undefined || value === "" ? otherwise : value
-  return (
-    value ?? {
-      problem: `environment variable ${name} is not set; set it, or give a default: \${${name}:-default}`,
-    }
-  )
+  if (value !== undefined) return value
+  const mend =
+    isReload === true
+      ? "a reload keeps the environment that the process was started with: set it and restart, use ${file:/path}"
+      : "set it"
+  return {
+    problem: `environment variable ${name} is not set; ${mend}, or give a default: \${${name}:-default}`,
+  }
 }
 
 function fileText(

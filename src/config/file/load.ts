@@ -18,7 +18,7 @@ const DEFAULT_FILE = "pipelines.conf"
  */
 export function* loadConfiguration(
   file: string | undefined,
-  { env, cwd, reads }: Pick<Environment, "env" | "reads"> & { cwd: string },
+  { env, cwd, reads, isReload }: Pick<Environment, "env" | "reads" | "isReload"> & { cwd: string },
 ): Steps<ConfigurationFile> {
   // an empty variable counts as unset, as in a shell's ${HOOKLINE_CONFIG:-}
   const fromEnv = env.HOOKLINE_CONFIG === "" ? undefined : env.HOOKLINE_CONFIG
@@ -41,5 +41,5 @@ export function* loadConfiguration(
       { cause: error },
     )
   }
-  return yield* readConfigurationFile(bytes, chosen, { env, baseDir: dirname(path), reads })
+  return yield* readConfigurationFile(bytes, chosen, { env, baseDir: dirname(path), reads, isReload })
 }

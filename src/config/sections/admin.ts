@@ -39,7 +39,7 @@ export const ADMIN = defineSection({
     hosts: list(hostName, {
       optional: true,
       reload: "live",
-      doc: "Accepted values of `Host`, beside `localhost` and IP addresses; requests with another get 421, against DNS rebinding.",
+      doc: "Accepted values of `Host`, in addition to `localhost` and IP addresses; requests with another get 421, against DNS rebinding.",
     }),
     capture: oneOf(["refused", "all", "off"], {
       optional: true,

@@ -9,5 +9,5 @@ export const deliveryTimeout = duration({
   maxMs: 3_600_000,
   default: "5s",
   reload: "live",
-  doc: "How long an event may take from the arrival of its body to the broker's acknowledgement, then the sender gets 503.",
+  doc: "How long an event may take from the arrival of its body to the broker's acknowledgement; after that the sender gets 503.",
 })

@@ -39,7 +39,7 @@ export const EMBEDDED = defineSection({
       max: 100,
       default: "1",
       reload: "live",
-      doc: "Of each topic, so that members of a consumer group can share it. More are added, to topics that exist too; fewer are refused.",
+      doc: "Partitions of each topic, which members of a consumer group share. A larger number adds partitions, also to existing topics; a smaller one is refused.",
     }),
     kafka_listen: endpointOrOff({
       default: "off",

@@ -13,7 +13,7 @@ export const KAFKA = defineSection({
   options: {
     bootstrap_servers: list(
       text({ accepts: (server) => (parseEndpoint(server)?.port ?? 0) > 0, form: "host:port", doc: "" }),
-      { doc: "Brokers to begin with, as host:port; the others are learned from them." },
+      { doc: "Brokers to connect to first, as host:port; the others are discovered through them." },
     ),
     security_protocol: oneOf(["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"], {
       default: "plaintext",
@@ -34,7 +34,7 @@ export const KAFKA = defineSection({
     }),
     compression_type: oneOf(["none", "gzip", "snappy", "lz4", "zstd"], {
       default: "none",
-      doc: "How batches are compressed.",
+      doc: "How batches are compressed; from 16 KiB on, gzip and zstd do so beside the event loop.",
     }),
     max_request_bytes: size({
       min: 16_384,

@@ -33,7 +33,7 @@ export const SERVICE = defineSection({
       maxMs: HOUR_MS,
       default: "0s",
       reload: "live",
-      doc: "How long a stop goes on accepting events while `/readyz` answers 503, until load balancers that check it send no more; the drain follows. See deploying.md.",
+      doc: "How long a stop goes on accepting events while `/readyz` answers 503, until load balancers that probe it stop sending; then it drains. See deploying.md.",
     }),
     drain_timeout: duration({
       maxMs: HOUR_MS,
@@ -46,7 +46,7 @@ export const SERVICE = defineSection({
       maxMs: HOUR_MS,
       default: "30s",
       reload: "live",
-      doc: "How long a sender may take for a request's body, then 408.",
+      doc: "How long a sender may take for a request's body; after that it gets 408.",
     }),
     stall_timeout: duration({
       minMs: 3000,

@@ -75,7 +75,7 @@ export const TRACES = defineSection({
     }),
     parent: oneOf(["continue", "link"], {
       default: "continue",
-      doc: "What a request's `traceparent` is. `continue`: the parent of its spans, and its sampled flag decides whether they are recorded. `link`: not trusted; each request begins a trace of its own, which has a link to the sender's.",
+      doc: "How a request's `traceparent` is used. `continue`: as the parent of its spans; its sampled flag decides whether they are recorded. `link`: it is not trusted; each request begins a trace of its own, with a link to the sender's.",
     }),
     sample: number({
       min: 0,

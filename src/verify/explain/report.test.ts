@@ -164,7 +164,8 @@ test("it has the form of the admin API's explanation, and no secret", async () =
   expect(explanation).toMatchObject({
     provider: "stripe",
     is_verified: false,
-    result: "The request is refused: the timestamp is older than the tolerance (timestamp 400 s old).",
+    result:
+      "The request is refused (stale): the timestamp is older than the tolerance (timestamp 400 s old).",
     mistakes: [{ problem: expect.stringContaining("only its timestamp is off"), is_certain: true }],
   })
   expect(JSON.stringify(explanation)).not.toContain(KEY)

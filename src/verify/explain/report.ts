@@ -102,7 +102,7 @@ function resultOf(
   if (result instanceof Verified)
     return { is_verified: true, reason: null, detail: null, result: "The request is verified." }
   const detail = show(result.detail)
-  const sentence = `The request is refused: ${REASON_WORDS[result.reason]} (${detail}).`
+  const sentence = `The request is refused (${result.reason}): ${REASON_WORDS[result.reason]} (${detail}).`
   return { is_verified: false, reason: result.reason, detail, result: sentence }
 }
 

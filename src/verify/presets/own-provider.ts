@@ -24,7 +24,7 @@ export const PROVIDER = defineSection({
   title: "provider",
   aliases: [],
   summary:
-    "A provider of one's own, which a Verifier then names as it names a preset; see own-providers.md. Names are lower-case letters, digits and hyphens, and no preset's.",
+    "A provider of your own, which a Verifier names like a preset; see own-providers.md. A name has lower-case letters, digits and hyphens, and is not a preset's.",
   options: OPTIONS,
   check,
 })

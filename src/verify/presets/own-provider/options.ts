@@ -74,7 +74,7 @@ export const OPTIONS = {
     SETTINGS.tolerance.form,
     {
       optional: true,
-      doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own wins.",
+      doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
     },
     (value, context) => SETTINGS.tolerance.parse(value, context),
     (given) => SETTINGS.tolerance.fromCode(given),
@@ -129,7 +129,7 @@ export const OPTIONS = {
   sample_file: file({ optional: true, doc: "The file of the sample, instead of `sample`." }),
   sample_headers: list(text({ ...FIXED_HEADER, doc: "" }), {
     optional: true,
-    doc: "Headers of the sample beside those of the signature, each as `Name=value`, with the same placeholders.",
+    doc: "Headers of the sample in addition to those of the signature, each as `Name=value`, with the same placeholders.",
   }),
 }
 

@@ -14,8 +14,10 @@ const LIMIT = 500
 const AHEAD = 50
 /** Summaries in memory; each takes half a kilobyte. */
 const MOST_LOADED = 10_000
-/** How long a missing row is in sight before it is loaded: longer than a live event is the newest. */
+/** How long a missing row is in sight before it is loaded. */
 const LINGER_MS = 250
+/** At the top, where the next live event moves it down: longer than until that comes. */
+const LINGER_LIVE_MS = 1000
 /** Requests for older records that go on by themselves where a filter finds nothing. */
 const MOST_SEARCHES = 10
 
@@ -181,6 +183,7 @@ export class TopicTail {
   #restoreSoon(missing: Missing): void {
     if (this.#restoring.has(missing.before)) return
     this.#restoring.add(missing.before)
+    const lingerMs = this.#isAtTop && !this.isPaused.peek() ? LINGER_LIVE_MS : LINGER_MS
     setTimeout(() => {
       const fresh = this.fresh.peek()
       const isLookedAt = this.#pages
@@ -188,7 +191,7 @@ export class TopicTail {
         .some(({ before }) => before === missing.before)
       if (isLookedAt && !this.#leaving.signal.aborted) void this.#restore(missing)
       else this.#restoring.delete(missing.before)
-    }, LINGER_MS)
+    }, lingerMs)
   }
 
   async #restore(missing: Missing): Promise<void> {

@@ -11,7 +11,7 @@ export function adviceOn(
   { summary, headers }: Pick<CaptureDetail, "summary" | "headers">,
   pipelines: readonly PipelineOverview[],
 ): Advice | undefined {
-  const { reason, pipeline, outcome } = summary
+  const { reason, pipeline, outcome, status } = summary
   if (outcome !== "rejected") return undefined
   if (reason === "unknown_path") return { text: `Pipelines listen at ${pathsOf(pipelines)}.` }
   const section = (component: string, ...lines: string[]): string =>
@@ -20,35 +20,38 @@ export function adviceOn(
     case "invalid_json":
       return isForm(headers)
         ? {
-            text: "It is a form. A Decoder makes an object of it:",
+            text: "It is a form. A Decoder turns it into a JSON object:",
             configuration: section("Decoder", "format = auto"),
           }
         : {
-            text: "Events are JSON objects. A Decoder takes forms and text, too:",
+            text: "Events are JSON objects. A Decoder also accepts forms and text:",
             configuration: section("Decoder", "format = auto"),
           }
     case "not_an_object":
       return {
-        text: "A Decoder makes an event of each item of a list:",
+        text: "A Decoder can turn each item of a list into an event:",
         configuration: section("Decoder", "lists = split"),
       }
     case "body_too_large":
       return {
-        text: "The limit of the pipeline, 1 MiB unless configured, can be raised:",
+        text: "Raise the pipeline's limit (1 MiB unless configured):",
         configuration: section("WebHookSource", "max_body_bytes = 4MiB"),
       }
     case "method_not_allowed":
       return { text: "Set the provider's webhook to POST." }
     case "rate_limited":
       return {
-        text: "More events came than rate_limit of its WebHookSource allows; their senders may send them again.",
+        text: "More events arrived than rate_limit of its WebHookSource allows; their senders are told to send them again.",
       }
     case "unverified_rate_limited":
       return {
-        text: "So many requests from its address failed verification that others are refused unread: the ones before say why.",
+        text: "So many requests from its address failed verification that further ones are refused unread; the requests below it in the list say why.",
       }
     default:
-      return undefined
+      if (status !== 503 || reason.startsWith("unverified_")) return undefined
+      return {
+        text: "It was not published. Its sender is told to send it again, by 503 with Retry-After.",
+      }
   }
 }
 

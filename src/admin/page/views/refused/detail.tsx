@@ -63,7 +63,7 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
             ✕
           </button>
         </div>
-        {detail !== null && detail !== summary.words && <p>{detail}</p>}
+        {detail !== null && detail !== summary.words && <p>{sentence(detail)}</p>}
         <p class="facts">
           <span>
             {summary.method} {summary.path}
@@ -108,11 +108,15 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
 }
 
 function Body({ capture, asJson }: { capture: CaptureDetail; asJson: boolean }) {
-  const { body_base64, is_truncated } = capture
+  const { summary, body_base64, is_truncated } = capture
   if (body_base64 === null)
     return (
       <p class="payload muted">
-        {is_truncated ? "The body was too large to be kept." : "It was refused before its body was read."}
+        {!is_truncated
+          ? "It was refused before its body was read."
+          : summary.status === 503
+            ? "Bodies are not kept while they wait for the broker; with capture = all they are."
+            : "The body was too large to be kept."}
       </p>
     )
   const text = shownTextOf(bytesOfBase64(body_base64))

@@ -19,21 +19,20 @@ export function Explanation({ capture, version }: { capture: CaptureDetail; vers
   if (value === undefined) return <Skeleton rows={6} label="Explaining" />
   return (
     <div class="explanation">
-      {!capture.summary.reason.startsWith("unverified_") && (
-        <Answer capture={capture} answer={value.answer} />
-      )}
+      <ToDo capture={capture} />
       <Report explanation={value} />
     </div>
   )
 }
 
-/** What to do about a request that was answered as it was for another reason than its signature. */
-function Answer({ capture, answer }: { capture: CaptureDetail; answer: string }) {
+/** What to do about a request that was refused for another reason than its signature. */
+function ToDo({ capture }: { capture: CaptureDetail }) {
   const advice = adviceOn(capture, overview.value?.pipelines ?? [])
+  if (advice === undefined) return null
   return (
     <section>
-      <p>{advice?.text ?? answer}</p>
-      {advice?.configuration !== undefined && <CodeBlock text={advice.configuration} what="configuration" />}
+      <p>{advice.text}</p>
+      {advice.configuration !== undefined && <CodeBlock text={advice.configuration} what="configuration" />}
     </section>
   )
 }
@@ -48,7 +47,11 @@ function Report({ explanation }: { explanation: CaptureExplanation }) {
   const others = steps.filter(({ state }) => state !== "failed")
   return (
     <>
-      {failed.length === 0 && <p>{is_verified ? <State level="good">{result}</State> : result}</p>}
+      {failed.length === 0 && (
+        <p class={is_verified ? undefined : "muted"}>
+          {is_verified ? <State level="good">{result}</State> : result}
+        </p>
+      )}
       <Steps title="What failed" steps={failed} />
       {certain.map(({ problem, remedy }) => (
         <div key={problem} class="mistake">

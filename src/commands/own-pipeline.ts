@@ -1,0 +1,66 @@
+import { hostname, networkInterfaces } from "node:os"
+import { atOnce } from "../clock.ts"
+import { loadConfiguration } from "../config/file/load.ts"
+import { HooklineError } from "../errors.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
+import { planPipeline } from "../runtime/plan/plan-part.ts"
+import type { PlannedPipeline } from "../runtime/plan/plan.ts"
+import type { TopicPlace } from "./topic-range.ts"
+
+/** Pipelines of a file; those that can't run as they are, are left out. @throws HooklineError `no_input` */
+export function pipelinesIn(file: string | undefined): PlannedPipeline[] {
+  const configuration = atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))
+  return [...configuration.pipelines.keys()].flatMap((id) => {
+    try {
+      return planPipeline(configuration, id)
+    } catch (error) {
+      if (error instanceof HooklineError && error.code === "config") return []
+      throw error
+    }
+  })
+}
+
+/**
+ * Refuses a URL at which a pipeline listens that publishes to the topic whose records are to be posted there: each would
+ * come back. Not seen: a topic that a Router chooses, and a URL that leads there through a proxy.
+ *
+ * @param connections ids, the first being that of sinks that name none
+ * @throws HooklineError `usage`
+ */
+export function refuseOwnPipeline(
+  url: URL,
+  { connection, topic }: TopicPlace,
+  pipelines: readonly PlannedPipeline[],
+  connections: readonly string[],
+): void {
+  const found = pipelines.find(
+    ({ source, sink: { values } }) =>
+      values["topic"] === topic &&
+      (values["connection"] ?? connections[0]) === connection &&
+      isAt(source, url),
+  )
+  if (found === undefined) return
+  throw new HooklineError(
+    "usage",
+    `${toShownUrl(url)} is pipeline ${found.id} of this configuration, which publishes to ${connection}/${topic}: each record posted there would come back. Name the URL of your application`,
+  )
+}
+
+function isAt({ values }: PlannedPipeline["source"], url: URL): boolean {
+  const path = String(values["path"])
+  const isPath = path.endsWith("*") ? url.pathname.startsWith(path.slice(0, -1)) : url.pathname === path
+  const publicUrl = values["public_url"] === undefined ? undefined : new URL(String(values["public_url"]))
+  if (publicUrl?.origin === url.origin)
+    return publicUrl.pathname === "/" ? isPath : url.pathname === publicUrl.pathname
+  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80))
+  return isPath && port === values["port"] && isThisMachine(url.hostname)
+}
+
+function isThisMachine(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, "").toLowerCase()
+  if (name === "localhost" || name === "0.0.0.0" || name === "::" || name.startsWith("127.")) return true
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.map(({ address }) => address),
+  )
+  return name === hostname().toLowerCase() || addresses.includes(name)
+}

@@ -1,0 +1,163 @@
+import type { Mutation } from "../mutation.ts"
+
+const KAFKA = "src/brokers/kafka"
+
+const kafka = (
+  name: string,
+  file: string,
+  text: string,
+  replacement: string,
+  finding?: string,
+): Mutation => ({
+  name,
+  simulation: "kafka",
+  changes: [{ file: `${KAFKA}/${file}`, text, replacement }],
+  ...(finding !== undefined && { finding }),
+})
+
+const LOST = "was acknowledged at"
+
+export const KAFKA_MUTATIONS: readonly Mutation[] = [
+  kafka(
+    "a partition's state is kept as long as the producer id, though brokers do not know the topic",
+    "topic.ts",
+    `        this.#become("missing")`,
+    `{ this.#become("missing"); this.#known.length = 0; this.partitions = [] }`,
+    LOST,
+  ),
+  kafka(
+    "a topic's state is kept while it is not looked up",
+    "producer.ts",
+    "topics.getOrInsertComputed(name, () => new Topic(name, context, onPending))",
+    "new Topic(name, context, onPending)",
+  ),
+  kafka(
+    "a batch that is given up raises the epoch",
+    "partition.ts",
+    `    this.#sequence.raiseEpoch()
+    for (const record of records) record.settle(error)`,
+    "    for (const record of records) record.settle(error)",
+  ),
+  {
+    name: "one batch of a partition is out at a time",
+    simulation: "kafka",
+    changes: [
+      {
+        file: `${KAFKA}/leader-sender.ts`,
+        text: "      } else if (partition.batch?.inFlight !== true) {",
+        replacement: "      } else {",
+      },
+      {
+        file: `${KAFKA}/leader-sender.ts`,
+        text: "          partition.batch ?? partition.formBatch(",
+        replacement:
+          "          (partition.batch?.inFlight === true ? undefined : partition.batch) ?? partition.formBatch(",
+      },
+    ],
+  },
+  kafka(
+    "a batch of unknown outcome is sent again as it is",
+    "partition.ts",
+    `    this.health.lost(nowMs)
+    this.#retry(batch, nowMs)`,
+    `    this.health.lost(nowMs)
+    this.#requeue(batch, nowMs)`,
+  ),
+  kafka(
+    "a batch of unknown outcome stays one after a definite refusal",
+    "partition.ts",
+    "        if (batch.isUncertain) return this.#retry(batch, nowMs)\n",
+    "",
+  ),
+  kafka(
+    "NOT_LEADER_OR_FOLLOWER leaves the outcome open",
+    "error-actions.ts",
+    `  6: "retry_batch",`,
+    `  6: "retry_records",`,
+  ),
+  kafka(
+    "REQUEST_TIMED_OUT leaves the outcome open",
+    "error-actions.ts",
+    `  7: "retry_batch",`,
+    `  7: "retry_records",`,
+  ),
+  kafka(
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND leaves the outcome open",
+    "error-actions.ts",
+    `  20: "retry_batch",`,
+    `  20: "retry_records",`,
+  ),
+  kafka(
+    "UNKNOWN_TOPIC_OR_PARTITION leaves the outcome open",
+    "error-actions.ts",
+    `  3: "retry_batch",`,
+    `  3: "retry_records",`,
+  ),
+  kafka(
+    "an answer to a batch that was given up is ignored",
+    "partition.ts",
+    "    if (this.batch !== batch) return\n    const action",
+    "    const action",
+  ),
+  kafka(
+    "acks=all: all in-sync replicas have what is acknowledged",
+    "produce-request.ts",
+    "const ALL_IN_SYNC = -1",
+    "const ALL_IN_SYNC = 1",
+    LOST,
+  ),
+  kafka(
+    "UNKNOWN_PRODUCER_ID raises the epoch",
+    "error-actions.ts",
+    `  59: "raise_epoch",`,
+    `  59: "retry_records",`,
+  ),
+  kafka(
+    "records that are sent again go before later ones",
+    "accumulator.ts",
+    "this.#records = [...records, ...this.#records]",
+    "this.#records = [...this.#records, ...records]",
+  ),
+  kafka(
+    "a record past its deadline is taken out of the queue",
+    "accumulator.ts",
+    "    this.#records = this.#records.filter((record) => !record.expire(nowMs))",
+    "    for (const record of this.#records) record.expire(nowMs)",
+  ),
+  kafka(
+    "deadlines are looked at before a request is formed",
+    "leader-sender.ts",
+    "        partition.expire(nowMs)\n",
+    "",
+  ),
+  kafka(
+    "a batch past its deadline is given up",
+    "partition.ts",
+    "    if (!batch.inFlight) this.giveUp()\n  }\n\n  /** Rejects all records; a batch in flight",
+    "  }\n\n  /** Rejects all records; a batch in flight",
+  ),
+  kafka(
+    "deadlines are looked at in time",
+    "timeouts.ts",
+    "export const EXPIRE_MS = 10\n",
+    "export const EXPIRE_MS = 100\n",
+  ),
+  kafka(
+    "requests get smaller when the broker closes the connection on large ones",
+    "request-limit.ts",
+    "    this.bytes = lowered\n",
+    "",
+  ),
+  kafka(
+    "a producer that closes waits for what is pending",
+    "producer.ts",
+    "    if (pending > 0) await drained.promise\n",
+    "",
+  ),
+  kafka(
+    "a producer that closes closes its connections for metadata",
+    "metadata.ts",
+    "    this.#brokers.close()\n",
+    "",
+  ),
+]

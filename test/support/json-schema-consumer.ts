@@ -1,0 +1,34 @@
+import { join } from "node:path"
+import { endingWithThisProcess, runToEnd } from "./child.ts"
+import { PythonPackages } from "./python-packages.ts"
+
+/** Confluent's client for Python with its JSON Schema deserializer. */
+const PACKAGES = new PythonPackages("confluent-kafka[json,schemaregistry]==2.15.0")
+
+/** Whether `consumeJsonSchema` can work here. Without it, with CI set, the tests that need it fail. */
+export async function canConsumeJsonSchema(): Promise<boolean> {
+  const missing = await PACKAGES.fetch()
+  if (missing === undefined) return true
+  if (process.env.CI)
+    throw new Error(`with CI set the deserializer's test may not be skipped, but ${missing}`)
+  process.stderr.write(`\n*** THE TEST WITH CONFLUENT'S DESERIALIZER IS SKIPPED: ${missing} ***\n\n`)
+  return false
+}
+
+/** Reads the first records of a topic in a group, and resolves with their values as the deserializer gives them. */
+export async function consumeJsonSchema(settings: {
+  readonly bootstrap: string
+  readonly topic: string
+  readonly count: number
+  /** Of Confluent's SchemaRegistryClient. */
+  readonly registry: { readonly [key: string]: string }
+}): Promise<readonly unknown[]> {
+  const program = join(import.meta.dir, "json-schema-consumer.py")
+  const command = endingWithThisProcess("python3", program, JSON.stringify(settings))
+  const { status, stdout, stderr } = await runToEnd(command, { env: PACKAGES.env, timeout: 40_000 })
+  if (status !== 0) throw new Error(`the consumer ended with ${status}: ${stderr}`)
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as unknown)
+}

@@ -138,7 +138,7 @@ describe.each(clients.map((client) => [client.name, client] as const))("%s", (_,
     expect(running.log.filter(({ level }) => level === "error")).toHaveLength(CRASHES)
   })
 
-  test("whose place is beyond the end of a new log begins as it is set to", async () => {
+  test("whose place is beyond the end of a new log reads what comes", async () => {
     await start()
     await post()
     const last = await post()
@@ -151,8 +151,9 @@ describe.each(clients.map((client) => [client.name, client] as const))("%s", (_,
     for (const name of ["log.sqlite", "log.sqlite-wal", "log.sqlite-shm"])
       rmSync(join(folder.path, "log", name), { force: true })
     await start()
-    const first = await post()
     await using consumer = joinGroup(client, "billing")
-    await consumer.said(key(first))
+    await using _posting = posting()
+    // some begin anew, some at the end, as with a Kafka that has lost records
+    await consumer.said(/^key n\d+/m)
   })
 })

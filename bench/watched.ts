@@ -49,7 +49,10 @@ async function main(): Promise<void> {
   try {
     const load = (forSeconds: number): Promise<number> =>
       paced(services.length * PER_SECOND, forSeconds, async (n) => {
-        const { ok } = await fetch(services[n % services.length]!.url!, { method: "POST", body: stripeShaped })
+        const { ok } = await fetch(services[n % services.length]!.url!, {
+          method: "POST",
+          body: stripeShaped,
+        })
         if (!ok) throw new Error("an event was not accepted")
       })
     const cpuOfEach = (): number[] => services.map(({ pid }) => cpuMicroseconds(pid))

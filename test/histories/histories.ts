@@ -65,7 +65,7 @@ export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }:
   for (const topic of Object.keys(TOPICS))
     for (let partition = 0; partition < PARTITIONS; partition++) readers.follow(topic, partition)
   const urls = Object.fromEntries(Object.keys(TOPICS).map((topic) => [topic, service.urlOf(topic)]))
-  const load = new Load(history, urls, { perSecond, seed, redeliverTo: "deduplicated" })
+  const load = new Load(history, urls, { perSecond, seed, redeliverTo: "deduplicated", signal })
   stack.defer(() => load.stop())
 
   const harmed = { cluster, network, service, readers, partitions }

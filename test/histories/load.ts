@@ -18,17 +18,24 @@ const REDELIVERED = 0.05
 export class Load {
   readonly #history: HistoryFile
   readonly #random: Random
+  readonly #signal: AbortSignal
   readonly #working: readonly Promise<void>[]
   #next = 0
   #stopped = false
 
-  /** @param perSecond of all topics together @param redeliverTo a topic whose pipeline knows what was acknowledged */
+  /** @param settings `perSecond`: of all topics together; `redeliverTo`: a topic whose pipeline knows what was acknowledged; `signal`: ends the retries */
   constructor(
     history: HistoryFile,
     urls: { readonly [topic: string]: string },
-    settings: { readonly perSecond: number; readonly seed: number; readonly redeliverTo: string },
+    settings: {
+      readonly perSecond: number
+      readonly seed: number
+      readonly redeliverTo: string
+      readonly signal: AbortSignal
+    },
   ) {
     this.#history = history
+    this.#signal = settings.signal
     this.#random = new Random(settings.seed)
     const pauseMs = (1000 * SENDERS * Object.keys(urls).length) / settings.perSecond
     this.#working = Object.entries(urls).flatMap(([topic, url]) =>
@@ -36,11 +43,6 @@ export class Load {
         this.#work({ topic, url, key: `k${at}`, pauseMs, redelivers: topic === settings.redeliverTo }),
       ),
     )
-  }
-
-  /** How many events were posted. */
-  get sent(): number {
-    return this.#next
   }
 
   /** Ends the load; what is not acknowledged is still tried again. */
@@ -61,14 +63,15 @@ export class Load {
       const n = this.#next++
       const isInvalid = this.#random.next() < INVALID
       const body = JSON.stringify({ n, k: sender.key, type: "order.paid" })
-      const post = (attempt: number): Promise<"ok" | "fail" | "info"> =>
-        this.#post(connection, sender, n, attempt, isInvalid ? body.slice(0, -1) : body)
+      const post = (attempt: number): Promise<Outcome> =>
+        this.#post(connection, sender, { n, attempt, body: isInvalid ? body.slice(0, -1) : body })
       let attempt = 1
       let outcome = await post(attempt)
-      // What nobody was there to take may be tried for as long as it takes.
-      while (outcome !== "ok" && !isInvalid && attempt < TRIES) {
+      // While nobody listens, it is tried for as long as that takes.
+      for (let tries = 1; isToRetry(outcome) && tries < TRIES && !this.#signal.aborted;) {
         await Bun.sleep(BACK_OFF_MS[0] + this.#random.next() * (BACK_OFF_MS[1] - BACK_OFF_MS[0]))
         outcome = await post(++attempt)
+        if (outcome !== "unheard") tries += 1
       }
       if (sender.redelivers && outcome === "ok" && this.#random.next() < REDELIVERED) await post(attempt + 1)
       await Bun.sleep(sender.pauseMs * (0.5 + this.#random.next()))
@@ -78,21 +81,24 @@ export class Load {
   async #post(
     connection: KeptConnection,
     { topic, key }: { topic: string; key: string },
-    n: number,
-    attempt: number,
-    body: string,
-  ): Promise<"ok" | "fail" | "info"> {
+    { n, attempt, body }: { n: number; attempt: number; body: string },
+  ): Promise<Outcome> {
     this.#history.add({ f: "send", type: "invoke", topic, key, n, attempt })
     const answer = await connection.post(body, [`X-Request-Id: ${n}.${attempt}`])
-    const type = outcomeOf(answer)
-    this.#history.add({ f: "send", type, n, attempt, answer })
-    return type
+    const outcome = outcomeOf(answer)
+    this.#history.add({ f: "send", type: outcome === "unheard" ? "fail" : outcome, n, attempt, answer })
+    return outcome
   }
 }
 
+/** `unheard`: nobody listens. */
+type Outcome = "ok" | "fail" | "info" | "unheard"
+
 /** A 503 and a lost answer leave open whether the event will be in the log; a 4xx and a refused connection do not. */
-function outcomeOf(answer: number | string): "ok" | "fail" | "info" {
-  if (answer === "refused") return "fail"
+function outcomeOf(answer: number | string): Outcome {
+  if (answer === "refused") return "unheard"
   if (typeof answer === "string" || answer >= 500) return "info"
   return answer < 300 ? "ok" : "fail"
 }
+
+const isToRetry = (outcome: Outcome): boolean => outcome === "info" || outcome === "unheard"

@@ -1,5 +1,6 @@
 import { pino } from "pino"
 import type { PublishError } from "../../src/errors.ts"
+import { BatchMemory } from "../../src/brokers/kafka/batch-memory.ts"
 import type { Metadata } from "../../src/brokers/kafka/metadata.ts"
 import type { Batch, Partition } from "../../src/brokers/kafka/partition.ts"
 import { PendingRecord } from "../../src/brokers/kafka/accumulator.ts"
@@ -42,6 +43,7 @@ export class TopicFixture {
         compression: "none",
         system: SYSTEM,
         producerId: this.producerId,
+        memory: new BatchMemory(),
       },
       () => {},
     )

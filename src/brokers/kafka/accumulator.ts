@@ -2,6 +2,7 @@ import type { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
+import type { BatchMemory } from "./batch-memory.ts"
 import { deadlinePassed } from "./publish-errors.ts"
 import { BATCH_HEADER_BYTES, recordBytes, type Compression } from "./record-batch.ts"
 import type { ProducerId } from "./sequence.ts"
@@ -14,6 +15,7 @@ export interface ProducerContext {
   readonly system: System
   readonly compression: Compression
   readonly producerId: ProducerId
+  readonly memory: BatchMemory
 }
 
 /**

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "bun:test"
 import { pino } from "pino"
+import { BatchMemory } from "./batch-memory.ts"
 import type { Metadata } from "./metadata.ts"
 import { impairmentOf, Impairments } from "./impairment.ts"
 import { ProducerId } from "./sequence.ts"
@@ -30,6 +31,7 @@ function topicLedBy(leaders: readonly number[], errorCode = 0, name = "t"): Topi
       compression: "none",
       system: SYSTEM,
       producerId: new ProducerId(log, metrics, () => {}),
+      memory: new BatchMemory(),
     },
     () => {},
   )

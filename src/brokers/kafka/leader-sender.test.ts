@@ -5,6 +5,7 @@ import { readProduce } from "../../../test/support/kafka-frames.ts"
 import { placeOf } from "../../../test/support/kafka-topic.ts"
 import type { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
+import { BatchMemory } from "./batch-memory.ts"
 import { LeaderSender } from "./leader-sender.ts"
 import { PendingRecord } from "./accumulator.ts"
 import { ProducerId } from "./sequence.ts"
@@ -57,7 +58,7 @@ class Simulation implements System {
     producerId.value = 7n
     this.topic = new Topic(
       "t",
-      { log, metrics, system: this, compression: "none", producerId },
+      { log, metrics, system: this, compression: "none", producerId, memory: new BatchMemory() },
       (topic, partition) => {
         if (partition === undefined) unkeyed.add(topic)
         else this.sender.enqueue(partition)

@@ -104,12 +104,13 @@ export class Partition {
 
   /** Forms the next batch, of records with a key and, when it is this partition's turn, of those without. */
   formBatch(producerId: bigint, takesUnkeyed: boolean, maxBytes: number): Batch | undefined {
-    const { system, compression } = this.topic.context
+    const { system, compression, memory } = this.topic.context
     for (;;) {
       const records = this.topic.take(this.queue, takesUnkeyed, this.#maxRecords, maxBytes)
       if (records.length === 0) return undefined
       try {
-        const bytes = encodeBatch(records, this.#sequence.next(producerId), system.timeOfDayMs(), compression)
+        const sequence = this.#sequence.next(producerId)
+        const bytes = encodeBatch(records, sequence, system.timeOfDayMs(), compression, memory)
         if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
         this.#isolate(records, MESSAGE_TOO_LARGE)
       } catch (error) {
@@ -224,6 +225,8 @@ export class Partition {
     this.#sequence.acknowledged(records.length, baseOffset)
     this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
     this.batch = undefined
+    // acknowledged: it is not sent again, and requests have copies
+    this.topic.context.memory.giveBack(batch.bytes)
     for (let at = 0; at < records.length; at++)
       records[at]!.settle(undefined, { partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })
   }

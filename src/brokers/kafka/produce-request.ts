@@ -15,7 +15,11 @@ export function produce(connection: KafkaConnection, batches: readonly Batch[]):
     connection.raw.send<readonly Answer[]>(
       key,
       version,
-      () => Writer.create().append(encodeRequest(topics, version)),
+      () => {
+        const payload = Writer.create()
+        for (const piece of encodeRequest(topics, version)) payload.append(piece)
+        return payload
+      },
       (_id, _key, _version, { buffer }) => decodeResponse(buffer.buffer, version, topics),
       compact,
       compact,
@@ -69,14 +73,17 @@ export function byTopic(batches: readonly Batch[]): BatchesByTopic {
   return topics
 }
 
-export function encodeRequest(topics: BatchesByTopic, version: number): Buffer {
+/** In pieces: the client library puts them into one frame, and a copy less of each batch is a fifth of their encoding. */
+export function encodeRequest(topics: BatchesByTopic, version: number): Buffer[] {
   const compact = isCompact(version)
   let size = MOST_AROUND_TOPICS
   for (const [name, batches] of topics) {
     size += MOST_AROUND_TOPIC + Buffer.byteLength(name)
-    for (const { bytes } of batches.values()) size += MOST_AROUND_BATCH + bytes.length
+    for (const { bytes } of batches.values()) size += MOST_AROUND_BATCH + (isCopied(bytes) ? bytes.length : 0)
   }
+  const pieces: Buffer[] = []
   const body = Buffer.allocUnsafe(size)
+  let from = 0
   let at = 0
   const count = (length: number): void => {
     if (!compact) {
@@ -104,15 +111,24 @@ export function encodeRequest(topics: BatchesByTopic, version: number): Buffer {
     for (const { partition, bytes } of batches.values()) {
       at = body.writeInt32BE(partition.index, at)
       count(bytes.length)
-      body.set(bytes, at)
-      at += bytes.length
+      if (isCopied(bytes)) {
+        body.set(bytes, at)
+        at += bytes.length
+      } else {
+        pieces.push(body.subarray(from, at), bytes)
+        from = at
+      }
       if (compact) body[at++] = NO_TAGS
     }
     if (compact) body[at++] = NO_TAGS
   }
   if (compact) body[at++] = NO_TAGS
-  return body.subarray(0, at)
+  pieces.push(body.subarray(from, at))
+  return pieces
 }
+
+/** Whether a batch costs less as a part of its neighbours' piece. */
+const isCopied = (batch: Buffer): boolean => batch.length < 8192
 
 /** What a length of up to five bytes, an index and tagged fields take. */
 const MOST_AROUND_BATCH = 10

@@ -2,6 +2,7 @@ import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import type { YieldingBroker } from "../broker.ts"
+import { BatchMemory } from "./batch-memory.ts"
 import { kafkaClient } from "./connection.ts"
 import type { KafkaOptions } from "./options.ts"
 import { Impairments } from "./impairment.ts"
@@ -31,7 +32,8 @@ export function openKafka(
   const { system } = client
   const cluster = new ClusterMetadata(client, log, metrics, toLookUp, update)
   const { producerId } = cluster
-  const context = { log, metrics, system, producerId, compression: options.compression_type }
+  const memory = new BatchMemory()
+  const context = { log, metrics, system, producerId, memory, compression: options.compression_type }
   /** All that were ever published to: one that is not looked up any more is kept for its partitions' sequences. */
   const topics = new Map<string, Topic>()
   /** Topics that are looked up, by name, the least recently looked up first. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Reader, readRecordsBatch } from "@platformatic/kafka"
 import type { Record } from "../../pipeline/record.ts"
+import { BatchMemory } from "./batch-memory.ts"
 import { BATCH_HEADER_BYTES, encodeBatch, recordBytes, type Compression } from "./record-batch.ts"
 
 const SEQUENCE = { producerId: 4711n, producerEpoch: 3, baseSequence: 17 }
@@ -12,6 +13,7 @@ const encode = (records: readonly Record[], compression: Compression = "none"): 
     SEQUENCE,
     AT,
     compression,
+    new BatchMemory(),
   )
 
 const ofLength = (length: number): Record => ({ topic: "t", value: Buffer.alloc(length, "v") })

@@ -1,5 +1,6 @@
 import { compressionsAlgorithms, crc32c, Writer } from "@platformatic/kafka"
 import { NO_VALUE, type Record } from "../../pipeline/record.ts"
+import type { BatchMemory } from "./batch-memory.ts"
 
 /**
  * The bytes of a record batch (magic 2), https://kafka.apache.org/41/design/design/#record-batch
@@ -34,23 +35,38 @@ export function recordBytes(record: Record): number {
   return varintBytes(body) + body
 }
 
-/** @param timestampMs milliseconds since 1970, for the records that have no time of their own */
+/**
+ * @param timestampMs milliseconds since 1970, for the records that have no time of their own
+ * @param memory that the batch is written to; it may be given back
+ */
 export function encodeBatch(
   records: readonly { readonly record: Record }[],
   sequence: Sequence,
   timestampMs: number,
   compression: Compression,
+  memory: BatchMemory,
 ): Buffer {
-  const times = records.map(({ record }) => record.timestampMs ?? timestampMs)
-  const firstMs = Math.min(...times)
-  const bodies = records.map(({ record }, index) => bodyBytes(record, times[index]! - firstMs, index))
+  let firstMs = Number.POSITIVE_INFINITY
+  let lastMs = 0
+  for (const { record } of records) {
+    const ms = record.timestampMs ?? timestampMs
+    if (ms < firstMs) firstMs = ms
+    if (ms > lastMs) lastMs = ms
+  }
   let size = BATCH_HEADER_BYTES
-  for (const body of bodies) size += varintBytes(body) + body
-  let bytes = Buffer.allocUnsafe(size)
+  const bodies: number[] = []
+  for (let index = 0; index < records.length; index++) {
+    const { record } = records[index]!
+    const body = bodyBytes(record, (record.timestampMs ?? timestampMs) - firstMs, index)
+    bodies.push(body)
+    size += varintBytes(body) + body
+  }
+  let bytes = memory.take(size)
   let at = BATCH_HEADER_BYTES
   for (let index = 0; index < records.length; index++) {
+    const { record } = records[index]!
     at = writeVarint(bytes, at, bodies[index]!)
-    at = writeBody(bytes, at, records[index]!.record, times[index]! - firstMs, index)
+    at = writeBody(bytes, at, record, (record.timestampMs ?? timestampMs) - firstMs, index)
   }
   let attributes = 0
   if (compression !== "none") {
@@ -66,7 +82,7 @@ export function encodeBatch(
   bytes.writeInt16BE(attributes, 21)
   bytes.writeInt32BE(records.length - 1, 23)
   bytes.writeBigInt64BE(BigInt(firstMs), 27)
-  bytes.writeBigInt64BE(BigInt(Math.max(...times)), 35)
+  bytes.writeBigInt64BE(BigInt(lastMs), 35)
   bytes.writeBigInt64BE(sequence.producerId, 43)
   bytes.writeInt16BE(sequence.producerEpoch, 51)
   bytes.writeInt32BE(sequence.baseSequence, 53)

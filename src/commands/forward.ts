@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto"
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
 import { pause } from "../clock.ts"
 import { endlessFrom, watchPartitions, type Gap } from "../replay/follow.ts"
@@ -34,8 +33,6 @@ export interface ForwardFlags {
 export interface Forward extends TopicPlace {
   /** With its password and query: the file is readable by its owner alone. */
   readonly url: string
-  /** What its requests are known by, see `FORWARDED`. */
-  readonly id: string
 }
 
 const NOTE_MS = 500
@@ -77,7 +74,7 @@ function describe(
   { from }: ForwardFlags,
 ): Forward {
   const before = store.read()?.about
-  if (before === undefined) return { ...place, url, id: randomUUID() }
+  if (before === undefined) return { ...place, url }
   const { connection, topic } = before
   if (connection !== place.connection || topic !== place.topic)
     throw new HooklineError("usage", `${name} forwards ${connection}/${topic}; choose another --name`)
@@ -113,7 +110,7 @@ class ForwardRun {
   }
 
   async run(attempted: Attempted, { from = "end", onRefusal, tries }: ForwardFlags): Promise<void> {
-    const { connection, topic, url, id } = this.#about
+    const { connection, topic, url } = this.#about
     const found = await this.#look()
     if (found === undefined) return
     const { reader, held } = found
@@ -127,7 +124,7 @@ class ForwardRun {
       const job = new ReplayJob({
         reader,
         selection: { topic, ranges, partitions: held.length },
-        target: new UrlTarget(new URL(url), { refusals: tries, forward: id, attempted }),
+        target: new UrlTarget(new URL(url), { refusals: tries, attempted }),
         onRefusal,
         from: { ...position, next: new Map() },
         missed: ({ partition, first, end }) =>

@@ -101,7 +101,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const stored = positions.read()
   // it waits for its log for the first time
   if (stored === undefined) return
-  const { connection, topic, url, id } = stored.about
+  const { connection, topic, url } = stored.about
   connectionNamed(app, connection)
   const reader = await app.openReader(connection)
   using interruption = new Interruption()
@@ -122,8 +122,6 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
       }
       const ended = await deliver(new URL(url), record, {
         signal,
-        forward: id,
-        repeats: true,
         attempted: (attempt) => notes.note(attempt.outcome === "unavailable" ? attempt.reason : undefined),
       })
       if (ended === undefined) break

@@ -22,7 +22,7 @@ export function pipelinesIn(file: string | undefined): PlannedPipeline[] {
 
 /**
  * Refuses a URL at which a pipeline listens that publishes to the topic whose records are to be posted there: each would
- * come back. Where a Router chooses the topic, or the URL goes through a proxy, a loop is found by its first record.
+ * come back. Not seen: a topic that a Router chooses, and a URL that leads there through a proxy.
  *
  * @param connections ids, the first being that of sinks that name none
  * @throws HooklineError `usage`

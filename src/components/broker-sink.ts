@@ -15,7 +15,6 @@ import {
   isCloudEventHeader,
   type AddHeaders,
 } from "./broker-sink/cloud-events.ts"
-import { FORWARDED, forwardedBy } from "./broker-sink/forwarded-header.ts"
 import { publishedTo, startPublishing } from "./broker-sink/publish-span.ts"
 import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
 import {
@@ -141,7 +140,7 @@ export const brokerSink = defineComponent({
           topic: to,
           key: keyOf?.(event),
           value: registered === undefined ? event.body : framed(event),
-          headers: headersOf(event, adding, span),
+          headers: adding.length === 0 ? undefined : headersOf(event, adding, span),
           dedupeKey: event.dedupeKey,
         }
         return publish(record, event, span)
@@ -152,7 +151,7 @@ export const brokerSink = defineComponent({
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
           const span = startPublishing(event, letters, { name: `publish ${letters}`, kind })
           const record = deadLetter(letters, event, outcome, from)
-          const headers = [...record.headers!, ...(headersOf(event, tracing, span) ?? [])]
+          const headers = [...record.headers!, ...headersOf(event, tracing, span)]
           return publish({ ...record, headers }, event, span)
         },
       },
@@ -205,15 +204,8 @@ function configuredHeaders(given: readonly string[], sender: KnownSender | undef
   }
 }
 
-function headersOf(
-  event: Event,
-  adding: readonly AddHeaders[],
-  span: Span | undefined,
-): RecordHeader[] | undefined {
-  const forwarded = forwardedBy(event.request)
-  if (adding.length === 0 && forwarded === undefined) return undefined
+function headersOf(event: Event, adding: readonly AddHeaders[], span: Span | undefined): RecordHeader[] {
   const headers: RecordHeader[] = []
   for (const add of adding) add(event, headers, span)
-  if (forwarded !== undefined) headers.push([FORWARDED, forwarded])
   return headers
 }

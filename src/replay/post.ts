@@ -1,6 +1,6 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { pause, steadyMs } from "../clock.ts"
-import { forwardsOf, headersOf } from "./request-of-record.ts"
+import { headersOf } from "./request-of-record.ts"
 
 /** How one POST of a record ended. */
 export type Attempt = Delivered | Refused | Unavailable
@@ -15,8 +15,7 @@ export interface Delivered {
 /** The target does not take this record, and would not if it came again: a 3xx or 4xx. */
 export interface Refused {
   readonly outcome: "refused"
-  /** undefined: it was not posted. */
-  readonly status: number | undefined
+  readonly status: number
   /** The status and the beginning of the body. */
   readonly reason: string
   readonly durationMs: number
@@ -39,10 +38,6 @@ export interface Delivery {
   readonly timeoutMs?: number
   /** How often the target has to refuse the record; 1 unless given. */
   readonly refusals?: number
-  /** Id of the forward that posts it, which the request names. */
-  readonly forward?: string | undefined
-  /** Whether a record that came through this forward is posted again; else it is refused. */
-  readonly repeats?: boolean
   /** Called after each attempt; `retryInMs` when there will be another. */
   readonly attempted?: (attempt: Attempt, retryInMs: number | undefined) => void
 }
@@ -66,13 +61,9 @@ const MOST_SHOWN = 200
 export async function deliver(
   url: URL,
   record: StoredRecord,
-  { signal, timeoutMs = TIMEOUT_MS, refusals = 1, forward, repeats = false, attempted }: Delivery,
+  { signal, timeoutMs = TIMEOUT_MS, refusals = 1, attempted }: Delivery,
 ): Promise<Delivered | Refused | undefined> {
-  const headers = headersOf(record, forward)
-  if (!repeats && forward !== undefined && forwardsOf(record).includes(forward)) {
-    attempted?.(LOOP, undefined)
-    return LOOP
-  }
+  const headers = headersOf(record)
   let refused = 0
   for (let backOffMs = RETRY_MS.first; ; backOffMs = Math.min(backOffMs * 2, RETRY_MS.longest)) {
     if (signal.aborted) return undefined
@@ -96,13 +87,6 @@ export async function deliver(
     attempted?.(attempt, retryInMs)
     await pause(retryInMs, signal)
   }
-}
-
-const LOOP: Refused = {
-  outcome: "refused",
-  status: undefined,
-  reason: "not posted: this forward posted it before, and the URL published it to the topic again, a loop",
-  durationMs: 0,
 }
 
 async function post(url: URL, value: Uint8Array, headers: Headers, signal: AbortSignal): Promise<Attempt> {

@@ -1,5 +1,4 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import { FORWARDED } from "../components/broker-sink/forwarded-header.ts"
 import { HooklineError } from "../errors.ts"
 import { isJson } from "../json/check.ts"
 
@@ -21,10 +20,8 @@ export function toShownUrl({ protocol, host, pathname, search }: URL): string {
  * The headers of a record that is posted to a URL, its value being the body: `hookline-topic`, `-partition`, `-offset`,
  * `-timestamp` (ISO 8601) and `-key`, and the record's own under their names. Those of a CloudEvent in Kafka's binary mode
  * are those of HTTP's: `ce_id` is `ce-id`. Bytes that a header can't have are percent-encoded.
- *
- * @param forward id of the forward that posts it, see `FORWARDED`
  */
-export function headersOf(record: StoredRecord, forward?: string): Headers {
+export function headersOf(record: StoredRecord): Headers {
   const { topic, partition, offset, timestampMs, key, value } = record
   const headers = new Headers()
   for (const [name, content] of record.headers) {
@@ -39,19 +36,8 @@ export function headersOf(record: StoredRecord, forward?: string): Headers {
   const time = new Date(timestampMs)
   if (!Number.isNaN(time.getTime())) headers.set("hookline-timestamp", time.toISOString())
   if (key !== undefined) headers.set("hookline-key", toHeaderValue(key))
-  if (forward !== undefined) headers.set(FORWARDED, [...forwardsOf(record), forward].join(","))
   return headers
 }
-
-/** Ids of the forwards that a record came through, the last one last. */
-export const forwardsOf = ({ headers }: StoredRecord): readonly string[] =>
-  headers.flatMap(([name, value]) =>
-    name === FORWARDED
-      ? toHeaderValue(value)
-          .split(",")
-          .map((id) => id.trim())
-      : [],
-  )
 
 const IS_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 

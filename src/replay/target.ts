@@ -10,7 +10,7 @@ export interface Refusal {
   /** Of a broker. */
   readonly code?: PublishFault
   /** Of a URL: its HTTP status. */
-  readonly status?: number | undefined
+  readonly status?: number
 }
 
 /** Where records are sent. It tries again, for as long as it takes, whatever may pass. */

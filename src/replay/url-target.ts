@@ -8,8 +8,6 @@ export type Attempted = (record: StoredRecord, attempt: Attempt, retryInMs: numb
 export interface UrlTargetOptions {
   /** How often a record has to be refused; 1 unless given. */
   readonly refusals?: number
-  /** Id of the forward that posts the records. */
-  readonly forward?: string
   readonly attempted?: Attempted
 }
 
@@ -27,11 +25,10 @@ export class UrlTarget implements ReplayTarget {
   }
 
   async send(record: StoredRecord): Promise<Sent> {
-    const { refusals = 1, forward, attempted } = this.#options
+    const { refusals = 1, attempted } = this.#options
     const end = await deliver(this.#url, record, {
       signal: this.#stop.signal,
       refusals,
-      forward,
       attempted: (attempt, retryInMs) => {
         this.#problem =
           retryInMs === undefined || attempt.outcome === "delivered" ? undefined : attempt.reason

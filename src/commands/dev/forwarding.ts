@@ -33,7 +33,6 @@ interface ForwardingOptions {
 export class Forwarding {
   readonly #options: ForwardingOptions
   readonly #stop = new AbortController()
-  readonly #id = crypto.randomUUID()
   readonly #following = new Map<string, Promise<void>>()
   /** Records that the target took, and those that it refused. */
   delivered = 0
@@ -96,11 +95,7 @@ export class Forwarding {
       const isTaken = attempt.outcome === "delivered"
       told({ place, isTaken, text: `${toShownUrl(target)} ${textOf(attempt, retryInMs)}` })
     }
-    const ended = await deliver(target, record, {
-      signal: this.#stop.signal,
-      forward: this.#id,
-      attempted,
-    })
+    const ended = await deliver(target, record, { signal: this.#stop.signal, attempted })
     if (ended?.outcome === "delivered") this.delivered++
     if (ended?.outcome === "refused") this.refused++
   }

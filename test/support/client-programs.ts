@@ -111,7 +111,8 @@ function startKcat({ topic, group, sinceMs, ...settings }: ClientSettings): Runn
   const from = sinceMs === undefined ? "beginning" : `s@${sinceMs}`
   const what =
     group === undefined ? ["-C", "-t", topic, "-o", from, ...given] : ["-G", group, ...given, topic]
-  return startConsumer(["kcat", "-u", "-b", bootstrap, "-f", "key %k\n", ...what])
+  // -E: it goes on when no broker is reached, as the others do
+  return startConsumer(["kcat", "-u", "-E", "-b", bootstrap, "-f", "key %k\n", ...what])
 }
 
 const securityProtocol = ({ sasl, ca }: Pick<ClientSettings, "sasl" | "ca">): string =>

@@ -20,7 +20,7 @@ interface SentBatch {
 export class Audit {
   readonly logs: CommittedLogs
   readonly #world: World
-  readonly #mayBeRefused: (publication: Publication) => boolean
+  readonly #mayBeRejected: (publication: Publication, isFinal: boolean) => boolean
   readonly #publications = new Map<number, Publication>()
   /** By process and time: nothing happens in them. */
   readonly #stalls: {
@@ -31,10 +31,10 @@ export class Audit {
   /** Batches by producer, epoch and partition. */
   readonly #sequences = new Map<string, SentBatch[]>()
 
-  /** @param mayBeRefused whether the cluster may refuse a record for good */
-  constructor(world: World, mayBeRefused: (publication: Publication) => boolean) {
+  /** @param mayBeRejected whether the cluster may refuse a record, for good or for now */
+  constructor(world: World, mayBeRejected: (publication: Publication, isFinal: boolean) => boolean) {
     this.#world = world
-    this.#mayBeRefused = mayBeRefused
+    this.#mayBeRejected = mayBeRejected
     this.logs = new CommittedLogs(world, this.#publications)
   }
 
@@ -70,8 +70,8 @@ export class Audit {
   rejected(publication: Publication, code: string): void {
     this.#settled(publication, "rejected", code)
     const isFinal = code === "refused" || code === "record_too_large"
-    if (isFinal && !this.#mayBeRefused(publication))
-      this.#world.violate(`${publication.id} was rejected for good (${code}) although the cluster takes it`)
+    if (!this.#mayBeRejected(publication, isFinal))
+      this.#world.violate(`${publication.id} was rejected (${code}) although the cluster takes it`)
   }
 
   /** Sees each request when it is sent. */

@@ -57,6 +57,13 @@ export class Cluster implements ClusterModel {
     for (const broker of this.brokers.values()) broker.crash()
   }
 
+  /** Producers have been idle for long. */
+  forgetProducers(): void {
+    this.#world.tell("cluster", "forgets idle producers")
+    for (const { replicas } of this.brokers.values())
+      for (const { log } of replicas.values()) log.forgetProducers()
+  }
+
   heal(): void {
     this.slowPeersMs = 0
     this.faultyAnswer = undefined

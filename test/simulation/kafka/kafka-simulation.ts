@@ -25,7 +25,7 @@ export class KafkaSimulation {
     this.cluster = new Cluster(this.world, { ...scenario.cluster, release: releaseOf(scenario) })
     this.network = new Network(this.world, this.cluster.servers)
     useNetwork(this.world, this.network)
-    this.audit = new Audit(this.world, (publication) => this.#mayBeRefused(publication))
+    this.audit = new Audit(this.world, (publication, isFinal) => this.#mayBeRejected(publication, isFinal))
     this.network.onSent = (socket, frame) => this.audit.sent(socket, frame)
     this.cluster.onCommitted = (topic, index, entries) => this.audit.logs.committed(topic, index, entries)
     this.cluster.onRefused = (topic, index, batch) => this.audit.refused(topic, index, batch)
@@ -86,16 +86,19 @@ export class KafkaSimulation {
     }
   }
 
-  /** Whether the cluster may refuse a record for good. */
-  #mayBeRefused({ value }: Publication): boolean {
+  /** Whether a record may be rejected: for good, or for now. */
+  #mayBeRejected({ value, timeoutMs }: Publication, isFinal: boolean): boolean {
     const { steps, cluster } = this.scenario
-    const isTooLarge = value.length + 200 > Math.min(cluster.maxMessageBytes, cluster.maxRequestBytes)
-    return isTooLarge || steps.some((step) => step.do === "errors")
+    if (value.length + 200 > Math.min(cluster.maxMessageBytes, cluster.maxRequestBytes)) return true
+    if (isFinal) return steps.some((step) => step.do === "errors")
+    return timeoutMs < FAULTLESS_MS || steps.some((step) => step.do !== "publish")
   }
 
   /** What a process holds is bounded by what is pending. */
   #checkBounds(): void {
     const { world, network, service } = this
+    // what is to be published comes when it runs again
+    if (service.process.stalledUntilMs > world.nowMs) return
     const sockets = [...network.open].filter(({ client }) => client === service.process).length
     if (sockets > MOST_SOCKETS) world.violate(`${service.process.name} has ${sockets} connections open`)
     const scheduled = world.scheduledBy(service.process)
@@ -121,6 +124,8 @@ export class KafkaSimulation {
       if (!cluster.controller.image.topics.has(name)) cluster.controller.create(name, partitions)
     const last = HEAL_MS + scenario.healMs
     world.runUntil(last)
+    // nothing was sent for longer than any batch is tried
+    if (scenario.forgets) cluster.forgetProducers()
     // that an idle topic was created again may only show by its first event, and without topic ids 5 s later: docs/limits.md
     this.#publishAll()
     if (!cluster.settings.release.hasTopicIds) world.runUntil(world.nowMs + HEAL_MS)
@@ -149,6 +154,8 @@ export class KafkaSimulation {
 const HEAL_MS = 6500
 /** For a record to be published then. */
 const HEALED_MS = 3000
+/** For a record to be published when nothing fails. */
+const FAULTLESS_MS = 3000
 /** How often bounds are checked. */
 const CHECKED_STEPS = 50
 /** Of one process: to three leaders and three brokers that are asked for metadata, each while one more is opened. */

@@ -71,10 +71,18 @@ export interface ReplicaModel {
   has(batch: RecordBatch): boolean
   /** Why it does not take a batch. */
   refusalOf(batch: RecordBatch): number | undefined
-  /** Appends a batch that is not refused, unless it has it, with acks=all. @param timeoutMs after which the answer is REQUEST_TIMED_OUT */
-  append(batch: RecordBatch, timeoutMs: number, answer: (appended: Appended) => void): void
+  /** Appends a batch that is not refused, unless it has it. */
+  append(batch: RecordBatch, request: Acknowledgement, answer: (appended: Appended) => void): void
   /** A follower's fetch has arrived, or has failed. @param endOffset undefined: it has not fetched */
   fetched(id: number, leaderEpoch: number, endOffset: number | undefined): void
+}
+
+/** What a produce request asks for. */
+interface Acknowledgement {
+  /** -1: by all in-sync replicas. */
+  readonly acks: number
+  /** After which the answer is REQUEST_TIMED_OUT. */
+  readonly timeoutMs: number
 }
 
 export interface Appended {

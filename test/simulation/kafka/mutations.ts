@@ -82,10 +82,35 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     `  7: "retry_records",`,
   ),
   kafka(
-    "OUT_OF_ORDER_SEQUENCE_NUMBER raises the epoch",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND leaves the outcome open",
     "error-actions.ts",
-    `  45: "raise_epoch",`,
-    `  45: "retry_records",`,
+    `  20: "retry_batch",`,
+    `  20: "retry_records",`,
+  ),
+  kafka(
+    "UNKNOWN_TOPIC_OR_PARTITION leaves the outcome open",
+    "error-actions.ts",
+    `  3: "retry_batch",`,
+    `  3: "retry_records",`,
+  ),
+  kafka(
+    "an answer to a batch that was given up is ignored",
+    "partition.ts",
+    "    if (this.batch !== batch) return\n    const action",
+    "    const action",
+  ),
+  kafka(
+    "acks=all: all in-sync replicas have what is acknowledged",
+    "produce-request.ts",
+    "const ALL_IN_SYNC = -1",
+    "const ALL_IN_SYNC = 1",
+    LOST,
+  ),
+  kafka(
+    "UNKNOWN_PRODUCER_ID raises the epoch",
+    "error-actions.ts",
+    `  59: "raise_epoch",`,
+    `  59: "retry_records",`,
   ),
   kafka(
     "records that are sent again go before later ones",
@@ -124,18 +149,6 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "",
   ),
   kafka(
-    "an offset of another batch is noticed",
-    "partition.ts",
-    "this.#sequence.isBehind(baseOffset)",
-    "false",
-  ),
-  kafka(
-    "a topic that was created again gets a new epoch",
-    "partition.ts",
-    "    this.#staleMetadata = new StaleMetadata()\n    this.#sequence.expectNewLog()",
-    "    this.#staleMetadata = new StaleMetadata()",
-  ),
-  kafka(
     "a producer that closes waits for what is pending",
     "producer.ts",
     "    if (pending > 0) await drained.promise\n",
@@ -147,23 +160,4 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "    this.#brokers.close()\n",
     "",
   ),
-  kafka(
-    "a connection that gives no answer is replaced",
-    "leader-connection.ts",
-    "      if (connection === this.#connection) this.drop()\n",
-    "",
-  ),
-  kafka(
-    "brokers are asked for metadata in turn",
-    "broker-pool.ts",
-    "this.#asks++ % Math.min(KEPT, all.length)",
-    "0",
-  ),
-  kafka(
-    "metadata of a lagging broker does not replace newer leaders",
-    "partition.ts",
-    "    if (this.#staleMetadata.isStale(epoch >= 0 && epoch < this.#leaderEpoch, nowMs)) return false\n",
-    "",
-  ),
-  kafka("a former id of a topic is stale", "topic.ts", "(isOther && this.#formerIds.has(id))", "false"),
 ]

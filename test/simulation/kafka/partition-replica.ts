@@ -90,7 +90,11 @@ export class PartitionReplica implements ReplicaModel {
     return known !== undefined && "error" in known ? known.error : undefined
   }
 
-  append(batch: RecordBatch, timeoutMs: number, answer: (appended: Appended) => void): void {
+  append(
+    batch: RecordBatch,
+    { acks, timeoutMs }: { acks: number; timeoutMs: number },
+    answer: (appended: Appended) => void,
+  ): void {
     const known = this.log.judge(batch) as { readonly offset: number } | undefined
     const baseOffset = known?.offset ?? this.log.endOffset
     if (known === undefined) this.log.append({ baseOffset, leaderEpoch: this.leaderEpoch, batch })
@@ -99,15 +103,16 @@ export class PartitionReplica implements ReplicaModel {
       answer: (errorCode: number) =>
         answer({ errorCode, baseOffset: errorCode === CODE.NONE ? baseOffset : -1 }),
     }
-    this.#waiting.push(waiting)
+    if (acks === ALL_IN_SYNC) this.#waiting.push(waiting)
+    else waiting.answer(CODE.NONE)
     this.#advance()
+    this.replicate()
     if (!this.#waiting.includes(waiting)) return
     this.#broker.process!.run(() => {
       if (!this.#waiting.includes(waiting)) return
       this.#waiting = this.#waiting.filter((one) => one !== waiting)
       waiting.answer(CODE.REQUEST_TIMED_OUT)
     }, timeoutMs)
-    this.replicate()
   }
 
   /** Has followers fetch what they lack. */
@@ -182,3 +187,5 @@ export class PartitionReplica implements ReplicaModel {
     for (const { answer } of waiting) answer(errorCode)
   }
 }
+
+const ALL_IN_SYNC = -1

@@ -16,7 +16,7 @@ export function produce(
   const answers = new Map<string, Map<number, Appended>>()
   let left = batches.length
   for (const { name, index, records } of batches) {
-    append(broker, name, index, records, request.timeoutMs, (appended) => {
+    append(broker, { name, index, records }, request, (appended) => {
       answers.getOrInsertComputed(name, () => new Map()).set(index, appended)
       if (--left > 0) return
       const responses = [...answers].map(([topic, partitions]) => ({
@@ -30,10 +30,8 @@ export function produce(
 
 function append(
   broker: BrokerModel,
-  name: string,
-  index: number,
-  records: Buffer | null,
-  timeoutMs: number,
+  { name, index, records }: { name: string; index: number; records: Buffer | null },
+  request: RequestOf<typeof Produce>,
   answer: (appended: Appended) => void,
 ): void {
   const { cluster } = broker
@@ -51,7 +49,7 @@ function append(
   if (batch.bytes.length > cluster.settings.maxMessageBytes) return refuse(CODE.MESSAGE_TOO_LARGE)
   const errorCode = replica.refusalOf(batch)
   if (errorCode !== undefined) return refuse(errorCode)
-  replica.append(batch, timeoutMs, (appended) =>
+  replica.append(batch, request, (appended) =>
     answer(faulty === undefined ? appended : { errorCode: faulty.errorCode, baseOffset: -1 }),
   )
 }

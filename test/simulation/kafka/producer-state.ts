@@ -60,6 +60,7 @@ export class ProducerState {
     this.#producers.set(producerId, { epoch: producerEpoch, batches: [...before, stored] })
   }
 
+  /** All of them. */
   clear(): void {
     this.#producers.clear()
   }

@@ -42,6 +42,11 @@ export class ReplicaLog {
     this.highWatermark = Math.min(leader.highWatermark, this.endOffset)
   }
 
+  /** As of producers that were idle for producer.id.expiration.ms. */
+  forgetProducers(): void {
+    this.#producers.clear()
+  }
+
   /** Brokers rebuild what they know of producers from the log. */
   #truncate(count: number): void {
     this.entries.length = count

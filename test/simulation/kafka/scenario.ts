@@ -57,6 +57,8 @@ export interface KafkaScenario {
   readonly service: ServiceSettings
   readonly topics: readonly { readonly name: string; readonly partitions: number }[]
   readonly steps: readonly Step[]
+  /** Whether brokers forget producers that have been idle, as they do after a day. */
+  readonly forgets: boolean
   /** When everything heals. */
   readonly healMs: number
 }
@@ -79,7 +81,7 @@ export function scenarioOf(seed: number): KafkaScenario {
   const context = { random, one, between, moment, topics, brokers, isLarge }
   const steps = [
     ...Array.from({ length: between(8, 18) }, () => workload(context)),
-    ...Array.from({ length: one(5) ? 0 : between(1, 7) }, () => fault(context)),
+    ...Array.from({ length: one(6) ? 0 : one(6) ? between(8, 16) : between(1, 7) }, () => fault(context)),
   ]
   return {
     simulation: "kafka",
@@ -102,6 +104,7 @@ export function scenarioOf(seed: number): KafkaScenario {
     },
     topics,
     steps: steps.toSorted((a, b) => a.atMs - b.atMs),
+    forgets: one(4),
     healMs: LASTS_MS,
   }
 }

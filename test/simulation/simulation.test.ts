@@ -14,21 +14,29 @@ const SIMULATIONS = [
 ] as const
 const REGRESSIONS = join(import.meta.dir, "regressions")
 
-test.each(SIMULATIONS)("%s: %i seeds break no promise", async (simulation, seeds) => {
-  const { runs, failures } = await simulate({ simulation, to: 1 + seeds, isMinimised: true })
-  expect(failures.map(({ seed, history }) => `seed ${seed}\n${history}`)).toEqual([])
-  expect(runs).toBe(seeds)
-}, 120_000)
+test.each(SIMULATIONS)(
+  "%s: %i seeds break no promise",
+  async (simulation, seeds) => {
+    const { runs, failures } = await simulate({ simulation, to: 1 + seeds, isMinimised: true })
+    expect(failures.map(({ seed, history }) => `seed ${seed}\n${history}`)).toEqual([])
+    expect(runs).toBe(seeds)
+  },
+  120_000,
+)
 
-test.each(SIMULATIONS)("%s: a seed has the same history each time", async (simulation, _, seeds) => {
-  const runs = async (): Promise<string[]> => {
-    const { told } = await simulate({ simulation, from: 5, to: 5 + seeds, isTold: true }, 1)
-    return told.map(({ seed, hash }) => `${seed} ${hash}`)
-  }
-  const first = await runs()
-  expect(new Set(first).size).toBe(seeds)
-  expect(await runs()).toEqual(first)
-}, 120_000)
+test.each(SIMULATIONS)(
+  "%s: a seed has the same history each time",
+  async (simulation, _, seeds) => {
+    const runs = async (): Promise<string[]> => {
+      const { told } = await simulate({ simulation, from: 5, to: 5 + seeds, isTold: true }, 1)
+      return told.map(({ seed, hash }) => `${seed} ${hash}`)
+    }
+    const first = await runs()
+    expect(new Set(first).size).toBe(seeds)
+    expect(await runs()).toEqual(first)
+  },
+  120_000,
+)
 
 describe("what failed once does not any more", () => {
   for (const name of readdirSync(REGRESSIONS).filter((file) => file.endsWith(".json")))

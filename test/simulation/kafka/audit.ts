@@ -77,6 +77,10 @@ export class Audit {
   /** Sees each request when it is sent. */
   sent({ client, server, number }: SimulatedSocket, frame: Buffer): void {
     for (const { topic, index, batch } of sentBatches(frame)) {
+      if (batch === undefined) {
+        this.#world.violate(`${topic}-${index}: a damaged batch is sent`)
+        continue
+      }
       const { producerId, producerEpoch, baseSequence, records, bytes } = batch
       const ids = records.map(({ value }) => idOf(value))
       const what = `${topic}-${index} producer ${producerId} epoch ${producerEpoch} sequence ${baseSequence}`

@@ -110,7 +110,8 @@ export class KafkaSimulation {
     const first = this.#records
     for (const { name: topic } of this.scenario.topics)
       for (let key = -1; key < 4; key++) this.publish({ topic, key, bytes: 20, timeoutMs: HEALED_MS })
-    const isAnswered = (): boolean => this.audit.after(first).every(({ outcome }) => outcome !== "pending")
+    const published = this.audit.after(first)
+    const isAnswered = (): boolean => published.every(({ outcome }) => outcome !== "pending")
     this.world.runUntil(this.world.nowMs + HEALED_MS, isAnswered)
   }
 

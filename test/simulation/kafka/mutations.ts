@@ -70,6 +70,12 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "",
   ),
   kafka(
+    "a batch's memory is given back when it is acknowledged, not before",
+    "partition.ts",
+    "    this.health.lost(nowMs)\n",
+    "    this.health.lost(nowMs)\n    this.topic.context.memory.giveBack(batch.bytes)\n",
+  ),
+  kafka(
     "NOT_LEADER_OR_FOLLOWER leaves the outcome open",
     "error-actions.ts",
     `  6: "retry_batch",`,

@@ -173,6 +173,7 @@ export class PartitionReplica implements ReplicaModel {
       const isNew = ({ baseOffset }: Entry): boolean => baseOffset >= from && baseOffset < offset
       this.#broker.cluster.onCommitted(this.topic, this.index, this.log.entries.filter(isNew))
     }
+    if (this.#waiting.length === 0) return
     const { highWatermark } = this.log
     const done = this.#waiting.filter(({ requiredOffset }) => requiredOffset <= highWatermark)
     if (done.length === 0) return

@@ -6,7 +6,8 @@ import { readBatch, type RecordBatch } from "./record-batches.ts"
 interface SentBatch {
   readonly topic: string
   readonly index: number
-  readonly batch: RecordBatch
+  /** Undefined: damaged. */
+  readonly batch: RecordBatch | undefined
 }
 
 /** The batches of a request as a client writes it; none, if it is another request. */
@@ -19,6 +20,6 @@ export function sentBatches(frame: Buffer): SentBatch[] {
   from.take(Math.max(0, from.int16()))
   if (isIn(Produce.flexible, version)) from.skipTags()
   return readRequest(Produce, version, from).topicData.flatMap(({ name: topic, partitionData }) =>
-    partitionData.map(({ index, records }) => ({ topic, index, batch: readBatch(records as Buffer)! })),
+    partitionData.map(({ index, records }) => ({ topic, index, batch: readBatch(records as Buffer) })),
   )
 }

@@ -15,6 +15,7 @@ const FEATURES = [
   "seek by time",
   "group",
   "rebalance",
+  "partitions",
   "commit",
   "from Kafka and back",
   "static member",

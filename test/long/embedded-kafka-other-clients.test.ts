@@ -9,14 +9,14 @@ import {
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { canStartKafka, openAdmin, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
-import { isListening, type RunningConsumer } from "../support/kafka-clients.ts"
+import type { RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
 
 // virtual machines and compilers
 setDefaultTimeout(30_000)
 
-/** Of each log: with no users, with users, and by TLS too. */
-const LOGS = ["open", "users", "tls"] as const
+/** Of each log: with no users, with several partitions, with users, and by TLS too. */
+const LOGS = ["open", "parts", "users", "tls"] as const
 /** Or a real Kafka. */
 type Log = (typeof LOGS)[number] | "kafka"
 const hasKafka = await canStartKafka()
@@ -55,24 +55,26 @@ async function post(log: Log): Promise<string> {
 
 beforeAll(async () => {
   certificates = await makeCertificates(folder.make("certificates"))
-  const [open, users, tls] = (await freePorts(3)).map((port) => `127.0.0.1:${port}`) as [
+  const ports = await freePorts(LOGS.length)
+  const [open, parts, users, tls] = ports.map((port) => `127.0.0.1:${port}`) as [
+    string,
     string,
     string,
     string,
   ]
   // sessions as short as the listener allows them
   if (hasKafka) kafka = await startKafka({ properties: { "group.min.session.timeout.ms": "1000" } })
-  addresses = { open, users, tls, kafka: kafka?.bootstrapServers[0] ?? "" }
+  addresses = { open, parts, users, tls, kafka: kafka?.bootstrapServers[0] ?? "" }
   const { certificate, key } = certificates.server
   const known = `kafka_users = billing:${PASSWORD}`
   const configuration = `[admin]
 listen = off
 ${kafka === undefined ? "" : pipeline("kafka", `bootstrap_servers = ${addresses.kafka}`)}
-${embedded("open")}${embedded("users", known)}
+${embedded("open")}${embedded("parts", "partitions = 2")}${embedded("users", known)}
 ${embedded("tls", `${known}\nkafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`)}`
+  // its listeners are open when it has started
   running = await startHookline(configuration, { folder: folder.path })
-  while (running.log.filter(isListening).length < LOGS.length) await running.logged(isListening)
-})
+}, 120_000)
 afterAll(async () => {
   await running.stop()
   await kafka?.stop()
@@ -92,8 +94,8 @@ const keysOf = (consumer: RunningConsumer): string[] =>
   [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
 
 /** Resolves once a group has so many members with assignments. */
-async function hasMembers(group: string, count: number): Promise<void> {
-  const admin = openAdmin({ bootstrapServers: [addresses.open] })
+async function hasMembers(group: string, count: number, log: Log = "open"): Promise<void> {
+  const admin = openAdmin({ bootstrapServers: [addresses[log]] })
   try {
     for (;;) {
       const found = (await admin.describeGroups({ groups: [group] })).get(group)
@@ -150,6 +152,22 @@ for (const client of CLIENT_PROGRAMS) {
       await owner.end("SIGKILL")
       const late = await post("open")
       await other.said(key(late))
+    })
+
+    test("partitions", async () => {
+      const group = randomUUID()
+      await post("parts")
+      await using first = client.start(settings("parts", { group }))
+      await hasMembers(group, 1, "parts")
+      await using second = client.start(settings("parts", { group }))
+      await hasMembers(group, 2, "parts")
+      const ids: string[] = []
+      while (ids.length < 20) ids.push(await post("parts"))
+      for (const id of ids) await Promise.race([first.said(key(id)), second.said(key(id))])
+      const read = [first, second].map((one) => keysOf(one).filter((id) => ids.includes(id)))
+      // each has some, and none has what the other has
+      for (const keys of read) expect(keys).not.toBeEmpty()
+      expect(read.flat().toSorted()).toEqual(ids.toSorted())
     })
 
     test("commit", async () => {

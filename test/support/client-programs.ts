@@ -6,7 +6,7 @@ import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { PythonPackages } from "./python-packages.ts"
 
 /*
- * Consumers by other people's client libraries, in test/clients, one program each. It reads a topic's partition 0 until it is
+ * Consumers by other people's client libraries, in test/clients, one program each. It reads a topic's partition 0, in a group all of them, until it is
  * ended, and prints `key KEY` for each record, in a group after its offset is committed (kcat aside); and `assigned` when it gets the
  * partition in a group.
  */

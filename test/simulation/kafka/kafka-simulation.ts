@@ -129,7 +129,10 @@ export class KafkaSimulation {
     if (scenario.forgets) cluster.forgetProducers()
     // that an idle topic was created again may only show by its first event, and without topic ids 5 s later: docs/limits.md
     this.#publishAll()
-    if (!cluster.settings.release.hasTopicIds) world.runUntil(world.nowMs + HEAL_MS)
+    if (!cluster.settings.release.hasTopicIds) {
+      world.runUntil(world.nowMs + HEAL_MS)
+      this.#publishAll()
+    }
     const first = this.#records
     this.#publishAll()
     for (const { id, outcome } of audit.after(first))

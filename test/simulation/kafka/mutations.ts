@@ -100,12 +100,6 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     `  3: "retry_records",`,
   ),
   kafka(
-    "an answer to a batch that was given up is ignored",
-    "partition.ts",
-    "    if (this.batch !== batch) return\n    const action",
-    "    const action",
-  ),
-  kafka(
     "acks=all: all in-sync replicas have what is acknowledged",
     "produce-request.ts",
     "const ALL_IN_SYNC = -1",

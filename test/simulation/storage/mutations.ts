@@ -124,4 +124,10 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "brokers/spool/capacity.ts",
     '    if (problem !== undefined) return new PublishError("unavailable", problem)\n',
   ),
+  spool(
+    "what may still be written counts towards the spool's limit",
+    "brokers/spool/store.ts",
+    "this.#committing?.records.has(record) === true ? this.#committing.promise : undefined",
+    "undefined",
+  ),
 ]

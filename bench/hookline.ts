@@ -12,6 +12,8 @@ interface Variant {
   readonly hmac?: boolean
   /** How many pipelines, each with a path of its own that gets its share of the load; 1 unless given. */
   readonly pipelines?: number
+  /** Its requests are prepared, and sent in turn, as if they were for so many pipelines: that costs the load generator. */
+  readonly turns?: number
   /** How many more, each with a path and a topic of its own, that get no load. */
   readonly idle?: number
   /** Events have one of so many keys. */
@@ -61,6 +63,7 @@ export function hookline({
   log,
   hmac = false,
   pipelines = 1,
+  turns = pipelines,
   idle = 0,
   keys,
   partitions,
@@ -106,7 +109,7 @@ export function hookline({
             ...(how.checkout === undefined ? {} : { cwd: how.checkout }),
             url: `http://127.0.0.1:${port}${paths[0]!}`,
             output: join(folder, "output"),
-            ...(pipelines === 1 ? {} : { paths }),
+            ...(turns === 1 ? {} : { paths: Array.from({ length: turns }, (_, i) => paths[i % pipelines]!) }),
             ...(keys === undefined ? {} : { keys }),
             ...(how.env === undefined ? {} : { env: how.env }),
           },

@@ -44,7 +44,7 @@ export const parts: readonly Part[] = [
   {
     name: "pipelines",
     title: "One pipeline and 500",
-    targets: ["hookline", "hookline-500"],
+    targets: ["hookline-one", "hookline-500"],
     cases: [closed(64)],
   },
   {

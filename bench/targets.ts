@@ -9,6 +9,7 @@ export const targets: readonly Target[] = [
   loneProducer,
   hookline({ name: "hookline", title: "Hookline", log: "kafka" }),
   hookline({ name: "hookline-hmac", title: "Hookline, HMAC", log: "kafka", hmac: true }),
+  hookline({ name: "hookline-one", title: "Hookline, one pipeline", log: "kafka", turns: 500 }),
   hookline({ name: "hookline-500", title: "Hookline, 500 pipelines", log: "kafka", pipelines: 500 }),
   hookline({ name: "embedded", title: "Hookline, embedded log", log: "embedded" }),
   hookline({ name: "embedded-hmac", title: "Hookline, embedded log, HMAC", log: "embedded", hmac: true }),

@@ -25,7 +25,7 @@ import { cpuMicroseconds } from "./process.ts"
 const PER_SECOND = 1000
 const LISTED = 10_000
 /** Until what opening the page costs is over. */
-const SETTLE_SECONDS = 5
+const SETTLE_SECONDS = 10
 /** What a watched service may cost an event, beside one that nobody watches. */
 const CPU_LIMIT = 1.05
 const MEMORY_LIMIT_MIB = 200

@@ -6,6 +6,10 @@ import { toLocalTime } from "./local-time.ts"
 
 const NAMES = [toName("received_at"), toName("source")]
 
+/** The members of the last millisecond, which events of all pipelines share. */
+let formattedMs = Number.NaN
+let members = Buffer.alloc(0)
+
 /** Adds `received_at` and `source`, replacing members of these names. */
 export const enricher = defineComponent({
   kind: "processor",
@@ -13,8 +17,6 @@ export const enricher = defineComponent({
   summary: "Adds received_at (local time with milliseconds and offset) and source (webhook) to the object.",
   options: {},
   create() {
-    let formattedMs = Number.NaN
-    let members = Buffer.alloc(0)
     return (event) => {
       if (event.receivedAtMs !== formattedMs) {
         formattedMs = event.receivedAtMs

@@ -1,17 +1,6 @@
-import { LogDatabase } from "../brokers/embedded/log-database.ts"
-import { GroupDatabase } from "../brokers/embedded/listener/groups/group-database.ts"
-import { openSpoolDatabase } from "../brokers/spool/spool-database.ts"
-import { KeyDatabase } from "../dedupe/key-database.ts"
-import type { DatabaseKind, DatabaseLocation } from "../storage/database-file.ts"
-import type { DurableDatabase } from "../storage/durable-database.ts"
 import { serveDatabase } from "../storage/serve-database.ts"
+import { openDatabase } from "./open-database.ts"
 
-/** Every kind of database with a thread, for storage/durable-writer.ts: a compiled binary has no files to import by path. */
-const OPEN: { readonly [kind in DatabaseKind]?: (location: DatabaseLocation) => DurableDatabase } = {
-  log: (location) => new LogDatabase(location),
-  spool: openSpoolDatabase,
-  "group store": (location) => new GroupDatabase(location),
-  "dedupe store": (location) => new KeyDatabase(location),
-}
+declare const self: Worker
 
-serveDatabase((location) => OPEN[location.kind]!(location))
+serveDatabase(openDatabase, self)

@@ -37,10 +37,11 @@ export interface Failure {
 
 export type Answer<T> = Done<T> | { readonly kind: "busy" } | Failure
 
-declare const self: Worker
+/** The thread's end of the messages. */
+export type Port = Pick<Worker, "addEventListener" | "postMessage">
 
 /** @param open opens a database by its location's kind */
-export function serveDatabase(open: (location: DatabaseLocation) => DurableDatabase): void {
+export function serveDatabase(open: (location: DatabaseLocation) => DurableDatabase, port: Port): void {
   let location: DatabaseLocation | undefined
   let database: DurableDatabase | undefined
   let pages: PageState = "synced"
@@ -102,11 +103,11 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
     }
   }
 
-  self.addEventListener("message", ({ data: request }: MessageEvent<Request>): void => {
+  port.addEventListener("message", ({ data: request }: MessageEvent<Request>): void => {
     const answered = answer(request)
     // a value may have buffers that are transferred instead of copied
     const value = answered.kind === "done" ? (answered.value as { transfer?: ArrayBuffer[] } | undefined) : {}
-    self.postMessage(answered, value?.transfer ?? [])
+    port.postMessage(answered, value?.transfer ?? [])
     if (request.kind !== "do" || answered.kind !== "done") return
     try {
       database?.afterAnswer()

@@ -38,7 +38,7 @@ public class ReadTopic {
       while (true) {
         for (var record : consumer.poll(Duration.ofSeconds(1))) {
           if (!group.isEmpty())
-            consumer.commitSync(Map.of(partition, new OffsetAndMetadata(record.offset() + 1)));
+            consumer.commitSync(Map.of(new TopicPartition(topic, record.partition()), new OffsetAndMetadata(record.offset() + 1)));
           System.out.println("key " + record.key());
         }
       }

@@ -2,8 +2,9 @@
 
 import json
 import sys
+import time
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 settings = json.loads(sys.argv[1])
 topic = settings["topic"]
@@ -48,6 +49,12 @@ while True:
     if message.error():
         print(message.error(), file=sys.stderr)
         continue
-    if group is not None:
-        consumer.commit(message, asynchronous=False)
+    while group is not None:
+        try:
+            consumer.commit(message, asynchronous=False)
+            break
+        except KafkaException as error:
+            # the broker may be away for a while
+            print(error, file=sys.stderr)
+            time.sleep(0.1)
     say("key", message.key().decode())

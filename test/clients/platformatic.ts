@@ -17,6 +17,9 @@ const consumer = new Consumer({
   // the client wants it to be no shorter than the session
   rebalanceTimeout: sessionMs,
   heartbeatInterval: 200,
+  // the broker may be away for a while
+  retries: 100,
+  retryDelay: 100,
   ...(instance !== undefined && { groupInstanceId: instance }),
   ...(ca !== undefined && { tls: { ca: readFileSync(ca, "utf8") } }),
   ...(sasl !== undefined && {

@@ -10,7 +10,18 @@ import { temporaryFolder } from "../support/hookline.ts"
 const PAGE = join(import.meta.dir, "../../docs/kafka-clients.md")
 const BEGIN = "<!-- the table: npm run test:clients -- --write -->\n"
 const END = "<!-- end of the table -->\n"
-const FEATURES = ["read", "seek by time", "group", "rebalance", "commit", "static member", "SASL", "TLS"]
+const FEATURES = [
+  "read",
+  "seek by time",
+  "group",
+  "rebalance",
+  "partitions",
+  "commit",
+  "from Kafka and back",
+  "static member",
+  "SASL",
+  "TLS",
+]
 
 const { values: flags } = parseArgs({ options: { write: { type: "boolean", default: false } } })
 using folder = temporaryFolder()

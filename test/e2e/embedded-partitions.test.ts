@@ -13,6 +13,7 @@ import {
 } from "../support/hookline.ts"
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
+import { startCommand } from "../support/running-command.ts"
 
 setDefaultTimeout(40_000)
 
@@ -150,4 +151,44 @@ test("topics, tail and replay go by partition", async () => {
   await run("replay", "--from", "from/in", "--to", "to/in")
   const places = ({ partition, offset, value }: StoredRecord) => [partition, offset, Buffer.from(value)]
   expect((await recordsInLog(join(own.path, "to"), "in")).map(places)).toEqual(source.map(places))
+})
+
+test("forward and the admin API have the records of every partition", async () => {
+  using own = temporaryFolder()
+  const bodies = new Set<string>()
+  await using target = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      bodies.add(await request.text())
+      return new Response()
+    },
+  })
+  const text = configuration(4).replace("listen = off", "listen = 127.0.0.1:0")
+  await using service = await startHookline(text, { folder: own.path })
+  const records = new URL("api/records?connection=log&topic=webhooks", service.adminUrl)
+  for (const [n, customer] of CUSTOMERS.entries()) {
+    const body = JSON.stringify({ id: `m${n}`, customer, type: "order" })
+    expect((await fetch(service.urls["webhooks"]!, { method: "POST", body })).status).toBe(200)
+  }
+  const listed: { readonly partition: number; readonly offset: number }[] = []
+  for (let older: string | undefined = ""; older !== undefined;) {
+    const page = await fetch(`${records.href}&limit=7${older === "" ? "" : `&before=${older}`}`)
+    const { records: some, older: next } = (await page.json()) as { records: typeof listed; older?: string }
+    listed.push(...some)
+    older = next ?? undefined
+  }
+  const counts = [0, 1, 2, 3].map((number) => customersOf(number, 4).length)
+  const countOf = (of: number): number => listed.filter(({ partition }) => partition === of).length
+  expect([0, 1, 2, 3].map(countOf)).toEqual(counts)
+  const third = await fetch(`${records.href}&partition=3`)
+  expect(((await third.json()) as { records: object[] }).records).toHaveLength(counts[3]!)
+
+  const args = ["forward", "log/webhooks", target.url.href, "--from", "beginning"]
+  await using forward = startCommand(args, own.path)
+  while (bodies.size < CUSTOMERS.length) await Bun.sleep(20)
+  expect(forward.output()).not.toContain("failed")
+  expect([...bodies].map((body) => (JSON.parse(body) as { customer: string }).customer).toSorted()).toEqual(
+    CUSTOMERS.toSorted(),
+  )
 })

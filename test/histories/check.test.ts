@@ -4,6 +4,8 @@ import { ANOMALIES, check, type AnomalyKind, type Verdict } from "./check.ts"
 import { Column } from "./column.ts"
 import { HistoryFile, readHistory, type Op, type Untimed } from "./history.ts"
 
+const RUN = { seed: 1, minutes: 1, perSecond: 1 }
+
 type Reader = "continuous" | "final"
 
 /** A history written by hand; the topics are named as what their pipelines do. */
@@ -11,7 +13,11 @@ class Hand {
   readonly ops: Op[] = []
 
   constructor() {
-    this.add({ f: "topics", topics: { plain: "plain", deduplicated: "deduplicated", spooled: "spooled" } })
+    this.add({
+      f: "run",
+      ...RUN,
+      topics: { plain: "plain", deduplicated: "deduplicated", spooled: "spooled" },
+    })
   }
 
   add(op: Untimed): this {

@@ -93,7 +93,7 @@ export class HistoryChecker {
   add(op: Op): void {
     this.#place += 1
     switch (op.f) {
-      case "topics":
+      case "run":
         for (const [topic, delivery] of Object.entries(op.topics)) {
           this.#topics.push(topic)
           this.#deliveries.push(delivery)
@@ -179,7 +179,7 @@ export class HistoryChecker {
       this.#found(
         "inconsistent-offsets",
         n,
-        `Hookline says so of its offset, which holds ${there}`,
+        `Hookline was told this offset, which holds ${there}`,
         log,
         offset,
       )

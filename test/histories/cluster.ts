@@ -6,12 +6,15 @@ import {
   incrementalAlterConfigsV1,
 } from "@platformatic/kafka"
 import { steadyMs } from "../../src/clock.ts"
+import { kafkaTool } from "../support/kafka-clients.ts"
 import { partitionsOf, startKafka, type OwnKafka } from "../support/kafka.ts"
 import type { MovableClock } from "../support/movable-clock.ts"
 import type { Machine, Network } from "./network.ts"
 
 export const BROKERS = 3
 export const PARTITIONS = 3
+export const MIN_IN_SYNC = 2
+const IDS = [1, 2, 3]
 const ADMIN_TIMEOUT_MS = 5000
 const TOPIC = 2
 const SET = 0
@@ -37,13 +40,23 @@ export async function startCluster(network: Network, clocks: readonly MovableClo
       "auto.create.topics.enable": "false",
       "unclean.leader.election.enable": "false",
       "default.replication.factor": `${BROKERS}`,
-      "min.insync.replicas": "2",
+      "min.insync.replicas": `${MIN_IN_SYNC}`,
       "replica.lag.time.max.ms": "4000",
       "controlled.shutdown.enable": "true",
       // Each of its segments is a file; a history has many.
       "log.segment.bytes": "67108864",
     },
   })
+  // Brokers that were all killed would else leave partitions without a leader for good, where unclean leader election is off
+  // (KIP-966: after a kill a replica counts as one that may have lost its disk's last writes).
+  const feature = ["--feature", "eligible.leader.replicas.version=0"]
+  const { status, stdout, stderr } = await kafkaTool(
+    "FeatureCommand",
+    kafka.bootstrapServers[0]!,
+    "downgrade",
+    ...feature,
+  )
+  if (status !== 0) throw new Error(`the brokers' features could not be set: ${stdout}${stderr}`)
   return { kafka, machines, clocks }
 }
 
@@ -53,6 +66,8 @@ async function ask<T>({ kafka }: Cluster, question: (connection: Connection) => 
   for (const server of kafka.bootstrapServers) {
     const [host, port] = server.split(":") as [string, string]
     const connection = new Connection("histories", { connectTimeout: 1000, requestTimeout: ADMIN_TIMEOUT_MS })
+    // What breaks is told to whoever asks.
+    connection.on("error", () => {})
     try {
       await connection.connect(host, Number(port))
       return await question(connection)
@@ -115,20 +130,32 @@ export async function setMinInsyncReplicas(cluster: Cluster, topic: string, coun
   )
 }
 
-/** Waits until every partition of some topics has a leader and all its replicas in sync. */
+/**
+ * Waits until every partition of some topics has a leader and all its replicas, in sync. A broker that was paused may have
+ * done what it had been asked for before only once it went on: so what faults changed is set right here.
+ */
 export async function untilInSync(
-  { kafka }: Cluster,
+  cluster: Cluster,
   topics: readonly string[],
   withinMs: number,
 ): Promise<void> {
   const end = steadyMs() + withinMs
   for (const topic of topics) {
-    for (;;) {
-      const partitions = await partitionsOf(kafka, topic).catch(() => undefined)
-      if (partitions?.every(({ leader, isr }) => leader > 0 && isr.length === BROKERS) === true) break
+    for (let problem: unknown; ; await Bun.sleep(500)) {
       if (steadyMs() > end)
-        throw new Error(`${topic} is not in sync after ${withinMs} ms: ${JSON.stringify(partitions)}`)
-      await Bun.sleep(100)
+        throw new Error(`${topic} is not in sync after ${withinMs} ms`, { cause: problem })
+      try {
+        await setMinInsyncReplicas(cluster, topic, MIN_IN_SYNC)
+        const partitions = await partitionsOf(cluster.kafka, topic)
+        if (partitions.every(({ leader, isr }) => leader > 0 && isr.length === BROKERS)) break
+        problem = partitions
+        const few = partitions.flatMap(({ replicas }, partition) =>
+          replicas.length < BROKERS ? [{ partition, ids: IDS }] : [],
+        )
+        if (few.length > 0) await reassign(cluster, topic, few)
+      } catch (error) {
+        problem = error
+      }
     }
   }
 }

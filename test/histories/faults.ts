@@ -5,6 +5,7 @@ import {
   addPartition,
   BROKERS,
   controllerOf,
+  MIN_IN_SYNC,
   PARTITIONS,
   reassign,
   setMinInsyncReplicas,
@@ -39,7 +40,7 @@ interface Kind {
 
 /** Clocks differ by less than the hour after which Kafka refuses timestamps. */
 const CLOCK_OFF_S = 25 * 60
-const MOST_PARTITIONS = PARTITIONS + 2
+const MOST_PARTITIONS = PARTITIONS + 3
 const LOSSY = 0.3
 /** What the cluster has to be asked for until it does it. */
 const INSIST_MS = 120_000
@@ -291,7 +292,7 @@ export const KINDS: Kinds & { readonly [kind: string]: Kind } = {
     async begin({ cluster }, random) {
       const topic = random.pick(Object.keys(TOPICS))
       await setMinInsyncReplicas(cluster, topic, BROKERS)
-      return { on: topic, end: () => insist(() => setMinInsyncReplicas(cluster, topic, 2)) }
+      return { on: topic, end: () => insist(() => setMinInsyncReplicas(cluster, topic, MIN_IN_SYNC)) }
     },
   },
 }

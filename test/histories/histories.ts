@@ -1,3 +1,4 @@
+import { chmodSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
 import { steadyMs } from "../../src/clock.ts"
@@ -7,17 +8,14 @@ import { createTopic } from "../support/kafka.ts"
 import { compileClock, openClock } from "./clock.ts"
 import { BROKERS, PARTITIONS, startCluster, untilInSync } from "./cluster.ts"
 import { KINDS, type Harmed } from "./faults.ts"
-import { HistoryFile } from "./history.ts"
+import { HistoryFile, type Run } from "./history.ts"
 import { Load } from "./load.ts"
 import { Network } from "./network.ts"
 import { plan, type Subject } from "./plan.ts"
 import { Readers } from "./readers.ts"
 import { Service, TOPICS } from "./service.ts"
 
-export interface Settings {
-  readonly seed: number
-  readonly lengthMs: number
-  readonly perSecond: number
+export interface Settings extends Run {
   /** Where the history and Hookline's log are kept. */
   readonly folder: string
   /** Ends it early: all is stopped. */
@@ -33,11 +31,13 @@ const SILENT_MS = 3000
  *
  * @returns the path of the history
  */
-export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }: Settings): Promise<string> {
+export async function makeHistory({ folder, signal, ...run }: Settings): Promise<string> {
   await using stack = new AsyncDisposableStack()
   const temporary = stack.use(temporaryFolder())
   const history = stack.use(new HistoryFile(join(folder, "history.jsonl"), steadyMs))
-  history.add({ f: "topics", topics: TOPICS })
+  history.add({ f: "run", ...run, topics: TOPICS })
+  const { seed, perSecond } = run
+  const lengthMs = run.minutes * 60_000
   const library = compileClock(temporary.path)
   const network = stack.use(await Network.open())
   const cluster = await startCluster(
@@ -52,7 +52,7 @@ export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }:
     {
       machine: await network.machine("Hookline"),
       clock: openClock(library, join(temporary.path, "clock")),
-      folder: temporary.make("hookline"),
+      folder: ownFolder(temporary.make("hookline")),
       logFile: join(folder, "hookline.log"),
     },
     servers,
@@ -70,11 +70,12 @@ export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }:
 
   const harmed = { cluster, network, service, readers, partitions }
   const startMs = steadyMs()
-  await Promise.all(
+  const ended = await Promise.allSettled(
     (["brokers", "service"] as const).map((subject) =>
       harm(harmed, { subject, seed, lengthMs, startMs, history, signal }),
     ),
   )
+  for (const it of ended) if (it.status === "rejected") throw it.reason
   await sleepUntil(startMs + lengthMs, signal)
   await load.stop()
   signal.throwIfAborted()
@@ -90,6 +91,12 @@ export async function makeHistory({ seed, lengthMs, perSecond, folder, signal }:
     }
   }
   return history.path
+}
+
+/** A folder that only this user may open, as the spool wants it. */
+function ownFolder(path: string): string {
+  chmodSync(path, 0o700)
+  return path
 }
 
 /** Does the planned faults of a subject one after the other. */

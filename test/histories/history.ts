@@ -10,58 +10,68 @@ export type Delivery =
   /** Through a spool, which may repeat events: docs/spool.md. */
   | "spooled"
 
+/** What a run was asked for. */
+export interface Run {
+  readonly seed: number
+  readonly minutes: number
+  /** Events of all topics, if none is held up. */
+  readonly perSecond: number
+}
+
 /** A line of a history. Times are milliseconds since its start. */
-export type Op = { readonly t: number } & (
-  | { readonly f: "topics"; readonly topics: { readonly [topic: string]: Delivery } }
-  /** An event is posted: its number, which no other has, and the how-manieth time this is, from 1. */
-  | {
-      readonly f: "send"
-      readonly type: "invoke"
-      readonly topic: string
-      readonly key: string
-      readonly n: number
-      readonly attempt: number
-    }
-  /** What became of that. `fail`: not published, for certain; `info`: that is not known. */
-  | {
-      readonly f: "send"
-      readonly type: "ok" | "fail" | "info"
-      readonly n: number
-      readonly attempt: number
-      readonly answer: number | string
-    }
-  /** Where Hookline says that an attempt was stored. */
-  | {
-      readonly f: "receipt"
-      readonly n: number
-      readonly attempt: number
-      readonly topic: string
-      readonly partition: number
-      readonly offset: number
-    }
-  /** A reader begins at an offset. `final`: once, behind all faults, to the end. */
-  | {
-      readonly f: "assign"
-      readonly reader: "continuous" | "final"
-      readonly topic: string
-      readonly partition: number
-      readonly offset: number
-    }
-  /** Records as they came, the number -1 where it is no event. */
-  | {
-      readonly f: "poll"
-      readonly reader: "continuous" | "final"
-      readonly topic: string
-      readonly partition: number
-      readonly records: readonly (readonly [offset: number, n: number, key: string])[]
-    }
-  | {
-      readonly f: "fault"
-      readonly type: "begin" | "end" | "note"
-      readonly kind: string
-      readonly on: string
-    }
-)
+export type Op = { readonly t: number } &
+  /** The first line. */
+  (
+    | ({ readonly f: "run"; readonly topics: { readonly [topic: string]: Delivery } } & Run)
+    /** An event is posted: its number, which no other has, and the how-manieth time this is, from 1. */
+    | {
+        readonly f: "send"
+        readonly type: "invoke"
+        readonly topic: string
+        readonly key: string
+        readonly n: number
+        readonly attempt: number
+      }
+    /** What became of that. `fail`: not published, for certain; `info`: that is not known. */
+    | {
+        readonly f: "send"
+        readonly type: "ok" | "fail" | "info"
+        readonly n: number
+        readonly attempt: number
+        readonly answer: number | string
+      }
+    /** Where Hookline says that an attempt was stored. */
+    | {
+        readonly f: "receipt"
+        readonly n: number
+        readonly attempt: number
+        readonly topic: string
+        readonly partition: number
+        readonly offset: number
+      }
+    /** A reader begins at an offset. `final`: once, behind all faults, to the end. */
+    | {
+        readonly f: "assign"
+        readonly reader: "continuous" | "final"
+        readonly topic: string
+        readonly partition: number
+        readonly offset: number
+      }
+    /** Records as they came, the number -1 where it is no event. */
+    | {
+        readonly f: "poll"
+        readonly reader: "continuous" | "final"
+        readonly topic: string
+        readonly partition: number
+        readonly records: readonly (readonly [offset: number, n: number, key: string])[]
+      }
+    | {
+        readonly f: "fault"
+        readonly type: "begin" | "end" | "note"
+        readonly kind: string
+        readonly on: string
+      }
+  )
 
 /** An operation before its time is known. */
 export type Untimed<Each extends Op = Op> = Each extends Op ? Omit<Each, "t"> : never

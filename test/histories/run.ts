@@ -14,7 +14,7 @@ import { canStartKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { HistoryChecker } from "./check.ts"
 import { makeHistory } from "./histories.ts"
-import { readHistory } from "./history.ts"
+import { readHistory, type Run } from "./history.ts"
 import { hasOwnNetwork, inOwnNetwork } from "./network.ts"
 import { describeRun, factsOf, isRight } from "./verdict.ts"
 
@@ -63,7 +63,7 @@ async function runHere(): Promise<void> {
   const stopping = new AbortController()
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort())
   try {
-    const settings = { ...run, lengthMs: run.minutes * 60_000, folder, signal: stopping.signal }
+    const settings = { ...run, folder, signal: stopping.signal }
     const path = await makeHistory(settings)
     await judge(path)
     if (process.exitCode !== 1 && flags.folder === undefined) rmSync(folder, { recursive: true })
@@ -76,9 +76,13 @@ async function runHere(): Promise<void> {
 
 async function judge(path: string): Promise<void> {
   const checker = new HistoryChecker()
-  for await (const op of readHistory(path)) checker.add(op)
+  let of: Run = run
+  for await (const op of readHistory(path)) {
+    if (op.f === "run") of = op
+    checker.add(op)
+  }
   const verdict = checker.finish()
-  const section = describeRun(run, verdict)
+  const section = describeRun(of, verdict)
   console.log(section)
   if (!isRight(verdict)) {
     process.exitCode = 1

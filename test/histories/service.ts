@@ -77,9 +77,12 @@ export class Service {
   #take(line: LogLine): boolean {
     if (line.msg === "event published") {
       const { topic, partition, offset, request_id: id } = line
-      const [n, attempt] = String(id).split(".").map(Number)
-      if (typeof partition === "number" && typeof offset === "number")
-        this.#history.add({ f: "receipt", n: n!, attempt: attempt!, topic: String(topic), partition, offset })
+      // A sender that has given up has no address any more, so that it is no proxy whose request id counts.
+      const [, n, attempt] = /^(\d+)\.(\d+)$/.exec(String(id)) ?? []
+      if (n !== undefined && typeof partition === "number" && typeof offset === "number") {
+        const at = { topic: String(topic), partition, offset }
+        this.#history.add({ f: "receipt", n: Number(n), attempt: Number(attempt), ...at })
+      }
       return true
     }
     if (line.level !== "debug") this.#log.write(`${this.#history.t} ${JSON.stringify(line)}\n`)

@@ -1,5 +1,6 @@
-import { ANOMALIES, type Anomaly, type Verdict } from "./check.ts"
-import { readHistory, type Op } from "./history.ts"
+import { alignedTable } from "../support/fault-table.ts"
+import { ANOMALIES, type Anomaly, type AnomalyKind, type Verdict } from "./check.ts"
+import { readHistory, type Op, type Run } from "./history.ts"
 
 /** Of the history around an anomaly. */
 const AROUND_MS = 15_000
@@ -7,34 +8,24 @@ const AROUND_MS = 15_000
 export const isRight = ({ counts }: Verdict): boolean => Object.values(counts).every((count) => count === 0)
 
 /** The section of docs/reliability.md. */
-export function describeRun(
-  { seed, minutes, perSecond }: { seed: number; minutes: number; perSecond: number },
-  verdict: Verdict,
-): string {
+export function describeRun({ seed, minutes, perSecond }: Run, verdict: Verdict): string {
   const { sent, posts, acknowledged, refused, unknown, found, repeats, polled, faults, counts } = verdict
-  const rows = (title: readonly string[], of: readonly (readonly [string, number, string?])[]): string => {
-    const lines = [
-      title,
-      title.map((_, at) => (at === 1 ? "--:" : "---")),
-      ...of.map((cells) => cells.map(String)),
-    ]
-    return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("")
-  }
   const total = Object.values(faults).reduce((a, b) => a + b, 0)
-  return `Seed ${seed}, ${minutes} minutes, ${perSecond} events a second, ${total} faults. ${sent} events in ${posts} requests: ${acknowledged} acknowledged, ${refused} refused for good, ${unknown} of an outcome that their senders never learned. ${found} events in the log, and beside the first record of each ${repeats.unknown} after a request of unknown outcome, and ${repeats.spooled} in the topic with the spool. ${polled} records read during the faults.
+  return `Seed ${seed}, ${minutes} minutes, ${perSecond} events a second, ${total} faults. ${sent} events in ${posts} requests: ${acknowledged} acknowledged, ${refused} refused for good, ${unknown} of an outcome that their senders never learned. ${found} events are in the log; ${repeats.unknown} records repeat one after a request of unknown outcome, ${repeats.spooled} in the topic with the spool. ${polled} records were read meanwhile.
 
-${rows(
-  ["anomaly", "found", "meaning"],
-  Object.entries(ANOMALIES).map(([kind, meaning]) => [
-    `\`${kind}\``,
-    counts[kind as keyof typeof ANOMALIES],
-    meaning,
+${alignedTable([
+  ["anomaly", "found"],
+  ...Object.entries(ANOMALIES).map(([kind, meaning]) => [
+    `\`${kind}\`: ${meaning}`,
+    `${counts[kind as AnomalyKind]}`,
   ]),
-)}
-${rows(
+])}
+${alignedTable([
   ["fault", "times"],
-  Object.entries(faults).toSorted(([a], [b]) => a.localeCompare(b)),
-)}`
+  ...Object.entries(faults)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([kind, times]) => [kind, `${times}`]),
+])}`
 }
 
 /** What a history has of some anomalies: all of their events, and the faults around. */

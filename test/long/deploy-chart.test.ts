@@ -5,6 +5,7 @@ import manifest from "../../package.json" with { type: "json" }
 import type { Ended } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
+import { serviceMonitorCheck } from "../support/prometheus-operator.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 
 setDefaultTimeout(30_000)
@@ -209,6 +210,26 @@ topic = payments
     expect(find("Service", "hooks-hookline").metadata.labels).not.toMatchObject(selector.matchLabels)
     expect(endpoints[0]!.authorization).toEqual({ credentials: { name: "kept-elsewhere", key: "t" } })
     expect(() => find("Secret")).toThrow("no Secret")
+  })
+
+  test("has a ServiceMonitor that fits the Prometheus operator's CRD", async () => {
+    const check = await serviceMonitorCheck()
+    if (typeof check === "string") {
+      if (process.env.CI) throw new Error(`with CI set this test may not be skipped: ${check}`)
+      process.stderr.write(`\n*** THE SERVICEMONITOR IS NOT VALIDATED: ${check} ***\n\n`)
+      return
+    }
+    const find = await render({ serviceMonitor: { enabled: true, labels: { release: "prometheus" } } })
+    const monitor = find("ServiceMonitor")
+    check(monitor)
+    expect(check.errors).toBeNull()
+    // what it is worth: a field at the wrong place, and a value that the operator does not take
+    const { spec } = monitor
+    expect(check({ ...monitor, spec: { ...spec, path: "/metrics" } })).toBeFalse()
+    const [endpoint] = spec.endpoints
+    expect(
+      check({ ...monitor, spec: { ...spec, endpoints: [{ ...endpoint, interval: "often" }] } }),
+    ).toBeFalse()
   })
 
   test("gives each pod a disk where one is asked for", async () => {

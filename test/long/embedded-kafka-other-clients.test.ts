@@ -7,30 +7,31 @@ import {
   type ClientSettings,
 } from "../support/client-programs.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { openAdmin } from "../support/kafka.ts"
+import { canStartKafka, openAdmin, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
-import { isListening, type RunningConsumer } from "../support/kafka-clients.ts"
+import type { RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
 
 // virtual machines and compilers
 setDefaultTimeout(30_000)
 
-/** Of each log: with no users, with users, and by TLS too. */
-const LOGS = ["open", "users", "tls"] as const
-type Log = (typeof LOGS)[number]
+/** Of each log: with no users, with several partitions, with users, and by TLS too. */
+const LOGS = ["open", "parts", "users", "tls"] as const
+/** Or a real Kafka. */
+type Log = (typeof LOGS)[number] | "kafka"
+const hasKafka = await canStartKafka()
 const PASSWORD = "obviously-fake:1"
 const SASL = { user: "billing", password: PASSWORD }
 
 const folder = temporaryFolder()
 let certificates: Certificates
+let kafka: OwnKafka | undefined
 let addresses: { readonly [log in Log]: string }
 let running: RunningHookline
 let posted = 0
 
-const pipeline = (log: Log, listen: string): string => `[connection:${log}]
-directory = ${log}
-kafka_listen = ${addresses[log]}
-${listen}
+const pipeline = (log: Log, connection: string): string => `[connection:${log}]
+${connection}
 [pipeline:${log}:WebHookSource]
 host = 127.0.0.1
 port = 0
@@ -40,6 +41,9 @@ connection = ${log}
 topic = webhooks
 key = json:/id
 `
+
+const embedded = (log: Log, more = ""): string =>
+  pipeline(log, `directory = ${log}\nkafka_listen = ${addresses[log]}\n${more}`)
 
 /** Posts an event, and resolves with its key. */
 async function post(log: Log): Promise<string> {
@@ -51,23 +55,29 @@ async function post(log: Log): Promise<string> {
 
 beforeAll(async () => {
   certificates = await makeCertificates(folder.make("certificates"))
-  const [open, users, tls] = (await freePorts(3)).map((port) => `127.0.0.1:${port}`) as [
+  const ports = await freePorts(LOGS.length)
+  const [open, parts, users, tls] = ports.map((port) => `127.0.0.1:${port}`) as [
+    string,
     string,
     string,
     string,
   ]
-  addresses = { open, users, tls }
+  // sessions as short as the listener allows them
+  if (hasKafka) kafka = await startKafka({ properties: { "group.min.session.timeout.ms": "1000" } })
+  addresses = { open, parts, users, tls, kafka: kafka?.bootstrapServers[0] ?? "" }
   const { certificate, key } = certificates.server
   const known = `kafka_users = billing:${PASSWORD}`
   const configuration = `[admin]
 listen = off
-${pipeline("open", "")}${pipeline("users", known)}
-${pipeline("tls", `${known}\nkafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`)}`
+${kafka === undefined ? "" : pipeline("kafka", `bootstrap_servers = ${addresses.kafka}`)}
+${embedded("open")}${embedded("parts", "partitions = 2")}${embedded("users", known)}
+${embedded("tls", `${known}\nkafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`)}`
+  // its listeners are open when it has started
   running = await startHookline(configuration, { folder: folder.path })
-  while (running.log.filter(isListening).length < LOGS.length) await running.logged(isListening)
-})
+}, 120_000)
 afterAll(async () => {
   await running.stop()
+  await kafka?.stop()
   folder[Symbol.dispose]()
 })
 
@@ -84,8 +94,8 @@ const keysOf = (consumer: RunningConsumer): string[] =>
   [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
 
 /** Resolves once a group has so many members with assignments. */
-async function hasMembers(group: string, count: number): Promise<void> {
-  const admin = openAdmin({ bootstrapServers: [addresses.open] })
+async function hasMembers(group: string, count: number, log: Log = "open"): Promise<void> {
+  const admin = openAdmin({ bootstrapServers: [addresses[log]] })
   try {
     for (;;) {
       const found = (await admin.describeGroups({ groups: [group] })).get(group)
@@ -144,6 +154,22 @@ for (const client of CLIENT_PROGRAMS) {
       await other.said(key(late))
     })
 
+    test("partitions", async () => {
+      const group = randomUUID()
+      await post("parts")
+      await using first = client.start(settings("parts", { group }))
+      await hasMembers(group, 1, "parts")
+      await using second = client.start(settings("parts", { group }))
+      await hasMembers(group, 2, "parts")
+      const ids: string[] = []
+      while (ids.length < 20) ids.push(await post("parts"))
+      for (const id of ids) await Promise.race([first.said(key(id)), second.said(key(id))])
+      const read = [first, second].map((one) => keysOf(one).filter((id) => ids.includes(id)))
+      // each has some, and none has what the other has
+      for (const keys of read) expect(keys).not.toBeEmpty()
+      expect(read.flat().toSorted()).toEqual(ids.toSorted())
+    })
+
     test("commit", async () => {
       const group = randomUUID()
       const before = await post("open")
@@ -157,6 +183,27 @@ for (const client of CLIENT_PROGRAMS) {
       await consumer.said(key(after))
       expect(keysOf(consumer)).toEqual([after])
     })
+
+    // its program and settings stay, but for the bootstrap address
+    test.skipIf(!hasKafka)(
+      "from Kafka and back",
+      async () => {
+        const group = randomUUID()
+        const all = { open: [] as string[], kafka: [] as string[] }
+        const read = async (where: "open" | "kafka"): Promise<void> => {
+          const id = await post(where)
+          await using consumer = client.start(settings(where, { group }))
+          await consumer.said(key(id))
+          if (client.leavesToCommit) await consumer.end("SIGTERM")
+          all[where].push(...keysOf(consumer))
+        }
+        for (const where of ["kafka", "kafka", "open", "open", "kafka"] as const) await read(where)
+        // every record once, in each place
+        for (const keys of Object.values(all)) expect(keys).toEqual([...new Set(keys)])
+        expect(all.kafka.length).toBeGreaterThanOrEqual(3)
+      },
+      60_000,
+    )
 
     if (client.hasStaticMembers)
       test("static member", async () => {

@@ -102,6 +102,11 @@ Object.assign(globalThis, {
   clearInterval: stop,
   clearImmediate: stop,
 })
+const realSleep = Bun.sleep
+Object.assign(Bun, {
+  sleep: (ms: number | Date) =>
+    activeWorld() === undefined ? realSleep(ms) : new Promise((resolve) => setTimeout(resolve, Number(ms))),
+})
 Date.now = () => {
   const world = activeWorld()
   if (world === undefined) return real.now()

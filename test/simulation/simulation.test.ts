@@ -4,24 +4,39 @@ import { describe, expect, test } from "bun:test"
 import type { Scenario } from "./simulation.ts"
 import { simulate } from "./workers.ts"
 
-const SEEDS = 200
+/** How many seeds of each, and how many are run twice. */
+const SIMULATIONS = [
+  ["kafka", 200, 10],
+  ["log", 40, 5],
+  ["spool", 40, 5],
+  ["dedupe", 20, 3],
+  ["service", 5, 2],
+] as const
 const REGRESSIONS = join(import.meta.dir, "regressions")
 
-test(`kafka: ${SEEDS} seeds break no promise`, async () => {
-  const { runs, failures } = await simulate({ simulation: "kafka", to: 1 + SEEDS, isMinimised: true })
-  expect(failures.map(({ seed, history }) => `seed ${seed}\n${history}`)).toEqual([])
-  expect(runs).toBe(SEEDS)
-}, 120_000)
+test.each(SIMULATIONS)(
+  "%s: %i seeds break no promise",
+  async (simulation, seeds) => {
+    const { runs, failures } = await simulate({ simulation, to: 1 + seeds, isMinimised: true })
+    expect(failures.map(({ seed, history }) => `seed ${seed}\n${history}`)).toEqual([])
+    expect(runs).toBe(seeds)
+  },
+  120_000,
+)
 
-test("kafka: a seed has the same history each time", async () => {
-  const runs = async (): Promise<string[]> => {
-    const { told } = await simulate({ simulation: "kafka", from: 5, to: 15, isTold: true }, 1)
-    return told.map(({ seed, hash }) => `${seed} ${hash}`)
-  }
-  const first = await runs()
-  expect(new Set(first).size).toBe(10)
-  expect(await runs()).toEqual(first)
-}, 60_000)
+test.each(SIMULATIONS)(
+  "%s: a seed has the same history each time",
+  async (simulation, _, seeds) => {
+    const runs = async (): Promise<string[]> => {
+      const { told } = await simulate({ simulation, from: 5, to: 5 + seeds, isTold: true }, 1)
+      return told.map(({ seed, hash }) => `${seed} ${hash}`)
+    }
+    const first = await runs()
+    expect(new Set(first).size).toBe(seeds)
+    expect(await runs()).toEqual(first)
+  },
+  120_000,
+)
 
 describe("what failed once does not any more", () => {
   for (const name of readdirSync(REGRESSIONS).filter((file) => file.endsWith(".json")))

@@ -1,5 +1,9 @@
 import { KafkaSimulation } from "./kafka/kafka-simulation.ts"
 import { type KafkaScenario, scenarioOf } from "./kafka/scenario.ts"
+import { dedupe } from "./storage/deduplicator.ts"
+import { embeddedLog } from "./storage/embedded-log.ts"
+import { service } from "./storage/service.ts"
+import { spool } from "./storage/spool.ts"
 import type { Scenario, Simulation } from "./simulation.ts"
 
 const kafka: Simulation<KafkaScenario> = {
@@ -10,5 +14,8 @@ const kafka: Simulation<KafkaScenario> = {
 
 /** To be imported when the globals are simulated and sources are changed: it imports what is simulated. */
 export const SIMULATIONS: ReadonlyMap<string, Simulation> = new Map(
-  [kafka as unknown as Simulation<Scenario>].map((one) => [one.name, one]),
+  ([kafka, embeddedLog, spool, dedupe, service] as unknown as Simulation<Scenario>[]).map((one) => [
+    one.name,
+    one,
+  ]),
 )

@@ -1,6 +1,18 @@
-import { availableParallelism } from "node:os"
+import { mkdtempSync, rmSync } from "node:fs"
+import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
+import { compileDiskModel } from "../support/disk-model.ts"
 import type { Scenario } from "./simulation.ts"
+
+let library: string | undefined
+
+/** The model of a disk that simulating processes are loaded with. */
+function diskModel(): string | undefined {
+  if (library !== undefined) return library
+  const folder = mkdtempSync(join(tmpdir(), "hookline-disk-model-"))
+  process.on("exit", () => rmSync(folder, { recursive: true }))
+  return (library = compileDiskModel(folder))
+}
 
 /** What a process that simulates is to do. */
 export interface Job {
@@ -69,6 +81,7 @@ export async function simulate(
 
 async function findingsOf(job: Job): Promise<Finding[]> {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "worker.ts"), JSON.stringify(job)], {
+    env: { ...process.env, LD_PRELOAD: diskModel() ?? "" },
     stdout: "pipe",
     stderr: "pipe",
   })

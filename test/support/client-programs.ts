@@ -6,7 +6,7 @@ import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { PythonPackages } from "./python-packages.ts"
 
 /*
- * Consumers by other people's client libraries, in test/clients, one program each. It reads a topic's partition 0 until it is
+ * Consumers by other people's client libraries, in test/clients, one program each. It reads a topic's partition 0, in a group all of them, until it is
  * ended, and prints `key KEY` for each record, in a group after its offset is committed (kcat aside); and `assigned` when it gets the
  * partition in a group.
  */
@@ -111,7 +111,8 @@ function startKcat({ topic, group, sinceMs, ...settings }: ClientSettings): Runn
   const from = sinceMs === undefined ? "beginning" : `s@${sinceMs}`
   const what =
     group === undefined ? ["-C", "-t", topic, "-o", from, ...given] : ["-G", group, ...given, topic]
-  return startConsumer(["kcat", "-u", "-b", bootstrap, "-f", "key %k\n", ...what])
+  // -E: it goes on when no broker is reached, as the others do
+  return startConsumer(["kcat", "-u", "-E", "-b", bootstrap, "-f", "key %k\n", ...what])
 }
 
 const securityProtocol = ({ sasl, ca }: Pick<ClientSettings, "sasl" | "ca">): string =>

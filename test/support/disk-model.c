@@ -17,6 +17,9 @@
  * The index of a WAL (`-shm`) is memory that SQLite shares; it is no part of the model, and none is left after a cut. Nor
  * are files that Bun writes itself by system calls that pass libc by: they come out empty.
  *
+ * A disk can also be halted at a call, as at a kill -9 or a power cut: that write is torn, and no later call changes
+ * anything until it is resumed. It can have little space (ENOSPC), and in a simulation waits for locks take no time.
+ *
  * Its functions are called from the process itself, by disk-model.ts. A disk counts its calls of write, ftruncate and
  * fsync from 1.
  */
@@ -31,8 +34,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, DISKS = 256, CUTS = 8 };
@@ -69,7 +74,10 @@ typedef struct {
   ino_t ino;
   file *files;
   name *durable;
-  long calls, fail_from, fail_to, failed, acknowledged;
+  long calls, fail_from, fail_to, failed, acknowledged, syncs;
+  long halt_at; /* 0: at none */
+  int halted;
+  long capacity; /* bytes; 0: without limit */
   int shadows, cut_count;
   cut cuts[CUTS];
 } disk;
@@ -227,6 +235,11 @@ static void make_cut(disk *d, cut *c) {
 /* Counts a call. Returns whether it fails. */
 static int fails(disk *d) {
   d->calls++;
+  if (d->halt_at && d->calls >= d->halt_at) d->halted = 1;
+  if (d->halted) {
+    errno = EIO;
+    return 1;
+  }
   if (d->calls < d->fail_from || d->calls >= d->fail_to) return 0;
   d->failed++;
   errno = EIO;
@@ -259,13 +272,57 @@ static void done(disk *d) {
   errno = error;                                     \
   return result
 
-ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at) {
-  MODELLED(ssize_t, fd, REAL(pwrite64)(fd, bytes, n, at), touch(f, at, at + result));
+enum { SECTOR = 512 };
+
+/* The write at which a disk halts: a part of it is done. */
+static void tear(disk *d, file *f, int fd, const void *bytes, size_t n, off_t at) {
+  if (!d->halted || d->calls != d->halt_at) return;
+  size_t part = (n / SECTOR / 2) * SECTOR;
+  if (part > 0 && REAL(pwrite64)(fd, bytes, part, at) == (ssize_t)part) touch(f, at, at + part);
 }
 
-ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at) {
-  MODELLED(ssize_t, fd, REAL(pwrite)(fd, bytes, n, at), touch(f, at, at + result));
+/* Bytes that files other than the WAL's index take. */
+static long used(disk *d) {
+  long bytes = 0;
+  DIR *open = opendir(d->folder);
+  if (!open) return 0;
+  for (struct dirent *e; (e = readdir(open));) {
+    struct stat s;
+    if (!is_index(e->d_name) && fstatat(dirfd(open), e->d_name, &s, 0) == 0 && S_ISREG(s.st_mode)) bytes += s.st_size;
+  }
+  closedir(open);
+  return bytes;
 }
+
+static ssize_t write_at(disk *d, int fd, const void *bytes, size_t n, off_t at) {
+  long growth = at + (long)n - size_of(fd);
+  if (d->capacity > 0 && growth > 0 && used(d) + growth > d->capacity) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return REAL(pwrite64)(fd, bytes, n, at);
+}
+
+static ssize_t modelled_pwrite(int fd, const void *bytes, size_t n, off_t at) {
+  file *f = NULL;
+  pthread_mutex_lock(&lock);
+  disk *d = disk_of(fd, &f);
+  if (d == NULL) {
+    pthread_mutex_unlock(&lock);
+    return REAL(pwrite64)(fd, bytes, n, at);
+  }
+  ssize_t result = -1;
+  if (fails(d)) tear(d, f, fd, bytes, n, at);
+  else if ((result = write_at(d, fd, bytes, n, at)) >= 0) touch(f, at, at + result);
+  int error = result < 0 && d->halted ? EIO : errno;
+  done(d);
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return result;
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at) { return modelled_pwrite(fd, bytes, n, at); }
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at) { return modelled_pwrite(fd, bytes, n, at); }
 
 ssize_t write(int fd, const void *bytes, size_t n) {
   MODELLED(ssize_t, fd, REAL(write)(fd, bytes, n), {
@@ -317,8 +374,9 @@ static int modelled_sync(int fd, int (*sync)(int)) {
     return disk_count == 0 ? sync(fd) : 0;
   }
   int failed = fails(d);
+  d->syncs++;
   if (failed) {
-    if (f && f->pages) memset(f->dirty, 0, f->pages);
+    if (f && f->pages && !d->halted) memset(f->dirty, 0, f->pages);
   } else if (f) {
     make_durable(fd, f);
   } else {
@@ -339,6 +397,16 @@ int unlink(const char *path) {
   struct stat s;
   if (disk_count == 0 || lstat(path, &s) != 0 || !S_ISREG(s.st_mode)) return REAL(unlink)(path);
   pthread_mutex_lock(&lock);
+  char folder[1024];
+  snprintf(folder, sizeof folder, "%s", path);
+  char *slash = strrchr(folder, '/');
+  if (slash) *slash = 0;
+  for (int i = 0; i < disk_count; i++)
+    if (disks[i].used && disks[i].halted && strcmp(disks[i].folder, folder) == 0) {
+      pthread_mutex_unlock(&lock);
+      errno = EIO;
+      return -1;
+    }
   int result = REAL(unlink)(path), error = errno;
   for (int i = 0; result == 0 && i < disk_count; i++)
     for (file *f = disks[i].used && disks[i].dev == s.st_dev ? disks[i].files : NULL; f; f = f->next)
@@ -346,6 +414,57 @@ int unlink(const char *path) {
   pthread_mutex_unlock(&lock);
   errno = error;
   return result;
+}
+
+/* The space that is left, where it is limited. */
+static int modelled_statfs(int (*call)(const char *, struct statfs *), const char *path, struct statfs *to) {
+  int result = call(path, to);
+  pthread_mutex_lock(&lock);
+  for (int i = 0; result == 0 && i < disk_count; i++) {
+    disk *d = &disks[i];
+    if (!d->used || d->capacity == 0 || strcmp(d->folder, path) != 0) continue;
+    long left = d->capacity - used(d);
+    to->f_bavail = to->f_bfree = left > 0 ? left / to->f_bsize : 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+int statfs(const char *path, struct statfs *to) { return modelled_statfs(REAL(statfs), path, to); }
+int statfs64(const char *path, struct statfs64 *to) {
+  return modelled_statfs((int (*)(const char *, struct statfs *))REAL(statfs64), path, (struct statfs *)to);
+}
+
+/* How SQLite waits for locks. In a simulation, by the thread that asked for it, that takes no time and is counted. */
+static _Thread_local int simulates_sleep;
+static _Thread_local long slept_us;
+
+static int simulated(const struct timespec *time) {
+  slept_us += time->tv_sec * 1000000 + time->tv_nsec / 1000;
+  return 0;
+}
+
+int usleep(useconds_t us) {
+  if (!simulates_sleep) return REAL(usleep)(us);
+  slept_us += us;
+  return 0;
+}
+
+int nanosleep(const struct timespec *time, struct timespec *left) {
+  return simulates_sleep ? simulated(time) : REAL(nanosleep)(time, left);
+}
+
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
+  return simulates_sleep && flags == 0 ? simulated(time) : REAL(clock_nanosleep)(clock, flags, time, left);
+}
+
+void disk_simulate_sleep(int on) { simulates_sleep = on; }
+
+/* Milliseconds that were not slept since the last call. */
+int disk_slept_ms(void) {
+  int ms = slept_us / 1000;
+  slept_us = 0;
+  return ms;
 }
 
 /* Models a folder, which is empty, from now on; both end without a slash. Returns its number. */
@@ -376,6 +495,50 @@ void disk_fail(int id, int n, int calls) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Halts at the n-th call that comes now; 0: at once. */
+void disk_halt(int id, int n) {
+  pthread_mutex_lock(&lock);
+  if (n == 0) disks[id].halted = 1;
+  disks[id].halt_at = n == 0 ? 0 : disks[id].calls + n;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Takes a halt back, or goes on after it. Returns whether the disk was halted. */
+int disk_resume(int id) {
+  pthread_mutex_lock(&lock);
+  int halted = disks[id].halted;
+  disks[id].halted = 0;
+  disks[id].halt_at = 0;
+  pthread_mutex_unlock(&lock);
+  return halted;
+}
+
+int disk_is_halted(int id) { return disks[id].halted; }
+
+/* The most bytes that its files take together; 0: without limit. */
+void disk_limit(int id, int bytes) { disks[id].capacity = bytes; }
+
+int disk_calls(int id) { return disks[id].calls; }
+int disk_syncs(int id) { return disks[id].syncs; }
+
+/* All files, which may have been put there past the model, are durable now. */
+void disk_settle(int id) {
+  pthread_mutex_lock(&lock);
+  disk *d = &disks[id];
+  forget(d->durable);
+  d->durable = names_now(d);
+  for (name *n = d->durable; n; n = n->next) {
+    char path[800];
+    snprintf(path, sizeof path, "%s/%s", d->folder, n->text);
+    int fd = REAL(open64)(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) broken(path);
+    touch(n->of, 0, size_of(fd));
+    make_durable(fd, n->of);
+    REAL(close)(fd);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 /* How many of them have failed. */
 int disk_failed(int id) {
   pthread_mutex_lock(&lock);
@@ -403,6 +566,15 @@ int disk_cut(int id, int calls, const char *target, int keep, int seed) {
   int number = d->cut_count++;
   pthread_mutex_unlock(&lock);
   return number;
+}
+
+/* Makes of a folder, which is there and empty, what a power cut leaves now. */
+void disk_copy(int id, const char *target, int keep, int seed) {
+  pthread_mutex_lock(&lock);
+  cut c = {.keep = keep, .seed = seed};
+  snprintf(c.target, sizeof c.target, "%s", target);
+  make_cut(&disks[id], &c);
+  pthread_mutex_unlock(&lock);
 }
 
 /* How many records were acknowledged before a cut; -1: it is yet to come. */

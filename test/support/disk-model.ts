@@ -14,6 +14,20 @@ export interface ModelledDisk {
   acknowledge(): void
   /** Makes of a folder, which is there and empty, what a power cut after so many more calls leaves. */
   cut(afterCalls: number, target: string, kept: Kept, seed: number): PowerCut
+  /** Makes of a folder, which is there and empty, what a power cut leaves now. */
+  copy(target: string, kept: Kept, seed: number): void
+  /** Halts at the n-th call that comes now, 0: at once: that write is torn, and nothing changes any more. */
+  halt(n: number): void
+  readonly isHalted: boolean
+  /** Goes on after a halt, or takes one back. */
+  resume(): void
+  /** The most bytes that its files take together; 0: without limit. */
+  limit(bytes: number): void
+  /** Files that were put there past the model are durable now. */
+  settle(): void
+  /** Writes, truncations and fsyncs so far; fsyncs among them. */
+  readonly calls: number
+  readonly syncs: number
   /** Ends the model; what is written from now on is written as ever. */
   remove(): void
 }
@@ -56,14 +70,36 @@ const symbols = {
   disk_acknowledge: { args: [i32], returns: FFIType.void },
   disk_cut: { args: [i32, i32, cstring, i32, i32], returns: i32 },
   disk_cut_acknowledged: { args: [i32, i32], returns: i32 },
+  disk_copy: { args: [i32, cstring, i32, i32], returns: FFIType.void },
+  disk_halt: { args: [i32, i32], returns: FFIType.void },
+  disk_resume: { args: [i32], returns: i32 },
+  disk_is_halted: { args: [i32], returns: i32 },
+  disk_limit: { args: [i32, i32], returns: FFIType.void },
+  disk_settle: { args: [i32], returns: FFIType.void },
+  disk_calls: { args: [i32], returns: i32 },
+  disk_syncs: { args: [i32], returns: i32 },
+  disk_simulate_sleep: { args: [i32], returns: FFIType.void },
+  disk_slept_ms: { args: [], returns: i32 },
   disk_remove: { args: [i32], returns: FFIType.void },
 } as const
 
+export interface DiskModel {
+  add(folder: string, shadow: string): ModelledDisk
+  /** Has this thread's waits, those of SQLite for a lock, take no time. */
+  simulateSleep(on: boolean): void
+  /** What it would have waited since the last call, in milliseconds. */
+  sleptMs(): number
+}
+
+const KEEP: readonly Kept[] = ["none", "all", "some"]
+
 /** The model that this process was started with. */
-export function loadedDiskModel(): { add(folder: string, shadow: string): ModelledDisk } {
+export function loadedDiskModel(): DiskModel {
   const model = dlopen(process.env.LD_PRELOAD!, symbols).symbols
   const text = (value: string): Buffer => Buffer.from(`${value}\0`)
   return {
+    simulateSleep: (on) => model.disk_simulate_sleep(on ? 1 : 0),
+    sleptMs: () => model.disk_slept_ms(),
     add(folder, shadow) {
       const id = model.disk_add(ptr(text(folder)), ptr(text(shadow)))
       return {
@@ -71,8 +107,7 @@ export function loadedDiskModel(): { add(folder: string, shadow: string): Modell
         failed: () => model.disk_failed(id),
         acknowledge: () => model.disk_acknowledge(id),
         cut(afterCalls, target, kept, seed) {
-          const keep = ["none", "all", "some"].indexOf(kept)
-          const cut = model.disk_cut(id, afterCalls, ptr(text(target)), keep, seed)
+          const cut = model.disk_cut(id, afterCalls, ptr(text(target)), KEEP.indexOf(kept), seed)
           return {
             folder: target,
             kept,
@@ -81,6 +116,20 @@ export function loadedDiskModel(): { add(folder: string, shadow: string): Modell
               return count < 0 ? undefined : count
             },
           }
+        },
+        copy: (target, kept, seed) => model.disk_copy(id, ptr(text(target)), KEEP.indexOf(kept), seed),
+        halt: (n) => model.disk_halt(id, n),
+        get isHalted() {
+          return model.disk_is_halted(id) === 1
+        },
+        resume: () => void model.disk_resume(id),
+        limit: (bytes) => model.disk_limit(id, bytes),
+        settle: () => model.disk_settle(id),
+        get calls() {
+          return model.disk_calls(id)
+        },
+        get syncs() {
+          return model.disk_syncs(id)
         },
         remove: () => model.disk_remove(id),
       }

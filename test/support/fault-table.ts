@@ -47,11 +47,15 @@ const COLUMNS: readonly Column[] = [
 /** The rows as an aligned Markdown table, in the order of the scenarios' names. */
 export function formatTable(unordered: readonly Row[]): string {
   const rows = unordered.toSorted((a, b) => a.scenario.localeCompare(b.scenario))
-  const lines = [
+  return alignedTable([
     COLUMNS.map(({ title }) => title),
     ...rows.map((row) => COLUMNS.map(({ cell }) => cell(row))),
-  ]
-  const widths = COLUMNS.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  ])
+}
+
+/** A Markdown table of a head and rows; the first column is text, the others are numbers. */
+export function alignedTable(lines: readonly (readonly string[])[]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   const rule = widths.map((width, column) => (column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`))
   const [head, ...body] = lines.map((line) =>
     line.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))),

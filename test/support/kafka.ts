@@ -238,11 +238,17 @@ export async function createTopic(
   }
 }
 
-/** Where the partitions of a topic are: ids of the leader (-1: none) and of the replicas in sync. Node 0 has id 1. */
+/** Where the partitions of a topic are: ids of the leader (-1: none), of the replicas, and of those in sync. Node 0 has id 1. */
 export async function partitionsOf(
   kafka: TestKafka,
   topic: string,
-): Promise<readonly { readonly leader: number; readonly isr: readonly number[] }[]> {
+): Promise<
+  readonly {
+    readonly leader: number
+    readonly replicas: readonly number[]
+    readonly isr: readonly number[]
+  }[]
+> {
   const admin = openAdmin(kafka)
   const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
   await admin.close()

@@ -5,6 +5,7 @@ import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { AUTHENTICATION_FAILED, brokerFailureOf, isClosed, reasonOf } from "./failure.ts"
 import type { Answer } from "./produce-request.ts"
 import { produce } from "./produce-request.ts"
+import { bytesOf } from "./batch.ts"
 import type { Batch } from "./partition.ts"
 import { StaleMetadata } from "./metadata.ts"
 import * as timeouts from "./timeouts.ts"
@@ -135,10 +136,14 @@ export class LeaderConnection {
     this.#notBeforeMs = this.#context.client.system.steadyMs() + ms
   }
 
-  /** Sends batches over the connection, which is open; dropped when there is no answer. */
-  async produce(batches: readonly Batch[], bytes: number): Promise<readonly Answer[] | ProduceFailure> {
+  /** Sends batches, once they are compressed, over the connection, which is open; dropped when there is no answer. */
+  async produce(given: readonly Batch[]): Promise<readonly Answer[] | ProduceFailure> {
     const { system } = this.#context.client
-    const connection = this.#connection!
+    const batches = given.some(({ compressing }) => compressing) ? await this.#compressed(given) : given
+    if (batches.length === 0) return []
+    const connection = this.#connection
+    if (connection?.open !== true) return { reason: "connection closed", isClosedByBroker: false }
+    const bytes = bytesOf(batches)
     const nowMs = system.steadyMs()
     // the network may have forgotten a connection that was idle, without a word
     const mayBeDead = nowMs - this.#usedMs > timeouts.IDLE_MS
@@ -158,6 +163,19 @@ export class LeaderConnection {
       this.#requests--
       if (doubt !== undefined) system.clearTimeout(doubt)
     }
+  }
+
+  /** Those that are still to be sent when all are compressed. */
+  async #compressed(batches: readonly Batch[]): Promise<readonly Batch[]> {
+    const { system } = this.#context.client
+    const results = await Promise.allSettled(batches.map(({ compressing }) => compressing))
+    return batches.filter((batch, at) => {
+      const result = results[at]!
+      if (result.status === "fulfilled") return batch.partition.compressed(batch, system.steadyMs())
+      this.#context.log.error({ err: result.reason }, "batch can't be compressed; its events get 503")
+      batch.partition.abandon(batch, result.reason)
+      return false
+    })
   }
 
   /** Drops the connection; open requests fail. */

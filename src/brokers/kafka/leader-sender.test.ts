@@ -29,6 +29,8 @@ class Simulation implements System {
   /** Called with each batch that is acknowledged, and each incident. */
   measure = (): void => {}
   connections = 0
+  /** Closes the last connection. */
+  disconnect = (): void => {}
   /** The partitions in each produce request. */
   readonly requests: number[][] = []
   readonly logged: string[] = []
@@ -38,9 +40,16 @@ class Simulation implements System {
   readonly unkeyed = new Set<Topic>()
   readonly topic: Topic
   readonly sender: LeaderSender
+  /** As `System.compress`, where batches are to be compressed. */
+  readonly compress: System["compress"]
   readonly #timers = new Map<object, { readonly atMs: number; readonly run: () => void }>()
 
-  constructor({ partitions = 1, maxRequestBytes = 1_000_000 } = {}) {
+  constructor({
+    partitions = 1,
+    maxRequestBytes = 1_000_000,
+    compress,
+  }: { partitions?: number; maxRequestBytes?: number; compress?: System["compress"] } = {}) {
+    this.compress = compress
     const write = (text: string): void => {
       const line = JSON.parse(text)
       this.logged.push(line.msg)
@@ -58,7 +67,14 @@ class Simulation implements System {
     producerId.value = 7n
     this.topic = new Topic(
       "t",
-      { log, metrics, system: this, compression: "none", producerId, memory: new BatchMemory() },
+      {
+        log,
+        metrics,
+        system: this,
+        compression: compress ? "gzip" : "none",
+        producerId,
+        memory: new BatchMemory(),
+      },
       (topic, partition) => {
         if (partition === undefined) unkeyed.add(topic)
         else this.sender.enqueue(partition)
@@ -116,6 +132,7 @@ class Simulation implements System {
       isOpen = false
       for (const fail of waiting.splice(0)) fail()
     }
+    this.disconnect = destroy
     const send: Connection["send"] = (api, version, encode, decode, _, __, callback) => {
       if (api === API_VERSIONS) {
         const apiKeys = [{ apiKey: PRODUCE, minVersion: VERSION, maxVersion: VERSION }]
@@ -318,5 +335,76 @@ describe("an error of this program", () => {
     simulation.unkeyed.add(simulation.topic)
     expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
     expect(simulation.errors).toMatchObject([{ err: { stack: expect.stringContaining("gathered wrongly") } }])
+  })
+})
+
+describe("a batch that another thread compresses", () => {
+  const LARGE = 50_000
+
+  /** A thread that is done when it is told. */
+  function thread() {
+    const given: { readonly bytes: Uint8Array; readonly done: PromiseWithResolvers<Uint8Array> }[] = []
+    const compress = (_: string, bytes: Uint8Array): Promise<Uint8Array> => {
+      const done = Promise.withResolvers<Uint8Array>()
+      given.push({ bytes, done })
+      return done.promise
+    }
+    return {
+      given,
+      compress,
+      finish: () => given.at(-1)!.done.resolve(Bun.gzipSync(Buffer.from(given.at(-1)!.bytes))),
+    }
+  }
+
+  test("is sent once it is done; what comes meanwhile goes with the next request", async () => {
+    const { given, compress, finish } = thread()
+    const simulation = new Simulation({ compress, partitions: 2 })
+    const first = simulation.publish(0, LARGE)
+    await simulation.until(() => given.length === 1)
+    const second = simulation.publish(1)
+    expect(simulation.requests).toEqual([])
+    finish()
+    expect(await simulation.answer(first)).toMatchObject({ partition: 0 })
+    expect(await simulation.answer(second)).toMatchObject({ partition: 1 })
+    expect(simulation.requests).toEqual([[0], [1]])
+  })
+
+  test("is not sent when its deadline has passed meanwhile; later records are", async () => {
+    const { given, compress, finish } = thread()
+    const simulation = new Simulation({ compress })
+    const late = simulation.publish(0, LARGE, simulation.nowMs + 100)
+    await simulation.until(() => given.length === 1)
+    simulation.nowMs += 200
+    finish()
+    expect(await simulation.answer(late)).toMatchObject({
+      message: expect.stringContaining("deadline passed"),
+    })
+    expect(await simulation.answer(simulation.publish(0))).toMatchObject({ partition: 0 })
+    expect(simulation.requests).toEqual([[0]])
+  })
+
+  test("is sent on another connection when the one that it was for is gone", async () => {
+    const { given, compress, finish } = thread()
+    const simulation = new Simulation({ compress })
+    const published = simulation.publish(0, LARGE)
+    await simulation.until(() => given.length === 1)
+    simulation.disconnect()
+    finish()
+    expect(await simulation.answer(published)).toMatchObject({ partition: 0 })
+    expect(simulation.connections).toBe(2)
+    expect(given).toHaveLength(1)
+  })
+
+  test("is refused when it can't be compressed; later ones are sent", async () => {
+    const { given, compress, finish } = thread()
+    const simulation = new Simulation({ compress })
+    const failing = simulation.publish(0, LARGE)
+    await simulation.until(() => given.length === 1)
+    given[0]!.done.reject(new RangeError("no memory"))
+    expect(await simulation.answer(failing)).toMatchObject({ code: "refused" })
+    const later = simulation.publish(0, LARGE)
+    await simulation.until(() => given.length === 2)
+    finish()
+    expect(await simulation.answer(later)).toMatchObject({ partition: 0 })
   })
 })

@@ -1,5 +1,6 @@
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
+import { bytesOf } from "./batch.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { Answer } from "./produce-request.ts"
 import type { ProducerId } from "./sequence.ts"
@@ -19,7 +20,6 @@ export interface SenderContext extends LeaderConnectionContext {
 
 interface Request {
   readonly batches: readonly Batch[]
-  readonly bytes: number
   readonly sentMs: number
 }
 
@@ -133,8 +133,8 @@ export class LeaderSender {
   }
 
   async #request(request: Request): Promise<void> {
-    const { batches, bytes } = request
-    const result = await this.#connection.produce(batches, bytes)
+    const { batches } = request
+    const result = await this.#connection.produce(batches)
     this.#inFlight.delete(request)
     try {
       const nowMs = this.#context.client.system.steadyMs()
@@ -148,19 +148,20 @@ export class LeaderSender {
   }
 
   #unanswered(request: Request, { reason, isClosedByBroker }: ProduceFailure, nowMs: number): void {
-    const { batches, bytes } = request
+    const { batches } = request
     for (const batch of batches) batch.partition.lost(batch, nowMs)
     // of several in flight, the first is the one that the broker was reading
     if (isClosedByBroker) {
       this.#closedOn = request
       this.#connection.delay(RECONNECT_MS.first * Math.min(this.#limit.closes, MAX_PAUSES))
     }
-    this.#context.log.debug({ broker: this.#connection.broker, bytes, reason }, "produce request failed")
+    const line = { broker: this.#connection.broker, bytes: bytesOf(batches), reason }
+    this.#context.log.debug(line, "produce request failed")
     this.#context.onFailure()
   }
 
   #answered(request: Request, answers: readonly Answer[], nowMs: number): void {
-    const { batches, bytes, sentMs } = request
+    const { batches, sentMs } = request
     let isFailure = false
     for (const { batch, errorCode, baseOffset } of answers) {
       if (!batch.inFlight) continue
@@ -173,7 +174,7 @@ export class LeaderSender {
       }
     }
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
-    const closedOnBytes = this.#limit.answered(bytes)
+    const closedOnBytes = this.#limit.answered(bytesOf(batches))
     if (closedOnBytes !== undefined) {
       this.#context.metrics.incident("request_limit_lowered")
       this.#context.log.warn(
@@ -228,7 +229,7 @@ export class LeaderSender {
       this.#queue.delete(partition)
       this.#queue.add(partition)
     }
-    return { batches, bytes, sentMs: nowMs }
+    return { batches, sentMs: nowMs }
   }
 
   /** Queues the partitions whose turn it is to take records without a key. */
@@ -262,8 +263,8 @@ export class LeaderSender {
   }
 
   /** The broker closed the connection on a request, and accepts another: the request may be to blame. */
-  #blame({ batches, bytes }: Request): void {
-    this.#limit.closed(bytes, this.#context.client.system.steadyMs())
+  #blame({ batches }: Request): void {
+    this.#limit.closed(bytesOf(batches), this.#context.client.system.steadyMs())
     if (batches.length > 1) return
     const batch = batches[0]!
     batch.closes++
@@ -275,12 +276,8 @@ export class LeaderSender {
   /** Sends at this time, or before. Infinity: something else has it send. */
   #retryAt(ms: number, nowMs: number): void {
     const { system } = this.#context.client
-    if (
-      this.#closed ||
-      ms === Number.POSITIVE_INFINITY ||
-      (this.#retry !== undefined && this.#retryAtMs <= ms)
-    )
-      return
+    const isDue = this.#retry !== undefined && this.#retryAtMs <= ms
+    if (this.#closed || ms === Number.POSITIVE_INFINITY || isDue) return
     system.clearTimeout(this.#retry)
     this.#retryAtMs = ms
     this.#retry = system.setTimeout(() => {

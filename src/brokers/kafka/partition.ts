@@ -1,5 +1,7 @@
 import type { PublishError } from "../../errors.ts"
 import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
+import { EncodedBatch } from "./batch.ts"
+import { compressBatch } from "./compression.ts"
 import { DeliveryHealth } from "./delivery-health.ts"
 import {
   DUPLICATE_SEQUENCE,
@@ -15,30 +17,7 @@ import { PartitionSequence } from "./sequence.ts"
 import { StaleMetadata } from "./metadata.ts"
 import { RETRY_MS } from "./timeouts.ts"
 
-/** A batch as it is sent, and sent again. Its bytes never change, so that the broker knows it by its sequence. */
-export class Batch {
-  /** It was sent and may be in the log: the broker has not said. */
-  isUncertain = false
-  inFlight = false
-  /** Its records were cancelled: it is not sent again, nor are they. */
-  isCancelled = false
-  /** How often the broker answered it with an error that a bounded number of retries is for. */
-  attempts = 0
-  /** How often the broker closed the connection on a request that held nothing else. */
-  closes = 0
-  /** The first deadline of its records, after which it is not sent again. */
-  readonly deadlineMs: number
-  readonly partition: Partition
-  readonly records: readonly PendingRecord[]
-  readonly bytes: Buffer
-
-  constructor(partition: Partition, records: readonly PendingRecord[], bytes: Buffer) {
-    this.partition = partition
-    this.records = records
-    this.bytes = bytes
-    this.deadlineMs = Math.min(...records.map(({ deadlineMs }) => deadlineMs))
-  }
-}
+export type Batch = EncodedBatch<Partition>
 
 /**
  * One partition: its pending records with a key, its batch, and its sequence.
@@ -110,8 +89,11 @@ export class Partition {
       if (records.length === 0) return undefined
       try {
         const sequence = this.#sequence.next(producerId)
-        const bytes = encodeBatch(records, sequence, system.timeOfDayMs(), compression, memory)
-        if (bytes.length <= this.topic.maxMessageBytes) return (this.batch = new Batch(this, records, bytes))
+        const plain = encodeBatch(records, sequence, system.timeOfDayMs(), memory)
+        const batch = new EncodedBatch<Partition>(this, records, plain)
+        if (compression !== "none") compressBatch(batch, compression, { system, memory })
+        if (batch.compressing !== undefined || batch.bytes.length <= this.topic.maxMessageBytes)
+          return (this.batch = batch)
         this.#isolate(records, MESSAGE_TOO_LARGE)
       } catch (error) {
         const line = { topic: this.topic.name, records: records.length, err: error }
@@ -119,6 +101,19 @@ export class Partition {
         this.#rejectFor(error, records)
       }
     }
+  }
+
+  /** Its batch was compressed while the loop went on. @returns whether it is still to be sent, and may be */
+  compressed(batch: Batch, nowMs: number): boolean {
+    const isTooLarge = batch.bytes.length > this.topic.maxMessageBytes
+    const isWanted = this.batch === batch && nowMs < batch.deadlineMs && !batch.isCancelled
+    if (isWanted && !isTooLarge) return true
+    batch.inFlight = false
+    if (this.batch !== batch) return false
+    if (!isWanted) return (this.expire(nowMs), false)
+    this.batch = undefined
+    this.#isolate(batch.records, MESSAGE_TOO_LARGE)
+    return false
   }
 
   /** Takes the broker's answer to its batch. */

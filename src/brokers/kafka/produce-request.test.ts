@@ -4,7 +4,8 @@ import { pino } from "pino"
 import { readProduce } from "../../../test/support/kafka-frames.ts"
 import { Accumulator } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
-import { Batch, Partition } from "./partition.ts"
+import { EncodedBatch } from "./batch.ts"
+import { Partition, type Batch } from "./partition.ts"
 import { byTopic, decodeResponse, encodeRequest } from "./produce-request.ts"
 import { ProducerId } from "./sequence.ts"
 import { SYSTEM } from "./system.ts"
@@ -23,7 +24,7 @@ const memory = new BatchMemory()
 const context = { log, metrics, system: SYSTEM, compression: "none", producerId, memory } as const
 const topicOf = (name: string): Accumulator => new Accumulator(name, context, () => {})
 const batchOf = (topic: Accumulator, index: number, bytes: Buffer): Batch =>
-  new Batch(new Partition(topic, index, () => {}), [], bytes)
+  new EncodedBatch(new Partition(topic, index, () => {}), [], bytes)
 
 const [a, b] = [topicOf("a"), topicOf(LONG_NAME)]
 const batches = [

@@ -2,17 +2,16 @@ import { describe, expect, test } from "bun:test"
 import { Reader, readRecordsBatch } from "@platformatic/kafka"
 import type { Record } from "../../pipeline/record.ts"
 import { BatchMemory } from "./batch-memory.ts"
-import { BATCH_HEADER_BYTES, encodeBatch, recordBytes, type Compression } from "./record-batch.ts"
+import { BATCH_HEADER_BYTES, encodeBatch, recordBytes } from "./record-batch.ts"
 
 const SEQUENCE = { producerId: 4711n, producerEpoch: 3, baseSequence: 17 }
 const AT = Date.UTC(2026, 10, 20)
 
-const encode = (records: readonly Record[], compression: Compression = "none"): Buffer =>
+const encode = (records: readonly Record[]): Buffer =>
   encodeBatch(
     records.map((record) => ({ record })),
     SEQUENCE,
     AT,
-    compression,
     new BatchMemory(),
   )
 
@@ -95,15 +94,4 @@ describe("a record batch", () => {
     const said = many.reduce((total, record) => total + recordBytes(record), BATCH_HEADER_BYTES)
     expect(encode(many).length).toBeLessThanOrEqual(said)
   })
-
-  test.each(["gzip", "snappy", "lz4", "zstd"] as const)(
-    "compressed with %s is smaller and reads the same",
-    (compression) => {
-      const records = Array.from({ length: 50 }, () => ofLength(1000))
-      const bytes = encode(records, compression)
-      expect(bytes.length).toBeLessThan(5000)
-      const read = readRecordsBatch(Reader.from(bytes))
-      expect(read.records.map(({ value }) => value?.length)).toEqual(Array.from({ length: 50 }, () => 1000))
-    },
-  )
 })

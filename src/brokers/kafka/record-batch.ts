@@ -43,7 +43,6 @@ export function encodeBatch(
   records: readonly { readonly record: Record }[],
   sequence: Sequence,
   timestampMs: number,
-  compression: Compression,
   memory: BatchMemory,
 ): Buffer {
   let firstMs = Number.POSITIVE_INFINITY
@@ -61,25 +60,18 @@ export function encodeBatch(
     bodies.push(body)
     size += varintBytes(body) + body
   }
-  let bytes = memory.take(size)
+  const bytes = memory.take(size)
   let at = BATCH_HEADER_BYTES
   for (let index = 0; index < records.length; index++) {
     const { record } = records[index]!
     at = writeVarint(bytes, at, bodies[index]!)
     at = writeBody(bytes, at, record, (record.timestampMs ?? timestampMs) - firstMs, index)
   }
-  let attributes = 0
-  if (compression !== "none") {
-    const algorithm = compressionsAlgorithms[compression]
-    const compressed = algorithm.compressSync(bytes.subarray(BATCH_HEADER_BYTES))
-    attributes = algorithm.bitmask
-    bytes = Buffer.concat([bytes.subarray(0, BATCH_HEADER_BYTES), compressed])
-  }
   bytes.writeBigInt64BE(0n, 0)
   bytes.writeInt32BE(bytes.length - 12, 8)
   bytes.writeInt32BE(-1, 12)
   bytes[16] = 2
-  bytes.writeInt16BE(attributes, 21)
+  bytes.writeInt16BE(0, 21)
   bytes.writeInt32BE(records.length - 1, 23)
   bytes.writeBigInt64BE(BigInt(firstMs), 27)
   bytes.writeBigInt64BE(BigInt(lastMs), 35)
@@ -87,6 +79,19 @@ export function encodeBatch(
   bytes.writeInt16BE(sequence.producerEpoch, 51)
   bytes.writeInt32BE(sequence.baseSequence, 53)
   bytes.writeInt32BE(records.length, 57)
+  bytes.writeUInt32BE(checksum(bytes.subarray(21)), 17)
+  return bytes
+}
+
+/** A batch with its records compressed. @param compressed what is behind the header of the plain batch */
+export function withCompressed(
+  plain: Buffer,
+  compressed: Uint8Array,
+  algorithm: Exclude<Compression, "none">,
+): Buffer {
+  const bytes = Buffer.concat([plain.subarray(0, BATCH_HEADER_BYTES), compressed])
+  bytes.writeInt32BE(bytes.length - 12, 8)
+  bytes.writeInt16BE(compressionsAlgorithms[algorithm].bitmask, 21)
   bytes.writeUInt32BE(checksum(bytes.subarray(21)), 17)
   return bytes
 }

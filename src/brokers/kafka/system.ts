@@ -1,4 +1,6 @@
 import { isIP } from "node:net"
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
 import { Connection, type ConnectionOptions } from "@platformatic/kafka"
 import { steadyMs } from "../../clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
@@ -14,6 +16,8 @@ export interface System {
   readonly clearTimeout: (timer: Timer | undefined) => void
   /** Runs after the I/O events that are due. */
   readonly setImmediate: (run: () => void) => void
+  /** Compresses in another thread, as the client library does on the event loop; absent: batches are compressed there. */
+  readonly compress?: ((algorithm: "gzip" | "zstd", bytes: Uint8Array) => Promise<Uint8Array>) | undefined
   /** Connects to a broker and authenticates. Requests fail after `requestTimeout`, and the connection with them. */
   readonly connect: (
     clientId: string,
@@ -22,12 +26,16 @@ export interface System {
   ) => Promise<Connection>
 }
 
+const gzip = promisify<Uint8Array, Buffer>(zlib.gzip)
+const zstd = promisify<Uint8Array, Buffer>(zlib.zstdCompress)
+
 export const SYSTEM: System = {
   steadyMs,
   timeOfDayMs: Date.now,
   setTimeout,
   clearTimeout,
   setImmediate,
+  compress: (algorithm, bytes) => (algorithm === "gzip" ? gzip(bytes) : zstd(bytes)),
   async connect(clientId, { host, port }, options) {
     const connection = new Connection(clientId, {
       ...options,

@@ -36,6 +36,8 @@ export class SpoolStore {
   contents = EMPTY
   readonly #writer: DurableWriter<SpoolDatabase>
   readonly #publisher: Publisher
+  /** Of the batch that the thread has: it may be committed although its records were rejected at their deadlines. */
+  #committing: PromiseWithResolvers<void> | undefined
   #makingReserve: Timer | undefined
   #isClosing = false
 
@@ -70,16 +72,16 @@ export class SpoolStore {
     this.#publisher = new Publisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
-      commit: (batch, _, then) =>
-        this.#writer.do(
-          "commitSpooled",
-          [batch, Date.now()],
-          (answer) => {
-            if (answer.kind === "done") this.#note(answer.value.contents)
-            then(answer)
-          },
-          [batch.bytes],
-        ),
+      commit: (batch, _, then) => {
+        const committing = (this.#committing = Promise.withResolvers())
+        const answered = (answer: Answer<ReturnType<SpoolDatabase["commitSpooled"]>>): void => {
+          this.#committing = undefined
+          if (answer.kind === "done") this.#note(answer.value.contents)
+          then(answer)
+          committing.resolve()
+        }
+        this.#writer.do("commitSpooled", [batch, Date.now()], answered, [batch.bytes])
+      },
       failure: () => this.#writer.failure,
     })
     if (contents !== undefined) this.#note(contents)
@@ -97,6 +99,11 @@ export class SpoolStore {
 
   get isUnopened(): boolean {
     return this.contents === EMPTY
+  }
+
+  /** Resolves when the batch that the thread has is in the file, or is not; undefined: it has none. */
+  get committing(): Promise<void> | undefined {
+    return this.#committing?.promise
   }
 
   /** Resolves when the record is durable. @throws PublishError, as a rejection */

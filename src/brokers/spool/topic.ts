@@ -19,7 +19,7 @@ import type { WatchedTopic } from "./progress-watch.ts"
  *              the oldest records are forwarded, a window after the other: published without deadlines, in order, and
  *              deleted when the broker has acknowledged the window. After a kill -9 the last window may be doubled.
  *   returning  the window being forwarded is the last. New events wait for its end, then go to the broker: `direct`. When
- *              the first of them has waited for half of its time, they go into the file: `spooling`.
+ *              one of them has waited for half of its time, they go into the file: `spooling`.
  *
  * Order per key is kept, since a topic's events are either at the broker or in the file, and each change waits for the
  * other side to be empty.
@@ -59,8 +59,9 @@ export class SpooledTopic implements WatchedTopic {
   #failed: PendingRecord[] = []
   /** Those that came while `switching`, `cancelling` or `returning`. */
   #held: PendingRecord[] = []
-  /** Ends `returning` when the first that is held has waited for half of its time. */
+  /** Ends `returning` when one that is held has waited for half of its time. */
   #holding: Timer | undefined
+  #holdingUntilMs = Number.POSITIVE_INFINITY
   #forwarding: Promise<void> | undefined
   #whenSettled: (() => void)[] = []
 
@@ -111,7 +112,7 @@ export class SpooledTopic implements WatchedTopic {
   /** The only place where the state changes. */
   #setState(state: State): void {
     clearTimeout(this.#holding)
-    this.#holding = undefined
+    this.#holdingUntilMs = Number.POSITIVE_INFINITY
     this.#state = state
     if (state === "direct") for (const one of this.#held.splice(0)) void this.#send(one)
     if (state !== "spooling") return
@@ -185,8 +186,13 @@ export class SpooledTopic implements WatchedTopic {
   #hold(one: PendingRecord): void {
     this.#held.push(one)
     if (this.#state !== "returning") return
-    // The first has the least time, but for pipelines whose delivery_timeout differs: there is one a connection.
-    this.#holding ??= setTimeout(() => this.#setState("spooling"), (one.deadlineMs - steadyMs()) / 2)
+    // one that waited for another event of its dedupe key has less time left than those before it
+    const leftMs = (one.deadlineMs - steadyMs()) / 2
+    const untilMs = one.deadlineMs - leftMs
+    if (untilMs >= this.#holdingUntilMs) return
+    clearTimeout(this.#holding)
+    this.#holdingUntilMs = untilMs
+    this.#holding = setTimeout(() => this.#setState("spooling"), leftMs)
   }
 
   /** An error of this program does not end it: the window is forwarded again, and may be doubled. */
@@ -219,7 +225,7 @@ export class SpooledTopic implements WatchedTopic {
         this.trouble = reason ?? this.trouble
         if (this.#state === "returning") this.#setState("spooling")
       },
-      stored: () => (this.#storing > 0 ? this.#settled() : undefined),
+      stored: () => (this.#storing > 0 ? this.#settled() : this.#parts.store.committing),
       progressed: () => {
         this.progress++
         this.trouble = undefined

@@ -102,8 +102,14 @@ func consume(given settings, more []kgo.Opt, each func(*kgo.Record) bool) {
 		}
 		isEnough := false
 		fetches.EachRecord(func(record *kgo.Record) {
-			if given.Group != "" {
-				must(client.CommitRecords(context, record))
+			// the broker may be away for a while
+			for given.Group != "" {
+				err := client.CommitRecords(context, record)
+				if err == nil {
+					break
+				}
+				must(context.Err())
+				time.Sleep(100 * time.Millisecond)
 			}
 			isEnough = each(record) || isEnough
 		})

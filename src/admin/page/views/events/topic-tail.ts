@@ -17,7 +17,7 @@ const MOST_LOADED = 10_000
 /** How long a missing row is in sight before it is loaded. */
 const LINGER_MS = 250
 /** At the top, where the next live event moves it down: longer than until that comes. */
-const LINGER_LIVE_MS = 750
+const LINGER_LIVE_MS = 1000
 /** Requests for older records that go on by themselves where a filter finds nothing. */
 const MOST_SEARCHES = 10
 

@@ -1,0 +1,31 @@
+import { compressionsAlgorithms } from "@platformatic/kafka"
+import type { EncodedBatch } from "./batch.ts"
+import type { BatchMemory } from "./batch-memory.ts"
+import { BATCH_HEADER_BYTES, withCompressed, type Compression } from "./record-batch.ts"
+import type { System } from "./system.ts"
+
+/**
+ * From this size on a batch is compressed by a thread of Bun's: on the event loop gzip takes 18 ms of CPU for a mebibyte,
+ * 0.16 for this. Handing a batch over takes 0.03 ms of the loop and 0.1 of CPU, more than a small batch is worth. Snappy
+ * and lz4, which Bun has no threads for, take 3 to 5 ms for a mebibyte, on the loop.
+ */
+export const ASIDE_BYTES = 16 * 1024
+
+/** Compresses a batch that has just been formed: at once, or while `compressing` is pending. */
+export function compressBatch(
+  batch: EncodedBatch<unknown>,
+  algorithm: Exclude<Compression, "none">,
+  { system, memory }: { readonly system: System; readonly memory: BatchMemory },
+): void {
+  const plain = batch.bytes
+  const records = plain.subarray(BATCH_HEADER_BYTES)
+  const take = (compressed: Uint8Array): void => {
+    batch.bytes = withCompressed(plain, compressed, algorithm)
+    batch.compressing = undefined
+    memory.giveBack(plain)
+  }
+  const isAside = plain.length >= ASIDE_BYTES && (algorithm === "gzip" || algorithm === "zstd")
+  const pending = isAside ? system.compress?.(algorithm, records) : undefined
+  if (pending === undefined) take(compressionsAlgorithms[algorithm].compressSync(records))
+  else batch.compressing = pending.then(take)
+}

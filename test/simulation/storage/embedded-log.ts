@@ -1,0 +1,56 @@
+import { Trial } from "./trial.ts"
+import { steadyMs } from "../../../src/clock.ts"
+import { PublishError } from "../../../src/errors.ts"
+import { openEmbedded, type EmbeddedBroker } from "../../../src/brokers/embedded/broker.ts"
+import type { Outcome, Simulation } from "../simulation.ts"
+import { Publications } from "./publications.ts"
+import { simulatedLog } from "./log.ts"
+import { scenarioOf, TOPICS, type StorageScenario } from "./scenario.ts"
+import { readLog } from "./stored-records.ts"
+
+/** Senders publish to an embedded log, whose disk, neighbours and processes fail. */
+function run(scenario: StorageScenario): Outcome {
+  const trial = new Trial<EmbeddedBroker>(scenario, ({ world }) => ({
+    open({ disk: { folder } }) {
+      const log = simulatedLog(world, folder)
+      const { partitions } = scenario.settings
+      const broker = openEmbedded({ directory: folder, partitions }, { log, metrics: { batch() {} } })
+      broker.prepare(TOPICS)
+      return broker
+    },
+    ready: (broker) => broker.ready(),
+    close: (broker) => broker.close(),
+    publish: (step) => publish(step),
+    tryOut: (succeeded, done) =>
+      publish({ topic: TOPICS[0]!, key: -1, bytes: 10, timeoutMs: 1000 }, succeeded, done),
+    check: (folder, when) => publications.checkLog(readLog(folder), when),
+  }))
+  const { world } = trial
+  const publications = new Publications(world)
+
+  const publish = (
+    { topic, key, bytes, timeoutMs }: { topic: string; key: number; bytes: number; timeoutMs: number },
+    succeeded = (): void => {},
+    done = (): void => {},
+  ): void =>
+    trial.call(async (broker, process) => {
+      const one = publications.add(topic, key, bytes, timeoutMs)
+      const answered = trial.expectBy(world.nowMs + timeoutMs, `record ${one.id}`, process)
+      try {
+        publications.acknowledged(one, await broker.publish(one.record, steadyMs() + timeoutMs))
+        succeeded()
+      } catch (error) {
+        if (!(error instanceof PublishError)) throw error
+        publications.refused(one, error)
+      }
+      answered()
+    }, done)
+
+  return trial.run()
+}
+
+export const embeddedLog: Simulation<StorageScenario> = {
+  name: "log",
+  scenarioOf: (seed) => scenarioOf("log", seed),
+  run,
+}

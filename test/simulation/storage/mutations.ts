@@ -1,0 +1,133 @@
+import type { Mutation } from "../mutation.ts"
+import type { StorageScenario } from "./scenario.ts"
+
+const without =
+  (simulation: StorageScenario["simulation"]) =>
+  (name: string, file: string, text: string, replacement = ""): Mutation => ({
+    name,
+    simulation,
+    changes: [{ file: `src/${file}`, text, replacement }],
+  })
+
+const log = without("log")
+const spool = without("spool")
+const dedupe = without("dedupe")
+
+export const STORAGE_MUTATIONS: readonly Mutation[] = [
+  log("a commit has its fsync", "storage/database-file.ts", "synchronous = FULL", "synchronous = NORMAL"),
+  log(
+    "a busy batch goes back to the front of the queue",
+    "brokers/embedded/pending-records.ts",
+    "[...batch, ...this.#waiting]",
+    "[...this.#waiting, ...batch]",
+  ),
+  log(
+    "a record that the thread has is refused at its deadline",
+    "brokers/embedded/publisher.ts",
+    "if (one.deadlineMs <= nowMs) one.reject(this.#queue.late())\n      else waits = true",
+    "waits = true",
+  ),
+  log(
+    "requests of a crashed thread are answered",
+    "storage/durable-writer.ts",
+    "    for (const { answered } of pending) answered(failure)\n",
+  ),
+  dedupe(
+    "only a published event's key is stored",
+    "components/deduplicator.ts",
+    `outcome?.kind === "accepted" ? now() + windowMs : undefined`,
+    "now() + windowMs",
+  ),
+  dedupe(
+    "an event waits for the one of its key that is under way",
+    "dedupe/keyed-lock.ts",
+    "    if (this.#taken.has(key)) return false\n",
+  ),
+  dedupe(
+    "a key counts once its record is durable",
+    "brokers/embedded/broker.ts",
+    "      dedupeKey.isInDoubt = true\n",
+    "      dedupeKey.isInDoubt = true\n      dedupeKey.committed(1)\n",
+  ),
+  dedupe(
+    "the key of a record in doubt stays pending",
+    "dedupe/dedupe-keys.ts",
+    "if (withRecord?.isInDoubt === true)",
+    "if (false)",
+  ),
+  dedupe(
+    "the log says which keys it has once it is open again",
+    "brokers/embedded/broker.ts",
+    "return one?.untilMs === untilMs ? one.id : undefined",
+    "return undefined",
+  ),
+  dedupe(
+    "lookups wait for the keys that a crash left in the log",
+    "dedupe/sqlite-keys.ts",
+    "this.#lookingUp.length > 0 || this.#isReadingJournal",
+    "this.#lookingUp.length > 0",
+  ),
+  dedupe(
+    "a key is deleted from the log once it is in the store's file",
+    "dedupe/sqlite-keys.ts",
+    "    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId })\n",
+    "    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId })\n    this.#journal?.forget(journalId)\n",
+  ),
+  spool(
+    "a spooled event is acknowledged once it is committed",
+    "brokers/spool/topic.ts",
+    "      await store.publish({ ...one.record, timestampMs: one.cameAtMs }, one.deadlineMs)\n",
+    "      store.publish({ ...one.record, timestampMs: one.cameAtMs }, one.deadlineMs).catch(() => {})\n",
+  ),
+  spool(
+    "a spooled event is deleted once the broker has acknowledged it",
+    "brokers/spool/forwarder.ts",
+    "        await broker.publish(record, Number.POSITIVE_INFINITY)\n",
+    "        broker.publish(record, Number.POSITIVE_INFINITY).catch(() => {})\n",
+  ),
+  spool(
+    "what the broker acknowledged is deleted before more is forwarded",
+    "brokers/spool/forwarder.ts",
+    "  while (!(await store.settle(topic, last.offset, refused))) {",
+    "  while (!(await store.settle(topic, last.offset, refused)) && false) {",
+  ),
+  spool(
+    "what comes back from the broker is spooled in its order",
+    "brokers/spool/topic.ts",
+    "    this.#failed.sort((a, b) => a.sequence - b.sequence)\n",
+    "    this.#failed.sort((a, b) => b.sequence - a.sequence)\n",
+  ),
+  spool(
+    "what comes back from the broker is spooled before later events",
+    "brokers/spool/topic.ts",
+    "[...this.#failed.splice(0), ...this.#held.splice(0)]",
+    "[...this.#held.splice(0), ...this.#failed.splice(0)]",
+  ),
+  spool(
+    "events wait while the broker gives back what it has",
+    "brokers/spool/topic.ts",
+    "    this.#sentTo?.cancel(this.#name)\n",
+  ),
+  spool(
+    "a topic is direct once no commit for it is under way",
+    "brokers/spool/topic.ts",
+    ": this.#parts.store.committing)",
+    ": undefined)",
+  ),
+  spool(
+    "the end of forwarding is not waited for beyond a deadline",
+    "brokers/spool/topic.ts",
+    "    if (untilMs >= this.#holdingUntilMs) return\n",
+    "    if (this.#holdingUntilMs < Number.POSITIVE_INFINITY) return\n",
+  ),
+  spool(
+    "a start with spooled events forwards them first",
+    "brokers/spool/spool.ts",
+    "    for (const name of topics) this.#topic(name).resume()\n",
+  ),
+  spool(
+    "a full spool takes nothing",
+    "brokers/spool/capacity.ts",
+    '    if (problem !== undefined) return new PublishError("unavailable", problem)\n',
+  ),
+]

@@ -1,0 +1,95 @@
+import type { StoredRecord } from "../../../src/brokers/broker.ts"
+import type { PublishError } from "../../../src/errors.ts"
+import type { Receipt, Record } from "../../../src/pipeline/record.ts"
+import type { World } from "../world.ts"
+
+/** Values are JSON that begin with the number of the publication. */
+const BEGIN = '{"id":'
+
+/** A record that was published, and what came of it. */
+export interface Publication {
+  readonly id: number
+  readonly record: Record
+  /** undefined: it has none. */
+  readonly key: string | undefined
+  receipt?: Receipt
+}
+
+/** Every record that a run published, for comparison with what is stored. */
+export class Publications {
+  readonly all: Publication[] = []
+  readonly #world: World
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** @param keyNumber -1: none @param bytes of the value, and some more */
+  add(topic: string, keyNumber: number, bytes: number, timeoutMs: number): Publication {
+    const key = keyNumber < 0 ? undefined : `key-${keyNumber}`
+    const id = this.all.length
+    const rest = String.fromCharCode(97 + (id % 26)).repeat(bytes)
+    const value = Buffer.from(`${BEGIN}${id},"k":"${key ?? ""}","v":"${rest}"}`)
+    const one = { id, key, record: { topic, value, ...(key !== undefined && { key: Buffer.from(key) }) } }
+    this.all.push(one)
+    this.#world.tell("sender", `${id} to ${topic}, ${key ?? "no key"}, ${bytes} bytes, ${timeoutMs} ms`)
+    return one
+  }
+
+  acknowledged(one: Publication, receipt: Receipt): void {
+    one.receipt = receipt
+    this.#world.tell("sender", `${one.id} acknowledged at ${receipt.partition}/${receipt.offset}`)
+  }
+
+  refused({ id }: Publication, { code, message }: PublishError): void {
+    this.#world.tell("sender", `${id} refused: ${code}, ${message.replaceAll(/\/\S*\//g, "")}`)
+  }
+
+  /** The publication of a stored record, whose bytes it has. */
+  of(stored: Pick<Record, "topic" | "value">, when: string): Publication | undefined {
+    const number = Buffer.from(stored.value.subarray(BEGIN.length, BEGIN.length + 12)).toString()
+    const one = this.all[Number.parseInt(number, 10)]
+    if (one?.record.topic === stored.topic && Buffer.compare(one.record.value, stored.value) === 0) return one
+    this.#world.violate(`${when}: a record in ${stored.topic} is not what was published as ${one?.id}`)
+    return undefined
+  }
+
+  /**
+   * Compares with what a log holds: every acknowledged record, at its offset, with its bytes; none twice; in the order of
+   * publication for each key.
+   */
+  checkLog(stored: readonly StoredRecord[], when: string): void {
+    const found = new Map<number, StoredRecord>()
+    for (const record of stored) {
+      const one = this.of(record, when)
+      if (one === undefined) continue
+      if (found.has(one.id)) this.#world.violate(`${when}: record ${one.id} is there twice`)
+      found.set(one.id, record)
+    }
+    this.checkOrder(stored, when)
+    for (const { id, receipt } of this.all) {
+      if (receipt === undefined) continue
+      const there = found.get(id)
+      if (there === undefined) this.#world.violate(`${when}: record ${id} was acknowledged and is not there`)
+      else if (there.offset !== receipt.offset || there.partition !== receipt.partition)
+        this.#world.violate(
+          `${when}: record ${id} is at ${there.partition}/${there.offset}, not where its receipt says`,
+        )
+    }
+  }
+
+  /** The first copies of the records of a key are in the order of publication. */
+  checkOrder(stored: readonly Pick<Record, "topic" | "value">[], when: string): void {
+    const last = new Map<string, number>()
+    const seen = new Set<number>()
+    for (const record of stored) {
+      const one = this.of(record, when)
+      if (one?.key === undefined || seen.has(one.id)) continue
+      seen.add(one.id)
+      const before = last.get(`${record.topic} ${one.key}`)
+      if (before !== undefined && before > one.id)
+        this.#world.violate(`${when}: record ${one.id} is behind ${before} of the same key`)
+      last.set(`${record.topic} ${one.key}`, one.id)
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import "../simulated-globals.ts"
+import "./thread.ts"
+import { rmSync } from "node:fs"
+import { HooklineError } from "../../../src/errors.ts"
+import type { Random } from "../../support/random.ts"
+import type { Outcome } from "../simulation.ts"
+import type { SimulatedProcess } from "../simulated-process.ts"
+import { World } from "../world.ts"
+import { Machine } from "./machine.ts"
+import type { Step, StorageScenario } from "./scenario.ts"
+
+export type Publish = Extract<Step, { do: "publish" }>
+type Fault = Exclude<Step, Publish>
+
+/** After healing: until it is tried whether all is well, and until it must be. */
+const RECOVERY_MS = 1500
+const WELL_MS = 1500
+/** How late a deadline may be noticed: a sweep of 10 ms, and a turn. */
+const LATE_MS = 12
+/** A stop waits for deadlines, then 2 s for the disk. */
+const STOP_MS = 8000
+/** Requests that wait for a thread: more come only with more events. */
+const MOST_QUEUED = 50
+
+/** What a trial has a service do, and what must be true of it. */
+export interface Subject<S> {
+  /** Opens the service in a new process. */
+  open(machine: Machine): S
+  ready(service: S): true | string
+  close(service: S): Promise<void>
+  /** A publication of a step. */
+  publish(step: Publish): void
+  /** Does something that succeeds once all is well. */
+  tryOut(succeeded: () => void, done: () => void): void
+  /** Its process has ended. */
+  ended?(): void
+  remote?(step: Extract<Step, { do: "remote" }>): void
+  /** How long it takes to recover once everything works again, in milliseconds; default: RECOVERY_MS. */
+  readonly recoveryMs?: number | undefined
+  /** Reports what is wrong with what a power cut leaves in a folder. */
+  check(folder: string, when: string): void
+  /** Everything works again. */
+  heal?(): void
+  /** Reports what is wrong after that, when it had the time to recover. */
+  checkHealed?(service: S): void
+}
+
+/** A service on a machine with faults, until they end and it must work again. */
+export class Trial<S> {
+  readonly world: World
+  readonly random: Random
+  readonly machine: Machine
+  readonly scenario: StorageScenario
+  service: S | undefined
+  readonly #subject: Subject<S>
+
+  constructor(scenario: StorageScenario, subject: (trial: Trial<S>) => Subject<S>) {
+    this.scenario = scenario
+    this.world = new World(scenario.seed)
+    this.random = this.world.randomOf("trial")
+    this.machine = new Machine(this.world, "hookline", {
+      start: () => {
+        this.service = this.#subject.open(this.machine)
+      },
+      ended: () => {
+        this.service = undefined
+        this.#subject.ended?.()
+        this.#look("after a crash")
+      },
+      healMs: scenario.healMs,
+      mayFail: (error) => error instanceof HooklineError && ["log_io", "log_locked"].includes(error.code),
+    })
+    this.#subject = subject(this)
+  }
+
+  /**
+   * Has the service do something, as an event of its process.
+   *
+   * @param done called once: when that has ended, or the process, or there is no service
+   */
+  call(run: (service: S, process: SimulatedProcess) => Promise<void>, done: () => void): void {
+    const { process } = this.machine
+    if (process === undefined || this.service === undefined) return void this.world.after(100, done)
+    let isDone = false
+    const end = (): void => {
+      if (!isDone) this.world.after(0, done)
+      isDone = true
+    }
+    process.onKilled(end)
+    process.run(() => {
+      if (this.service === undefined) return end()
+      run(this.service, process).then(end, (error: unknown) => {
+        this.world.violate(`call: ${Bun.inspect(error)}`)
+        end()
+      })
+    })
+  }
+
+  /**
+   * Reports a call that is not answered by its deadline.
+   *
+   * @param deadlineMs in milliseconds since the world began
+   * @returns to be called when it was
+   */
+  expectBy(deadlineMs: number, what: string, process: SimulatedProcess): () => void {
+    let isOver = false
+    const check = (): void => {
+      const lateMs = this.world.nowMs - Math.max(deadlineMs, process.stalledUntilMs)
+      if (lateMs > LATE_MS) this.world.violate(`${what} is ${lateMs.toFixed(1)} ms behind its deadline`)
+    }
+    const again = (): void => {
+      if (isOver || !process.isAlive) return
+      const leftMs = process.stalledUntilMs - this.world.nowMs
+      if (leftMs > -LATE_MS) this.world.after(Math.max(leftMs, 0) + LATE_MS + 1, again)
+      else check()
+    }
+    this.world.after(deadlineMs - this.world.nowMs + LATE_MS + 1, again)
+    return () => {
+      if (!isOver) check()
+      isOver = true
+    }
+  }
+
+  run(): Outcome {
+    const { world, machine, scenario } = this
+    machine.start()
+    for (const step of scenario.steps) world.after(step.atMs, () => this.#carryOut(step))
+    world.after(scenario.healMs, () => {
+      world.tell("everything", "heals")
+      machine.faults.heal()
+      this.#subject.heal?.()
+    })
+    let isWell = false
+    const again = (): void => {
+      if (isWell) return
+      this.#subject.tryOut(
+        () => (isWell = true),
+        () => world.after(50, again),
+      )
+    }
+    const recoveredMs = scenario.healMs + (this.#subject.recoveryMs ?? RECOVERY_MS)
+    world.after(recoveredMs, again)
+    const endMs = recoveredMs + WELL_MS
+    world.after(endMs, () => {
+      if (!isWell) world.violate("nothing works although everything has healed")
+      const ready = this.service === undefined ? "it does not run" : this.#subject.ready(this.service)
+      if (ready !== true) world.violate(`it is not ready although everything has healed: ${ready}`)
+      if (this.service !== undefined) this.#subject.checkHealed?.(this.service)
+      this.#look("at the end")
+    })
+    world.runUntil(endMs)
+    if (machine.longestQueue > MOST_QUEUED)
+      world.violate(`${machine.longestQueue} requests waited for a thread`)
+    machine.remove()
+    const { violations, steps } = world
+    return { violations, steps, history: () => world.history(), hash: () => world.hash() }
+  }
+
+  #carryOut(step: Step): void {
+    if (step.do === "publish") {
+      for (let at = 0; at < step.count; at++)
+        this.world.after(at * step.everyMs, () => this.#subject.publish(step))
+      return
+    }
+    const { atMs: _, ...what } = step
+    this.world.tell("fault", JSON.stringify(what))
+    this.#break(step)
+  }
+
+  #break(step: Fault): void {
+    const { process, faults } = this.machine
+    switch (step.do) {
+      case "fail":
+      case "halt":
+      case "stall disk":
+        return faults.arm(step)
+      case "slow disk":
+        return faults.slow(step.ms, step.forMs)
+      case "fill disk":
+        return faults.fill(step.leftBytes, step.forMs)
+      case "lock":
+      case "read":
+        return faults.neighbour(step.do === "read", step.file, step.forMs)
+      case "crash":
+        if (process !== undefined) this.machine.crash(step.kind)
+        return
+      case "stop":
+        return this.#stop()
+      case "stall":
+        return process?.stall(step.forMs)
+      case "set clock":
+        if (process !== undefined) process.clockOffsetMs += step.byMs
+        return
+      case "look":
+        return this.#look("after a power cut")
+      case "remote":
+        return this.#subject.remote?.(step)
+    }
+  }
+
+  /** Has the subject judge what a power cut would leave now. */
+  #look(when: string): void {
+    const { disk } = this.machine
+    const folder = disk.copyAfterCut(this.random.pick(["none", "some", "all"]))
+    try {
+      this.#subject.check(folder, when)
+    } catch (error) {
+      this.world.violate(`${when}: ${String(error).replaceAll(folder, "")}`)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  /** An orderly stop, and a start behind it. */
+  #stop(): void {
+    const { world, machine, service } = this
+    const { process } = machine
+    if (process === undefined || service === undefined) return
+    process.run(() => {
+      void this.#closed(service, process)
+    })
+    world.after(STOP_MS, () => {
+      if (process.isAlive) world.violate(`a stop took more than ${STOP_MS} ms`)
+    })
+  }
+  async #closed(service: S, process: SimulatedProcess): Promise<void> {
+    await this.#subject.close(service)
+    this.world.tell("hookline", "stopped")
+    if (this.machine.process === process) this.machine.exit()
+  }
+}

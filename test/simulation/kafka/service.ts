@@ -48,6 +48,7 @@ export class Service {
 
   /** Publishes a record, as an event of the process. */
   publish(publication: Publication): void {
+    this.pending++
     this.process.run(() => void this.#publish(publication))
   }
 
@@ -67,7 +68,6 @@ export class Service {
   async #publish(publication: Publication): Promise<void> {
     const { topic, key, value, timeoutMs } = publication
     publication.publishedMs = this.#world.nowMs
-    this.pending++
     try {
       const record = { topic, key: key === undefined ? undefined : Buffer.from(key), value }
       const receipt = await this.broker.publish(record, steadyMs() + timeoutMs)

@@ -11,10 +11,10 @@ export function declareReplay(program: Command): void {
   addDetails(program.command("replay"), {
     notes: `Values, keys, headers, times and order are those of the records, to the byte. A range of offsets (@100..200) holds for each
 partition, and ends before the second; one of times (@1h.., @2026-11-22T14:00..15m) takes what tail --since takes.
-While a broker is unavailable the replay waits.
+While a broker is unavailable, the replay waits.
 
-An interrupted or killed replay goes on where it was when the same command is run again; after a kill up to 1000 records
-are sent a second time (to a URL, one).
+Run the same command again to resume an interrupted or killed replay; after a kill, up to 1000 records are sent a second
+time (one, if the target is a URL).
 
 Exit status: 0 if all records were replayed, 1 if some were refused and skipped, or deleted from the log before they
 were read, 65 or 77 at a refused record.`,
@@ -71,15 +71,15 @@ const parseDestination = (text: string): TopicPlace | URL =>
 
 export function declareForward(program: Command): void {
   const forward = addDetails(program.command("forward"), {
-    notes: `The position is kept under a name, and is durable: what is published while the command does not run, or the target is down,
-is posted when it does again, in order. While the target is unreachable or answers 5xx, 408, 425 or 429, a record is posted
-again, for as long as it takes. One that it refuses five times with another status is kept among the failures, to be listed
-and posted again by the commands below. After a kill the record under way may be posted twice.
+    notes: `The position is kept durably under a name: records published while the command is not running, or while the target is down,
+are posted later, in order. While the target is unreachable or answers 5xx, 408, 425 or 429, a record is posted again for as
+long as it takes. A record that it refuses five times with another status is stored as a failure; the commands below list
+failures and post them again. After a kill, the record in flight may be posted twice.
 
-An interrupt ends it, with exit status 0.`,
+An interrupt ends it with exit status 0.`,
     example: "hookline forward log/payments http://localhost:3000/webhooks",
   })
-    .description("post the records of a topic to a URL, in order, and go on where an earlier run was")
+    .description("post the records of a topic to a URL, in order, resuming where an earlier run stopped")
     .helpCommand(false)
     .argument("<connection/topic>", "what to forward", parseTopicPlace)
     .argument("<url>", "where to post it", parseTargetUrl)

@@ -30,7 +30,7 @@ export class ReplayDisplay implements Disposable {
 
   resumed(): void {
     const { passed, offsets } = this.#job.progress()
-    console.error(`going on with ${this.#name}, at ${passed} of ${offsets}; --restart begins anew`)
+    console.error(`resuming ${this.#name} at ${passed} of ${offsets}; --restart starts over`)
   }
 
   /** Prints the summary. */
@@ -54,7 +54,7 @@ export class ReplayDisplay implements Disposable {
     if (state === "done") console.log(`${all}, in ${seconds.toFixed(1)} s (${perSecond}/s)`)
     else
       console.error(
-        `stopped at ${passed} of ${offsets}, ${all}; the same command goes on from there (${this.#name})`,
+        `stopped at ${passed} of ${offsets}, ${all}; run the same command to resume (${this.#name})`,
       )
   }
 

@@ -12,7 +12,7 @@ export class WaitingNotes {
   note(reason: string | undefined): void {
     if (reason === this.#reason) return
     this.#reason = reason
-    console.error(reason === undefined ? "going on" : escapeControls(`waiting: ${reason}`))
+    console.error(reason === undefined ? "continuing" : escapeControls(`waiting: ${reason}`))
   }
 }
 

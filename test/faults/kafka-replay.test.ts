@@ -64,7 +64,7 @@ describe.skipIf(!available)(`a replay of ${COUNT} records`, () => {
     }
     await using last = start(from, to)
     expect(await last.exited).toBe(0)
-    expect(last.output()).toMatch(new RegExp(`^going on with [^]*\n${COUNT} records replayed, in `))
+    expect(last.output()).toMatch(new RegExp(`^resuming [^]*\n${COUNT} records replayed, in `))
   }
 
   test(`from the embedded log to Kafka and back, killed ${KILLS} times with kill -9 each way: all arrive, in order, each byte the same`, async () => {

@@ -71,7 +71,7 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
       await kafka.nodes[0]!.kill()
       await forwarding.printed(/\nwaiting: /)
       await kafka.nodes[0]!.start()
-      await forwarding.printed(/\ngoing on\n/)
+      await forwarding.printed(/\ncontinuing\n/)
       await publish(topic, 200)
       await all(receiver, 300)
       forwarding.signal("SIGKILL")

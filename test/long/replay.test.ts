@@ -202,7 +202,7 @@ describe("a replay that ended early", () => {
     const { status, stdout, stderr } = await replay(...args)
     expect(status).toBe(0)
     expect(stderr).toMatch(
-      /^going on with here-in-to-127\.0\.0\.1-\d+-[0-9a-f]{8}, at \d+ of 300; --restart begins anew\n$/,
+      /^resuming here-in-to-127\.0\.0\.1-\d+-[0-9a-f]{8} at \d+ of 300; --restart starts over\n$/,
     )
     expect(stdout).toMatch(new RegExp(`^${sent.length} records replayed, `))
     expect(receiver.offsets.filter((offset, at, all) => offset !== all[at - 1])).toEqual(sent)
@@ -217,7 +217,7 @@ describe("a replay that ended early", () => {
     running.signal("SIGINT")
     expect(await running.exited).toBe(130)
     expect(running.output()).toMatch(
-      /stopped at \d+ of 300, \d+ records replayed; the same command goes on from there/,
+      /stopped at \d+ of 300, \d+ records replayed; run the same command to resume/,
     )
     const { status } = await replay(...args)
     expect(status).toBe(0)
@@ -254,9 +254,7 @@ describe("a replay that ended early", () => {
     const args = ["--from", "here/in@..10", "--to", receiver.url]
     const stopped = await replay(...args)
     expect(stopped.status).toBe(77)
-    expect(stopped.stderr).toContain(
-      "stopped at 7 of 10, 7 records replayed; the same command goes on from there",
-    )
+    expect(stopped.stderr).toContain("stopped at 7 of 10, 7 records replayed; run the same command to resume")
     expect(stopped.stderr).toContain("in[0]@7 was refused: 422: no\\u001b[2J")
     const skipped = await replay(...args, "--on-refusal", "skip")
     expect(skipped.status).toBe(1)
@@ -273,7 +271,7 @@ test("a target that is down is waited for, said once, and nothing is lost", asyn
   await running.printed(/waiting: connection refused\n/)
   receiver.up()
   expect(await running.exited).toBe(0)
-  expect(running.output()).toMatch(/^waiting: connection refused\ngoing on\n20 records replayed, /)
+  expect(running.output()).toMatch(/^waiting: connection refused\ncontinuing\n20 records replayed, /)
   expect(receiver.offsets).toEqual(upTo(20))
 })
 

@@ -8,6 +8,7 @@
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { canModelDisks } from "../support/disk-model.ts"
 import { tryMutations } from "./mutation-table.ts"
 import type { Scenario } from "./simulation.ts"
 import { type Failure, simulate } from "./workers.ts"
@@ -27,7 +28,10 @@ const { values } = parseArgs({
     processes: { type: "string" },
   },
 })
-const shares = values.simulation === undefined ? Object.entries(SHARES) : [[values.simulation, 1] as const]
+const shares =
+  values.simulation === undefined
+    ? Object.entries(SHARES).filter(([name]) => name === "kafka" || canModelDisks())
+    : [[values.simulation, 1] as const]
 const from = Number(values.seed ?? 1)
 
 if (values.mutations) process.exit((await tryMutations(values.check)) ? 0 : 1)

@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
-import { compileDiskModel } from "../support/disk-model.ts"
+import { canModelDisks, compileDiskModel } from "../support/disk-model.ts"
 import type { Scenario } from "./simulation.ts"
 
 let library: string | undefined
 
 /** The model of a disk that simulating processes are loaded with. */
 function diskModel(): string | undefined {
-  if (library !== undefined) return library
+  if (library !== undefined || !(canModelDisks() || process.env.CI)) return library
   const folder = mkdtempSync(join(tmpdir(), "hookline-disk-model-"))
   process.on("exit", () => rmSync(folder, { recursive: true }))
   return (library = compileDiskModel(folder))

@@ -39,6 +39,9 @@ export interface PowerCut {
   acknowledged(): number | undefined
 }
 
+/** Whether the model can be compiled here. */
+export const canModelDisks = (): boolean => process.platform === "linux" && Bun.which("cc") !== null
+
 /**
  * Compiles the model into a folder. Undefined where there is no C compiler or no Linux, which is said loudly, or is an
  * error with CI set.
@@ -46,8 +49,7 @@ export interface PowerCut {
  * @returns the library, for LD_PRELOAD
  */
 export function compileDiskModel(folder: string): string | undefined {
-  const compiler = process.platform === "linux" ? Bun.which("cc") : null
-  if (compiler === null) {
+  if (!canModelDisks()) {
     if (process.env.CI)
       throw new Error("with CI set the tests of a failing disk may not be skipped, but cc is missing")
     process.stderr.write("\n*** THE TESTS OF A FAILING DISK ARE SKIPPED: there is no C compiler (cc) ***\n\n")
@@ -56,7 +58,7 @@ export function compileDiskModel(folder: string): string | undefined {
   const library = join(folder, "disk-model.so")
   const source = join(import.meta.dir, "disk-model.c")
   const flags = ["-std=gnu11", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl", "-lpthread"]
-  const { success, stderr } = Bun.spawnSync([compiler, ...flags])
+  const { success, stderr } = Bun.spawnSync(["cc", ...flags])
   if (!success) throw new Error(`disk-model.c can't be compiled: ${stderr.toString()}`)
   return library
 }

@@ -210,7 +210,7 @@ function attentionOf(
     const [first] = refusals
     if (first === undefined || first.count < REFUSALS_NOTED) continue
     const count = refusals.reduce((sum, it) => sum + it.count, 0)
-    const text = `${grouped.format(count)} refusals of ${pipeline} in 5 minutes: ${first.words}`
+    const text = `${grouped.format(count)} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
     add("warning", text, { pipeline })
   }
   return found.toSorted((a, b) => a.level.localeCompare(b.level)).slice(0, ATTENTION_LISTED)

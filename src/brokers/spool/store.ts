@@ -37,7 +37,7 @@ export class SpoolStore {
   readonly #writer: DurableWriter<SpoolDatabase>
   readonly #publisher: Publisher
   /** Of the batch that the thread has: it may be committed although its records were rejected at their deadlines. */
-  #committing: PromiseWithResolvers<void> | undefined
+  #committing: (PromiseWithResolvers<void> & { readonly records: ReadonlySet<Record> }) | undefined
   #makingReserve: Timer | undefined
   #isClosing = false
 
@@ -72,8 +72,9 @@ export class SpoolStore {
     this.#publisher = new Publisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
-      commit: (batch, _, then) => {
-        const committing = (this.#committing = Promise.withResolvers())
+      commit: (batch, pending, then) => {
+        const records = new Set(pending.map(({ record }) => record))
+        const committing = (this.#committing = { ...Promise.withResolvers<void>(), records })
         const answered = (answer: Answer<ReturnType<SpoolDatabase["commitSpooled"]>>): void => {
           this.#committing = undefined
           if (answer.kind === "done") this.#note(answer.value.contents)
@@ -113,7 +114,9 @@ export class SpoolStore {
     try {
       return await this.#publisher.publish(record, deadlineMs)
     } finally {
-      this.capacity.taken(record)
+      const out = this.#committing?.records.has(record) === true ? this.#committing.promise : undefined
+      if (out === undefined) this.capacity.taken(record)
+      else void out.then(() => this.capacity.taken(record))
     }
   }
 

@@ -62,12 +62,6 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "return undefined",
   ),
   dedupe(
-    "lookups wait for the keys that a crash left in the log",
-    "dedupe/sqlite-keys.ts",
-    "this.#lookingUp.length > 0 || this.#isReadingJournal",
-    "this.#lookingUp.length > 0",
-  ),
-  dedupe(
     "a key is deleted from the log once it is in the store's file",
     "dedupe/sqlite-keys.ts",
     "    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId })\n",
@@ -129,5 +123,11 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "a full spool takes nothing",
     "brokers/spool/capacity.ts",
     '    if (problem !== undefined) return new PublishError("unavailable", problem)\n',
+  ),
+  spool(
+    "what may still be written counts towards the spool's limit",
+    "brokers/spool/store.ts",
+    "this.#committing?.records.has(record) === true ? this.#committing.promise : undefined",
+    "undefined",
   ),
 ]

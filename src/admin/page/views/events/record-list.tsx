@@ -68,7 +68,7 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         row={(index) => {
           const [record] = tail.rows(index, index + 1)
           if (record === undefined)
-            return <li key={`at ${index}`} class="record record-missing" aria-hidden="true" />
+            return <li key={`at ${index}`} class="record list-row record-missing" aria-hidden="true" />
           const { partition, offset } = record
           return (
             <RecordRow

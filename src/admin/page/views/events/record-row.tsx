@@ -17,7 +17,7 @@ export function RecordRow({ record, position, href, isOpen, isCursor, focused }:
   return (
     <li aria-setsize={-1} aria-posinset={position}>
       <a
-        class={`record ${isCursor ? "row-cursor" : ""}`}
+        class={`record list-row ${isCursor ? "row-cursor" : ""}`}
         href={href}
         data-place={`${partition}:${offset}`}
         aria-current={isOpen ? "true" : undefined}

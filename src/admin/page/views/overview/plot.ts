@@ -1,4 +1,5 @@
 import UPlot from "uplot"
+import { formatTime } from "../../format.ts"
 
 export interface CurveSeries {
   readonly label: string
@@ -74,8 +75,8 @@ export function openPlot(
   }
 }
 
-const timeOfDay = (ms: number): string =>
-  new Date(ms).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })
+/** As elsewhere on the page, of 24 hours: `14:03`. */
+const timeOfDay = (ms: number): string => formatTime(ms).slice(0, 5)
 
 /** CSS variables as colours that a canvas takes: the theme's one of two is chosen only where a property uses them. */
 function colours(box: HTMLElement): (variable: string) => string {

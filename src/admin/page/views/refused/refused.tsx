@@ -160,7 +160,7 @@ interface RowProps {
 
 function Row({ capture: { status, words, method, path, pipeline, at, outcome }, isOpened, href }: RowProps) {
   return (
-    <a class="capture" href={href} aria-current={isOpened ? "true" : undefined}>
+    <a class="capture list-row" href={href} aria-current={isOpened ? "true" : undefined}>
       <span class={`status status-${outcome}`}>{status}</span>
       <span class="capture-words">
         {sentence(words)} <span class="muted">{`${method} ${path}`}</span>

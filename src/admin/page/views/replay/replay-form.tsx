@@ -207,7 +207,7 @@ function To({ topics }: { topics: readonly Topic[] }) {
         type="number"
         min={0.001}
         step="any"
-        placeholder="as fast as it goes"
+        placeholder="no limit"
       />
     </fieldset>
   )

@@ -45,8 +45,8 @@ export function ReplayJobs({ started }: { started: ReplayJob | undefined }) {
   if (jobs.length === 0)
     return (
       <p class="payload muted">
-        A replay copies records with their keys and headers, in order, and posts them as they are to a URL. It
-        goes on when this page is closed.
+        A replay copies records in order, with their keys and headers, to another topic, or posts them to a
+        URL. It continues when this page is closed.
       </p>
     )
   return (
@@ -100,7 +100,7 @@ function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
       {range !== "" && <p class="muted">{range}</p>}
       {error !== null && (
         <p class={state === "failed" ? "replay-error" : "muted"}>
-          {state === "failed" ? error : `${error}; it is tried again until it is paused or cancelled`}
+          {state === "failed" ? error : `${error}; retrying until it is paused or cancelled`}
         </p>
       )}
       <Actions job={job} />

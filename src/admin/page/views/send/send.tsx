@@ -135,7 +135,7 @@ function Form({ sample, provider }: FormProps) {
           />
         </label>
         {sample.signed ? (
-          <label class="send-signed">
+          <label class="choice">
             <input
               type="checkbox"
               checked={isSigned}

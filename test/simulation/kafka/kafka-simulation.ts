@@ -3,10 +3,13 @@ import { World } from "../world.ts"
 import { Audit } from "./audit.ts"
 import type { Publication } from "./publication.ts"
 import { Cluster } from "./cluster.ts"
+import { simulateCompression } from "./compression.ts"
 import { Network, useNetwork } from "./network.ts"
 import { type KafkaScenario, releaseOf, type Step } from "./scenario.ts"
 import { Service } from "./service.ts"
 import { carryOut } from "./faults.ts"
+
+simulateCompression()
 
 /** A cluster, a network, and a service that publishes to it. */
 export class KafkaSimulation {
@@ -88,17 +91,17 @@ export class KafkaSimulation {
 
   /** Whether a record may be rejected: for good, or for now. */
   #mayBeRejected({ value, timeoutMs }: Publication, isFinal: boolean): boolean {
-    const { steps, cluster } = this.scenario
+    const { steps, cluster, service } = this.scenario
     if (value.length + 200 > Math.min(cluster.maxMessageBytes, cluster.maxRequestBytes)) return true
     if (isFinal) return steps.some((step) => step.do === "errors")
-    return timeoutMs < FAULTLESS_MS || steps.some((step) => step.do !== "publish")
+    // compression that takes long is a fault, too: a batch is given up at the first deadline in it
+    const isFaultless = service.compression === "none" && steps.every((step) => step.do === "publish")
+    return timeoutMs < FAULTLESS_MS || !isFaultless
   }
 
   /** What a process holds is bounded by what is pending. */
   #checkBounds(): void {
     const { world, network, service } = this
-    // what is to be published comes when it runs again
-    if (service.process.stalledUntilMs > world.nowMs) return
     const sockets = [...network.open].filter(({ client }) => client === service.process).length
     if (sockets > MOST_SOCKETS) world.violate(`${service.process.name} has ${sockets} connections open`)
     const scheduled = world.scheduledBy(service.process)

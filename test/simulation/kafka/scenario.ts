@@ -66,6 +66,15 @@ export interface KafkaScenario {
 const LASTS_MS = 6000
 
 export function scenarioOf(seed: number): KafkaScenario {
+  const scenario = drawn(seed)
+  if (scenario.service.compression === "none") return scenario
+  // small batches are compressed at once, large ones in a thread
+  const larger = (step: Step): Step =>
+    step.do === "publish" && step.bytes >= 100 ? { ...step, bytes: step.bytes * 20 } : step
+  return { ...scenario, steps: scenario.steps.map(larger) }
+}
+
+function drawn(seed: number): KafkaScenario {
   const random = new Random(seed * 2_654_435_761)
   const one = (of: number): boolean => random.below(of) === 0
   const between = (least: number, most: number): number => least + random.below(most - least + 1)

@@ -1,7 +1,5 @@
-import { gzipSync } from "node:zlib"
 import type { YieldingBroker } from "../../../src/brokers/broker.ts"
 import { openKafka } from "../../../src/brokers/kafka/producer.ts"
-import { SYSTEM } from "../../../src/brokers/kafka/system.ts"
 import { steadyMs } from "../../../src/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import type { Logger } from "../../../src/telemetry/log.ts"
@@ -10,14 +8,6 @@ import type { SimulatedProcess } from "../simulated-process.ts"
 import type { World } from "../world.ts"
 import type { Audit } from "./audit.ts"
 import type { Publication } from "./publication.ts"
-
-// threads of zlib's would answer in real time: here a batch takes a millisecond of the world's for 20 KB
-Object.assign(SYSTEM, {
-  compress: (_: string, bytes: Uint8Array) =>
-    new Promise<Uint8Array>((resolve) =>
-      setTimeout(() => resolve(gzipSync(bytes)), 1 + bytes.length / 20_000),
-    ),
-})
 
 /** What the service's connection is configured with. */
 export interface ServiceSettings {
@@ -58,6 +48,7 @@ export class Service {
 
   /** Publishes a record, as an event of the process. */
   publish(publication: Publication): void {
+    this.pending++
     this.process.run(() => void this.#publish(publication))
   }
 
@@ -77,7 +68,6 @@ export class Service {
   async #publish(publication: Publication): Promise<void> {
     const { topic, key, value, timeoutMs } = publication
     publication.publishedMs = this.#world.nowMs
-    this.pending++
     try {
       const record = { topic, key: key === undefined ? undefined : Buffer.from(key), value }
       const receipt = await this.broker.publish(record, steadyMs() + timeoutMs)

@@ -151,6 +151,8 @@ describe.each(clients.map((client) => [client.name, client] as const))("%s", (_,
     for (const name of ["log.sqlite", "log.sqlite-wal", "log.sqlite-shm"])
       rmSync(join(folder.path, "log", name), { force: true })
     await start()
+    // makes the topic
+    await post()
     await using consumer = joinGroup(client, "billing")
     await using _posting = posting()
     // some begin anew, some at the end, as with a Kafka that has lost records

@@ -285,6 +285,35 @@ describe("a pipeline that publishes to the topic again", () => {
   })
 })
 
+test("the list says what a forward is doing: while the target is down since when it retries, and why", async () => {
+  await fill(1)
+  const url = `http://127.0.0.1:${await freePort()}/in`
+  const state = async () => {
+    const [{ running, retrying_since, last_error }] = JSON.parse((await run("list", "--json")).stdout)
+    return { running, retrying_since, last_error }
+  }
+  const begun = Date.now()
+  await using forwarding = start("log/payments", url, "--from", "beginning")
+  await forwarding.printed(/connection refused .*; retrying/)
+  await until("the error is listed", async () => (await state()).last_error !== null)
+  const waiting = await state()
+  expect(waiting).toMatchObject({ running: true, last_error: "connection refused" })
+  expect(Date.parse(waiting.retrying_since)).toBeWithin(begun, Date.now())
+  expect((await run("list")).stdout).toMatch(/ retrying since \d{4}-\S+Z: connection refused\n/)
+  await using target = Bun.serve({
+    port: new URL(url).port,
+    hostname: "127.0.0.1",
+    fetch: () => new Response(),
+  })
+  expect(target.url.port).toBe(new URL(url).port)
+  await forwarding.printed(/@0 200/)
+  await until("no error is listed", async () => (await state()).last_error === null)
+  expect((await run("list")).stdout).toMatch(/ running\n/)
+  forwarding.signal("SIGKILL")
+  await forwarding.exited
+  expect(await state()).toEqual({ running: false, retrying_since: null, last_error: null })
+})
+
 test("positions are readable by their owner alone", async () => {
   await fill(1)
   await using forwarding = start("log/payments", receiver.url, "--from", "beginning")

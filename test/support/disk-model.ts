@@ -1,4 +1,4 @@
-import { dlopen, FFIType, ptr } from "bun:ffi"
+import { dlopen, FFIType } from "bun:ffi"
 import { join } from "node:path"
 
 /** What a power cut leaves of the pages that no fsync has written: see disk-model.c. */
@@ -63,7 +63,8 @@ export function compileDiskModel(folder: string): string | undefined {
   return library
 }
 
-const cstring = FFIType.cstring
+/** Given as bytes, which are kept for as long as the call takes. */
+const cstring = FFIType.ptr
 const i32 = FFIType.i32
 const symbols = {
   disk_add: { args: [cstring, cstring], returns: i32 },
@@ -103,13 +104,13 @@ export function loadedDiskModel(): DiskModel {
     simulateSleep: (on) => model.disk_simulate_sleep(on ? 1 : 0),
     sleptMs: () => model.disk_slept_ms(),
     add(folder, shadow) {
-      const id = model.disk_add(ptr(text(folder)), ptr(text(shadow)))
+      const id = model.disk_add(text(folder), text(shadow))
       return {
         fail: (n, calls) => model.disk_fail(id, n, calls),
         failed: () => model.disk_failed(id),
         acknowledge: () => model.disk_acknowledge(id),
         cut(afterCalls, target, kept, seed) {
-          const cut = model.disk_cut(id, afterCalls, ptr(text(target)), KEEP.indexOf(kept), seed)
+          const cut = model.disk_cut(id, afterCalls, text(target), KEEP.indexOf(kept), seed)
           return {
             folder: target,
             kept,
@@ -119,7 +120,7 @@ export function loadedDiskModel(): DiskModel {
             },
           }
         },
-        copy: (target, kept, seed) => model.disk_copy(id, ptr(text(target)), KEEP.indexOf(kept), seed),
+        copy: (target, kept, seed) => model.disk_copy(id, text(target), KEEP.indexOf(kept), seed),
         halt: (n) => model.disk_halt(id, n),
         get isHalted() {
           return model.disk_is_halted(id) === 1

@@ -165,9 +165,9 @@ for (const client of CLIENT_PROGRAMS) {
       while (ids.length < 20) ids.push(await post("parts"))
       for (const id of ids) await Promise.race([first.said(key(id)), second.said(key(id))])
       const read = [first, second].map((one) => keysOf(one).filter((id) => ids.includes(id)))
-      // each has some, and none has what the other has
-      for (const keys of read) expect(keys).not.toBeEmpty()
-      expect(read.flat().toSorted()).toEqual(ids.toSorted())
+      // each has some; one that was read while the partition changed hands may be at both
+      for (const keys of read) expect(keys.length).toBeWithin(1, ids.length)
+      expect([...new Set(read.flat())].toSorted()).toEqual(ids.toSorted())
     })
 
     test("commit", async () => {

@@ -182,8 +182,10 @@ describe("a record that the target refuses", () => {
         topic: "payments",
         url: receiver.url,
         forwarded: 2,
+        last_error: null,
         failures: 2,
         offsets: { 0: 4 },
+        retrying_since: null,
         running: true,
       },
     ])

@@ -17,7 +17,7 @@ const PROGRAM = `
           world.tell(process.name, Date.now() + " " + performance.now() + " " + crypto.randomUUID())
         }
       })
-    world.after(300, () => one.stall(250))
+    world.after(300, () => one.stall(250.0004))
     world.after(600, () => (one.clockOffsetMs = -3_600_000))
     world.after(700, () => other.kill())
     world.runUntil(1000)

@@ -101,6 +101,10 @@ export class World {
       for (;;) {
         const next = this.#queue.first()
         if (next === undefined || next.atUs > endUs || isDone?.() === true) break
+        if (this.steps >= MOST_STEPS) {
+          this.violate(`${MOST_STEPS} steps: something is repeated without end`)
+          break
+        }
         this.#queue.take()
         this.#happen(next)
       }
@@ -133,9 +137,10 @@ export class World {
   #happen(event: WorldEvent): void {
     const { process, run } = event
     if (run === undefined || process?.isAlive === false) return
-    if (process !== undefined && process.stalledUntilMs > event.atUs / 1000) {
+    const stalledUntilUs = Math.round((process?.stalledUntilMs ?? 0) * 1000)
+    if (stalledUntilUs > event.atUs) {
       // what was due before goes before, so it keeps its place among those of the same time
-      event.atUs = Math.round(process.stalledUntilMs * 1000)
+      event.atUs = stalledUntilUs
       this.#queue.add(event)
       return
     }
@@ -154,6 +159,9 @@ export class World {
     this.onStep?.()
   }
 }
+
+/** Of a run; most have some thousands. */
+const MOST_STEPS = 100_000
 
 let active: World | undefined
 

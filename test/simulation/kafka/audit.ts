@@ -30,12 +30,14 @@ export class Audit {
   }[] = []
   /** Batches by producer, epoch and partition. */
   readonly #sequences = new Map<string, SentBatch[]>()
+  /** Records of batches that may have been split although they were stored. */
+  readonly #split = new Set<number>()
 
   /** @param mayBeRejected whether the cluster may refuse a record, for good or for now */
   constructor(world: World, mayBeRejected: (publication: Publication, isFinal: boolean) => boolean) {
     this.#world = world
     this.#mayBeRejected = mayBeRejected
-    this.logs = new CommittedLogs(world, this.#publications)
+    this.logs = new CommittedLogs(world, this.#publications, this.#split)
   }
 
   add(publication: Publication): void {
@@ -93,7 +95,7 @@ export class Audit {
           !one.isRefused && baseSequence < one.from + one.count && one.from < baseSequence + records.length
         if (sent.some(isOverlapping)) this.#world.violate(`${what}: its sequence is that of another batch`)
         sent.push({ from: baseSequence, count: records.length, bytes, isRefused: false, times: 1 })
-      } else same.times++
+      } else if (++same.times >= CLOSES && ids.length > 1) for (const id of ids) this.#split.add(id)
       for (const id of ids) {
         const { publishedMs, timeoutMs } = this.#publications.get(id)!
         const lateMs = this.#world.nowMs - publishedMs - timeoutMs
@@ -123,5 +125,7 @@ export class Audit {
   }
 }
 
+/** A batch that the connection was closed on so often is split: docs/limits.md. */
+const CLOSES = 3
 /** How late a deadline is noticed, at most: EXPIRE_MS, and a turn. */
 const LATE_MS = 12

@@ -14,6 +14,8 @@ interface CommittedLog {
 export class CommittedLogs {
   readonly #world: World
   readonly #publications: ReadonlyMap<number, Publication>
+  /** Those that may be stored more than once. */
+  readonly #repeatable: ReadonlySet<number>
   /** By topic id and index. */
   readonly #logs = new Map<string, CommittedLog>()
   /** The ids that a topic's name has had. */
@@ -21,9 +23,14 @@ export class CommittedLogs {
   /** By topic id: the publications in it. */
   readonly #stored = new Map<string, Set<number>>()
 
-  constructor(world: World, publications: ReadonlyMap<number, Publication>) {
+  constructor(
+    world: World,
+    publications: ReadonlyMap<number, Publication>,
+    repeatable: ReadonlySet<number>,
+  ) {
     this.#world = world
     this.#publications = publications
+    this.#repeatable = repeatable
   }
 
   committed({ id, name }: TopicState, index: number, entries: readonly Entry[]): void {
@@ -71,7 +78,10 @@ export class CommittedLogs {
         this.#world.violate(`${partition}: a record was stored that nobody has published: ${id}`)
         continue
       }
-      if (stored.has(id)) this.#world.violate(`${id} is stored twice, now in ${partition}`)
+      if (stored.has(id)) {
+        if (this.#repeatable.has(id)) continue
+        this.#world.violate(`${id} is stored twice, now in ${partition}`)
+      }
       stored.add(id)
       if (publication.key === undefined) continue
       const ofKey = `${publication.process.name} ${publication.key}`

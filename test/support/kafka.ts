@@ -159,17 +159,32 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
     }),
   )
   await Promise.all(nodes.map((node) => node.start()))
+  const bootstrapServers = all.map((node) => address(node, "PLAINTEXT"))
+  if (zooKeeper !== undefined) await knowEachOther(bootstrapServers)
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.kill()))
     await zooKeeper?.kill()
     rmSync(folder, { recursive: true, force: true })
   }
   return {
-    bootstrapServers: all.map((node) => address(node, "PLAINTEXT")),
+    bootstrapServers,
     listener: (name) => all.map((node) => address(node, name)),
     nodes,
     stop,
     [Symbol.asyncDispose]: stop,
+  }
+}
+
+/** With ZooKeeper a broker serves before it is in its own metadata, and creates no topics until then. */
+async function knowEachOther(bootstrapServers: readonly string[]): Promise<void> {
+  for (const server of bootstrapServers) {
+    const admin = openAdmin({ bootstrapServers: [server] })
+    try {
+      while ((await admin.metadata({ topics: [], forceUpdate: true })).brokers.size < bootstrapServers.length)
+        await Bun.sleep(20)
+    } finally {
+      await admin.close()
+    }
   }
 }
 

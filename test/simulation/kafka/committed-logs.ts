@@ -23,11 +23,7 @@ export class CommittedLogs {
   /** By topic id: the publications in it. */
   readonly #stored = new Map<string, Set<number>>()
 
-  constructor(
-    world: World,
-    publications: ReadonlyMap<number, Publication>,
-    repeatable: ReadonlySet<number>,
-  ) {
+  constructor(world: World, publications: ReadonlyMap<number, Publication>, repeatable: ReadonlySet<number>) {
     this.#world = world
     this.#publications = publications
     this.#repeatable = repeatable

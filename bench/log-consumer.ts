@@ -19,6 +19,7 @@ export class LogConsumer implements AsyncDisposable {
   readonly #topic: string
   #offset = 0
   #changed = Promise.withResolvers<void>()
+  #problem: Error | undefined
 
   private constructor(client: RawKafkaClient, topic: string) {
     this.#client = client
@@ -31,18 +32,22 @@ export class LogConsumer implements AsyncDisposable {
     const listed = await consumer.#ask(ListOffsets, LIST, { topics: [{ name: topic, partitions }] })
     const { topics } = listed as { topics: readonly [{ partitions: readonly [{ offset: number }] }] }
     consumer.#offset = topics[0].partitions[0].offset
-    void consumer.#follow()
+    void consumer.#follow().catch((error: Error) => {
+      consumer.#problem = error
+      consumer.#changed.resolve()
+    })
     return consumer
   }
 
-  /** Behind the last record that it has. */
+  /** Behind the last record that it has. @throws Error if it could not follow to here */
   get offset(): number {
+    if (this.#problem !== undefined) throw this.#problem
     return this.#offset
   }
 
-  /** Resolves once it has the records before an offset. */
+  /** Resolves once it has the records before an offset. @throws as `offset` */
   async reached(offset: number): Promise<void> {
-    while (this.#offset < offset) await this.#changed.promise
+    while (this.offset < offset) await this.#changed.promise
   }
 
   async #follow(): Promise<void> {
@@ -74,8 +79,10 @@ export class LogConsumer implements AsyncDisposable {
     return response && readResponse(api, header.version, new ByteReader(response.subarray(4)))
   }
 
+  /** @throws as `offset` */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client[Symbol.asyncDispose]()
+    void this.offset
   }
 }
 

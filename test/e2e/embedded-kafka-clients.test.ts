@@ -98,6 +98,23 @@ describe.skipIf(!hasKcat())("kcat", () => {
     expect(await keys("-o", "-1", "-c", "1")).not.toBe("")
   })
 
+  test("that follows gets each record while many are committed", async () => {
+    const [count, first] = [6000, (await readWithKcat({ bootstrapServers: [address] }, "webhooks")).length]
+    const following = kcat(
+      address,
+      ...["-C", "-t", "webhooks", "-o", `${first}`, "-c", `${count}`, "-f", "%o "],
+      ...["-X", "topic.auto.offset.reset=error"],
+    )
+    let sent = 0
+    const sender = async (): Promise<void> => {
+      while (sent < count) await post(`${sent++}`)
+    }
+    await Promise.all(Array.from({ length: 64 }, sender))
+    const { status, stdout, stderr } = await following
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
+    expect(stdout.trim().split(" ").map(Number)).toEqual(Array.from({ length: count }, (_, n) => first + n))
+  })
+
   test("reads from a time, and finds the offset of one", async () => {
     const [, , third] = await readWithKcat({ bootstrapServers: [address] }, "webhooks")
     const at = third!.timestampMs

@@ -13,12 +13,17 @@ let of: PartitionOf
 let end = 0
 
 async function publish(count: number): Promise<void> {
+  await commit(count)
+  counters.changed()
+}
+
+/** As the listener's thread sees it before the event loop has the answer. */
+async function commit(count: number): Promise<void> {
   for (let n = 0; n < count; n++, end++)
     await broker.publish(
       { topic: "t", key: undefined, value: Buffer.from(`{"n":${end}}`) },
       steadyMs() + 5000,
     )
-  counters.changed()
 }
 
 beforeEach(async () => {
@@ -48,6 +53,13 @@ test("a batch that others have read keeps nobody from what came since", async ()
   await publish(1)
   expect(view.offsets(of)).toEqual({ first: 0, end })
   expect(read(batch.firstOffset)).toMatchObject({ firstOffset: batch.firstOffset, endOffset: end })
+})
+
+test("the end of a partition is never before what was read from it", async () => {
+  expect(view.offsets(of)).toEqual({ first: 0, end })
+  await commit(1)
+  expect(read(end - 10)).toMatchObject({ endOffset: end })
+  expect(view.offsets(of)).toEqual({ first: 0, end })
 })
 
 test("a batch that is larger than a consumer asks for is not the one it gets", () => {

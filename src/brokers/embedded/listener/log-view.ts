@@ -176,6 +176,8 @@ export class LogView {
     const recent = this.#recent.find(table, offset, end, maxBytes)
     if (recent !== undefined) return recent
     const batch = this.#read(table, offset, maxBytes)
+    // it has what was committed since, and the consumer will ask for what comes behind it
+    if (batch !== undefined && batch.endOffset > end) this.#offsets.delete(table)
     if (batch !== undefined && batch.endOffset >= end) this.#recent.add(table, batch)
     return batch
   }

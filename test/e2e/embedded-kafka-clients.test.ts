@@ -100,11 +100,8 @@ describe.skipIf(!hasKcat())("kcat", () => {
 
   test("that follows gets each record while many are committed", async () => {
     const [count, first] = [6000, (await readWithKcat({ bootstrapServers: [address] }, "webhooks")).length]
-    const following = kcat(
-      address,
-      ...["-C", "-t", "webhooks", "-o", `${first}`, "-c", `${count}`, "-f", "%o "],
-      ...["-X", "topic.auto.offset.reset=error"],
-    )
+    const range = ["-o", `${first}`, "-c", `${count}`, "-X", "topic.auto.offset.reset=error"]
+    const following = kcat(address, "-C", "-t", "webhooks", "-f", "%o ", ...range)
     let sent = 0
     const sender = async (): Promise<void> => {
       while (sent < count) await post(`${sent++}`)

@@ -93,6 +93,17 @@ export class LogView {
     this.#opened = Promise.withResolvers()
   }
 
+  /** Has all that is read meanwhile be as of one moment, and be found with one look at the WAL's index. */
+  atOnce<T>(read: () => T): T {
+    const db = this.#open
+    db.run("BEGIN")
+    try {
+      return read()
+    } finally {
+      db.run("COMMIT")
+    }
+  }
+
   /** undefined: it is open. */
   whenOpen(): Promise<void> | undefined {
     return this.#db === undefined ? this.#opened.promise : undefined

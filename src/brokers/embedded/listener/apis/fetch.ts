@@ -33,7 +33,7 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
     const turn = turns++
     const maxBytes = Math.min(request.maxBytes, MAX_ANSWER_BYTES)
     const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length))
-    const responses = rotated(topics, turn).map((topic) => reading.topic(topic))
+    const responses = log.atOnce(() => rotated(topics, turn).map((topic) => reading.topic(topic)))
     if (reading.bytes >= minBytes || reading.hasFailed || steadyMs() >= untilMs || signal.aborted) {
       wait?.cancel()
       return { responses }

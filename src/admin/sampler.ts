@@ -1,14 +1,16 @@
 import { inSlices, steadyMs } from "../clock.ts"
 import { History, STEP_MS } from "./history.ts"
+import { Outages } from "./outages.ts"
 import type { Service } from "./service.ts"
 
 /** How old what someone looks at may be. */
 const FRESH_MS = 100
 
-/** Samples the counters at a slow pace, and when someone looks. */
+/** Samples the counters and the state of connections at a slow pace, and when someone looks. */
 export class Sampler {
   readonly history = new History(steadyMs())
-  readonly #service: Pick<Service, "activity">
+  readonly outages = new Outages()
+  readonly #service: Pick<Service, "activity" | "readiness">
   readonly #failed: (error: unknown) => void
   #timer: Timer | undefined
   #sampling: Promise<void> | undefined
@@ -16,7 +18,7 @@ export class Sampler {
   #isClosed = false
 
   /** @param failed called with a fault, after which sampling goes on */
-  constructor(service: Pick<Service, "activity">, failed: (error: unknown) => void) {
+  constructor(service: Pick<Service, "activity" | "readiness">, failed: (error: unknown) => void) {
     this.#service = service
     this.#failed = failed
     void this.sample()
@@ -43,8 +45,12 @@ export class Sampler {
 
   async #sample(): Promise<void> {
     try {
-      const samples = await this.#service.activity()
+      const [samples, { connections }] = await Promise.all([
+        this.#service.activity(),
+        this.#service.readiness(),
+      ])
       const nowMs = steadyMs()
+      this.outages.see(connections, Date.now())
       await inSlices(this.history.take(samples, nowMs, Date.now()))
       this.#sampledMs = nowMs
     } catch (error) {

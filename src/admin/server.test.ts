@@ -44,15 +44,21 @@ test("a fault while a request is answered gets 500 without its cause, which is l
   } finally {
     await admin.close()
   }
-  expect(faults).toEqual([fault, fault])
+  // and of the sampler, which looks at the connections too
+  expect(faults).toEqual([fault, fault, fault])
 })
+
+const READY = { state: "ready", connections: [], impaired: [], stores: [], spools: [] } as const
 
 test("a check without a Host header, as HAProxy's by default, is answered", async () => {
   const faults: unknown[] = []
   const admin = openAdmin(
     { host: "127.0.0.1", port: 0 },
     {},
-    { service: serviceWith(new Error("not asked")), failed: (error) => faults.push(error) },
+    {
+      service: { ...serviceWith(new Error("not asked")), readiness: () => READY },
+      failed: (error) => faults.push(error),
+    },
   )
   try {
     using socket = await openSocket(Number(new URL(admin.url).port))

@@ -150,7 +150,9 @@ describe.skipIf(!hasBrowser())("Send", () => {
 
   test("a request that is not signed is refused", async () => {
     const { page } = await openPage(browser, `${running.adminUrl}/#/send/payments`)
-    await page.getByLabel("Sign it with the pipeline's secret").uncheck()
+    const isSigned = page.getByLabel("Sign it with the pipeline's secret")
+    expect((await isSigned.boundingBox())!.width).toBeLessThan(20)
+    await isSigned.uncheck()
     await send(page).click()
     await answer(page).getByText("Answered 401").waitFor()
   }, 30_000)

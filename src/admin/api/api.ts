@@ -7,7 +7,7 @@ import { EventStreams } from "./event-stream.ts"
 import { makeGate } from "./gate.ts"
 import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
-import { overviewRoutes, Problems } from "./overview.ts"
+import { overviewRoutes } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
 import type { Connection } from "./route.ts"
 import { Router } from "./router.ts"
@@ -32,7 +32,7 @@ export class Api {
   constructor({ service, sampler, access, failed }: ApiDeps) {
     const streams = this.#streams
     const sessions = this.#sessions
-    const deps = { service, sampler, streams, failed, problems: new Problems() }
+    const deps = { service, sampler, streams, failed }
     const callers = () => {
       const { token } = access()
       return { hasToken: tokenTest(token), needsToken: token !== undefined }

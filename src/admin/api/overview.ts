@@ -20,24 +20,6 @@ const REASONS_LISTED = 20
 export interface OverviewDeps {
   readonly service: Service
   readonly sampler: Sampler
-  /** Since when each problem lasts, by connection. */
-  readonly problems: Problems
-}
-
-/** Since when problems last: what is looked at each time must be all of one kind. */
-export class Problems {
-  readonly #since = new Map<string, number>()
-
-  /** @returns when the problem began, in milliseconds since 1970, as far as it was looked at */
-  since(name: string, problem: string | undefined, nowMs: number): number | null {
-    if (problem === undefined) {
-      this.#since.delete(name)
-      return null
-    }
-    const since = this.#since.get(name) ?? nowMs
-    this.#since.set(name, since)
-    return since
-  }
 }
 
 export function overviewRoutes(deps: OverviewDeps): Route[] {
@@ -80,7 +62,7 @@ const nulls = Array.from({ length: STEPS }, () => null)
 const NOTHING = { accepted: zeros, refused: [], p50: nulls, p99: nulls }
 const FLAT = Array.from({ length: POINTS }, () => 0)
 
-export async function overviewOf({ service, sampler, problems }: OverviewDeps): Promise<Overview> {
+export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Overview> {
   const refusals = service.receivers().map((it) => it.capturedRefusals())
   const [history, readiness, ...captured] = await Promise.all([
     sampler.fresh(),
@@ -89,9 +71,7 @@ export async function overviewOf({ service, sampler, problems }: OverviewDeps): 
   ])
   const now = Date.now()
   const pipelines = service.pipelines().map((pipeline) => pipelineOverview(pipeline, history.of(pipeline.id)))
-  const connections = connectionOverviews(service, readiness, (id, problem) =>
-    problems.since(id, problem, now),
-  )
+  const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
   return {
     version: manifest.version,
     state: readiness.state,
@@ -137,7 +117,7 @@ function pipelineOverview(
 function connectionOverviews(
   service: Service,
   readiness: Readiness,
-  since: (id: string, problem: string | undefined) => number | null,
+  outageSince: (id: string) => number,
 ): ConnectionOverview[] {
   const problems = new Map(readiness.connections)
   const impaired = new Map(readiness.impaired)
@@ -150,7 +130,7 @@ function connectionOverviews(
       kind,
       address,
       problem: problem ?? null,
-      problem_since: since(id, problem),
+      problem_since: problem === undefined ? null : outageSince(id),
       impaired: [...(impaired.get(id) ?? [])].slice(0, 100),
       spool:
         spool === undefined

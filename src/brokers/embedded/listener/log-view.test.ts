@@ -68,6 +68,27 @@ test("a batch that is larger than a consumer asks for is not the one it gets", (
   expect(read(end - 10, batch.bytes.length - 1).endOffset).toBeLessThan(end)
 })
 
+test("what a consumer asks for next is read while it is busy, for one", async () => {
+  const [from, endThen] = [end - 10, end]
+  view.readAhead(of, from, 1_000_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  await publish(1)
+  expect(read(from)).toMatchObject({ firstOffset: from, endOffset: endThen })
+  expect(read(from)).toMatchObject({ firstOffset: from, endOffset: end })
+})
+
+test("what was read ahead of a file that was closed is forgotten", async () => {
+  view.readAhead(of, end - 10, 1_000_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  view.readAhead(of, end - 5, 1_000_000)
+  view.close()
+  await new Promise((resolve) => setImmediate(resolve))
+  view.open()
+  await publish(1)
+  expect(read(end - 11).endOffset).toBe(end)
+  expect(read(end - 6).endOffset).toBe(end)
+})
+
 test("batches from before the file was closed are forgotten", () => {
   const batch = read(end - 10)
   view.close()

@@ -12,6 +12,7 @@ import {
   type RecordRow,
 } from "../log-tables.ts"
 import { openForReading } from "../reader.ts"
+import { AheadBatches } from "./ahead-batches.ts"
 import { encodeRecordBatch, type RecordBatch } from "./protocol/record-batch.ts"
 import { RecentBatches } from "./recent-batches.ts"
 import type { SharedCounters } from "./shared-counters.ts"
@@ -65,6 +66,7 @@ export class LogView {
   readonly #offsets = new Map<string, Offsets>()
   #offsetsAt = 0
   readonly #recent = new RecentBatches()
+  readonly #ahead = new AheadBatches()
 
   constructor(directory: string, counters: SharedCounters) {
     this.directory = directory
@@ -88,6 +90,7 @@ export class LogView {
     this.#statements.clear()
     this.#offsets.clear()
     this.#recent.clear()
+    this.#ahead.clear()
     this.#db.close(true)
     this.#db = undefined
     this.#opened = Promise.withResolvers()
@@ -186,11 +189,25 @@ export class LogView {
     const { end = 0 } = this.offsets(of) ?? {}
     const recent = this.#recent.find(table, offset, end, maxBytes)
     if (recent !== undefined) return recent
-    const batch = this.#read(table, offset, maxBytes)
+    const batch = this.#ahead.take(table, offset, maxBytes) ?? this.#read(table, offset, maxBytes)
     // it has what was committed since, and the consumer will ask for what comes behind it
     if (batch !== undefined && batch.endOffset > end) this.#offsets.delete(table)
     if (batch !== undefined && batch.endOffset >= end) this.#recent.add(table, batch)
     return batch
+  }
+
+  /** Reads what will be asked for next, once the thread has nothing else to do in this turn. */
+  readAhead(of: PartitionOf, offset: number, maxBytes: number): void {
+    setImmediate(() => {
+      if (this.#db === undefined || !this.#ahead.hasRoom(maxBytes)) return
+      const table = tableOf(of)
+      try {
+        const batch = this.#read(table, offset, maxBytes)
+        if (batch !== undefined) this.#ahead.add(table, batch)
+      } catch {
+        // who asks for it gets the error
+      }
+    })
   }
 
   #read(table: string, offset: number, maxBytes: number): RecordBatch | undefined {

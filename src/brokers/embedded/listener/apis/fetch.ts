@@ -32,7 +32,8 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
     const { topics } = request
     const turn = turns++
     const maxBytes = Math.min(request.maxBytes, MAX_ANSWER_BYTES)
-    const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length))
+    const isAlone = topics.length === 1 && topics[0]!.partitions.length === 1
+    const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length), isAlone)
     const responses = log.atOnce(() => rotated(topics, turn).map((topic) => reading.topic(topic)))
     if (reading.bytes >= minBytes || reading.hasFailed || steadyMs() >= untilMs || signal.aborted) {
       wait?.cancel()
@@ -51,16 +52,18 @@ class Reading {
   readonly #log: LogView
   readonly #version: number
   readonly #turn: number
+  readonly #isAlone: boolean
   #bytesLeft: number
   bytes = 0
   hasFailed = false
   readonly names = new Set<string>()
 
-  /** @param turn which partition of a topic comes first */
-  constructor(log: LogView, version: number, maxBytes: number, turn: number) {
+  /** @param turn which partition of a topic comes first @param isAlone it is of a single partition */
+  constructor(log: LogView, version: number, maxBytes: number, turn: number, isAlone: boolean) {
     this.#log = log
     this.#version = version
     this.#turn = turn
+    this.#isAlone = isAlone
     this.#bytesLeft = maxBytes
   }
 
@@ -98,6 +101,9 @@ class Reading {
         : undefined
     // the first record of an answer is in it however large, others as far as they fit
     if (batch !== undefined && this.bytes > 0 && batch.bytes.length > this.#bytesLeft) batch = undefined
+    // of several partitions another one comes first the next time
+    if (batch !== undefined && batch.endOffset < end && this.#isAlone)
+      this.#log.readAhead({ topic, partition }, batch.endOffset, Math.min(partitionMaxBytes, this.#bytesLeft))
     const bytes = batch?.bytes.length ?? 0
     this.bytes += bytes
     this.#bytesLeft -= bytes

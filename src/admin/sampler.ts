@@ -45,14 +45,11 @@ export class Sampler {
 
   async #sample(): Promise<void> {
     try {
-      const [samples, { connections }] = await Promise.all([
-        this.#service.activity(),
-        this.#service.readiness(),
-      ])
+      const samples = await this.#service.activity()
       const nowMs = steadyMs()
-      this.outages.see(connections, Date.now())
       await inSlices(this.history.take(samples, nowMs, Date.now()))
       this.#sampledMs = nowMs
+      this.outages.see((await this.#service.readiness()).connections, Date.now())
     } catch (error) {
       this.#failed(error)
     }

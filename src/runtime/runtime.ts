@@ -26,7 +26,7 @@ import { Resources } from "./resources.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { receiverOf } from "./receiver.ts"
-import { logsOf, readinessOf, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
 
 interface Requests {
   /** Default: own ports. */
@@ -117,7 +117,8 @@ export class Runtime implements ReloadableApplication, Running {
   }
 
   readiness(): Readiness {
-    return readinessOf(this.active, this.#stopped !== undefined)
+    // the admin listener answers before everything else is open
+    return this.#active === undefined ? STARTING : readinessOf(this.#active, this.#stopped !== undefined)
   }
 
   expose(accept: string | null): Promise<Exposition> {

@@ -72,6 +72,16 @@ function problemOfAll(topics: readonly string[], impaired: readonly Impairment[]
 
 export const NOT_ACCEPTING = "max_connections reached; not accepting until some have ended"
 
+/** Before the configuration is in use. */
+export const STARTING: Readiness = {
+  state: "not ready",
+  connections: [],
+  impaired: [],
+  stores: [],
+  listeners: [["all", "starting"]],
+  spools: [],
+}
+
 export function readinessOf(active: ActivePlan, isDraining: boolean): Readiness {
   const state = stateOf(active)
   const { connections, impaired, stores, isAccepting } = state

@@ -85,7 +85,7 @@ test(`${FRAMES} mutated requests are answered, or have no header`, async () => {
   let malformed = 0
   const answered = async (frame: Buffer, id: number): Promise<void> => {
     try {
-      const response = await answer(frame, serving)
+      const response = Buffer.concat(await answer(frame, serving))
       answers++
       if (response.readInt32BE(0) !== response.length - 4 || response.readInt32BE(4) !== id)
         faults.push(frame)

@@ -105,7 +105,7 @@ function answer(broker: BrokerModel, frame: Buffer, send: (response: Buffer) => 
     to.int32(correlationId)
     if (isIn(api.flexible, inVersion) && api !== ApiVersions) to.varint(0)
     writeResponse(api, inVersion, { ...response, throttleTimeMs: broker.throttleMs }, to)
-    to.int32At(0, to.length - 4)
+    to.beginWith(to.length - 4)
     send(to.written())
   }
   if (version > range[1]) {

@@ -49,7 +49,8 @@ export class Connection {
   readonly #closed = new AbortController()
   #isServing = false
   #isPaused = false
-  #unsent: Uint8Array | undefined
+  /** Of its answer, in parts; empty: all of it was sent. */
+  #unsent: readonly Uint8Array[] = []
   #sent: (() => void) | undefined
   readonly #openedMs = steadyMs()
   /** When it last received or sent something, by the steady clock. */
@@ -79,21 +80,27 @@ export class Connection {
 
   /** The socket takes more. */
   drained(): void {
-    const left = this.#unsent
-    if (left === undefined) return
-    const taken = Math.max(0, this.#socket.write(left))
-    if (taken > 0) this.#takenMs = this.#activeMs = steadyMs()
-    this.#deps.unsent.add(-taken)
-    this.#unsent = taken < left.length ? left.subarray(taken) : undefined
-    if (this.#unsent === undefined) this.#sent?.()
+    if (this.#unsent.length === 0) return
+    let all = 0
+    let isFull = false
+    while (this.#unsent.length > 0 && !isFull) {
+      const [part, ...others] = this.#unsent
+      const taken = Math.max(0, this.#socket.write(part!))
+      isFull = taken < part!.length
+      this.#unsent = isFull ? [part!.subarray(taken), ...others] : others
+      all += taken
+    }
+    if (all > 0) this.#takenMs = this.#activeMs = steadyMs()
+    this.#deps.unsent.add(-all)
+    if (!isFull) this.#sent?.()
   }
 
   closed(): void {
     if (this.#closed.signal.aborted) return
     this.#closed.abort()
     this.#deps.receiving.add(-this.#frames.length)
-    this.#deps.unsent.add(-(this.#unsent?.length ?? 0))
-    this.#unsent = undefined
+    this.#deps.unsent.add(-lengthOf(this.#unsent))
+    this.#unsent = []
     this.#sent?.()
   }
 
@@ -107,7 +114,7 @@ export class Connection {
 
   /** A slow client is not, until others wait for the room that its answer takes. */
   #isStalled(nowMs: number): boolean {
-    if (this.#unsent === undefined) return false
+    if (this.#unsent.length === 0) return false
     const sinceMs = this.#deps.unsent.isFull ? this.#sendingMs : this.#takenMs
     return nowMs - sinceMs > LIMITS.stalledMs
   }
@@ -154,13 +161,14 @@ export class Connection {
   }
 
   /** Resolves when the system has all of it, or the connection is closed. */
-  async #send(response: Buffer): Promise<void> {
-    if (this.#closed.signal.aborted || response.length === 0) return
+  async #send(response: readonly Uint8Array[]): Promise<void> {
+    const bytes = lengthOf(response)
+    if (this.#closed.signal.aborted || bytes === 0) return
     this.#activeMs = this.#sendingMs = this.#takenMs = steadyMs()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#unsent = response
     this.#sent = resolve
-    this.#deps.unsent.add(response.length)
+    this.#deps.unsent.add(bytes)
     this.drained()
     await promise
   }
@@ -178,10 +186,12 @@ export class Connection {
 }
 
 /** Where it is refused, the end of the connection is the answer. */
-function bareReply(step: Step): Buffer {
-  if (step === "refused") return Buffer.alloc(0)
+function bareReply(step: Step): readonly Buffer[] {
+  if (step === "refused") return []
   const response = Buffer.alloc(4 + step.reply.length)
   response.writeInt32BE(step.reply.length)
   response.set(step.reply, 4)
-  return response
+  return [response]
 }
+
+const lengthOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, { length }) => sum + length, 0)

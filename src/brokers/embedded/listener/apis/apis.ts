@@ -71,8 +71,8 @@ function versionsOf({ api, least }: Served): readonly [number, number] {
 /** What serves a request: the listener's state, and what the connection knows. */
 export type Serving = Omit<Context, "version" | "clientId"> & { readonly failed: (error: unknown) => void }
 
-/** @throws Malformed where not even the header can be read, TooLarge for an answer over the limit */
-export async function answer(frame: Buffer, serving: Serving): Promise<Buffer> {
+/** @returns the response, in parts @throws Malformed where not even the header can be read, TooLarge for an answer over the limit */
+export async function answer(frame: Buffer, serving: Serving): Promise<readonly Buffer[]> {
   const from = new ByteReader(frame)
   const key = from.int16()
   const version = from.int16()
@@ -102,15 +102,15 @@ export async function answer(frame: Buffer, serving: Serving): Promise<Buffer> {
   return respond(one.api, version, correlationId, response)
 }
 
-function respond(api: Api, version: number, correlationId: number, response: object): Buffer {
+function respond(api: Api, version: number, correlationId: number, response: object): readonly Buffer[] {
   const to = new ByteWriter(512, LIMITS.answerBytes)
   to.int32(0)
   to.int32(correlationId)
   // clients read the header of ApiVersions before they know the broker's versions (KIP-511)
   if (isIn(api.flexible, version) && api.key !== ApiVersions.key) to.varint(0)
   writeResponse(api, version, response, to)
-  to.int32At(0, to.length - 4)
-  return to.written()
+  to.beginWith(to.length - 4)
+  return to.parts()
 }
 
 /** The code where the response has one for all of the request. */
@@ -118,10 +118,10 @@ function failure(api: Api, errorCode: number): ResponseOf<Api> {
   return api.key === ApiVersions.key ? { errorCode, apiKeys: API_KEYS } : { errorCode }
 }
 
-function unknownApi(correlationId: number): Buffer {
+function unknownApi(correlationId: number): readonly Buffer[] {
   const to = new ByteWriter(16)
   to.int32(6)
   to.int32(correlationId)
   to.int16(ERROR.UNSUPPORTED_VERSION)
-  return to.written()
+  return to.parts()
 }

@@ -73,7 +73,7 @@ async function ask(
   to.int32(7)
   to.int16(-1)
   writeRequest(api, version, request as { [name: string]: unknown }, to)
-  const response = await answer(Buffer.from(to.written()), serving)
+  const response = Buffer.concat(await answer(Buffer.from(to.written()), serving))
   return readResponse(api, version, new ByteReader(response.subarray(8)))
 }
 

@@ -98,7 +98,7 @@ async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Prom
   writeRequest(OffsetDelete, 0, { groupId: "g", topics: asked }, frame)
   const log = { whenOpen: () => undefined }
   const serving = { groups, log, authentication: { state: "done" }, failed: expect.unreachable }
-  const response = await answer(Buffer.from(frame.written()), serving as unknown as Serving)
+  const response = Buffer.concat(await answer(Buffer.from(frame.written()), serving as unknown as Serving))
   // length, correlation id, error code, throttle time, then topics
   const codes = [response.readInt16BE(8)]
   let at = 18

@@ -1,7 +1,11 @@
+// Hot path: `bytes`, with what a consumer reads.
 export class TooLarge extends Error {}
 
 /** Writes the primitive types of the Kafka protocol: https://kafka.apache.org/protocol#protocol_types. */
 export class ByteWriter {
+  /** What comes before `#bytes`. */
+  readonly #parts: Buffer[] = []
+  #partBytes = 0
   #bytes: Buffer
   #at = 0
   #maxBytes: number
@@ -16,12 +20,18 @@ export class ByteWriter {
   }
 
   get length(): number {
-    return this.#at
+    return this.#partBytes + this.#at
   }
 
-  /** What was written, as a view. */
+  /** What was written; without large bytes in it, as a view. */
   written(): Buffer {
-    return this.#bytes.subarray(0, this.#at)
+    const parts = this.parts()
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  }
+
+  /** What was written, large bytes as they were given. */
+  parts(): readonly Buffer[] {
+    return [...this.#parts, this.#bytes.subarray(0, this.#at)]
   }
 
   int8(value: number): void {
@@ -36,18 +46,18 @@ export class ByteWriter {
   }
 
   int32(value: number): void {
-    this.int32At(this.#grow(4), value)
-  }
-
-  /** Overwrites four bytes. */
-  int32At(at: number, value: number): void {
+    const at = this.#grow(4)
     this.#bytes.writeInt32BE(value | 0, at)
   }
 
+  /** Overwrites the first four bytes. */
+  beginWith(value: number): void {
+    ;(this.#parts[0] ?? this.#bytes).writeInt32BE(value, 0)
+  }
+
   int64(value: number): void {
-    const at = this.#grow(8)
-    this.int32At(at, Math.floor(value / 2 ** 32))
-    this.int32At(at + 4, value % 2 ** 32)
+    this.int32(Math.floor(value / 2 ** 32))
+    this.int32(value % 2 ** 32)
   }
 
   varint(value: number): void {
@@ -73,8 +83,18 @@ export class ByteWriter {
   }
 
   bytes(value: Uint8Array): void {
+    if (value.length >= APART_BYTES) return this.#apart(value)
     const at = this.#grow(value.length)
     this.#bytes.set(value, at)
+  }
+
+  #apart(value: Uint8Array): void {
+    this.#check(this.length + value.length)
+    const { buffer, byteOffset, length } = value
+    this.#parts.push(this.#bytes.subarray(0, this.#at), Buffer.from(buffer, byteOffset, length))
+    this.#partBytes += this.#at + length
+    this.#bytes = Buffer.allocUnsafe(SPARE_BYTES)
+    this.#at = 0
   }
 
   /** Raises the limit: what has one of its own does not count. */
@@ -85,16 +105,23 @@ export class ByteWriter {
   #grow(length: number): number {
     const at = this.#at
     const end = at + length
-    if (end > this.#maxBytes) throw new TooLarge("the answer to its request would be too large")
+    this.#check(this.#partBytes + end)
     if (end > this.#bytes.length) {
       const larger = Buffer.allocUnsafe(Math.max(end + SPARE_BYTES, this.#bytes.length * 2))
-      larger.set(this.written())
+      larger.set(this.#bytes.subarray(0, at))
       this.#bytes = larger
     }
     this.#at = end
     return at
   }
+
+  #check(length: number): void {
+    if (length > this.#maxBytes) throw new TooLarge("the answer to its request would be too large")
+  }
 }
+
+/** Larger bytes are not copied. */
+const APART_BYTES = 64 * 1024
 
 /** For what comes behind the records of an answer. */
 const SPARE_BYTES = 512

@@ -33,7 +33,7 @@ beforeAll(async () => {
   for (let n = 0; n < 3; n++)
     await broker.publish({ topic: "webhooks", key: undefined, value }, steadyMs() + 5000)
   const groups: Groups = new Groups(() => queueMicrotask(() => groups.written(true)))
-  groups.load({ groups: [], offsets: [] })
+  groups.load({ groups: [], offsets: [] }, "log")
   serving = {
     log: new LogView(folder.path, new SharedCounters()),
     commits: new Commits(new SharedCounters()),

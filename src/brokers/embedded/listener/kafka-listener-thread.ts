@@ -1,5 +1,6 @@
 import { Commits } from "./commits.ts"
 import type { Broker } from "./apis/context.ts"
+import type { GroupChanges } from "./groups/group-database.ts"
 import { Groups } from "./groups/groups.ts"
 import { LogView } from "./log-view.ts"
 import { Port } from "./port.ts"
@@ -43,7 +44,7 @@ function perform(message: ToThread): void {
       broker.retention = message.retention
       break
     case "groups":
-      broker.groups.load(message.state)
+      load(message.state).catch(failed)
       break
     case "written":
       broker.groups.written(message.isWritten)
@@ -63,6 +64,11 @@ function perform(message: ToThread): void {
       broker.log.close()
       tell({ kind: "ended" })
   }
+}
+
+async function load(state: GroupChanges): Promise<void> {
+  while (broker.log.whenOpen() !== undefined) await broker.log.whenOpen()
+  if (broker.groups.load(state, broker.log.clusterId)) tell({ kind: "groups_of_another_log" })
 }
 
 /** Another certificate needs another server, which disconnects the clients of the one before. */

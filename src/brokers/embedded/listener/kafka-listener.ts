@@ -201,6 +201,12 @@ export class KafkaListener {
           this.#tell({ kind: "written", isWritten: kind === "done" }),
         )
         break
+      case "groups_of_another_log":
+        this.#log.warn(
+          { file: groupsIn(this.#directory).file },
+          "the consumer groups are of another log, which this one has replaced: they are deleted, and consumers begin where auto.offset.reset says",
+        )
+        break
       case "fault":
         this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
         break

@@ -38,7 +38,7 @@ beforeEach(() => {
     written += offsets.length
     queueMicrotask(() => groups.written(true))
   })
-  groups.load({ groups: [], offsets: [] })
+  groups.load({ groups: [], offsets: [] }, "log")
   serving?.log.close()
   serving = {
     log: new LogView(folder.path, new SharedCounters()),

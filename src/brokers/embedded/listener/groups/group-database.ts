@@ -10,7 +10,8 @@ import type { KeptMember } from "./member.ts"
  *   group_id  state             group_id  topic     partition  committed
  *   billing   {"generation":…   billing   webhooks  0          {"offset":1310,…
  *
- * `state` is a GroupSnapshot and `committed` a CommittedOffset, as JSON, with bytes in base64.
+ * `state` is a GroupSnapshot and `committed` a CommittedOffset, as JSON, with bytes in base64. A third table, `identity`, has the
+ * cluster id of the log that the offsets are of: another log may take its place, which starts at offset 0 again.
  */
 const PAGE_BYTES = 4096
 
@@ -45,6 +46,8 @@ export interface CommittedOffset {
 
 /** Changes of the file; undefined: the row is deleted. */
 export interface GroupChanges {
+  /** The log that these are of. Of another log nothing is kept. */
+  readonly clusterId?: string
   readonly groups: readonly (readonly [groupId: string, state: GroupSnapshot | undefined])[]
   readonly offsets: readonly (readonly [
     groupId: string,
@@ -69,6 +72,7 @@ export class GroupDatabase extends DurableDatabase {
             PRIMARY KEY (group_id, topic, partition)
           ) STRICT, WITHOUT ROWID`,
         )
+        db.run("CREATE TABLE IF NOT EXISTS identity (cluster_id TEXT NOT NULL) STRICT")
       },
     })
   }
@@ -81,7 +85,9 @@ export class GroupDatabase extends DurableDatabase {
         "SELECT * FROM offsets",
       )
       .all()
+    const clusterId = this.#clusterId()
     return {
+      ...(clusterId !== undefined && { clusterId }),
       groups: groups.map(({ group_id: id, state }) => [id, parse(state) as GroupSnapshot]),
       offsets: offsets.map(({ group_id: id, topic, partition, committed }) => [
         id,
@@ -93,8 +99,9 @@ export class GroupDatabase extends DurableDatabase {
   }
 
   /** Commits changes; as `transact`. */
-  write({ groups, offsets }: GroupChanges): void {
+  write({ clusterId, groups, offsets }: GroupChanges): void {
     this.transact(() => {
+      if (clusterId !== undefined) this.#become(clusterId)
       for (const [id, state] of groups) {
         if (state === undefined) this.db.query("DELETE FROM groups WHERE group_id = ?").run(id)
         else this.db.query("INSERT OR REPLACE INTO groups VALUES (?, ?)").run(id, render(state))
@@ -109,6 +116,19 @@ export class GroupDatabase extends DurableDatabase {
         this.gathered(PAGE_BYTES)
       }
     })
+  }
+
+  /** undefined: the file is new, or of a version of Hookline that did not write it. */
+  #clusterId(): string | undefined {
+    return this.db.query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity").get()?.cluster_id
+  }
+
+  #become(clusterId: string): void {
+    const before = this.#clusterId()
+    if (before === clusterId) return
+    if (before !== undefined) for (const table of ["groups", "offsets"]) this.db.run(`DELETE FROM ${table}`)
+    this.db.run("DELETE FROM identity")
+    this.db.query("INSERT INTO identity VALUES (?)").run(clusterId)
   }
 }
 

@@ -1,13 +1,15 @@
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { answer, type Serving } from "../apis/apis.ts"
 import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { writeRequest } from "../protocol/fields.ts"
 import { OffsetDelete } from "../protocol/messages.ts"
-import type { GroupChanges } from "./group-database.ts"
+import { temporaryFolder } from "../../../../../test/support/hookline.ts"
+import { GroupDatabase, groupsIn, type GroupChanges } from "./group-database.ts"
 import { Groups } from "./groups.ts"
 
 const WEEK_MS = 7 * 24 * 3_600_000
+const LOG = "cluster id of the log"
 const START_MS = Date.UTC(2026, 0, 1)
 
 interface Opened {
@@ -15,13 +17,13 @@ interface Opened {
   readonly written: GroupChanges[]
 }
 
-function open(now: () => number, kept: GroupChanges = { groups: [], offsets: [] }): Opened {
+function open(now: () => number, kept: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }): Opened {
   const written: GroupChanges[] = []
   const groups: Groups = new Groups((changes) => {
     written.push(structuredClone(changes))
     queueMicrotask(() => groups.written(true))
   }, now)
-  groups.load(kept)
+  groups.load(kept, LOG)
   return { groups, written }
 }
 
@@ -130,4 +132,54 @@ test("offsets of a group with members that are no consumers, or can't be read, s
   groups.find("g")!.leave(memberId, null, 0)
   join(groups, "g", "consumer", Buffer.from([0, 1, 0, 0, 0, 9]))
   expect(await deleteOffsets(groups, "any")).toEqual([ERROR.NONE, ERROR.GROUP_SUBSCRIBED_TO_TOPIC])
+})
+
+describe("the groups of another log", () => {
+  test("are not there, and are deleted from the file", async () => {
+    using folder = temporaryFolder()
+    const database = new GroupDatabase(groupsIn(folder.path))
+    const reopened = (clusterId: string): Groups => {
+      const groups: Groups = new Groups((changes) => {
+        database.write(changes)
+        queueMicrotask(() => groups.written(true))
+      })
+      groups.load(database.state(), clusterId)
+      return groups
+    }
+    const groups = reopened("one")
+    join(groups, "g", "consumer", subscription("t"))
+    await groups.commit([offset("g", "t")])
+    expect(reopened("one").offset("g", "t", 0)).toEqual({ offset: 1, leaderEpoch: 0, metadata: "" })
+
+    const others = reopened("other")
+    expect(others.offset("g", "t", 0)).toBeUndefined()
+    expect([...others.all()]).toEqual([])
+    expect(database.state()).toEqual({ clusterId: "other", groups: [], offsets: [] })
+    await others.commit([offset("g", "t")])
+    expect(reopened("other").offset("g", "t", 0)).toBeDefined()
+    database.close()
+  })
+
+  test("are deleted by the first write that succeeds", async () => {
+    const written: GroupChanges[] = []
+    const answers = [false, true, true]
+    const groups: Groups = new Groups((changes) => {
+      written.push(structuredClone(changes))
+      queueMicrotask(() => groups.written(answers.shift()!))
+    })
+    expect(groups.load({ clusterId: "other", groups: [], offsets: [offset("g", "t")] }, LOG)).toBe(true)
+    expect(await groups.commit([offset("g", "u")])).toBe(true)
+    expect(await groups.commit([offset("g", "v")])).toBe(true)
+    expect(written.map(({ clusterId }) => clusterId)).toEqual([LOG, LOG, undefined])
+    expect(groups.partitions("g")).toEqual([
+      ["u", [0]],
+      ["v", [0]],
+    ])
+  })
+
+  test("that an earlier version wrote without saying of which log are kept", () => {
+    const { groups, written } = open(Date.now, { groups: [], offsets: [offset("g", "t")] })
+    expect(groups.offset("g", "t", 0)).toBeDefined()
+    expect(written).toEqual([{ clusterId: LOG, groups: [], offsets: [] }])
+  })
 })

@@ -45,6 +45,8 @@ export class Groups {
   #waiting: ((isWritten: boolean) => void)[] = []
   /** Those whose changes are being written. */
   #writing: ((isWritten: boolean) => void)[] | undefined
+  /** Of the log, until it is in the file. */
+  #clusterId: string | undefined
   isLoaded = false
 
   /** @param write has changes written; `written` tells the end of it. @param now the time, in ms since 1970 */
@@ -55,12 +57,19 @@ export class Groups {
     setInterval(() => void this.expire(), EXPIRE_MS)
   }
 
-  load({ groups, offsets }: GroupChanges): void {
-    if (this.isLoaded) return
+  /** @param clusterId of the log: what the file has of another one is deleted. @returns whether it had */
+  load({ clusterId: before, groups, offsets }: GroupChanges, clusterId: string): boolean {
+    if (this.isLoaded) return false
     this.isLoaded = true
+    if (before !== clusterId) {
+      this.#clusterId = clusterId
+      void this.#flush()
+    }
+    if (before !== undefined && before !== clusterId) return groups.length > 0 || offsets.length > 0
     const nowMs = steadyMs()
     for (const [id, state] of groups) if (state !== undefined) this.#make(id).restore(state, nowMs)
     for (const change of offsets) this.#apply(change)
+    return false
   }
 
   all(): Iterable<Group> {
@@ -141,6 +150,7 @@ export class Groups {
   written(isWritten: boolean): void {
     const written = this.#writing ?? []
     this.#writing = undefined
+    if (isWritten) this.#clusterId = undefined
     for (const one of written) one(isWritten)
     if (this.#waiting.length > 0) this.#writeNext()
   }
@@ -155,7 +165,11 @@ export class Groups {
   #writeNext(): void {
     this.#writing = this.#waiting
     this.#waiting = []
-    const changes = { groups: [...this.#groupChanges.values()], offsets: this.#offsetChanges }
+    const changes = {
+      ...(this.#clusterId !== undefined && { clusterId: this.#clusterId }),
+      groups: [...this.#groupChanges.values()],
+      offsets: this.#offsetChanges,
+    }
     this.#groupChanges = new Map()
     this.#offsetChanges = []
     this.#write(changes)

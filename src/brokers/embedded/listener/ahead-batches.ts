@@ -11,8 +11,8 @@ interface Ahead {
 }
 
 /**
- * Batches that consumers ask for next, read while they are busy with those before. With as many of them as there is memory
- * for, others read without.
+ * Batches that consumers will ask for next, read while they process the ones before. Bounded: consumers for whose batch there
+ * is no room get it read when they ask.
  */
 export class AheadBatches {
   /** By partition and first offset, the oldest first. */

@@ -98,13 +98,7 @@ export class LogView {
 
   /** Has all that is read meanwhile be as of one moment, and be found with one look at the WAL's index. */
   atOnce<T>(read: () => T): T {
-    const db = this.#open
-    db.run("BEGIN")
-    try {
-      return read()
-    } finally {
-      db.run("COMMIT")
-    }
+    return this.#open.transaction(read)()
   }
 
   /** undefined: it is open. */
@@ -196,7 +190,7 @@ export class LogView {
     return batch
   }
 
-  /** Reads what will be asked for next, once the thread has nothing else to do in this turn. */
+  /** Reads what will be asked for next, behind the answers of this turn of the event loop. */
   readAhead(of: PartitionOf, offset: number, maxBytes: number): void {
     setImmediate(() => {
       if (this.#db === undefined || !this.#ahead.hasRoom(maxBytes)) return
@@ -205,7 +199,7 @@ export class LogView {
         const batch = this.#read(table, offset, maxBytes)
         if (batch !== undefined) this.#ahead.add(table, batch)
       } catch {
-        // who asks for it gets the error
+        // the request for it reads it again, and answers with the error
       }
     })
   }

@@ -71,7 +71,12 @@ function versionsOf({ api, least }: Served): readonly [number, number] {
 /** What serves a request: the listener's state, and what the connection knows. */
 export type Serving = Omit<Context, "version" | "clientId"> & { readonly failed: (error: unknown) => void }
 
-/** @returns the response, in parts @throws Malformed where not even the header can be read, TooLarge for an answer over the limit */
+/**
+ * Serves a request.
+ *
+ * @returns the response, in parts
+ * @throws Malformed where not even the header can be read, TooLarge for an answer over the limit
+ */
 export async function answer(frame: Buffer, serving: Serving): Promise<readonly Buffer[]> {
   const from = new ByteReader(frame)
   const key = from.int16()

@@ -1,7 +1,7 @@
 // Hot path: every record that a consumer reads.
 import { steadyMs } from "../../../../clock.ts"
 import type { Wait } from "../commits.ts"
-import type { LogView, Topic } from "../log-view.ts"
+import type { LogView, PartitionOf, Topic } from "../log-view.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { Fetch } from "../protocol/messages.ts"
@@ -32,11 +32,11 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
     const { topics } = request
     const turn = turns++
     const maxBytes = Math.min(request.maxBytes, MAX_ANSWER_BYTES)
-    const isAlone = topics.length === 1 && topics[0]!.partitions.length === 1
-    const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length), isAlone)
+    const reading = new Reading(log, version, maxBytes, Math.floor(turn / topics.length))
     const responses = log.atOnce(() => rotated(topics, turn).map((topic) => reading.topic(topic)))
     if (reading.bytes >= minBytes || reading.hasFailed || steadyMs() >= untilMs || signal.aborted) {
       wait?.cancel()
+      reading.readAhead()
       return { responses }
     }
     if (wait === undefined) wait = commits.wait(reading.names, untilMs)
@@ -52,18 +52,20 @@ class Reading {
   readonly #log: LogView
   readonly #version: number
   readonly #turn: number
-  readonly #isAlone: boolean
   #bytesLeft: number
+  /** Partitions that were asked for. */
+  #asked = 0
+  /** Of the last batch that has records behind it. */
+  #next: { readonly of: PartitionOf; readonly offset: number; readonly maxBytes: number } | undefined
   bytes = 0
   hasFailed = false
   readonly names = new Set<string>()
 
-  /** @param turn which partition of a topic comes first @param isAlone it is of a single partition */
-  constructor(log: LogView, version: number, maxBytes: number, turn: number, isAlone: boolean) {
+  /** @param turn which partition of a topic comes first */
+  constructor(log: LogView, version: number, maxBytes: number, turn: number) {
     this.#log = log
     this.#version = version
     this.#turn = turn
-    this.#isAlone = isAlone
     this.#bytesLeft = maxBytes
   }
 
@@ -76,6 +78,7 @@ class Reading {
       topic: name,
       topicId,
       partitions: rotated(partitions, this.#turn).map((asked) => {
+        this.#asked++
         if (topic === undefined) return this.#failed(asked.partition, unknown)
         if (asked.currentLeaderEpoch > LEADER_EPOCH)
           return this.#failed(asked.partition, ERROR.UNKNOWN_LEADER_EPOCH)
@@ -84,9 +87,17 @@ class Reading {
     }
   }
 
+  /** Has the next batch read, unless another partition will come first the next time. */
+  readAhead(): void {
+    if (this.#asked === 1 && this.#next !== undefined)
+      this.#log.readAhead(this.#next.of, this.#next.offset, this.#next.maxBytes)
+  }
+
   #partition(topic: Topic, asked: AskedTopic["partitions"][number]): Fetched {
     const { partition, fetchOffset, partitionMaxBytes } = asked
-    const offsets = this.#log.offsets({ topic, partition })
+    const of = { topic, partition }
+    const maxBytes = Math.min(partitionMaxBytes, this.#bytesLeft)
+    const offsets = this.#log.offsets(of)
     if (offsets === undefined) return this.#failed(partition, ERROR.UNKNOWN_TOPIC_OR_PARTITION)
     const { first, end } = offsets
     if (fetchOffset < first || fetchOffset > end)
@@ -97,13 +108,11 @@ class Reading {
       }
     let batch =
       fetchOffset < end && (this.bytes === 0 || this.#bytesLeft > 0)
-        ? this.#log.batch({ topic, partition }, fetchOffset, Math.min(partitionMaxBytes, this.#bytesLeft))
+        ? this.#log.batch(of, fetchOffset, maxBytes)
         : undefined
     // the first record of an answer is in it however large, others as far as they fit
     if (batch !== undefined && this.bytes > 0 && batch.bytes.length > this.#bytesLeft) batch = undefined
-    // of several partitions another one comes first the next time
-    if (batch !== undefined && batch.endOffset < end && this.#isAlone)
-      this.#log.readAhead({ topic, partition }, batch.endOffset, Math.min(partitionMaxBytes, this.#bytesLeft))
+    if (batch !== undefined && batch.endOffset < end) this.#next = { of, offset: batch.endOffset, maxBytes }
     const bytes = batch?.bytes.length ?? 0
     this.bytes += bytes
     this.#bytesLeft -= bytes

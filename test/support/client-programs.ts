@@ -6,9 +6,9 @@ import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { PythonPackages } from "./python-packages.ts"
 
 /*
- * Consumers by other people's client libraries, in test/clients, one program each. It reads a topic's partition 0, in a group all of them, until it is
- * ended, and prints `key KEY` for each record, in a group after its offset is committed (kcat aside); and `assigned` when it gets the
- * partition in a group.
+ * Consumers by other people's client libraries, in test/clients, one program each. Alone a program reads partition 0 of a topic,
+ * in a group the partitions that it is assigned. For each record it prints `key KEY`, in a group after the offset is committed
+ * (kcat aside), and for each assignment `assigned`. It reads until it is ended.
  */
 
 /** What a program gets, as JSON. */

@@ -30,6 +30,7 @@ export class Accumulator {
   maxMessageBytes = Number.POSITIVE_INFINITY
   /** When that was looked up, by the steady clock. */
   limitAskedMs = Number.NEGATIVE_INFINITY
+  #isUnkeyedFirst = false
 
   constructor(name: string, context: ProducerContext, onPending: () => void) {
     this.name = name
@@ -41,11 +42,14 @@ export class Accumulator {
   take(queue: PendingQueue, takesUnkeyed: boolean, maxRecords: number, maxBytes: number): PendingRecord[] {
     const records: PendingRecord[] = []
     const batchBytes = Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
-    const capacity = { records: maxRecords, bytes: Math.min(batchBytes, maxBytes), untilMs: 0 }
+    const capacity = { records: maxRecords, bytes: Math.min(batchBytes, maxBytes), sinceMs: 0, untilMs: 0 }
     if (takesUnkeyed && maxRecords === MAX_RECORDS) {
-      // half of the batch, so that neither records with a key nor those without wait for the others
-      queue.moveTo(records, capacity, 1 / 2)
-      this.unkeyed.moveTo(records, capacity)
+      // half of the batch, and the first half in turn, as their deadlines may not go together: neither records with a key nor
+      // those without wait for the others
+      const [first, second] = this.#isUnkeyedFirst ? [this.unkeyed, queue] : [queue, this.unkeyed]
+      this.#isUnkeyedFirst = !this.#isUnkeyedFirst
+      first.moveTo(records, capacity, 1 / 2)
+      second.moveTo(records, capacity)
     }
     queue.moveTo(records, capacity)
     if (takesUnkeyed) this.unkeyed.moveTo(records, capacity)
@@ -95,7 +99,8 @@ const MORE_TIMESTAMP_BYTES = 5
 interface Capacity {
   records: number
   bytes: number
-  /** No deadline may be later; set by the first record. */
+  /** Between these a deadline is less than DEADLINE_SPREAD_MS from any other in the batch; set by the first record. */
+  sinceMs: number
   untilMs: number
 }
 
@@ -138,9 +143,15 @@ export class PendingQueue {
     const keptRecords = Math.floor(capacity.records * (1 - share))
     let count = 0
     for (const { bytes, deadlineMs } of this.#records) {
-      if (batch.length + count === 0) capacity.untilMs = deadlineMs + DEADLINE_SPREAD_MS
-      else if (bytes > capacity.bytes - keptBytes || deadlineMs > capacity.untilMs) break
-      else if (capacity.records <= keptRecords) break
+      if (batch.length + count === 0) {
+        capacity.sinceMs = deadlineMs - DEADLINE_SPREAD_MS
+        capacity.untilMs = deadlineMs + DEADLINE_SPREAD_MS
+      } else {
+        if (bytes > capacity.bytes - keptBytes || capacity.records <= keptRecords) break
+        if (deadlineMs < capacity.sinceMs || deadlineMs > capacity.untilMs) break
+        capacity.sinceMs = Math.max(capacity.sinceMs, deadlineMs - DEADLINE_SPREAD_MS)
+        capacity.untilMs = Math.min(capacity.untilMs, deadlineMs + DEADLINE_SPREAD_MS)
+      }
       capacity.bytes -= bytes
       capacity.records -= 1
       count += 1

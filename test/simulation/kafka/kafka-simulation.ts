@@ -91,11 +91,10 @@ export class KafkaSimulation {
 
   /** Whether a record may be rejected: for good, or for now. */
   #mayBeRejected({ value, timeoutMs }: Publication, isFinal: boolean): boolean {
-    const { steps, cluster, service } = this.scenario
+    const { steps, cluster } = this.scenario
     if (value.length + 200 > Math.min(cluster.maxMessageBytes, cluster.maxRequestBytes)) return true
     if (isFinal) return steps.some((step) => step.do === "errors")
-    // compression that takes long is a fault, too: a batch is given up at the first deadline in it
-    const isFaultless = service.compression === "none" && steps.every((step) => step.do === "publish")
+    const isFaultless = steps.every((step) => step.do === "publish")
     return timeoutMs < FAULTLESS_MS || !isFaultless
   }
 

@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test"
+import { PLENTY, started } from "../../../test/support/kafka-topic.ts"
+import { Accumulator, MAX_RECORDS, PendingQueue, PendingRecord } from "./accumulator.ts"
+
+const ONE = { topic: "t", key: undefined, value: Buffer.from("{}") }
+
+/** The deadlines of the batches that are formed of a queue's records. */
+function batches(deadlines: readonly number[]): number[][] {
+  const accumulator = new Accumulator("t", started().partition(0).topic.context, () => {})
+  const queue = new PendingQueue(() => {})
+  for (const deadlineMs of deadlines) queue.push(new PendingRecord(ONE, deadlineMs, () => {}))
+  const all: number[][] = []
+  while (queue.length > 0)
+    all.push(accumulator.take(queue, false, MAX_RECORDS, PLENTY).map(({ deadlineMs }) => deadlineMs))
+  return all
+}
+
+test.each<[string, number[][]]>([
+  ["close together are of one batch", [[1000, 1500, 1200]]],
+  ["that come later are of another", [[1000, 1500], [1501]]],
+  ["that come earlier are of another", [[1501, 1001], [1000]]],
+  ["that drift apart are of another", [[1300, 1000, 1500], [1501]]],
+  ["that are none are of another", [[Infinity, Infinity], [1000], [Infinity]]],
+])("records with deadlines %s", (_, expected) => {
+  expect(batches(expected.flat())).toEqual(expected)
+})
+
+test.each([
+  ["records with a key", true],
+  ["records without a key", false],
+])("%s do not wait for as long as others without a deadline come", (_, isKeyed) => {
+  const accumulator = new Accumulator("t", started().partition(0).topic.context, () => {})
+  const queue = new PendingQueue(() => {})
+  const [waiting, others] = isKeyed ? [queue, accumulator.unkeyed] : [accumulator.unkeyed, queue]
+  waiting.push(new PendingRecord(ONE, 1000, () => {}))
+  for (let taken = 0; taken < 2; taken++) {
+    others.push(new PendingRecord(ONE, Infinity, () => {}))
+    accumulator.take(queue, true, MAX_RECORDS, PLENTY)
+  }
+  expect(waiting.length).toBe(0)
+})

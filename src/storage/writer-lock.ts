@@ -36,7 +36,11 @@ export function lockForWriting(location: DatabaseLocation): () => void {
   }
   const open = db
   return () => {
-    rmSync(holderFile, { force: true })
+    try {
+      rmSync(holderFile, { force: true })
+    } catch {
+      // on a disk that fails the file stays; it names a holder only while there is one
+    }
     open.close()
   }
 }

@@ -20,8 +20,8 @@ export const dedupe: Simulation<StorageScenario> = {
             ? new ModelBroker(remote, () => () => {})
             : openEmbedded({ directory }, { log, metrics: { batch() {} } }),
         stored: (folder) => (keys === "file" ? remote.records : readLog(folder)),
-        remote: ({ state, lostAnswers }) => remote.set(state, lostAnswers),
-        heal: () => remote.set("up", 0),
+        remote: (state) => remote.set(state),
+        heal: () => remote.set({ state: "up", lostAnswers: 0 }),
       }
     }).run(),
 }

@@ -56,6 +56,18 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "if (false)",
   ),
   dedupe(
+    "a 200 waits for the event's key to be durable",
+    "components/deduplicator.ts",
+    "return kept instanceof Promise ? kept.then(count) : count(kept)",
+    "void (kept instanceof Promise ? kept.then(count) : count(kept))",
+  ),
+  dedupe(
+    "events wait until the keys in the log are read",
+    "dedupe/sqlite-keys.ts",
+    " || this.#isReadingJournal) return\n",
+    ") return\n",
+  ),
+  dedupe(
     "the log says which keys it has once it is open again",
     "brokers/embedded/broker.ts",
     "return one?.untilMs === untilMs ? one.id : undefined",
@@ -84,6 +96,11 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "brokers/spool/forwarder.ts",
     "  while (!(await store.settle(topic, last.offset, refused))) {",
     "  while (!(await store.settle(topic, last.offset, refused)) && false) {",
+  ),
+  spool(
+    "what is behind a record that could not be forwarded is not sent before it",
+    "brokers/spool/forwarder.ts",
+    "          broker.cancel(topic)\n",
   ),
   spool(
     "what comes back from the broker is spooled in its order",

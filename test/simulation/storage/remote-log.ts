@@ -19,16 +19,25 @@ interface Batch {
   isAppended: boolean
 }
 
+/** What it does from now on; `refusedBatches` and `lostAnswers` in a hundred. */
+export interface RemoteState {
+  readonly state: "up" | "down" | "silent"
+  readonly lostAnswers: number
+  readonly refusedBatches?: number
+}
+
 /**
  * A log elsewhere that outlives the service: up, down (and clients know), or silent (they find out by their deadlines). What
- * was sent arrives in the order in which it was sent, or not at all; answers get lost.
+ * was sent arrives in the order in which it was sent, or not at all; batches are refused for now, and answers get lost.
  */
 export class RemoteLog {
   readonly records: Record[] = []
   readonly world: World
-  state: "up" | "down" | "silent" = "up"
+  state: RemoteState["state"] = "up"
   /** Of answers in a hundred. */
   #lostAnswers = 0
+  /** Of batches in a hundred. */
+  #refusedBatches = 0
   readonly #random: Random
 
   constructor(world: World) {
@@ -36,9 +45,19 @@ export class RemoteLog {
     this.#random = world.randomOf("remote log")
   }
 
-  set(state: "up" | "down" | "silent", lostAnswers: number): void {
+  set({ state, lostAnswers, refusedBatches = 0 }: RemoteState): void {
     this.state = state
     this.#lostAnswers = lostAnswers
+    this.#refusedBatches = refusedBatches
+  }
+
+  refusesBatch(): boolean {
+    return this.#refusedBatches > 0 && this.#random.below(100) < this.#refusedBatches
+  }
+
+  /** Of records that wait, at most. */
+  batchRecords(): number {
+    return this.#random.pick([1, 5, 50])
   }
 
   losesAnswer(): boolean {
@@ -116,7 +135,7 @@ export class ModelBroker implements YieldingBroker {
   }
 
   #send(topic: string): void {
-    const pending = this.#queues.get(topic)?.splice(0, 50) ?? []
+    const pending = this.#queues.get(topic)?.splice(0, this.#remote.batchRecords()) ?? []
     if (pending.length === 0) return
     const batch: Batch = { pending, isAppended: false }
     this.#out.set(topic, batch)
@@ -132,10 +151,12 @@ export class ModelBroker implements YieldingBroker {
     const remote = this.#remote
     this.#world.after(ONE_WAY_MS, () => {
       if (remote.state !== "up") return
-      if (!batch.isAppended) remote.records.push(...records)
-      batch.isAppended = true
+      const isRefused = !batch.isAppended && remote.refusesBatch()
+      if (!isRefused && !batch.isAppended) remote.records.push(...records)
+      batch.isAppended = !isRefused
       if (remote.losesAnswer()) return
-      this.#process.run(() => this.#acknowledged(topic, batch), ONE_WAY_MS)
+      const answered = isRefused ? this.#refused : this.#acknowledged
+      this.#process.run(() => answered.call(this, topic, batch), ONE_WAY_MS)
     })
     setTimeout(() => {
       if (this.#out.get(topic) === batch) this.#try(topic, batch, records)
@@ -147,6 +168,16 @@ export class ModelBroker implements YieldingBroker {
     this.#out.delete(topic)
     for (const one of batch.pending) one.resolve({ partition: 0, offset: -1 })
     this.#send(topic)
+  }
+
+  #refused(topic: string, batch: Batch): void {
+    if (this.#out.get(topic) !== batch) return
+    this.#out.delete(topic)
+    for (const one of batch.pending) one.reject(new PublishError("unavailable", "refused for now"))
+    // once those who published them know
+    this.#process.run(() => {
+      if (!this.#out.has(topic)) this.#send(topic)
+    }, 0)
   }
 }
 

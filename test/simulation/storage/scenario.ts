@@ -1,4 +1,5 @@
 import { Random } from "../../support/random.ts"
+import type { RemoteState } from "./remote-log.ts"
 
 /** How a process ends. */
 export type Crash = "kill" | "power"
@@ -28,7 +29,7 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "stall"; readonly forMs: number }
   | { readonly do: "set clock"; readonly byMs: number }
   | { readonly do: "look" }
-  | { readonly do: "remote"; readonly state: "up" | "down" | "silent"; readonly lostAnswers: number }
+  | ({ readonly do: "remote" } & RemoteState)
 )
 
 /** A run, complete: it can be kept in a file, and have steps taken out. */
@@ -99,6 +100,18 @@ function workload({ random, one, between }: Context): Step {
   }
 }
 
+/** Large records with little time. */
+const burst = (atMs: number): Step => ({
+  atMs,
+  do: "publish",
+  topic: TOPICS[0]!,
+  key: 0,
+  count: 4,
+  everyMs: 5,
+  bytes: 10_000,
+  timeoutMs: 100,
+})
+
 const CALLS = [4, 12, 40]
 
 /** One, or some that follow each other. */
@@ -141,6 +154,8 @@ function faults({ random, one, between }: Context): Step[] {
       return [
         { atMs, do: "stall disk", forMs: random.pick([150, 700, 4000]) },
         ...(one(2) ? [{ atMs: atMs + between(1, 300), do: "crash", kind: ending } satisfies Step] : []),
+        // or be written later than its senders waited for it
+        ...(one(2) ? [burst(atMs + between(0, 50)), burst(atMs + between(100, 700))] : []),
       ]
     case 9:
       return [{ atMs, do: "slow disk", ms: random.pick([5, 60]), forMs: 1000 }]
@@ -164,4 +179,5 @@ const remote = ({ random, between }: Context): Step => ({
   do: "remote",
   state: random.pick(["up", "up", "down", "silent"]),
   lostAnswers: random.pick([0, 0, 20]),
+  refusedBatches: random.pick([0, 0, 30]),
 })

@@ -28,8 +28,8 @@ function run(scenario: StorageScenario): Outcome {
     publish: (step) => publish(step),
     tryOut: (succeeded, done) =>
       publish({ topic: TOPICS[0]!, key: -1, bytes: 10, timeoutMs: 1000 }, succeeded, done),
-    remote: ({ state, lostAnswers }) => remote.set(state, lostAnswers),
-    heal: () => remote.set("up", 0),
+    remote: (state) => remote.set(state),
+    heal: () => remote.set({ state: "up", lostAnswers: 0 }),
     check(folder, when) {
       const spooled = readSpool(folder)
       const there = new Set(

@@ -50,6 +50,18 @@ describe("another broker in the place of the one before", () => {
     expect(texts(other.log).slice(0, 2)).toEqual(["first", "second"])
   })
 
+  test("keeps no event waiting beyond its deadline for the one before", async () => {
+    const spool = open()
+    broker.state = "stalled"
+    const first = publish(spool, "first")
+    spool.use(other)
+    expect(await publish(spool, "second", { ms: 200 })).toEqual(SPOOLED)
+    expect(await first).toEqual(SPOOLED)
+    await direct(spool)
+    expect(texts()).toEqual([])
+    expect(texts(other.log).slice(0, 2)).toEqual(["first", "second"])
+  })
+
   test("gets the window that the one before does not get done with", async () => {
     broker.state = "down"
     const spool = open()

@@ -10,7 +10,8 @@ import type { WatchedTopic } from "./progress-watch.ts"
  *
  *   direct     nothing of the topic is spooled. Events go to the broker, which has half of their time.
  *   switching  another broker replaces the one before, which settles what it has; new events wait for that. Then they go to
- *              the other one: `direct`. What fails meanwhile leads to `cancelling`.
+ *              the other one: `direct`. What fails meanwhile leads to `cancelling`; so does an event that has waited for half
+ *              of its time.
  *   cancelling the broker is not ready, or a publish failed in a way that a retry may mend. What is at the broker is
  *              cancelled; it comes back in this turn of the event loop, and new events wait for that. Then all of them go
  *              into the file, in the order in which they came: `spooling`. What had been sent and not acknowledged may be at
@@ -40,6 +41,7 @@ interface PendingRecord {
 const SPOOLED: Receipt = { partition: -1, offset: -1 }
 /** After an error of this program, before its repeat. */
 const FAULT_PAUSE_MS = 1000
+const NOT_SETTLED = "the broker that was replaced has not answered"
 /** How long the end waits for forwarding: a disk may not answer. */
 const LEAVE_MS = 1000
 
@@ -59,7 +61,7 @@ export class SpooledTopic implements WatchedTopic {
   #failed: PendingRecord[] = []
   /** Those that came while `switching`, `cancelling` or `returning`. */
   #held: PendingRecord[] = []
-  /** Ends `returning` when one that is held has waited for half of its time. */
+  /** Ends `switching` or `returning` when one that is held has waited for half of its time. */
   #holding: Timer | undefined
   #holdingUntilMs = Number.POSITIVE_INFINITY
   #forwarding: Promise<void> | undefined
@@ -185,14 +187,17 @@ export class SpooledTopic implements WatchedTopic {
 
   #hold(one: PendingRecord): void {
     this.#held.push(one)
-    if (this.#state !== "returning") return
+    if (this.#state === "cancelling") return
     // one that waited for another event of its dedupe key has less time left than those before it
     const leftMs = (one.deadlineMs - steadyMs()) / 2
     const untilMs = one.deadlineMs - leftMs
     if (untilMs >= this.#holdingUntilMs) return
     clearTimeout(this.#holding)
     this.#holdingUntilMs = untilMs
-    this.#holding = setTimeout(() => this.#setState("spooling"), leftMs)
+    this.#holding = setTimeout(() => {
+      if (this.#state === "switching") this.#cancel(NOT_SETTLED)
+      else this.#setState("spooling")
+    }, leftMs)
   }
 
   /** An error of this program does not end it: the window is forwarded again, and may be doubled. */

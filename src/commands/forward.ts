@@ -33,6 +33,8 @@ export interface ForwardFlags {
 export interface Forward extends TopicPlace {
   /** With its password and query: the file is readable by its owner alone. */
   readonly url: string
+  /** Of the log that its position is of: another one has other records at these offsets. */
+  readonly clusterId?: string
 }
 
 const NOTE_MS = 500
@@ -113,9 +115,9 @@ class ForwardRun {
     const { connection, topic, url } = this.#about
     const found = await this.#look()
     if (found === undefined) return
-    const { reader, held } = found
+    const { reader, held, clusterId } = found
     try {
-      const position = this.#store.read()?.position ?? this.#begin(from === "end" ? held : [])
+      const position = this.#position(clusterId, from === "end" ? held : [])
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) console.error(describeGap(topic, gap))
       const behind = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
@@ -164,19 +166,20 @@ class ForwardRun {
   }
 
   /** Waits for the log and its topic; undefined: until it was interrupted. */
-  async #look(): Promise<{ reader: LogReader; held: OffsetRange[] } | undefined> {
+  async #look(): Promise<FoundLog | undefined> {
     while (!this.#signal.aborted) {
       let reader: LogReader | undefined
       try {
         reader = await this.#open()
         const held = await reader.ranges(this.#about.topic)
+        const clusterId = await reader.clusterId()
         this.#notes.note(undefined)
-        return { reader, held }
+        return { reader, held, clusterId }
       } catch (error) {
         await reader?.close()
         if (!(error instanceof HooklineError) || !error.retryHelps) throw error
         // what is published to a topic that is yet to come is new
-        if (error.code !== "unavailable" && this.#store.read() === undefined) this.#begin([])
+        if (error.code !== "unavailable" && this.#store.read() === undefined) this.#begin(this.#about, [])
         this.#notes.note(error.message)
         this.#store.setWaiting(error.message)
         await pause(NOTE_MS, this.#signal)
@@ -185,13 +188,36 @@ class ForwardRun {
     return undefined
   }
 
+  /** @param held as `#begin`, for a new forward */
+  #position(clusterId: string | undefined, held: readonly OffsetRange[]): ReplayPosition {
+    const stored = this.#store.read()
+    const about = { ...this.#about, ...(clusterId !== undefined && { clusterId }) }
+    if (stored === undefined) return this.#begin(about, held)
+    const before = stored.about.clusterId
+    if (before !== undefined && clusterId !== undefined && before !== clusterId) {
+      const { connection, topic } = about
+      console.error(
+        `${connection}/${topic} is in another log than before: it is forwarded from its beginning, and failures of the former log are removed`,
+      )
+      return this.#begin(about, [])
+    }
+    if (before === undefined) this.#store.describe(about)
+    return stored.position
+  }
+
   /** @param held partitions that begin at their ends; others begin at their beginnings */
-  #begin(held: readonly OffsetRange[]): ReplayPosition {
+  #begin(about: Forward, held: readonly OffsetRange[]): ReplayPosition {
     const next = new Map(held.map(({ partition, end }) => [partition, end]))
     const position = { next, replayed: 0, failed: 0 }
-    this.#store.begin(this.#about, position)
+    this.#store.begin(about, position)
     return position
   }
+}
+
+interface FoundLog {
+  readonly reader: LogReader
+  readonly held: OffsetRange[]
+  readonly clusterId: string | undefined
 }
 
 const describeGap = (topic: string, { partition, first, next, kind }: Gap): string =>

@@ -101,7 +101,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const stored = positions.read()
   // it waits for its log for the first time
   if (stored === undefined) return
-  const { connection, topic, url } = stored.about
+  const { connection, topic, url, clusterId } = stored.about
   connectionNamed(app, connection)
   const reader = await app.openReader(connection)
   using interruption = new Interruption()
@@ -109,6 +109,11 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const { signal } = interruption
   let isLeft = false
   try {
+    if (clusterId !== undefined && clusterId !== ((await reader.clusterId()) ?? clusterId))
+      throw new HooklineError(
+        "usage",
+        `${connection} is another log than the one that refused records of ${name} are in; hookline forward remove ${name} removes them`,
+      )
     for (const failure of positions.failures()) {
       if (signal.aborted) break
       const place = `${topic}[${failure.partition}]@${failure.offset}`

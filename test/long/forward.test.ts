@@ -214,6 +214,23 @@ describe("a record that the target refuses", () => {
     await receiver.offset(4)
   })
 
+  test("is not looked for in another log", async () => {
+    await fill(2)
+    refuseOdd()
+    {
+      await using forwarding = start("log/payments", receiver.url, "--from", "beginning", "--tries", "1")
+      await forwarding.printed(/@1 422: odd in \d+ ms; refused\n/)
+    }
+    renameSync(join(folder.path, "log"), join(folder.path, "former"))
+    await fill(2)
+    receiver.all.length = 0
+    const { status, stderr } = await run("retry", "log-payments")
+    expect([status, stderr]).toEqual([64, expect.stringContaining("log is another log than the one")])
+    expect(receiver.all).toEqual([])
+    expect((await run("failures", "log-payments", "--json")).stdout.trim().split("\n")).toHaveLength(1)
+    rmSync(join(folder.path, "former"), { recursive: true })
+  })
+
   test("ends the forward with --on-refusal stop, and is the first one of the next run", async () => {
     await fill(3)
     refuseOdd()
@@ -361,13 +378,12 @@ describe("what is no longer in the log is named,", () => {
     await goOn(
       /payments\[0\]: the \d+ records from offset 10 on were deleted before they were forwarded\n[^]*@49 200/,
     )
+    // as many records as the one before, and more
     renameSync(directory, `${directory}.old`)
     receiver.all.length = 0
-    await fill(3)
-    await goOn(
-      /payments\[0\] ends before offset (?:49|50), where it was to go on: it is another log, forwarded from its beginning\n[^]*@2 200/,
-    )
-    expect(receiver.offsets).toEqual([0, 1, 2])
+    await fill(60)
+    await goOn(/log\/payments is in another log than before: it is forwarded from its beginning[^]*@59 200/)
+    expect(inOrder()).toEqual(upTo(60))
     rmSync(`${directory}.old`, { recursive: true })
   })
 })

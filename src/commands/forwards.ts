@@ -112,7 +112,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
     if (clusterId !== undefined && clusterId !== ((await reader.clusterId()) ?? clusterId))
       throw new HooklineError(
         "usage",
-        `${connection} is another log than the one that refused records of ${name} are in; hookline forward remove ${name} removes them`,
+        `connection ${connection} leads to another log than the one with the refused records of ${name}; hookline forward remove ${name} removes them`,
       )
     for (const failure of positions.failures()) {
       if (signal.aborted) break

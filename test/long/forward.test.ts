@@ -225,7 +225,10 @@ describe("a record that the target refuses", () => {
     await fill(2)
     receiver.all.length = 0
     const { status, stderr } = await run("retry", "log-payments")
-    expect([status, stderr]).toEqual([64, expect.stringContaining("log is another log than the one")])
+    expect([status, stderr]).toEqual([
+      64,
+      expect.stringContaining("connection log leads to another log than the one"),
+    ])
     expect(receiver.all).toEqual([])
     expect((await run("failures", "log-payments", "--json")).stdout.trim().split("\n")).toHaveLength(1)
     rmSync(join(folder.path, "former"), { recursive: true })

@@ -30,7 +30,6 @@ export class Accumulator {
   maxMessageBytes = Number.POSITIVE_INFINITY
   /** When that was looked up, by the steady clock. */
   limitAskedMs = Number.NEGATIVE_INFINITY
-  #isUnkeyedFirst = false
 
   constructor(name: string, context: ProducerContext, onPending: () => void) {
     this.name = name
@@ -46,8 +45,8 @@ export class Accumulator {
     if (takesUnkeyed && maxRecords === MAX_RECORDS) {
       // half of the batch, and the first half in turn, as their deadlines may not go together: neither records with a key nor
       // those without wait for the others
-      const [first, second] = this.#isUnkeyedFirst ? [this.unkeyed, queue] : [queue, this.unkeyed]
-      this.#isUnkeyedFirst = !this.#isUnkeyedFirst
+      const [first, second] = queue.isSecond ? [this.unkeyed, queue] : [queue, this.unkeyed]
+      queue.isSecond = !queue.isSecond
       first.moveTo(records, capacity, 1 / 2)
       second.moveTo(records, capacity)
     }
@@ -105,6 +104,8 @@ interface Capacity {
 }
 
 export class PendingQueue {
+  /** Whether records without a key go before these into the next batch that takes both. */
+  isSecond = false
   readonly #onPending: () => void
   #records: PendingRecord[] = []
   /** No deadline in the queue is before it. */

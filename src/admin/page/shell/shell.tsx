@@ -28,7 +28,8 @@ export function Shell() {
   useEffect(() => {
     document.title = `${view.title} · Hookline`
   }, [view])
-  const close = (): void => open(undefined)
+  /** The browser says that one is closed a moment later, when another may be open. */
+  const closeOf = (closed: typeof opened) => (): void => open((it) => (it === closed ? undefined : it))
   return (
     <>
       <a
@@ -53,8 +54,10 @@ export function Shell() {
           </ErrorBoundary>
         )}
       </main>
-      {opened === "palette" && <CommandPalette close={close} openShortcuts={() => open("shortcuts")} />}
-      {opened === "shortcuts" && <ShortcutSheet close={close} />}
+      {opened === "palette" && (
+        <CommandPalette close={closeOf("palette")} openShortcuts={() => open("shortcuts")} />
+      )}
+      {opened === "shortcuts" && <ShortcutSheet close={closeOf("shortcuts")} />}
       <Toasts />
     </>
   )

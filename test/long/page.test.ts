@@ -153,10 +153,10 @@ describe.skipIf(!hasBrowser())("the page", () => {
       await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor()
       await look()
       // of Escape and Control+k in a row the browser may tell the closing last
-      await page.evaluate(() => {
-        document.querySelector("dialog")!.close()
-        document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }))
-      })
+      await page.evaluate(
+        `document.querySelector("dialog").close()
+         document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }))`,
+      )
       await page.getByRole("dialog", { name: "Find" }).waitFor()
       await look()
       await press(page, "text:pipeline billing", "Enter")

@@ -8,6 +8,7 @@ import { lengthOf } from "../replay/range.ts"
 import { positionFile, type PositionStore } from "../replay/position-store.ts"
 import type { Attempt } from "../replay/post.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
+import { isReplaced } from "../replay/same-log.ts"
 import { UrlTarget, type Attempted } from "../replay/url-target.ts"
 import { Application } from "../runtime/application.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
@@ -194,14 +195,14 @@ class ForwardRun {
     const about = { ...this.#about, ...(clusterId !== undefined && { clusterId }) }
     if (stored === undefined) return this.#begin(about, held)
     const before = stored.about.clusterId
-    if (before !== undefined && clusterId !== undefined && before !== clusterId) {
+    if (isReplaced(before, clusterId)) {
       const { connection, topic } = about
       console.error(
-        `${connection}/${topic} is in another log than before: it is forwarded from its beginning, and failures of the former log are removed`,
+        `connection ${connection} leads to another log than before: forwarding ${topic} from its beginning; the failures of the former log are removed`,
       )
       return this.#begin(about, [])
     }
-    if (before === undefined) this.#store.describe(about)
+    if (before === undefined && clusterId !== undefined) this.#store.describe(about)
     return stored.position
   }
 

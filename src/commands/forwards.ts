@@ -3,6 +3,7 @@ import { HooklineError } from "../errors.ts"
 import { deliver } from "../replay/post.ts"
 import { namesIn, positionFile, PositionReader, type KeptFailure } from "../replay/position-store.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
+import { isReplaced } from "../replay/same-log.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
@@ -109,7 +110,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const { signal } = interruption
   let isLeft = false
   try {
-    if (clusterId !== undefined && clusterId !== ((await reader.clusterId()) ?? clusterId))
+    if (isReplaced(clusterId, await reader.clusterId()))
       throw new HooklineError(
         "usage",
         `connection ${connection} leads to another log than the one with the refused records of ${name}; hookline forward remove ${name} removes them`,

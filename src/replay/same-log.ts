@@ -30,6 +30,10 @@ export async function isSameLog(
   }
 }
 
+/** Whether a position's log was replaced; a cluster id that is not known says nothing. */
+export const isReplaced = (before: string | undefined, now: string | undefined): boolean =>
+  before !== undefined && now !== undefined && before !== now
+
 function isSameByOptions(a: Connection, b: Connection): boolean {
   if (a.kind === "kafka" && b.kind === "kafka")
     return a.values.bootstrap_servers.some((server) => b.values.bootstrap_servers.includes(server))

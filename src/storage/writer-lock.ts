@@ -39,7 +39,7 @@ export function lockForWriting(location: DatabaseLocation): () => void {
     try {
       rmSync(holderFile, { force: true })
     } catch {
-      // on a disk that fails the file stays; it names a holder only while there is one
+      // the disk fails: the file stays, and is read only while the lock is held
     }
     open.close()
   }

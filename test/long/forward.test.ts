@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -385,8 +386,23 @@ describe("what is no longer in the log is named,", () => {
     renameSync(directory, `${directory}.old`)
     receiver.all.length = 0
     await fill(60)
-    await goOn(/log\/payments is in another log than before: it is forwarded from its beginning[^]*@59 200/)
+    await goOn(
+      /connection log leads to another log than before: forwarding payments from its begin[^]*@59 200/,
+    )
     expect(inOrder()).toEqual(upTo(60))
+    rmSync(`${directory}.old`, { recursive: true })
+
+    // a shorter one, where an earlier version has not kept the former's id
+    const positions = new Database(join(folder.path, ".hookline/forwards/log-payments.sqlite"))
+    positions.run("UPDATE about SET json = json_remove(json, '$.clusterId')")
+    positions.close()
+    renameSync(directory, `${directory}.old`)
+    receiver.all.length = 0
+    await fill(3)
+    await goOn(
+      /payments\[0\] ends before offset (?:59|60), where it was to go on: it is another log, forwarded from its beginning\n[^]*@2 200/,
+    )
+    expect(receiver.offsets).toEqual([0, 1, 2])
     rmSync(`${directory}.old`, { recursive: true })
   })
 })

@@ -10,7 +10,7 @@ export interface Moved {
   readonly headers: string
 }
 
-/** An hour ago: for records older than a day a broker that restarts recognises no repetition, docs/replay.md. */
+/** An hour ago: among records older than a day a restarted broker recognises no duplicates, docs/reliability.md. */
 const START_MS = Date.now() - 3_600_000
 const KEYS = 97
 

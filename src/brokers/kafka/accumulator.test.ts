@@ -16,11 +16,11 @@ function batches(deadlines: readonly number[]): number[][] {
 }
 
 test.each<[string, number[][]]>([
-  ["close together are of one batch", [[1000, 1500, 1200]]],
-  ["that come later are of another", [[1000, 1500], [1501]]],
-  ["that come earlier are of another", [[1501, 1001], [1000]]],
-  ["that drift apart are of another", [[1300, 1000, 1500], [1501]]],
-  ["that are none are of another", [[Infinity, Infinity], [1000], [Infinity]]],
+  ["close together share a batch", [[1000, 1500, 1200]]],
+  ["too late start another batch", [[1000, 1500], [1501]]],
+  ["too early start another batch", [[1501, 1001], [1000]]],
+  ["too far from any before start another batch", [[1300, 1000, 1500], [1501]]],
+  ["share no batch with records without one", [[Infinity, Infinity], [1000], [Infinity]]],
 ])("records with deadlines %s", (_, expected) => {
   expect(batches(expected.flat())).toEqual(expected)
 })
@@ -28,7 +28,7 @@ test.each<[string, number[][]]>([
 test.each([
   ["records with a key", true],
   ["records without a key", false],
-])("%s do not wait for as long as others without a deadline come", (_, isKeyed) => {
+])("%s do not wait while others without a deadline keep coming", (_, isKeyed) => {
   const accumulator = new Accumulator("t", started().partition(0).topic.context, () => {})
   const queue = new PendingQueue(() => {})
   const [waiting, others] = isKeyed ? [queue, accumulator.unkeyed] : [accumulator.unkeyed, queue]

@@ -98,7 +98,7 @@ const MORE_TIMESTAMP_BYTES = 5
 interface Capacity {
   records: number
   bytes: number
-  /** Between these a deadline is less than DEADLINE_SPREAD_MS from any other in the batch; set by the first record. */
+  /** A deadline between these is at most DEADLINE_SPREAD_MS from every other one in the batch. Each record narrows them. */
   sinceMs: number
   untilMs: number
 }

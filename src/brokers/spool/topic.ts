@@ -187,7 +187,7 @@ export class SpooledTopic implements WatchedTopic {
 
   #hold(one: PendingRecord): void {
     this.#held.push(one)
-    if (this.#state === "cancelling") return
+    if (this.#state !== "switching" && this.#state !== "returning") return
     // one that waited for another event of its dedupe key has less time left than those before it
     const leftMs = (one.deadlineMs - steadyMs()) / 2
     const untilMs = one.deadlineMs - leftMs

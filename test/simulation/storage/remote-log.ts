@@ -55,7 +55,7 @@ export class RemoteLog {
     return this.#refusedBatches > 0 && this.#random.below(100) < this.#refusedBatches
   }
 
-  /** Of records that wait, at most. */
+  /** How many records the next batch may have. */
   batchRecords(): number {
     return this.#random.pick([1, 5, 50])
   }
@@ -152,11 +152,14 @@ export class ModelBroker implements YieldingBroker {
     this.#world.after(ONE_WAY_MS, () => {
       if (remote.state !== "up") return
       const isRefused = !batch.isAppended && remote.refusesBatch()
-      if (!isRefused && !batch.isAppended) remote.records.push(...records)
-      batch.isAppended = !isRefused
+      if (!batch.isAppended && !isRefused) {
+        remote.records.push(...records)
+        batch.isAppended = true
+      }
       if (remote.losesAnswer()) return
-      const answered = isRefused ? this.#refused : this.#acknowledged
-      this.#process.run(() => answered.call(this, topic, batch), ONE_WAY_MS)
+      const answered = (): void =>
+        isRefused ? this.#refused(topic, batch) : this.#acknowledged(topic, batch)
+      this.#process.run(answered, ONE_WAY_MS)
     })
     setTimeout(() => {
       if (this.#out.get(topic) === batch) this.#try(topic, batch, records)

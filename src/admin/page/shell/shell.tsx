@@ -28,7 +28,7 @@ export function Shell() {
   useEffect(() => {
     document.title = `${view.title} · Hookline`
   }, [view])
-  /** The browser says that one is closed a moment later, when another may be open. */
+  /** The close event of a dialog may come after another one was opened. */
   const closeOf = (closed: typeof opened) => (): void => open((it) => (it === closed ? undefined : it))
   return (
     <>

@@ -11,8 +11,8 @@ interface Ahead {
 }
 
 /**
- * Batches that consumers will ask for next, read while they process the ones before. Bounded: consumers for whose batch there
- * is no room get it read when they ask.
+ * Batches that consumers will ask for next, read while they process the ones before. Bounded: a
+ * batch that there is no room for is read when it is asked for.
  */
 export class AheadBatches {
   /** By partition and first offset, the oldest first. */

@@ -204,7 +204,7 @@ export class KafkaListener {
       case "groups_of_another_log":
         this.#log.warn(
           { file: groupsIn(this.#directory).file },
-          "the consumer groups are of another log, which this one has replaced: they are deleted, and consumers begin where auto.offset.reset says",
+          "the consumer groups are of another log, which this one replaced: deleting them; consumers start as auto.offset.reset says",
         )
         break
       case "fault":

@@ -6,6 +6,7 @@ import {
   endOf,
   firstAt,
   partitionRow,
+  readIdentity,
   RECORD_COLUMNS,
   recordsTable,
   type PartitionRow,
@@ -78,9 +79,7 @@ export class LogView {
     if (this.#db !== undefined) return
     const db = openForReading(logIn(this.directory))
     this.#db = db
-    this.#clusterId = db
-      .query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity")
-      .get()!.cluster_id
+    this.#clusterId = readIdentity(db)!
     this.#opened.resolve()
   }
 

@@ -25,7 +25,7 @@ export type FromThread =
   | { readonly kind: "listening"; readonly id: number; readonly port: number }
   | { readonly kind: "not_listening"; readonly id: number; readonly code: string; readonly message: string }
   | { readonly kind: "write"; readonly changes: GroupChanges }
-  /** Those of groups.sqlite are deleted. */
+  /** groups.sqlite had some: they are deleted. */
   | { readonly kind: "groups_of_another_log" }
   | { readonly kind: "fault"; readonly error: unknown }
   | { readonly kind: "refused"; readonly reason: string; readonly client: string }

@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import type { DatabaseLocation } from "../../../../storage/database-file.ts"
 import { DurableDatabase } from "../../../../storage/durable-database.ts"
+import { readIdentity } from "../../log-tables.ts"
 import type { KeptMember } from "./member.ts"
 
 /*
@@ -11,7 +12,7 @@ import type { KeptMember } from "./member.ts"
  *   billing   {"generation":…   billing   webhooks  0          {"offset":1310,…
  *
  * `state` is a GroupSnapshot and `committed` a CommittedOffset, as JSON, with bytes in base64. A third table, `identity`, has the
- * cluster id of the log that the offsets are of: another log may take its place, which starts at offset 0 again.
+ * cluster id of the log that the offsets are of: a log that replaces it starts at offset 0 again.
  */
 const PAGE_BYTES = 4096
 
@@ -46,7 +47,7 @@ export interface CommittedOffset {
 
 /** Changes of the file; undefined: the row is deleted. */
 export interface GroupChanges {
-  /** The log that these are of. Of another log nothing is kept. */
+  /** Of the log that these are of; what the file has of another one is deleted. */
   readonly clusterId?: string
   readonly groups: readonly (readonly [groupId: string, state: GroupSnapshot | undefined])[]
   readonly offsets: readonly (readonly [
@@ -85,7 +86,8 @@ export class GroupDatabase extends DurableDatabase {
         "SELECT * FROM offsets",
       )
       .all()
-    const clusterId = this.#clusterId()
+    // undefined: the file is new, or an older version wrote it
+    const clusterId = readIdentity(this.db)
     return {
       ...(clusterId !== undefined && { clusterId }),
       groups: groups.map(({ group_id: id, state }) => [id, parse(state) as GroupSnapshot]),
@@ -101,7 +103,7 @@ export class GroupDatabase extends DurableDatabase {
   /** Commits changes; as `transact`. */
   write({ clusterId, groups, offsets }: GroupChanges): void {
     this.transact(() => {
-      if (clusterId !== undefined) this.#become(clusterId)
+      if (clusterId !== undefined) this.#belongTo(clusterId)
       for (const [id, state] of groups) {
         if (state === undefined) this.db.query("DELETE FROM groups WHERE group_id = ?").run(id)
         else this.db.query("INSERT OR REPLACE INTO groups VALUES (?, ?)").run(id, render(state))
@@ -118,13 +120,8 @@ export class GroupDatabase extends DurableDatabase {
     })
   }
 
-  /** undefined: the file is new, or of a version of Hookline that did not write it. */
-  #clusterId(): string | undefined {
-    return this.db.query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity").get()?.cluster_id
-  }
-
-  #become(clusterId: string): void {
-    const before = this.#clusterId()
+  #belongTo(clusterId: string): void {
+    const before = readIdentity(this.db)
     if (before === clusterId) return
     if (before !== undefined) for (const table of ["groups", "offsets"]) this.db.run(`DELETE FROM ${table}`)
     this.db.run("DELETE FROM identity")

@@ -2,11 +2,11 @@
  * `npm test`: the unit tests, the end-to-end tests, some hundred seeds of the simulation, and those fault tests that take
  * seconds; the others are left to `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer,
  * since they start clusters, browsers or compilers of their own. Files run in several processes at a time, which share one
- * Kafka. Arguments are passed on to `bun test`.
+ * Kafka. `npm test FILE …` runs these alone; flags go to `bun test`.
  */
-import { readdirSync } from "node:fs"
+import { existsSync, readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { canStartKafka, startKafka } from "./support/kafka.ts"
 import { runTests } from "./support/run-tests.ts"
 
@@ -54,18 +54,24 @@ const faults = readdirSync(join(root, "test/faults"))
   .filter((name) => name.endsWith(".test.ts") && !LEFT_TO_FAULTS.includes(name.replace(/\.test\.ts$/, "")))
   .map((name) => `./test/faults/${name}`)
 
-const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS
-const kafka = (given ?? "") === "" && (await canStartKafka()) ? await startKafka() : undefined
-const shared =
+const args = process.argv.slice(2)
+const isLong = args[0] === "--long"
+/** Files and folders that the command line names: then these alone. */
+const named = args.filter((arg) => !arg.startsWith("-") && existsSync(join(root, arg)))
+const flags = args.filter((arg) => arg !== "--long" && !named.includes(arg))
+const all = isLong
+  ? ["./test/long"]
+  : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
+const files = named.length === 0 ? all : named.map((path) => `./${relative(root, join(root, path))}`)
+
+const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
+const sharesKafka = named.length === 0 && given === "" && (await canStartKafka())
+const kafka = sharesKafka ? await startKafka() : undefined
+const env: Record<string, string> =
   kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
 try {
-  const flags = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
-  const args = process.argv.slice(2)
-  const isLong = args[0] === "--long"
-  const files = isLong
-    ? ["./test/long"]
-    : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
-  process.exitCode = await runTests([...flags, ...files, ...(isLong ? args.slice(1) : args)], shared)
+  const limits = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
+  process.exitCode = await runTests([...limits, ...files, ...flags], env, { again: named.length === 0 })
 } finally {
   await kafka?.stop()
 }

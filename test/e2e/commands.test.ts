@@ -7,6 +7,7 @@ import { EXIT_STATUSES } from "../../src/commands/exit-statuses.ts"
 import { declareProgram } from "../../src/commands/program.ts"
 import { FAULTS } from "../../src/errors.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hasTools } from "../support/tools.ts"
 
 const folder = temporaryFolder()
 const conf = join(folder.path, "pipelines.conf")
@@ -70,7 +71,7 @@ test("the manual page has every command with its options", () => {
   }
 })
 
-test.skipIf(Bun.which("groff") === null)("groff has nothing to complain about in the manual page", () => {
+test.skipIf(!hasTools("groff"))("groff has nothing to complain about in the manual page", () => {
   const { stderr, exitCode } = Bun.spawnSync(["groff", "-man", "-Tutf8", "-wall", "docs/hookline.1"], {
     cwd: join(import.meta.dir, "../.."),
   })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hasTools } from "../support/tools.ts"
 
 const root = join(import.meta.dir, "../..")
 const folder = temporaryFolder()
@@ -135,17 +136,8 @@ const SHELLS = {
   zsh: [["zsh", "-f", "-i"], "autoload -U compinit; compinit -u; source <(hookline completion zsh)"],
 } as const
 
-/** Whether a shell is there; if not, that is said loudly, or is an error with CI set. */
-const isThere = (shell: string): boolean => {
-  if (Bun.which(shell) !== null) return true
-  if (process.env.CI)
-    throw new Error(`with CI set the tests of completion may not be skipped, but ${shell} is not installed`)
-  process.stderr.write(`\n*** THE COMPLETION IN ${shell} IS NOT TESTED: it is not installed ***\n\n`)
-  return false
-}
-
 for (const [name, [shell, setUp]] of Object.entries(SHELLS)) {
-  test.skipIf(!isThere(name)).each([
+  test.skipIf(!hasTools(name)).each([
     ["a command", "hookline chec", "hookline check "],
     ["a topic", "hookline tail let", "hookline tail letters "],
     ["a choice behind an equals sign", "hookline tail --format=js", "--format=json"],
@@ -153,7 +145,7 @@ for (const [name, [shell, setUp]] of Object.entries(SHELLS)) {
   ])(`${name} completes %s`, (_, line, shows) => typed(shell, setUp, line, shows), 20_000)
 }
 
-test.skipIf(!isThere("fish")).each([
+test.skipIf(!hasTools("fish")).each([
   ["a command", "hookline chec", "check"],
   ["a topic", "hookline tail let", "letters"],
   ["a choice behind an equals sign", "hookline tail --format=js", "--format=json"],

@@ -1,37 +1,33 @@
 import { afterAll, expect, test } from "bun:test"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { SqliteKeys } from "../../src/dedupe/sqlite-keys.ts"
 import type { KeyStore } from "../../src/dedupe/key-store.ts"
 import { steadyMs } from "../../src/clock.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { mountSmallDisk } from "../support/small-disk.ts"
 
-const disk = mkdtempSync(join(tmpdir(), "hookline-disk-"))
-const mounted =
-  process.platform === "linux" &&
-  Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m", "hookline-test", disk], { stderr: "ignore" })
-    .success
-if (!mounted) console.warn("SKIPPED: the Deduplicator's full disk: mounting a tmpfs is not permitted here")
+const folder = temporaryFolder()
+const path = join(folder.path, "disk")
+const disk = mountSmallDisk(path, 2)
 afterAll(() => {
-  if (mounted) Bun.spawnSync(["umount", "-l", disk])
-  rmSync(disk, { recursive: true })
+  disk?.[Symbol.dispose]()
+  folder[Symbol.dispose]()
 })
 
 const soon = (): number => steadyMs() + 10_000
 const untilMs = Date.now() + 3_600_000
 const open = (recovered: () => void): KeyStore => {
   const lines = { write: (line: string) => void (line.includes("can be written again") && recovered()) }
-  return new SqliteKeys(join(disk, "store"), { log: pino({}, lines) })
+  return new SqliteKeys(join(path, "store"), { log: pino({}, lines) })
 }
 
-test.skipIf(!mounted)(
+test.skipIf(disk === undefined)(
   "a full disk claims nothing, and all keys are there when there is space again",
   async () => {
     const { promise: recovered, resolve } = Promise.withResolvers<void>()
     const store = open(resolve)
-    const ballast = join(disk, "ballast")
-    writeFileSync(ballast, Buffer.alloc(1024 * 1024))
+    disk!.fill(1024 * 1024)
 
     const keys: string[] = []
     const batch = (): Promise<boolean[]> => {
@@ -43,10 +39,10 @@ test.skipIf(!mounted)(
     do durable = await batch()
     while (durable[0] === true)
     expect(new Set(durable)).toEqual(new Set([false]))
-    expect(store.ready()).toBe(`the disk of ${join(disk, "store")} is full`)
+    expect(store.ready()).toBe(`the disk of ${join(path, "store")} is full`)
     expect(() => store.claim("new", soon())).toThrow(expect.objectContaining({ code: "unavailable" }))
 
-    rmSync(ballast)
+    disk!.free()
     await recovered
     expect(store.ready()).toBe(true)
     await store.close()

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { ROOT } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hasTools } from "../support/tools.ts"
 
 setDefaultTimeout(30_000)
 
@@ -17,14 +18,7 @@ afterAll(() => folder[Symbol.dispose]())
 const settings = (name: string): readonly string[] =>
   [...text.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value]) => value!)
 
-function hasAnalyze(): boolean {
-  if (Bun.which("systemd-analyze") !== null) return true
-  if (process.env.CI) throw new Error("with CI set the unit's tests may not be skipped; install systemd")
-  process.stderr.write("\n*** THE CHECKS OF THE SYSTEMD UNIT ARE SKIPPED: no systemd-analyze ***\n\n")
-  return false
-}
-
-describe.skipIf(!hasAnalyze())("the systemd unit", () => {
+describe.skipIf(!hasTools("systemd-analyze"))("the systemd unit", () => {
   // with the checkout's program, which is there
   const file = join(folder.path, "hookline.service")
   writeFileSync(file, text.replaceAll("/usr/local/bin/hookline", join(ROOT, "bin/hookline")))

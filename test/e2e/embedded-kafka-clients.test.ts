@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { Database } from "bun:sqlite"
 import { join } from "node:path"
 import { Writable } from "node:stream"
+import { Admin } from "@platformatic/kafka"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
@@ -53,6 +54,15 @@ async function post(id: string, filler = ""): Promise<void> {
   const body = JSON.stringify({ id, filler })
   const { status } = await fetch(running.urls["webhooks"]!, { method: "POST", body })
   expect(status).toBe(200)
+}
+
+async function asAdmin<T>(at: string, ask: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = new Admin({ clientId: "test", bootstrapBrokers: [at] })
+  try {
+    return await ask(admin)
+  } finally {
+    await admin.close()
+  }
 }
 
 beforeAll(async () => {
@@ -242,8 +252,11 @@ test("of many clients that are no Kafka clients a few are logged, and then their
 describe("requests", () => {
   test("that wait for records are answered as soon as one is committed", async () => {
     await using client = await RawKafkaClient.connect(address)
-    const { stdout } = await kcat(address, "-Q", "-t", "webhooks:0:-1")
-    let fetchOffset = Number(stdout.trim().split(" ").at(-1))
+    let fetchOffset = await asAdmin(address, async (admin) => {
+      const partitions = [{ partitionIndex: 0, timestamp: -1n }]
+      const [listed] = await admin.listOffsets({ topics: [{ name: "webhooks", partitions }] })
+      return Number(listed!.partitions[0]!.offset)
+    })
     for (let n = 0; n < 5; n++) {
       const partitions = [{ partition: 0, fetchOffset: fetchOffset++, partitionMaxBytes: 100_000 }]
       const body = new ByteWriter()
@@ -342,12 +355,15 @@ describe("kafka_listen", () => {
     const own = folder.make("reloaded")
     const [first, second] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`) as [string, string]
     await using other = await startHookline(configuration(`kafka_listen = ${first}`), { folder: own })
-    const metadata = async (at: string): Promise<string> =>
-      (await kcat(at, "-L", "-X", "socket.timeout.ms=2000")).stdout
-    expect(await metadata(first)).toContain(`broker 1 at ${first}`)
+    const brokers = (at: string): Promise<string[]> =>
+      asAdmin(at, async (admin) => {
+        const metadata = await admin.metadata({ topics: [] })
+        return [...metadata.brokers].map(([id, { host, port }]) => `${id} at ${host}:${port}`)
+      })
+    expect(await brokers(first)).toEqual([`1 at ${first}`])
     const keys = `kafka_listen = ${second}\nkafka_advertised = localhost:${second.split(":")[1]}`
     expect(await reload(other, own, configuration(keys))).toBe("reloaded")
-    expect(await metadata(second)).toContain(`broker 1 at localhost:${second.split(":")[1]}`)
+    expect(await brokers(second)).toEqual([`1 at localhost:${second.split(":")[1]}`])
     await using client = await RawKafkaClient.connect(second)
     expect(await reload(other, own, configuration(""))).toBe("reloaded")
     expect(await client.response()).toBeUndefined()

@@ -187,13 +187,16 @@ describe.skipIf(kafka === undefined || !hasKcat())("publishing to Kafka", () => 
   })
 })
 
-describe.skipIf(kafka === undefined)("a topic that does not exist, where the cluster creates topics", () => {
-  test("is created, and the first record is in it", async () => {
-    await using broker = openTestBroker(kafka!)
-    const topic = freshTopic("created")
-    const began = steadyMs()
-    await broker.publish({ topic, value: value("first") }, soon())
-    expect(steadyMs() - began).toBeLessThan(3000)
-    expect((await readWithKcat(kafka!, topic)).map((record) => record.value.toString())).toEqual(["first"])
-  })
-})
+describe.skipIf(kafka === undefined || !hasKcat())(
+  "a topic that does not exist, where the cluster creates topics",
+  () => {
+    test("is created, and the first record is in it", async () => {
+      await using broker = openTestBroker(kafka!)
+      const topic = freshTopic("created")
+      const began = steadyMs()
+      await broker.publish({ topic, value: value("first") }, soon())
+      expect(steadyMs() - began).toBeLessThan(3000)
+      expect((await readWithKcat(kafka!, topic)).map((record) => record.value.toString())).toEqual(["first"])
+    })
+  },
+)

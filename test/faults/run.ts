@@ -21,10 +21,11 @@ const { values: flags } = parseArgs({
 if (flags.write && flags.short) throw new Error("the table is written from scenarios of full length")
 using folder = temporaryFolder()
 const rowsFile = join(folder.path, "rows")
-process.exitCode = await runTests(["./test/faults"], {
-  HOOKLINE_FAULTS: flags.short ? "short" : "full",
-  HOOKLINE_FAULTS_ROWS: rowsFile,
-})
+process.exitCode = await runTests(
+  ["./test/faults"],
+  { HOOKLINE_FAULTS: flags.short ? "short" : "full", HOOKLINE_FAULTS_ROWS: rowsFile },
+  { again: process.env.CI === "true" },
+)
 
 const lines = existsSync(rowsFile) ? readFileSync(rowsFile, "utf8").trimEnd().split("\n") : []
 const rows = lines.map((line) => JSON.parse(line) as Row)

@@ -3,8 +3,9 @@ import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { compileClock, openClock } from "./clock.ts"
+import { hasTools } from "../support/tools.ts"
 
-test.skipIf(Bun.which("cc") === null)(
+test.skipIf(!hasTools("cc"))(
   "a process has the time of day that is set, its monotonic clock as it is",
   async () => {
     using folder = temporaryFolder()

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { inOwnNetwork } from "./network.ts"
+import { skipsFor } from "../support/tools.ts"
 
 const own = await inOwnNetwork()
-if ("missing" in own)
-  process.stderr.write(`\n*** THE TEST OF NETWORKS FOR HISTORIES IS SKIPPED: ${own.missing} ***\n\n`)
+if ("missing" in own) skipsFor(own.missing)
 
 test.skipIf("missing" in own)(
   "what one machine sends another is dropped in one direction, and nothing else",

@@ -1,6 +1,7 @@
 import { readlinkSync } from "node:fs"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { until } from "../support/kafka-options.ts"
+import { hasTools } from "../support/tools.ts"
 
 /** The address of this process on the network. */
 export const HERE = "10.77.0.254"
@@ -22,11 +23,7 @@ export const hasOwnNetwork = process.env[OWN_NETWORK] !== undefined
  * that a `Network` makes is in there, and gone with its last process.
  */
 export async function inOwnNetwork(): Promise<{ readonly command: readonly string[] } | { missing: string }> {
-  for (const program of ["unshare", "nsenter", "ip", "iptables"]) {
-    if (Bun.which(program) !== null) continue
-    if (process.env.CI) throw new Error(`with CI set networks may not be skipped, but ${program} is missing`)
-    return { missing: `${program} is not installed` }
-  }
+  if (!hasTools("unshare", "nsenter", "ip", "iptables")) return { missing: "no iproute2 or no iptables" }
   const tried = await runToEnd([
     "unshare",
     "--net",

@@ -11,6 +11,7 @@ import { canStartKafka, openAdmin, startKafka, type OwnKafka } from "../support/
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import type { RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
+import { skipsFor } from "../support/tools.ts"
 
 // virtual machines and compilers
 setDefaultTimeout(30_000)
@@ -109,7 +110,7 @@ async function hasMembers(group: string, count: number, log: Log = "open"): Prom
 
 for (const client of CLIENT_PROGRAMS) {
   const missing = await client.prepare()
-  if (missing !== undefined) process.stderr.write(`\n*** ${client.name} IS NOT TESTED: ${missing} ***\n\n`)
+  if (missing !== undefined) skipsFor(missing)
 
   describe.skipIf(missing !== undefined)(client.name, () => {
     test("read", async () => {

@@ -6,19 +6,13 @@ import { kafkaClassPath } from "../support/kafka-jars.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { hasTools } from "../support/tools.ts"
 
 setDefaultTimeout(60_000)
 
 const REAUTHENTICATE_MS = 1500
 
-function hasJavac(): boolean {
-  if (Bun.which("javac") !== null) return true
-  if (process.env.CI) throw new Error("with CI set this test may not be skipped, but javac is not installed")
-  process.stderr.write("\n*** THE TEST OF AWS_MSK_IAM IS SKIPPED: javac is not installed ***\n\n")
-  return false
-}
-
-describe.skipIf(!(await canStartKafka()) || !hasKcat() || !hasJavac())(
+describe.skipIf(!(await canStartKafka()) || !hasKcat() || !hasTools("javac"))(
   "a Kafka that takes presigned URLs, as MSK does",
   () => {
     const folder = temporaryFolder()

@@ -14,6 +14,7 @@ import {
   workersConf,
   type WorkerParts,
 } from "../support/workers-configuration.ts"
+import { hasTools } from "../support/tools.ts"
 
 const root = temporaryFolder()
 afterAll(() => root[Symbol.dispose]())
@@ -125,7 +126,7 @@ test("a port in use and a file that a worker can't read are reported once, and n
   expect(await last.stop()).toBe(0)
 }, 30_000)
 
-test.skipIf(Bun.which("prlimit") === null)(
+test.skipIf(!hasTools("prlimit"))(
   "a worker that can't follow a reload, which the first one could, is replaced by one that runs it",
   async () => {
     const folder = folderOf("left-behind")

@@ -2,21 +2,14 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { AxeResults } from "axe-core"
 import { chromium, type Browser, type Page, type Request } from "playwright-core"
+import { hasTools } from "./tools.ts"
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
 const program = PROGRAMS.map((name) => Bun.which(name)).find((it) => it !== null)
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
 
-/** Whether `startBrowser` can work here; if not, that is said loudly, or is an error with CI set. */
-export function hasBrowser(): boolean {
-  if (program !== undefined) return true
-  if (process.env.CI)
-    throw new Error("with CI set the tests of the page may not be skipped, but chromium is not installed")
-  process.stderr.write(
-    "\n*** THE TESTS OF THE PAGE IN A BROWSER ARE SKIPPED: chromium is not installed ***\n\n",
-  )
-  return false
-}
+/** Whether `startBrowser` can work here; if not, as `hasTools`. */
+export const hasBrowser = (): boolean => program !== undefined || hasTools(PROGRAMS[0]!)
 
 /** Starts Chromium without a window: `await using browser = await startBrowser()`. */
 export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: program! })

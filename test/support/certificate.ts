@@ -1,5 +1,6 @@
 import { generateKeyPairSync, sign, type KeyObject } from "node:crypto"
 import { mkdirSync, writeFileSync } from "node:fs"
+import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 
 /** An X.509 certificate made for a test, and the key that it certifies. */
@@ -13,6 +14,7 @@ export interface TestCertificate {
  * Makes a certificate (RFC 5280) of a new RSA key.
  *
  * @param issuer signs it; undefined: itself
+ * @param hosts names and IPv4 addresses that it is for
  * @param days that it is valid for, from a day before `nowMs`
  */
 export function makeCertificate(
@@ -20,9 +22,16 @@ export function makeCertificate(
   {
     issuer,
     isCa = false,
+    hosts = [],
     days = 30,
     nowMs,
-  }: { issuer?: TestCertificate; isCa?: boolean; days?: number; nowMs: number },
+  }: {
+    issuer?: TestCertificate
+    isCa?: boolean
+    hosts?: readonly string[]
+    days?: number
+    nowMs: number
+  },
 ): TestCertificate {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
   const tbs = sequence(
@@ -33,7 +42,13 @@ export function makeCertificate(
     sequence(time(nowMs - DAY_MS), time(nowMs + (days - 1) * DAY_MS)),
     nameOf(commonName),
     publicKey.export({ format: "der", type: "spki" }),
-    explicit(3, sequence(sequence(oid("551d13"), TRUE, octets(sequence(...(isCa ? [TRUE] : [])))))),
+    explicit(
+      3,
+      sequence(
+        sequence(oid("551d13"), TRUE, octets(sequence(...(isCa ? [TRUE] : [])))),
+        ...(hosts.length === 0 ? [] : [sequence(oid("551d11"), octets(sequence(...hosts.map(hostOf))))]),
+      ),
+    ),
   )
   const signature = sign("sha256", tbs, issuer?.privateKey ?? privateKey)
   const der = sequence(tbs, SHA256_WITH_RSA, tagged(0x03, Buffer.concat([Buffer.from([0]), signature])))
@@ -62,6 +77,12 @@ const SHA256_WITH_RSA = sequence(oid("2a864886f70d01010b"), Buffer.from([0x05, 0
 
 const nameOf = (commonName: string): Buffer =>
   sequence(tagged(0x31, sequence(oid("550403"), tagged(0x0c, Buffer.from(commonName)))))
+
+/** A GeneralName: an address or a DNS name. */
+const hostOf = (host: string): Buffer =>
+  isIPv4(host)
+    ? tagged(0x87, Buffer.from(host.split(".").map(Number)))
+    : tagged(0x82, Buffer.from(host, "latin1"))
 
 /** GeneralizedTime, to the second. */
 const time = (ms: number): Buffer =>

@@ -4,14 +4,14 @@ import { join } from "node:path"
 import { runToEnd } from "./child.ts"
 import { ROOT } from "./documents.ts"
 import { makeRoot } from "./machine.ts"
-import { isPermitted } from "./permitted.ts"
+import { isPermitted } from "./tools.ts"
 
 const TOOLS = ["buildah", "mmdebstrap", "setpriv", "unshare"]
 const DOCKERFILE = join(ROOT, "deploy/Dockerfile")
 
 /** Whether `buildImage` and `inContainer` can work here. */
 export const canBuildImages = (): boolean =>
-  isPermitted("the image", TOOLS, ["unshare", "--mount", "mount", "--bind", "/usr", "/usr"])
+  isPermitted(TOOLS, ["unshare", "--mount", "mount", "--bind", "/usr", "/usr"])
 
 /** An image as an engine sees it. */
 export interface Image extends AsyncDisposable {

@@ -1,67 +1,44 @@
-import { mkdir } from "node:fs/promises"
+import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { makeCertificate, type TestCertificate } from "./certificate.ts"
+
+interface KeyPair {
+  readonly certificate: string
+  readonly key: string
+}
 
 /** Paths of PEM files. */
 export interface Certificates {
   readonly ca: string
   /** For 127.0.0.1 and localhost, signed by the CA. */
-  readonly server: { readonly certificate: string; readonly key: string }
+  readonly server: KeyPair
   /** For another host, signed by the CA. */
-  readonly elsewhere: { readonly certificate: string; readonly key: string }
+  readonly elsewhere: KeyPair
   /** Signed by the CA. */
-  readonly client: { readonly certificate: string; readonly key: string }
+  readonly client: KeyPair
   /** Of another CA, which signed nothing here. */
   readonly otherCa: string
 }
 
-/** Makes a CA and what it signs with openssl, for a day. */
+/** Makes a CA and what it signs. */
 export async function makeCertificates(folder: string): Promise<Certificates> {
   await mkdir(folder, { recursive: true })
-  const file = (name: string): string => join(folder, name)
-  const request = [
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-days",
-    "1",
-  ]
-  const own = async (name: string): Promise<string> => {
-    const certificate = file(`${name}.pem`)
-    await openssl([...request, "-subj", `/CN=${name}`, "-keyout", file(`${name}.key`), "-out", certificate])
-    return certificate
-  }
-  const signed = async (
-    name: string,
-    hosts = "IP:127.0.0.1,DNS:localhost",
-  ): Promise<{ certificate: string; key: string }> => {
-    const [certificate, key] = [file(`${name}.pem`), file(`${name}.key`)]
-    const ca = ["-CA", file("ca.pem"), "-CAkey", file("ca.key")]
-    const names = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${hosts}`]
-    await openssl([
-      ...request,
-      ...ca,
-      ...names,
-      "-addext",
-      "basicConstraints=CA:FALSE",
-      "-keyout",
-      key,
-      "-out",
-      certificate,
-    ])
+  const nowMs = Date.now()
+  const write = async (name: string, { pem, privateKey }: TestCertificate): Promise<KeyPair> => {
+    const [certificate, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)]
+    await writeFile(certificate, pem)
+    await writeFile(key, privateKey.export({ format: "pem", type: "pkcs8" }))
     return { certificate, key }
   }
-  const ca = await own("ca")
-  const elsewhere = signed("elsewhere", "DNS:elsewhere.example")
-  const [server, client, otherCa] = await Promise.all([signed("server"), signed("client"), own("other-ca")])
-  return { ca, server, elsewhere: await elsewhere, client, otherCa }
-}
-
-async function openssl(args: readonly string[]): Promise<void> {
-  const process = Bun.spawn(["openssl", ...args], { stdout: "pipe", stderr: "pipe" })
-  const said = await process.stderr.text()
-  if ((await process.exited) !== 0) throw new Error(`openssl ${args[0]} failed: ${said}`)
+  const ca = makeCertificate("ca", { isCa: true, nowMs })
+  const signed = (name: string, hosts: readonly string[]): Promise<KeyPair> =>
+    write(name, makeCertificate(name, { issuer: ca, hosts, nowMs }))
+  const hosts = ["127.0.0.1", "localhost"]
+  return {
+    ca: (await write("ca", ca)).certificate,
+    server: await signed("server", hosts),
+    elsewhere: await signed("elsewhere", ["elsewhere.example"]),
+    client: await signed("client", hosts),
+    otherCa: (await write("other-ca", makeCertificate("other-ca", { isCa: true, nowMs }))).certificate,
+  }
 }

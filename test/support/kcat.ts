@@ -1,5 +1,6 @@
 import { steadyMs } from "../../src/clock.ts"
 import type { TestKafka } from "./kafka.ts"
+import { hasTools } from "./tools.ts"
 
 /** A record as kcat, an independent client, reads it. */
 export interface KcatRecord {
@@ -13,14 +14,8 @@ export interface KcatRecord {
   readonly headers: string
 }
 
-/** Whether kcat is there. Without it, with CI set, the tests that need it fail. */
-export function hasKcat(): boolean {
-  if (Bun.which("kcat") !== null) return true
-  if (process.env.CI)
-    throw new Error("with CI set the tests that read with kcat may not be skipped, but kcat is not installed")
-  process.stderr.write("\n*** THE TESTS THAT READ WITH kcat ARE SKIPPED: it is not installed ***\n\n")
-  return false
-}
+/** As `hasTools`. */
+export const hasKcat = (): boolean => hasTools("kcat")
 
 /** Reads a topic from its beginning to its end, byte for byte, ordered by offset within each partition. */
 export async function readWithKcat(kafka: TestKafka, topic: string): Promise<KcatRecord[]> {

@@ -2,7 +2,7 @@ import { chmod, mkdir, symlink, writeFile } from "node:fs/promises"
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "./child.ts"
-import { isPermitted } from "./permitted.ts"
+import { isPermitted } from "./tools.ts"
 
 /** What the script of a machine is below it, and its output. */
 const SCRIPT = "/root/script"
@@ -14,7 +14,6 @@ const NSPAWN = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--
 /** Whether `makeRoot` and `runBooted` can work here. */
 export const canBoot = (): boolean =>
   isPermitted(
-    "a booted machine",
     ["mmdebstrap", "systemd-nspawn"],
     [...NSPAWN, "--volatile=yes", "--directory=/", "/usr/bin/true"],
   )

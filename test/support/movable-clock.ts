@@ -1,5 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { lacks } from "./tools.ts"
 
 /** A time of day for one process, which a test can set while the process runs. Its monotonic clock stays as it is. */
 export interface MovableClock {
@@ -21,11 +22,7 @@ const LIBRARIES = ["x86_64", "aarch64"].map(
 export function movableClock(folder: string): MovableClock | undefined {
   const library = LIBRARIES.find((path) => existsSync(path))
   if (library === undefined) {
-    if (process.env.CI)
-      throw new Error("with CI set the tests of the clock may not be skipped, but libfaketime is missing")
-    process.stderr.write(
-      "\n*** THE TESTS THAT SET THE CLOCK ARE SKIPPED: libfaketime is not installed ***\n\n",
-    )
+    lacks("no libfaketime", ["libfaketime"])
     return undefined
   }
   const file = join(folder, "clock")

@@ -3,16 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { endingWithThisProcess } from "./child.ts"
 import { freePort } from "./ports.ts"
+import { hasTools } from "./tools.ts"
 
-/** Whether Prometheus and promtool are here; if not, that is said loudly, or is an error with CI set. */
-export function hasPrometheus(): boolean {
-  const missing = ["promtool", "prometheus"].filter((name) => Bun.which(name) === null)
-  if (missing.length === 0) return true
-  if (process.env.CI)
-    throw new Error("with CI set the tests with Prometheus may not be skipped; install prometheus")
-  process.stderr.write(`\n*** THE TESTS WITH PROMETHEUS ARE SKIPPED: no ${missing.join(", no ")} ***\n\n`)
-  return false
-}
+/** As `hasTools`. */
+export const hasPrometheus = (): boolean => hasTools("promtool", "prometheus")
 
 /** One series, or one line of a scrape: its labels, with `__name__`, and its value. */
 export interface Sample {

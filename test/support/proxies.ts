@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { endingWithThisProcess } from "./child.ts"
 import { openSocket } from "./http-socket.ts"
 import { freePort } from "./ports.ts"
+import { hasTools } from "./tools.ts"
 
 /** A proxy that runs before a server. */
 export interface Proxy extends AsyncDisposable {
@@ -83,14 +84,8 @@ export const PROXIES: readonly ProxyKind[] = [
   haproxy("path_beg,url_dec -i /private"),
 ]
 
-/** Whether a proxy's program is here; if not, that is said loudly, or is an error with CI set. */
-export function hasProxy({ program }: { readonly program: Program }): boolean {
-  if (Bun.which(program) !== null) return true
-  if (process.env.CI)
-    throw new Error(`with CI set the tests behind ${program} may not be skipped; install it`)
-  process.stderr.write(`\n*** THE TESTS BEHIND A PROXY ARE SKIPPED: no ${program} ***\n\n`)
-  return false
-}
+/** As `hasTools`. */
+export const hasProxy = ({ program }: { readonly program: Program }): boolean => hasTools(program)
 
 /** Starts a proxy before the server on a port of 127.0.0.1. */
 export function startProxy(kind: ProxyKind, server: number): Promise<Proxy> {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { runToEnd } from "./child.ts"
+import { hasTools, lacks } from "./tools.ts"
 
 /** Beside the installed packages, as Kafka's. */
 const CACHE = join(import.meta.dir, "../../node_modules/.cache/hookline-python")
@@ -20,6 +21,13 @@ export class PythonPackages {
     this.#requirements = requirements
     this.folder = join(CACHE, requirements.join(","))
     this.bin = join(this.folder, "bin")
+  }
+
+  /** Whether they can be had; if not, as `hasTools`. */
+  async areHere(): Promise<boolean> {
+    if (!hasTools("python3")) return false
+    const missing = await this.fetch()
+    return missing === undefined || lacks(missing, ["python3-pip"])
   }
 
   /** Fetches them where they are not there yet. Returns why they can't be had. */

@@ -5,6 +5,7 @@ import { endingWithThisProcess, runToEnd } from "./child.ts"
 import { CACHE } from "./kafka-jars.ts"
 import { keep, openLogFile } from "./kafka-node.ts"
 import { freePort } from "./ports.ts"
+import { hasTools } from "./tools.ts"
 
 const VERSION = "3.0.9"
 const ARTIFACT = `<groupId>io.apicurio</groupId><artifactId>apicurio-registry`
@@ -29,8 +30,7 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 `
 
 /** Whether there is what an Apicurio Registry is fetched and run with. */
-export const canStartRegistry = (): boolean =>
-  ["java", "mvn", "tar"].every((tool) => Bun.which(tool) !== null)
+export const canStartRegistry = (): boolean => hasTools("java", "mvn", "tar")
 
 /** A Schema Registry; disposing of it kills it. */
 export interface TestRegistry extends AsyncDisposable {

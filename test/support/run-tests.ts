@@ -1,44 +1,126 @@
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { temporaryFolder } from "./hookline.ts"
+import { TestOutput, type Failure } from "./test-output.ts"
+import type { Skip } from "./tools.ts"
 
 const root = join(import.meta.dir, "../..")
 
 /** More failing files than these are no accident of a loaded machine. */
 const MOST_RUN_AGAIN = 3
+const PROGRESS_EVERY_MS = process.stderr.isTTY ? 200 : 30_000
 
 /**
- * Runs `bun test` with these arguments. With CI=true, where one run decides, up to three files with a failing test are run
- * once more, alone, and that run decides; what failed the first time stays in the output.
+ * Runs `bun test` with these arguments, and prints at the end each failure with its file, line and excerpt, and one line for
+ * what was skipped. Tests see no terminal and no colours, and a temporary folder of their own, in which they leave nothing.
  *
+ * @param again whether up to three files with a failing test are run once more, alone: that run decides
  * @returns the exit status
  */
-export async function runTests(args: readonly string[], env: Record<string, string>): Promise<number> {
+export async function runTests(
+  args: readonly string[],
+  env: Record<string, string>,
+  { again = false }: { again?: boolean } = {},
+): Promise<number> {
   using folder = temporaryFolder()
-  const report = join(folder.path, "junit.xml")
-  const status = await bunTest([...args, "--reporter=junit", `--reporter-outfile=${report}`], env)
-  if (status === 0 || process.env.CI !== "true") return status
-  const failed = failedFiles(report)
-  if (failed.length === 0 || failed.length > MOST_RUN_AGAIN) return status
-  process.stdout.write(`\nFailed, and run once more alone: ${failed.join(", ")}\n`)
-  return bunTest([...args.filter((arg) => arg.startsWith("--timeout=")), ...failed], env)
-}
-
-async function bunTest(args: readonly string[], env: Record<string, string>): Promise<number> {
-  const tests = Bun.spawn([process.execPath, "--no-orphans", "test", ...args], {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdout: "inherit",
-    stderr: "inherit",
-  })
-  return tests.exited
-}
-
-/** The files with a failing test in a JUnit report of `bun test`; none if there is no report. */
-function failedFiles(report: string): readonly string[] {
-  if (!existsSync(report)) return []
-  const suites = readFileSync(report, "utf8").matchAll(
-    /<testsuite [^>]*file="([^"]+)"[^>]* failures="([1-9]\d*)"/g,
+  const skips = join(folder.path, "skips")
+  const temporary = folder.make("t")
+  const settings = { ...env, HOOKLINE_TEST_SKIPS: skips, TMPDIR: temporary }
+  const output = new TestOutput()
+  let { status, isInterrupted } = await bunTest(args, settings, output)
+  let { failures } = output
+  const files = [...new Set(failures.map(({ file }) => file))]
+  if (again && !isInterrupted && files.length > 0 && files.length <= MOST_RUN_AGAIN) {
+    report(failures)
+    process.stdout.write(`\nrunning again, alone: ${files.join(", ")}\n`)
+    const timeout = args.filter((arg) => arg.startsWith("--timeout="))
+    const second = new TestOutput()
+    ;({ status, isInterrupted } = await bunTest(
+      [...timeout, ...files.map((it) => `./${it}`)],
+      settings,
+      second,
+    ))
+    failures = second.failures
+    if (failures.length === 0) process.stdout.write(`they passed when they ran alone\n`)
+  }
+  report(failures)
+  const left = readdirSync(temporary)
+  for (const name of left)
+    process.stdout.write(`left behind in the temporary folder: ${contentsOf(join(temporary, name))}\n`)
+  if (status !== 0 && failures.length === 0 && !isInterrupted)
+    process.stdout.write(`bun test ended with status ${status}; its last lines:\n${output.lastLines()}\n`)
+  reportSkips(output.skipped, existsSync(skips) ? readFileSync(skips, "utf8") : "")
+  // the form in which other programs count tests
+  process.stdout.write(
+    `${output.passed} passed, ${failures.length} failed, ${sum(output.skipped.values())} skipped\n`,
   )
-  return [...new Set([...suites].map(([, file]) => `./${file}`))]
+  return isInterrupted ? 130 : status !== 0 ? status : left.length > 0 ? 1 : 0
+}
+
+async function bunTest(
+  args: readonly string[],
+  more: Record<string, string>,
+  output: TestOutput,
+): Promise<{ status: number; isInterrupted: boolean }> {
+  const env = { ...process.env, ...more, FORCE_COLOR: undefined, NO_COLOR: undefined }
+  // in one pipe, in their order: what tests print, and what bun says of them
+  const merged = ["sh", "-c", 'exec "$@" 2>&1', "sh", process.execPath, "--no-orphans", "test", ...args]
+  const tests = Bun.spawn(merged, {
+    cwd: root,
+    env,
+    stdin: "ignore",
+    stdout: "pipe",
+  })
+  let isInterrupted = false
+  const interrupt = (): void => {
+    isInterrupted = true
+    tests.kill()
+  }
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+  for (const signal of signals) process.on(signal, interrupt)
+  const progress = setInterval(() => output.showProgress(), PROGRESS_EVERY_MS)
+  try {
+    let rest = ""
+    const decoder = new TextDecoder()
+    for await (const bytes of tests.stdout) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n")
+      rest = lines.pop()!
+      for (const line of lines) output.take(line)
+    }
+    return { status: await tests.exited, isInterrupted }
+  } finally {
+    clearInterval(progress)
+    output.clearProgress()
+    for (const signal of signals) process.off(signal, interrupt)
+  }
+}
+
+function report(failures: readonly Failure[]): void {
+  if (failures.length > 0) process.stdout.write(`\n${failures.length} failed:\n`)
+  for (const { file, line, title, excerpt } of failures)
+    process.stdout.write(`\n${file}${line === undefined ? "" : `:${line}`}  ${title}\n${excerpt}\n`)
+  if (failures.length > 0) process.stdout.write("\n")
+}
+
+/** @param recorded JSON lines, each a `Skip` */
+function reportSkips(skipped: ReadonlyMap<string, number>, recorded: string): void {
+  if (skipped.size === 0) return
+  const skips = recorded.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Skip]))
+  const counts = new Map<string, number>()
+  for (const [file, count] of skipped) {
+    const reasons = skips.filter((it) => it.file === file).map(({ reason }) => reason)
+    const reason = [...new Set(reasons)].join(", ") || "not for this machine"
+    counts.set(reason, (counts.get(reason) ?? 0) + count)
+  }
+  const told = [...counts].toSorted(([, a], [, b]) => b - a).map(([reason, count]) => `${reason} (${count})`)
+  const packages = [...new Set(skips.flatMap((it) => it.packages))].toSorted()
+  const help = packages.length === 0 ? "" : `; \`apt-get install ${packages.join(" ")}\` runs them`
+  process.stdout.write(`${sum(skipped.values())} skipped: ${told.join("; ")}${help}\n`)
+}
+
+const sum = (counts: Iterable<number>): number => [...counts].reduce((all, count) => all + count, 0)
+
+function contentsOf(path: string): string {
+  const some = readdirSync(path, { recursive: true, encoding: "utf8" }).slice(0, 10)
+  return some.length === 0 ? path : `${path} with ${some.join(", ")}`
 }

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { skipsFor } from "./tools.ts"
 
 /** A file system of a few MiB that a test can fill. */
 export interface SmallDisk extends Disposable {
@@ -11,14 +12,12 @@ export interface SmallDisk extends Disposable {
   makeReadOnly(): void
 }
 
-/** Mounts a tmpfs on a folder, which is made. Undefined where that is not permitted, which is said loudly. */
+/** Mounts a tmpfs on a folder, which is made. Undefined where that is not permitted, which is recorded. */
 export function mountSmallDisk(path: string, mebibytes = 8): SmallDisk | undefined {
   mkdirSync(path)
   const mount = ["mount", "-t", "tmpfs", "-o", `size=${mebibytes}m`, "hookline-test", path]
   if (process.platform !== "linux" || !Bun.spawnSync(mount, { stderr: "ignore" }).success) {
-    process.stderr.write(
-      "\n*** THE TESTS OF A FULL DISK ARE SKIPPED: mounting a tmpfs is not permitted ***\n\n",
-    )
+    skipsFor("mounting a tmpfs is not permitted")
     return undefined
   }
   const ballast = join(path, "ballast")

@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs"
+import { skipsFor } from "./tools.ts"
 
 /** A file system that a test can make wait. */
 export interface StallingDisk extends Disposable {
@@ -27,9 +28,7 @@ export function mountStallingDisk(path: string): StallingDisk | undefined {
     run("mount", "-o", "loop", image, path)
   if (!isMounted) {
     rmSync(image)
-    process.stderr.write(
-      "\n*** THE TESTS OF A STALLED DISK ARE SKIPPED: mounting a file system is not permitted ***\n\n",
-    )
+    skipsFor("mounting a file system is not permitted")
     return undefined
   }
   return {

@@ -1,5 +1,6 @@
 import { $ } from "bun"
 import { join } from "node:path"
+import { hasTools } from "./tools.ts"
 
 /** What the answers of a run were. */
 export interface Answered {
@@ -14,14 +15,8 @@ export interface Answered {
   readonly p99Ms: number
 }
 
-/** Whether wrk is there. Without it, with CI set, the tests that need it fail. */
-export function hasWrk(): boolean {
-  if (Bun.which("wrk") !== null) return true
-  if (process.env.CI)
-    throw new Error("with CI set the tests that load with wrk may not be skipped, but wrk is not installed")
-  process.stderr.write("\n*** THE TESTS THAT LOAD WITH wrk ARE SKIPPED: it is not installed ***\n\n")
-  return false
-}
+/** As `hasTools`. */
+export const hasWrk = (): boolean => hasTools("wrk")
 
 const SCRIPT = `
 wrk.method = "POST"

@@ -79,7 +79,7 @@ test("a refusal says nothing to its sender; log and metrics say why", async () =
     "unverified_malformed",
     "unverified_missing_header",
   ])
-  expect(lines[0]!["detail"]).toBe("timestamp 412 s old")
+  expect(lines[0]!["detail"]).toMatch(/^timestamp 4[1-9]\d s old$/)
   expect(running.output()).not.toContain("example-not-a-secret")
 })
 

@@ -182,15 +182,19 @@ export interface TemporaryFolder extends Disposable {
   make(name: string): string
 }
 
-/** A folder for one test that is gone after it: `using folder = temporaryFolder()`. */
+/** A folder for one test that is gone after it, `using folder = temporaryFolder()`; it is made when it is first used. */
 export function temporaryFolder(): TemporaryFolder {
-  const path = mkdtempSync(join(tmpdir(), "hookline-test-"))
+  let path: string | undefined
+  const folder = (): string => (path ??= mkdtempSync(join(tmpdir(), "hookline-test-")))
   return {
-    path,
-    make(name) {
-      mkdirSync(join(path, name))
-      return join(path, name)
+    get path() {
+      return folder()
     },
-    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+    make(name) {
+      const made = join(folder(), name)
+      mkdirSync(made)
+      return made
+    },
+    [Symbol.dispose]: () => path !== undefined && rmSync(path, { recursive: true, force: true }),
   }
 }

@@ -30,7 +30,7 @@ export class TestOutput {
   take(line: string): void {
     this.#last = [...this.#last, line].slice(-MOST_LINES)
     // names them all again
-    if (/^ *\d+ tests? failed:$/.test(line)) this.#isSummary = true
+    if (/^ *\d+ tests? (?:failed|skipped|todo):$/.test(line)) this.#isSummary = true
     if (this.#isSummary) return
     const [, file] = /^(\S+\.test\.tsx?):$/.exec(line) ?? []
     if (file !== undefined) {

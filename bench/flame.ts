@@ -5,7 +5,7 @@
  *     --target NAME   hookline, hookline-hmac, embedded or embedded-hmac; default hookline-hmac
  *     --seconds N     of load, default 5
  *     --checkout DIR  the Hookline in that folder instead of this one, to compare
- *     --out FILE      default docs/benchmarks-flame.svg
+ *     --out FILE      default flame.svg in the temporary folder
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -22,7 +22,7 @@ const { values: flags } = parseArgs({
     target: { type: "string", default: "hookline-hmac" },
     seconds: { type: "string", default: "5" },
     checkout: { type: "string", default: join(import.meta.dir, "..") },
-    out: { type: "string", default: join(import.meta.dir, "../docs/benchmarks-flame.svg") },
+    out: { type: "string", default: join(tmpdir(), "flame.svg") },
   },
 })
 

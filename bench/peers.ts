@@ -1,6 +1,6 @@
 /**
  * `npm run bench:peers`: Hookline beside what people would use instead of it. `bench/peers/README.md` says who they are;
- * the figures go to docs/benchmarks.md and the pictures beside it.
+ * with --write the figures go to docs/benchmarks.md and the pictures beside it.
  *
  * Each round starts every target of a part in turn, so that what the machine does meanwhile falls on all of them.
  */
@@ -20,12 +20,13 @@ import { targetNamed, targets } from "./targets.ts"
 
 const USAGE = `npm run bench:peers -- [options]
   --parts a,b     of ${parts.map(({ name }) => name).join(", ")}; default: all
-  --targets a,b   only these, printed and not put into docs/benchmarks.md; of
+  --targets a,b   only these, of
                   ${targets.map(({ name }) => name).join(", ")}
   --seconds N     of each measurement, default 5
   --rounds N      default 3
   --soak          ten minutes of load with the memory curve, and no part unless named
   --soak-minutes N
+  --write         puts what was measured into docs/benchmarks.md; not with --targets
 `
 
 const { values: flags } = parseArgs({
@@ -36,6 +37,7 @@ const { values: flags } = parseArgs({
     rounds: { type: "string", default: "3" },
     soak: { type: "boolean", default: false },
     "soak-minutes": { type: "string", default: "10" },
+    write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 })
@@ -43,6 +45,7 @@ const seconds = Number(flags.seconds)
 const rounds = Number(flags.rounds)
 
 async function main(): Promise<void> {
+  if (flags.write && flags.targets !== undefined) throw new Error(`--write is for all targets\n${USAGE}`)
   const only = flags.targets?.split(",").map((name) => targetNamed(name).name)
   const names = flags.parts?.split(",") ?? (flags.soak ? [] : parts.map(({ name }) => name))
   const chosen = names.map(partNamed).map((part) => {
@@ -61,7 +64,7 @@ async function main(): Promise<void> {
       }
       const result = await measurePart(part, { usable, kafka, progress })
       console.log(`\n${part.title}\n\n${partTable(part, result)}\n`)
-      if (only === undefined) await keep({ parts: { [part.name]: result } })
+      if (flags.write) await keep({ parts: { [part.name]: result } })
     }
     if (flags.soak) {
       const soaked = await soak(targetNamed("hookline-hmac"), {
@@ -69,7 +72,7 @@ async function main(): Promise<void> {
         kafka,
         progress: (text) => console.log(`soak, ${text}`),
       })
-      await keep({ parts: {}, soak: soaked })
+      if (flags.write) await keep({ parts: {}, soak: soaked })
     }
   } finally {
     await kafka.stop()

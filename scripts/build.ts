@@ -4,14 +4,16 @@
  *
  * Run it with `npm run build`; `npm pack` does.
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { builtPageModule } from "./built-page.ts"
 
 const root = join(import.meta.dir, "..")
 const dist = join(root, "dist")
 
-rmSync(dist, { recursive: true, force: true })
+// the binary is another script's
+const built = existsSync(dist) ? readdirSync(dist).filter((name) => name !== "hookline") : []
+for (const name of built) rmSync(join(dist, name), { recursive: true })
 const { exitCode } = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.build.json"], {
   cwd: root,
   stdio: ["ignore", "inherit", "inherit"],

@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz`: each parser that strangers reach, on mutated inputs, guided by what of the source they reach, a minute
- * each; the corpus in test/fuzz/corpus grows with it. `--seconds N` sets the time, `--target NAME` chooses, `--seed N`
- * makes another run, `--keep false` leaves the corpus as it is. Exit status 1: something does not hold; the input is
+ * each. `--seconds N` sets the time, `--target NAME` chooses, `--seed N` makes another run; `--keep` writes the corpus found
+ * into test/fuzz/corpus, without inputs that others make superfluous. Exit status 1: something does not hold; the input is
  * printed in base64 and stands in test/fuzz/findings.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -17,7 +17,7 @@ const { values: flags } = parseArgs({
     seconds: { type: "string", default: "60" },
     target: { type: "string", multiple: true },
     seed: { type: "string", default: String(Date.now() >>> 0) },
-    keep: { type: "string", default: "true" },
+    keep: { type: "boolean", default: false },
   },
 })
 
@@ -35,7 +35,7 @@ for (const [, make] of chosen) {
   const { runs, corpus, finding } = await fuzz(target, settings)
   console.log(`${target.name}: seed ${flags.seed}, ${runs} inputs, corpus ${before}, then ${corpus.length}`)
   if (finding === undefined) {
-    if (flags.keep === "true") keep(target, corpus)
+    if (flags.keep) keep(target, corpus)
     continue
   }
   process.exitCode = 1

@@ -8,7 +8,7 @@ const root = join(import.meta.dir, "../..")
 
 /** More failing files than these are no accident of a loaded machine. */
 const MOST_RUN_AGAIN = 3
-const PROGRESS_EVERY_MS = process.stderr.isTTY ? 200 : 30_000
+const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
 
 /**
  * Runs `bun test` with these arguments, and prints at the end each failure with its file, line and excerpt, and one line for

@@ -82,9 +82,7 @@ export class TestOutput {
     if (text === this.#shown) return
     this.#shown = text
     process.stderr.write(
-      process.stderr.isTTY
-        ? `\r\x1b[K${text.slice(0, Math.max(20, process.stderr.columns - 1))}`
-        : `${text}\n`,
+      process.stderr.isTTY ? `\r\x1b[K${text.slice(0, (process.stderr.columns || 80) - 1)}` : `${text}\n`,
     )
   }
 

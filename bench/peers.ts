@@ -72,6 +72,11 @@ async function main(): Promise<void> {
         kafka,
         progress: (text) => console.log(`soak, ${text}`),
       })
+      const { events, p99, cpuPerEvent, memory } = soaked
+      const peak = Math.max(...memory).toFixed(0)
+      console.log(
+        `soak: ${events} events, p99 ${p99} ms, ${cpuPerEvent.toFixed(1)} us an event, ${peak} MiB at most`,
+      )
       if (flags.write) await keep({ parts: {}, soak: soaked })
     }
   } finally {

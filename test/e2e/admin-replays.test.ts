@@ -208,6 +208,7 @@ test("the log level changes while it runs", async () => {
     "body, level: must be one of fatal, error, warn, info, debug, trace, silent",
   ])
   await it.post("log-level", { level: "error" }, "PUT")
+  await it.running.logged(({ msg, to }) => msg === "log level changed" && to === "error")
   const changes = it.running.log.filter(({ msg }) => msg === "log level changed")
   expect(changes).toMatchObject([
     { level: "info", from: "info", to: "debug" },

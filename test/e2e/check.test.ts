@@ -3,6 +3,7 @@ import { cpSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { withPemFiles } from "../support/certificate.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -264,10 +265,15 @@ topic = d
 [service]
 drain_timeout = soon
 body_timeout = \${NOT_SET_ANYWHERE}
+
+[admin]
+listen = off
+[defaults:WebHookSource]
+port = PORT
 `
 
 test("a broken file exits 78 with every error, each at its line, and no secret", async () => {
-  await Bun.write(join(folder.path, "broken.conf"), BROKEN)
+  await Bun.write(join(folder.path, "broken.conf"), BROKEN.replace("PORT", `${await freePort()}`))
   for (const command of ["check", "run"]) {
     const { status, stdout, stderr } = await hookline([command, "-c", "broken.conf"], { cwd: folder.path })
     expect([status, stdout]).toEqual([78, ""])

@@ -38,6 +38,8 @@ test("key and headers of a record are the event's id, type and time; one event o
   const configuration = `
 [connection:log]
 directory = log
+[admin]
+listen = off
 ${pipeline("github", "github", "[pipeline:github:Deduplicator]", "key = event:id\nheaders = type=event:type, ref=json:/ref")}
 ${pipeline("notion", "notion", "[pipeline:notion:Deduplicator]", "key = event:type\nheaders = at=event:time")}
 `
@@ -81,6 +83,8 @@ test("records are CloudEvents, and have the request's trace", async () => {
   const configuration = `
 [connection:log]
 directory = events
+[admin]
+listen = off
 ${pipeline("stripe", "stripe", "", "headers = path=path\ncloudevents = binary\ntrace_headers = on")}
 ${pipeline("open", "", "", "cloudevents = binary\ncloudevents_source = /shop\ncloudevents_type = json:/kind")}
 `

@@ -215,6 +215,8 @@ key = event:id
   const configuration = `
 [connection:log]
 directory = log
+[admin]
+listen = off
 [provider:forms]
 header = X-Forms
 format = form

@@ -12,12 +12,15 @@ const MSK = ["b-1.demo.abc123.c2.kafka.eu-west-1.amazonaws.com:9098"]
 
 const folder = temporaryFolder()
 const before = { ...process.env }
+let tests = 0
 beforeEach(() => {
+  tests++
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name]
   // what the machine has of its own is not looked at
   process.env["AWS_EC2_METADATA_DISABLED"] = "true"
-  process.env["AWS_CONFIG_FILE"] = join(folder.path, "config")
-  process.env["AWS_SHARED_CREDENTIALS_FILE"] = join(folder.path, "credentials")
+  // of names of their own, since AWS's library reads a file once
+  process.env["AWS_CONFIG_FILE"] = join(folder.path, `config-${tests}`)
+  process.env["AWS_SHARED_CREDENTIALS_FILE"] = join(folder.path, `credentials-${tests}`)
 })
 afterEach(() => {
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name]
@@ -100,7 +103,7 @@ describe("a token for Amazon MSK is signed with credentials", () => {
 
   test("of a profile", async () => {
     writeFileSync(
-      join(folder.path, "credentials"),
+      process.env["AWS_SHARED_CREDENTIALS_FILE"]!,
       `[other]\naws_access_key_id = ${KEY.id}\naws_secret_access_key = ${KEY.secret}\n`,
     )
     process.env["AWS_PROFILE"] = "other"

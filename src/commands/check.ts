@@ -2,6 +2,7 @@ import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
+import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
 import { reach } from "../runtime/reach.ts"
 import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
@@ -24,6 +25,7 @@ export async function check({ config, listen, connect, json }: CheckFlags): Prom
   const diagnosis = await Application.fromFile(config).diagnose({ alone: listen === true })
   const { plan, problems, error } = diagnosis
   const reached = connect === true && plan !== undefined ? await reach(plan, diagnosis) : []
+  const proxies = describeProxies()
   const unreachable = reached.some(({ isUsable }) => !isUsable)
   if (json) {
     const found = {
@@ -32,6 +34,7 @@ export async function check({ config, listen, connect, json }: CheckFlags): Prom
       problems: problems.all,
       warnings: problems.allWarnings,
       ...(plan && describe(plan)),
+      ...(proxies.length > 0 && { proxies }),
       ...(connect && { reached }),
     }
     console.log(JSON.stringify(found, undefined, 2))
@@ -40,11 +43,28 @@ export async function check({ config, listen, connect, json }: CheckFlags): Prom
   }
   if (plan === undefined) throw error!
   for (const warning of problems.warnings) console.error(`warning: ${warning}`)
+  for (const { problem } of proxies) if (problem !== undefined) console.error(`warning: ${problem}`)
   printPlan(plan)
+  const excepted = noProxy().length === 0 ? "" : `, except to ${noProxy().join(", ")} (NO_PROXY)`
+  for (const { scheme, proxy } of proxies)
+    if (proxy !== undefined)
+      console.log(`proxy for ${scheme} requests to other machines: ${proxy}${excepted}`)
   for (const { name, answers } of reached) for (const answer of answers) console.log(`${name}: ${answer}`)
   if (unreachable) throw UNAVAILABLE
   console.log("Configuration OK")
 }
+
+/** What the environment says of proxies, which each request over HTTP obeys. */
+const describeProxies = () =>
+  (["http", "https"] as const).flatMap((scheme) => {
+    const setting = proxySetting(scheme)
+    if (setting === undefined) return []
+    return [
+      setting.url === undefined
+        ? { scheme, problem: describeUnusable(setting) }
+        : { scheme, proxy: showProxy(setting) },
+    ]
+  })
 
 const UNAVAILABLE = new HooklineError(
   "unavailable",

@@ -5,6 +5,8 @@ import { atOnce } from "../clock.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
+import { fetchFailure } from "../outgoing/fetch-failure.ts"
+import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { toText, verdictOf } from "./verify-report.ts"
@@ -84,13 +86,14 @@ class AdminClient {
   /** What the API answers; undefined: it has no such thing. @throws HooklineError `unavailable` */
   async get<T extends TSchema>(path: string, shape: T): Promise<Static<T> | undefined> {
     const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
-    const response = await fetch(this.#url + path, {
+    const response = await proxiedFetch(this.#url + path, {
       headers,
+      proxy: false,
       redirect: "manual",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     }).catch((error: unknown) => {
       throw unavailable(
-        `no Hookline answers at ${this.#address}, the [admin] listen of ${this.#file} (${reasonOf(error)}); does it run, and with this file?`,
+        `no Hookline answers at ${this.#address}, the [admin] listen of ${this.#file} (${fetchFailure(error)}); does it run, and with this file?`,
         error,
       )
     })
@@ -120,12 +123,6 @@ function parse(text: string): unknown {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
-}
-
-function reasonOf(error: unknown): string {
-  const { name, code, message } = error as Error & { code?: unknown }
-  if (name === "TimeoutError") return "no response in time"
-  return code === "ConnectionRefused" || code === "ECONNREFUSED" ? "connection refused" : message
 }
 
 const unavailable = (message: string, cause?: unknown): HooklineError =>

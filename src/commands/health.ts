@@ -1,6 +1,8 @@
 import { Option, type Command } from "commander"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
+import { fetchFailure } from "../outgoing/fetch-failure.ts"
+import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { addDetails } from "./details.ts"
 
 interface HealthFlags {
@@ -44,11 +46,10 @@ async function ask(url: string): Promise<{ status: number; text: string }> {
   try {
     // a name of the listener's need not be in [admin] hosts
     const headers = { Host: "localhost" }
-    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const answer = await proxiedFetch(url, { headers, proxy: false, signal })
     return { status: answer.status, text: (await answer.text()).trim() }
   } catch (error) {
-    const { code, message } = error as Error & { code?: unknown }
-    const reason = code === "ConnectionRefused" || code === "ECONNREFUSED" ? "connection refused" : message
-    throw new HooklineError("unavailable", `${url}: ${reason}`, { cause: error })
+    throw new HooklineError("unavailable", `${url}: ${fetchFailure(error)}`, { cause: error })
   }
 }

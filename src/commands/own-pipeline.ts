@@ -1,7 +1,7 @@
-import { hostname, networkInterfaces } from "node:os"
 import { atOnce } from "../clock.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
+import { isThisMachine } from "../outgoing/proxied-fetch.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import type { PlannedPipeline } from "../runtime/plan/plan.ts"
@@ -54,13 +54,4 @@ function isAt({ values }: PlannedPipeline["source"], url: URL): boolean {
     return publicUrl.pathname === "/" ? isPath : url.pathname === publicUrl.pathname
   const port = Number(url.port || (url.protocol === "https:" ? 443 : 80))
   return isPath && port === values["port"] && isThisMachine(url.hostname)
-}
-
-function isThisMachine(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, "").toLowerCase()
-  if (name === "localhost" || name === "0.0.0.0" || name === "::" || name.startsWith("127.")) return true
-  const addresses = Object.values(networkInterfaces()).flatMap((all = []) =>
-    all.map(({ address }) => address),
-  )
-  return name === hostname().toLowerCase() || addresses.includes(name)
 }

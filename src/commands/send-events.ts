@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises"
+import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import type { Sendable } from "../verify/verifier.ts"
 
 /** How many events to post, and how fast. */
@@ -41,7 +42,7 @@ export async function sendEvents(
     const postedMs = performance.now()
     let outcome: number | string
     try {
-      const answer = await fetch(url, {
+      const answer = await proxiedFetch(url, {
         method,
         headers,
         body: new Uint8Array(body),

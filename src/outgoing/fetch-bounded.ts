@@ -1,3 +1,5 @@
+import { throughProxy } from "./proxied-fetch.ts"
+
 export interface Fetched {
   readonly status: number
   readonly bytes: Uint8Array
@@ -15,6 +17,11 @@ export async function fetchBounded(
 ): Promise<Fetched> {
   const signal = AbortSignal.timeout(timeoutMs)
   const response = await fetch(url, { ...init, redirect: "error", signal })
+  const through = GATEWAY_STATUSES.includes(response.status) ? throughProxy(url) : ""
+  if (through !== "") {
+    await response.body?.cancel()
+    throw new Error(`HTTP ${response.status}${through}`)
+  }
   const tooLarge = new Error(`the response is larger than ${mostBytes} bytes`)
   if (Number(response.headers.get("Content-Length") ?? 0) > mostBytes) {
     await response.body?.cancel()
@@ -30,3 +37,6 @@ export async function fetchBounded(
   }
   return { status: response.status, bytes: Buffer.concat(chunks) }
 }
+
+/** What proxies answer for a server that they can't reach. */
+const GATEWAY_STATUSES = [502, 503, 504]

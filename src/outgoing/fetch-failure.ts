@@ -11,16 +11,32 @@ const WORDS: { readonly [code: string]: string } = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 }
 
+/** A request that failed on its way through a proxy; the error's name and code are those of the cause. */
+export class ProxyFailure extends Error {
+  readonly code: string | number | undefined
+  /** `, through the proxy http://proxy.example:3128 (HTTPS_PROXY)` */
+  readonly through: string
+
+  constructor(through: string, cause: unknown) {
+    super(`${fetchFailure(cause)}${through}`, { cause })
+    const { name, code } = cause as Error & { readonly code?: string | number }
+    this.name = name
+    this.code = code
+    this.through = through
+  }
+}
+
 /**
- * Why a bounded fetch failed, for the log. The caller names the server.
+ * Why a request failed, for the log. The caller names the server.
  *
- * @param caOption of the CAs that the server's certificate is checked against
+ * @param caOption of the CAs that the server's certificate is checked against, where there is one
  */
-export function fetchFailure(error: unknown, caOption: string): string {
-  const { name, message, code = "" } = error as Error & { readonly code?: string }
+export function fetchFailure(error: unknown, caOption?: string): string {
+  if (error instanceof ProxyFailure) return `${fetchFailure(error.cause, caOption)}${error.through}`
+  const { name, message, code = "" } = error as Error & { readonly code?: string | number }
   if (name === "TimeoutError") return "no answer in time"
   if (code in WORDS) return WORDS[code]!
-  return CERTIFICATE.test(code)
-    ? `its certificate is not trusted (${message}); set ${caOption} to its CA`
-    : message
+  if (caOption !== undefined && CERTIFICATE.test(`${code}`))
+    return `its certificate is not trusted (${message}); set ${caOption} to its CA`
+  return message
 }

@@ -192,7 +192,7 @@ test("a response that does not come in time is tried again, and an endless body 
     attempted: (attempt) => void (attempt.outcome === "unavailable" && reasons.push(attempt.reason)),
   })
   // on a slow machine the second one may be late, too
-  expect([...new Set(reasons)]).toEqual(["no response in time"])
+  expect([...new Set(reasons)]).toEqual(["no answer in time"])
   expect(ended).toMatchObject({ outcome: "refused", status: 400 })
 })
 

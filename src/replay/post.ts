@@ -1,5 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { pause, steadyMs } from "../clock.ts"
+import { fetchFailure } from "../outgoing/fetch-failure.ts"
+import { proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { headersOf } from "./request-of-record.ts"
 
 /** How one POST of a record ended. */
@@ -92,7 +94,7 @@ export async function deliver(
 async function post(url: URL, value: Uint8Array, headers: Headers, signal: AbortSignal): Promise<Attempt> {
   const startedMs = steadyMs()
   try {
-    const response = await fetch(url, {
+    const response = await proxiedFetch(url, {
       method: "POST",
       headers,
       body: value.slice(),
@@ -100,23 +102,23 @@ async function post(url: URL, value: Uint8Array, headers: Headers, signal: Abort
       signal,
     })
     const text = await readStart(response)
-    return judge(response, text, steadyMs() - startedMs)
+    return judge(response, text, steadyMs() - startedMs, url)
   } catch (error) {
     return {
       outcome: "unavailable",
       status: undefined,
-      reason: describe(error),
+      reason: fetchFailure(error),
       retryAfterMs: undefined,
       durationMs: steadyMs() - startedMs,
     }
   }
 }
 
-function judge({ status, headers }: Response, text: string, durationMs: number): Attempt {
+function judge({ status, headers }: Response, text: string, durationMs: number, url: URL): Attempt {
   if (status >= 200 && status < 300) return { outcome: "delivered", status, durationMs }
   const shown = text.trim().slice(0, MOST_SHOWN)
   if (status >= 500 || RETRIED.has(status)) {
-    const reason = shown === "" ? `${status}` : `${status}: ${shown}`
+    const reason = `${status}${throughProxy(url)}${shown === "" ? "" : `: ${shown}`}`
     return { outcome: "unavailable", status, reason, retryAfterMs: readRetryAfter(headers), durationMs }
   }
   const reason =
@@ -160,11 +162,4 @@ async function readStart({ body }: Response): Promise<string> {
     clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString()
-}
-
-function describe(error: unknown): string {
-  const { name, message, code } = error as Error & { code?: unknown }
-  if (name === "TimeoutError") return "no response in time"
-  if (code === "ECONNREFUSED" || code === "ConnectionRefused") return "connection refused"
-  return typeof code === "string" && !message.includes(code) ? `${message} (${code})` : message
 }

@@ -14,7 +14,11 @@ export interface RunningCommand extends AsyncDisposable {
   readonly exited: Promise<number | NodeJS.Signals>
 }
 
-export function startCommand(args: readonly string[], cwd: string): RunningCommand {
+export function startCommand(
+  args: readonly string[],
+  cwd: string,
+  env: { readonly [name: string]: string } = {},
+): RunningCommand {
   let output = ""
   let hasEnded = false
   let changed = Promise.withResolvers<void>()
@@ -24,7 +28,7 @@ export function startCommand(args: readonly string[], cwd: string): RunningComma
   }
   const child = Bun.spawn(endingWithThisProcess(process.execPath, cli, ...args), {
     cwd,
-    env: { ...process.env, NO_COLOR: "1" },
+    env: { ...process.env, NO_COLOR: "1", ...env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,5 +1,6 @@
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import { fetchFailure } from "../../outgoing/fetch-failure.ts"
+import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import { compileSchema, type FindMismatch, type SchemaSet } from "../../json/schema.ts"
 
 /** How a registry is reached. */
@@ -103,11 +104,12 @@ export class SchemaRegistry {
 
   async #version(subject: string, version: string): Promise<Version> {
     const url = `${this.url}/subjects/${encodeURIComponent(subject)}/versions/${version}`
-    const { status, bytes } = await fetchBounded({ fetch }, url, { ...BOUNDS, ...this.#init }).catch(
-      (cause: unknown) => {
-        throw new RegistryUnavailable(fetchFailure(cause, "registry_ca_location"), { cause })
-      },
-    )
+    const { status, bytes } = await fetchBounded({ fetch: proxiedFetch }, url, {
+      ...BOUNDS,
+      ...this.#init,
+    }).catch((cause: unknown) => {
+      throw new RegistryUnavailable(fetchFailure(cause, "registry_ca_location"), { cause })
+    })
     const answer = parse(bytes)
     if (status === 404 && isUnknown(answer)) throw new UnusableSubject("is not registered")
     if (status !== 200) throw new RegistryUnavailable(`HTTP ${status}${HINTS[status] ?? ""}`)

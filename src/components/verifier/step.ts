@@ -9,6 +9,7 @@ import { RequestLog } from "../../telemetry/request-log.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
+import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
 import {
   Refused,
@@ -49,7 +50,7 @@ export function verifierStep(
     verifyTokens: values.verify_token ?? [],
     confirms: values.confirm === "true",
     learn: (secret, { id }) => learning?.learn(secret, id) ?? false,
-    fetch: fetcher?.fetch ?? ((url, init) => fetch(url, init)),
+    fetch: fetcher?.fetch ?? proxiedFetch,
   })
   const covers = findFamily(provider)!.covers(values)
   const claimId = covers.id

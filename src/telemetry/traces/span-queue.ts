@@ -1,6 +1,8 @@
 import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
 import { pause, steadyMs } from "../../clock.ts"
+import { fetchFailure } from "../../outgoing/fetch-failure.ts"
+import { proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
 import type { Logger } from "../log.ts"
 import type { DropReason, TraceMetrics } from "./trace-metrics.ts"
 
@@ -111,7 +113,7 @@ export class SpanQueue implements SpanProcessor {
     let body: Uint8Array<ArrayBuffer> | undefined
     try {
       body = ProtobufTraceSerializer.serializeRequest([...spans]) as Uint8Array<ArrayBuffer>
-      const response = await fetch(endpoint, {
+      const response = await proxiedFetch(endpoint, {
         method: "POST",
         headers: { ...headers, "Content-Type": "application/x-protobuf" },
         body,
@@ -122,7 +124,11 @@ export class SpanQueue implements SpanProcessor {
       const { ok, status } = response
       if (!ok) {
         await response.body?.cancel()
-        return this.#failed(`HTTP ${status}`, !RETRIED.includes(status), retryAfterMs(response.headers))
+        return this.#failed(
+          `HTTP ${status}${throughProxy(endpoint)}`,
+          !RETRIED.includes(status),
+          retryAfterMs(response.headers),
+        )
       }
       const rejected = await rejectedSpans(response)
       if (rejected === undefined)
@@ -132,8 +138,7 @@ export class SpanQueue implements SpanProcessor {
       this.#recovered()
       return undefined
     } catch (error) {
-      const { code, name } = error as { code?: string; name: string }
-      return this.#failed(code ?? name, body === undefined)
+      return this.#failed(fetchFailure(error), body === undefined)
     }
   }
 

@@ -7,6 +7,7 @@ import {
   type SettingKey,
   type VerifierSettings,
 } from "../schemes/family.ts"
+import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { GENERIC } from "../schemes/generic.ts"
 import { toFamily } from "../schemes/scheme-form.ts"
@@ -14,7 +15,7 @@ import type { OwnProvider } from "./own-provider.ts"
 import { PRESETS, type BodyForm, type Preset } from "./presets.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
-const NETWORK: Fetcher = { fetch: (url, init) => fetch(url, init), rootCertificates }
+const NETWORK: Fetcher = { fetch: proxiedFetch, rootCertificates }
 
 /** The values of the option `provider`: the presets, then the generic kinds. */
 export const PROVIDER_NAMES: readonly string[] = [...Object.keys(PRESETS), ...Object.keys(GENERIC)]

@@ -1,5 +1,7 @@
+import type { HttpRequest } from "@smithy/core/protocols"
 import { parseEndpoint } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
+import { proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
 import type { KafkaOptions } from "../options.ts"
 import { AWS_CREDENTIALS_TIMEOUT_MS } from "../timeouts.ts"
 import { type AccessToken, TokenFailure, type TokenIssuer } from "./access-tokens.ts"
@@ -16,9 +18,7 @@ export function mskIam(options: KafkaOptions): TokenIssuer {
   let credentials: Promise<() => Promise<Credentials>> | undefined
   const issue = async (): Promise<AccessToken> => {
     // on demand: few connections need them
-    credentials ??= import("@aws-sdk/credential-provider-node").then(({ defaultProvider }) =>
-      defaultProvider({ clientConfig: { region } }),
-    )
+    credentials ??= findCredentials(region)
     return sign(await inTime((await credentials)()), region)
   }
   const name = `AWS credentials (${region})`
@@ -33,6 +33,27 @@ export function mskIam(options: KafkaOptions): TokenIssuer {
 
 type Credentials = Awaited<ReturnType<ReturnType<DefaultProvider>>>
 type DefaultProvider = (typeof import("@aws-sdk/credential-provider-node"))["defaultProvider"]
+
+/** The SDK's own client ignores proxies. Containers and instances ask without it, at addresses that only they reach. */
+async function findCredentials(region: string): Promise<() => Promise<Credentials>> {
+  const [{ defaultProvider }, { buildQueryString, HttpResponse }] = await Promise.all([
+    import("@aws-sdk/credential-provider-node"),
+    import("@smithy/core/protocols"),
+  ])
+  const handle = async (request: HttpRequest, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
+    const { protocol, hostname, port, path, query, method, headers, body } = request
+    const url = `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}?${buildQueryString(query)}`
+    const answer = await proxiedFetch(url, {
+      method,
+      headers,
+      body: body as string,
+      signal: abortSignal ?? null,
+    })
+    const response = { statusCode: answer.status, headers: Object.fromEntries(answer.headers) }
+    return { response: new HttpResponse({ ...response, body: answer.body }) }
+  }
+  return defaultProvider({ clientConfig: { region, requestHandler: { handle } } })
+}
 
 /** Of MSK's names of brokers, `b-1.x.y.c2.kafka.eu-west-1.amazonaws.com`, unless it is given. */
 function regionOf({ sasl_aws_region: given, bootstrap_servers: servers }: KafkaOptions): string {

@@ -1,6 +1,7 @@
 import { createPrivateKey, randomUUID, type KeyObject } from "node:crypto"
 import { fetchBounded } from "../../../outgoing/fetch-bounded.ts"
 import { fetchFailure } from "../../../outgoing/fetch-failure.ts"
+import { proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
 import { readCas, readPem } from "../../../config/sections/pem-files.ts"
 import type { KafkaOptions } from "../options.ts"
 import { TOKEN_TIMEOUT_MS } from "../timeouts.ts"
@@ -25,7 +26,7 @@ export function tokenEndpoint(options: KafkaOptions): TokenIssuer {
     const body = new URLSearchParams({ grant_type: "client_credentials" })
     if (scope !== undefined) body.set("scope", scope)
     const headers = { Accept: "application/json", ...(await prove(body)) }
-    const { status, bytes } = await fetchBounded({ fetch }, url, {
+    const { status, bytes } = await fetchBounded({ fetch: proxiedFetch }, url, {
       ...BOUNDS,
       ...tls,
       method: "POST",

@@ -1,10 +1,10 @@
-import { existsSync } from "node:fs"
 import { pino } from "pino"
 import type { YieldingBroker } from "../brokers/broker.ts"
 import { openKafka } from "../brokers/kafka/producer.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../clock.ts"
+import { exists } from "../paths.ts"
 import { leaveFolder } from "./folder.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { spoolsOf, type Spooling } from "./spool.ts"
@@ -26,7 +26,7 @@ export async function drainSpool(
     throw new HooklineError("usage", "several connections have a spool; name one of them")
   leaveFolder()
   const { values } = spooling
-  if (!existsSync(values.spool)) {
+  if (!exists(values.spool)) {
     const result = { forwarded: 0, left: 0, quarantined: 0 }
     return console.log(
       options.json === true ? JSON.stringify(result) : `spool empty: ${values.spool} does not exist`,

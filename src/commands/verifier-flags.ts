@@ -6,6 +6,7 @@ import { planProviders } from "../runtime/plan/providers.ts"
 import { suggest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
 import { HooklineError } from "../errors.ts"
+import { whyUnreadable } from "../paths.ts"
 import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
 import type { OwnProvider } from "../verify/presets/own-provider.ts"
 import { PROVIDER_NAMES, type ProviderRef } from "../verify/presets/providers.ts"
@@ -140,7 +141,7 @@ export function readInput(file: string): Buffer {
   try {
     return readFileSync(file === "-" ? 0 : file)
   } catch (error) {
-    throw new HooklineError("no_input", `${file} can't be read: ${(error as Error).message}`, {
+    throw new HooklineError("no_input", `${file} ${whyUnreadable(error)}`, {
       cause: error,
     })
   }

@@ -153,8 +153,8 @@ describe("with a schema", () => {
 
 describe("a schema that can't be used is an error of the configuration that names the file", () => {
   test.each([
-    ["no file", join(directory, "missing.json"), "ENOENT"],
-    ["a folder", directory, "EISDIR"],
+    ["no file", join(directory, "missing.json"), "it does not exist"],
+    ["a folder", directory, "it is a folder"],
     ["no JSON", schemaFile('{"type":}'), "expected a value at byte 8"],
     ["no object", schemaFile("true"), "is not a JSON object"],
     ["an unknown type", schemaFile({ type: "text" }), "must be equal to one of the allowed values"],

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Ajv2020, type ErrorObject, type Options } from "ajv/dist/2020.js"
 import { HooklineError } from "../errors.ts"
+import { whyUnreadable } from "../paths.ts"
 import { boundedPattern } from "./bounded-pattern.ts"
 import { findFlaw } from "./check.ts"
 import { findDuplicateName } from "./duplicates.ts"
@@ -113,7 +114,7 @@ function readSchema(path: string): object {
   try {
     bytes = readFileSync(path)
   } catch (error) {
-    throw new HooklineError("config", `can't read the JSON Schema ${path}: ${(error as Error).message}`, {
+    throw new HooklineError("config", `can't read the JSON Schema ${path}: it ${whyUnreadable(error)}`, {
       cause: error,
     })
   }

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite"
-import { existsSync, readdirSync, rmSync } from "node:fs"
+import { readdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
+import { exists, whyUnreadable } from "../paths.ts"
 import {
   checkIsKind,
   describeFailure,
@@ -69,9 +70,18 @@ export function positionFile(stateFolder: string, kind: PositionKind, name: stri
 /** The names of those that there are, sorted. */
 export function namesIn(stateFolder: string, kind: PositionKind): string[] {
   const folder = join(stateFolder, `${kind}s`)
-  if (!existsSync(folder)) return []
-  const files = readdirSync(folder).filter((name) => name.endsWith(".sqlite"))
+  if (!exists(folder)) return []
+  const files = listed(folder).filter((name) => name.endsWith(".sqlite"))
   return files.map((name) => name.slice(0, -".sqlite".length)).toSorted()
+}
+
+/** @throws HooklineError `no_input` */
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (cause) {
+    throw new HooklineError("no_input", `${folder} ${whyUnreadable(cause)}`, { cause })
+  }
 }
 
 /** The position of this process's replay or forward. */
@@ -181,8 +191,7 @@ export class PositionReader<About> implements Disposable {
   constructor(location: DatabaseLocation) {
     this.#location = location
     const { file, title } = location
-    if (!existsSync(file))
-      throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)
+    if (!exists(file)) throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)
     let db: Database | undefined
     try {
       db = new Database(file, { readwrite: true, create: false })

@@ -3,7 +3,15 @@ import { accessSync, constants, lstatSync, statSync, type Stats } from "node:fs"
 import { dirname } from "node:path"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
-import { checkIsKind, describeFailure, holderFileOf, lockOf, type DatabaseLocation } from "./database-file.ts"
+import { whyRefused } from "../paths.ts"
+import {
+  checkIsKind,
+  describeFailure,
+  describeTooLong,
+  holderFileOf,
+  lockOf,
+  type DatabaseLocation,
+} from "./database-file.ts"
 
 /**
  * Checks, without changing anything, that a database can be opened for writing, or made: its folder, its file and its lock
@@ -23,6 +31,8 @@ export function checkDatabase(location: DatabaseLocation): void {
  */
 export function checkAccessTo(location: DatabaseLocation): void {
   const { file, lockFile, alternative } = location
+  const tooLong = [file, lockFile].map(describeTooLong).find((it) => it !== undefined)
+  if (tooLong !== undefined) throw new HooklineError("log_io", tooLong)
   checkFolder(dirname(file), location)
   const holderFile = holderFileOf(lockFile)
   for (const path of [file, `${file}-wal`, `${file}-shm`, lockFile, holderFile]) {
@@ -52,16 +62,14 @@ export function checkFolder(folder: string, { title }: Pick<DatabaseLocation, "t
   checkAccess(above, constants.W_OK | constants.X_OK, isMade ? problem : `${problem} in ${above}`)
 }
 
-/** Whether a path has something, a link that leads nowhere too. False: a folder above it can't be entered, either. */
+/** Whether a path has something, a link that leads nowhere too. @throws HooklineError `log_io` if that can't be known */
 function isThere(path: string, title: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENAMETOOLONG")
-      throw new HooklineError("log_io", `${title}: its directory can't be made: its name is too long`, {
-        cause,
-      })
-    return false
+    if ((cause as NodeJS.ErrnoException).code === "ENOTDIR") return false
+    const reason = `${title}: its directory can't be used: ${whyRefused(cause, path)}`
+    throw new HooklineError("log_io", reason, { cause })
   }
 }
 
@@ -79,9 +87,7 @@ function checkAccess(path: string, mode: number, problem: string): void {
   try {
     accessSync(path, mode)
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const why = code === "EROFS" ? "a read-only file system" : "no permission"
-    throw new HooklineError("log_io", `${problem}: ${why}`, { cause })
+    throw new HooklineError("log_io", `${problem}: ${whyRefused(cause, path)}`, { cause })
   }
 }
 

@@ -1,6 +1,8 @@
 import { Database, SQLiteError } from "bun:sqlite"
+import { accessSync, constants } from "node:fs"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
+import { whyRefused } from "../paths.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
@@ -105,9 +107,8 @@ export function makeFolderOf({ file, title }: DatabaseLocation, ignored?: string
     if (above !== undefined) makePrivateFolder(dirname(file))
     if (first !== undefined) syncParents(first, dirname(file))
   } catch (error) {
-    throw new HooklineError("log_io", `${title}: its directory can't be made: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const reason = `${title}: its directory can't be made: ${whyRefused(error, dirname(file))}`
+    throw new HooklineError("log_io", reason, { cause: error })
   }
 }
 
@@ -159,6 +160,27 @@ function primaryCode({ code }: SQLiteError): string {
   return /^SQLITE_[A-Z]+/.exec(code ?? "")?.[0] ?? "SQLITE_ERROR"
 }
 
+/** SQLite's limit of 512 with what it appends to the name, in bytes. */
+const MOST_PATH_BYTES = 504
+
+export function describeTooLong(file: string): string | undefined {
+  const bytes = Buffer.byteLength(file)
+  if (bytes <= MOST_PATH_BYTES) return undefined
+  return `the path ${file} has ${bytes} bytes, and SQLite opens none above ${MOST_PATH_BYTES}; name a shorter one`
+}
+
+/** SQLite does not say why; undefined: the system permits it. */
+function whyNotOpened(file: string): string | undefined {
+  for (const path of [dirname(file), file, `${file}-wal`, `${file}-shm`]) {
+    try {
+      accessSync(path, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") return whyRefused(error, path)
+    }
+  }
+  return undefined
+}
+
 /** For operators: what went wrong, and what to do. */
 export function describeFailure(error: unknown, location: DatabaseLocation): string {
   const { file } = location
@@ -176,7 +198,7 @@ export function describeFailure(error: unknown, location: DatabaseLocation): str
     case "SQLITE_CANTOPEN":
     case "SQLITE_READONLY":
     case "SQLITE_PERM":
-      return `${file} can't be opened: no permission, or a read-only file system (${error.message})`
+      return describeTooLong(file) ?? `${file} can't be opened: ${whyNotOpened(file) ?? error.message}`
     default:
       return `${file} can't be read or written: ${error.message} (${error.code})`
   }

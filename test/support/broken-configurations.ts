@@ -352,7 +352,7 @@ export const BROKEN: readonly BrokenConfiguration[] = [
   {
     name: "a log with a name that is too long",
     conf: LOG.replace("data", "d".repeat(300)) + PIPELINE,
-    problem: /directory: .*can't be made: its name is too long/,
+    problem: /directory: .*can't be used: its name is too long/,
     status: 74,
   },
   {

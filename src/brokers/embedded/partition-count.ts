@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite"
-import { existsSync } from "node:fs"
 import { OptionError } from "../../errors.ts"
+import { exists } from "../../paths.ts"
 import { hasWal, openUnchanging } from "../../storage/check-database.ts"
 import { describeFailure, type DatabaseLocation } from "../../storage/database-file.ts"
 import { partitionRows } from "./log-tables.ts"
@@ -27,7 +27,7 @@ export function checkPartitions(
 
 /** As checkPartitions, by the file, which a process may be writing. @throws OptionError `log_io` of directory too */
 export function checkPartitionsIn(location: DatabaseLocation, partitions: number): void {
-  if (existsSync(location.file)) checkPartitions(partitions, mostPartitions(location), location)
+  if (exists(location.file)) checkPartitions(partitions, mostPartitions(location), location)
 }
 
 function mostPartitions(location: DatabaseLocation): number {

@@ -1,8 +1,8 @@
 import { Database, type Statement } from "bun:sqlite"
-import { existsSync } from "node:fs"
 import { pause } from "../../clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
+import { exists } from "../../paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
@@ -32,7 +32,7 @@ const BUSY_MS = 5000
  */
 export function openEmbeddedReader(directory: string): LogReader {
   const location = logIn(directory)
-  if (!existsSync(location.file))
+  if (!exists(location.file))
     throw new HooklineError("no_log", `There is no log in ${directory}: ${location.file} does not exist`)
   return new EmbeddedReader(openForReading(location))
 }

@@ -1,6 +1,6 @@
 import { toStored, type RecordRow } from "../embedded/log-tables.ts"
-import { existsSync } from "node:fs"
 import { HooklineError } from "../../errors.ts"
+import { exists } from "../../paths.ts"
 import type { StoredRecord } from "../broker.ts"
 import { EmbeddedReader, openForReading } from "../embedded/reader.ts"
 import { spoolAt } from "./spool-database.ts"
@@ -23,7 +23,7 @@ export interface QuarantineInfo extends SpooledTopicInfo {
 export async function inspectSpool(
   file: string,
 ): Promise<{ topics: SpooledTopicInfo[]; quarantined: QuarantineInfo[] }> {
-  if (!existsSync(file)) return { topics: [], quarantined: [] }
+  if (!exists(file)) return { topics: [], quarantined: [] }
   const db = openForReading(spoolAt(file))
   const reader = new EmbeddedReader(db)
   try {
@@ -55,7 +55,7 @@ async function firstMs(reader: EmbeddedReader, topic: string): Promise<number | 
 
 /** Yields the quarantined records, as far as they are there now. */
 export function* readQuarantine(file: string): Generator<StoredRecord & { readonly reason: string }> {
-  if (!existsSync(file)) return
+  if (!exists(file)) return
   const db = openForReading(spoolAt(file))
   try {
     const rows = db.query<RecordRow & { topic: string; reason: string }, []>(

@@ -6,11 +6,11 @@ import { validator } from "../../components/validator.ts"
 import { verifier } from "../../components/verifier.ts"
 import { webHookSource } from "../../components/webhook-source.ts"
 import { camelCase } from "../../config/options/in-code.ts"
-import { HooklineError } from "../../errors.ts"
+import { HooklineError, opening } from "../../errors.ts"
 import { Application, type ApplicationOptions } from "../../runtime/application.ts"
 import { embeddedConnection } from "../../runtime/connection-spec.ts"
 import { Pipeline } from "../../runtime/pipeline.ts"
-import { makeIgnoredFolder } from "../../storage/private-files.ts"
+import { logIn, makeFolderOf } from "../../storage/database-file.ts"
 import { decodingOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { VerifierSettings } from "../../verify/schemes/family.ts"
 import { providerOf, readSettings, toUsage, usage, type VerifierFlags } from "../verifier-flags.ts"
@@ -59,7 +59,7 @@ export function localApplication(
 ): Application {
   const { port, path, publicUrl, directory, adminPort } = flags
   const folder = resolve(directory)
-  makeIgnoredFolder(folder)
+  opening("--directory", () => makeFolderOf(logIn(folder), folder))
   const decodes = verification !== undefined && decodingOf(verification.provider) !== undefined
   return new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}` } })
     .registerConnection("log", embeddedConnection({ directory: folder }))

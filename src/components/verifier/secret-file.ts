@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { whyUnreadable } from "../../config/file/interpolate.ts"
+import { exists, whyUnreadable } from "../../paths.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFolder } from "../../storage/check-database.ts"
 import { createPrivateFile, looseMode } from "../../storage/private-files.ts"
@@ -15,11 +15,6 @@ import { Refused, type Verifier } from "../../verify/verifier.ts"
  * @throws HooklineError `config` when it exists and can't be read, `log_io` when it can't be created
  */
 export function openSecretFile(path: string, log: Logger, make: (secrets: readonly string[]) => Verifier) {
-  const loose = looseMode(path)
-  if (loose !== undefined)
-    log.warn({ paths: [loose] }, "secret_file is open to other users of this machine; run chmod go-rwx on it")
-  if (!existsSync(dirname(path))) throw new HooklineError("config", `the folder of ${path} does not exist`)
-  if (!existsSync(path)) checkFolder(dirname(path), { title: path })
   let verifier: Verifier | undefined
   /** Reads the file each time until it exists: another process may have stored the secret. */
   const find = (): Verifier | undefined => {
@@ -27,7 +22,13 @@ export function openSecretFile(path: string, log: Logger, make: (secrets: readon
     const secrets = readSecrets(path)
     return secrets.length === 0 ? undefined : (verifier = make(secrets))
   }
-  find()
+  if (find() === undefined) {
+    if (!exists(dirname(path))) throw new HooklineError("config", `the folder of ${path} does not exist`)
+    checkFolder(dirname(path), { title: path })
+  }
+  const loose = looseMode(path)
+  if (loose !== undefined)
+    log.warn({ paths: [loose] }, "secret_file is open to other users of this machine; run chmod go-rwx on it")
   return {
     /** Refuses everything until the secret is known. */
     current: (): Verifier => find() ?? NO_SECRET,
@@ -49,9 +50,10 @@ export function openSecretFile(path: string, log: Logger, make: (secrets: readon
 /** Empty: no such file yet. @throws HooklineError `config` */
 export function readSecrets(path: string): string[] {
   try {
-    const text = existsSync(path) ? readFileSync(path, "utf8") : ""
+    const text = readFileSync(path, "utf8")
     return text.split("\n").flatMap((line) => line.trim() || [])
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return []
     const message = `${path} ${whyUnreadable(cause)}`
     throw new HooklineError("config", message, { cause })
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
+import { whyUnreadable } from "../../paths.ts"
 
 /** The source of substituted values. */
 export interface Environment {
@@ -95,22 +96,5 @@ function fileText(
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, "")
   } catch (error) {
     return { problem: `the file ${path} ${whyUnreadable(error)}` }
-  }
-}
-
-/** Why a file can't be read, to follow its name. */
-export function whyUnreadable(error: unknown): string {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case "ENOENT":
-      return "does not exist"
-    case "EACCES":
-    case "EPERM":
-      return "is not readable by this user"
-    case "EISDIR":
-      return "is a folder"
-    case "ERR_ENCODING_INVALID_ENCODED_DATA":
-      return "is not UTF-8"
-    default:
-      return `can't be read: ${error instanceof Error ? error.message : String(error)}`
   }
 }

@@ -237,7 +237,10 @@ test.each<[string, string]>([
   ["header = A\nevent_id = id", 'event_id: "id" is not header:Name or json:/pointer (RFC 6901)'],
   ["header = A\nevent_type = event:type", 'event_type: "event:type" is not header:Name or json:/pointer'],
   ["header = A\nsample = {", "sample: is no JSON: "],
-  ["header = A\nsample_file = /tmp/hookline-no-such-file", "sample_file: can't be read: "],
+  [
+    "header = A\nsample_file = /tmp/hookline-no-such-file",
+    "sample_file: the file /tmp/hookline-no-such-file does not exist",
+  ],
   ["header = A\nsample = {}\nsample_file = a.json", "sample_file: conflicts with sample; remove one of them"],
   [
     "header = A\nfixed_headers = X-Version",

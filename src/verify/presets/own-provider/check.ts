@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import type { Values } from "../../../config/options/option-types.ts"
 import type { Checking } from "../../../config/options/section.ts"
+import { whyUnreadable } from "../../../paths.ts"
 import { WrongSetting } from "../../schemes/family.ts"
 import { GENERIC } from "../../schemes/generic.ts"
 import { parsePayload } from "../../schemes/payload.ts"
@@ -128,7 +129,7 @@ export function readSample(values: Partial<Values<Options>>, key: "sample" | "sa
   try {
     if (key === "sample_file") json = readFileSync(given, "utf8")
   } catch (error) {
-    return new Error(`can't be read: ${(error as Error).message}`)
+    return new Error(`the file ${given} ${whyUnreadable(error)}`)
   }
   try {
     return JSON.parse(json)

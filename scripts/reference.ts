@@ -13,6 +13,8 @@ import { KAFKA } from "../src/config/sections/kafka-connection.ts"
 import { TRACES } from "../src/config/sections/traces.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
 import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
+import { PRESETS } from "../src/verify/presets/presets.ts"
+import { GENERIC } from "../src/verify/schemes/generic.ts"
 import { PROVIDER } from "../src/verify/presets/own-provider.ts"
 import { replaceParts } from "./generated-parts.ts"
 import { renderManPage } from "./man-page.ts"
@@ -123,7 +125,21 @@ function renderCommandLine(page: string): string {
   return replaceParts(page, [["| status | meaning |", "|---|---|", ...rows].join("\n")])
 }
 
+/** Writes how many senders are known, where a page says so in its own sentence. */
+function renderCounts(page: string): string {
+  const presets = /\d+(?= senders are known by name| provider presets)/
+  if (!presets.test(page))
+    throw new Error(
+      "README.md and CHANGELOG.md no longer say how many presets there are, as reference.ts expects",
+    )
+  return page
+    .replace(presets, `${Object.keys(PRESETS).length}`)
+    .replace(/\d+(?= generic schemes)/, `${Object.keys(GENERIC).length}`)
+}
+
 const PAGES = {
+  "../CHANGELOG.md": renderCounts,
+  "../README.md": renderCounts,
   "hookline.1": renderManPage,
   "command-line.md": renderCommandLine,
   "metrics.md": renderMetrics,
@@ -140,7 +156,7 @@ async function writePages(): Promise<void> {
     if (!process.argv.includes("--check")) {
       writeFileSync(path, rendered)
     } else if (page !== rendered) {
-      console.error(`docs/${name} is not current; run: npm run docs`)
+      console.error(`${join("docs", name)} is not current; run: npm run docs`)
       process.exitCode = 1
     }
   }

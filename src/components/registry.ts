@@ -20,4 +20,5 @@ export const components: readonly Component[] = [
   enricher,
   router,
   brokerSink,
-] as readonly Component[]
+  // each has options of its own, which those of a Component in general do not overlap with
+] satisfies readonly Pick<Component, "kind" | "title">[] as unknown as readonly Component[]

@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { createHmac } from "node:crypto"
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
+import { PRESETS } from "../../src/verify/presets/presets.ts"
+import { runToEnd, type Ended } from "../support/child.ts"
+import { textOf } from "../support/documents.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+
+// The recipes of CONTRIBUTING.md, each followed with an example in a copy of the checkout.
+
+setDefaultTimeout(300_000)
+
+const ROOT = join(import.meta.dir, "../..")
+const folder = temporaryFolder()
+const copy = join(folder.path, "hookline")
+/** Not of the copy: what the examples don't touch and takes long to copy. */
+const LEFT_OUT = ["node_modules", ".git", "hookline-data", "dist"]
+
+/** Replaces a text that a file has once; as the first edit of a new file, `before` is empty. */
+type Edit = readonly [file: string, before: string, after: string]
+
+interface Example {
+  readonly edits: readonly Edit[]
+  /** The tests that the recipe adds or names: arguments of `bun test`, once for each. */
+  readonly tests: readonly (readonly string[])[]
+}
+
+const CHANGELOG: Edit = [
+  "CHANGELOG.md",
+  "### Pipeline and answers\n\n",
+  "### Pipeline and answers\n\n- An example.\n",
+]
+const RELOADS = "test/e2e/reload-options.test.ts"
+
+const EXAMPLES: { readonly [recipe: string]: Example } = {
+  // the first one of a component without options
+  "An option": {
+    edits: [
+      [
+        "src/components/enricher.ts",
+        "  options: {},\n  create() {",
+        '  options: { origin: text({ default: "webhook", doc: "The value of source." }) },\n  create({ origin }) {',
+      ],
+      ["src/components/enricher.ts", '"source":"webhook"`', '"source":${JSON.stringify(origin)}`'],
+      [
+        "src/components/enricher.ts",
+        "import { defineComponent }",
+        'import { text } from "../config/options/option-types.ts"\nimport { defineComponent }',
+      ],
+      ["src/components/enricher.test.ts", "enricher.create({},", 'enricher.create({ origin: "webhook" },'],
+      [
+        "test/support/option-changes.ts",
+        "    Filter: {",
+        '    Enricher: { origin: ["a", "b"] },\n    Filter: {',
+      ],
+      CHANGELOG,
+    ],
+    tests: [["src/components/enricher.test.ts"], [RELOADS, "-t", "Enricher origin"]],
+  },
+  "A provider": {
+    edits: [
+      [
+        "src/verify/presets/presets.ts",
+        "  bitbucket: {",
+        `  "example-shop": {
+    title: "Example Shop",
+    scheme: { hmac: { header: "X-Example-Signature" } },
+    docs: "https://example.com/webhooks",
+    event: { type: "json:/type" },
+  },
+  bitbucket: {`,
+      ],
+      [
+        "test/support/senders.ts",
+        "  bitbucket: ofBody",
+        '  "example-shop": ofBody("X-Example-Signature", hex256),\n  bitbucket: ofBody',
+      ],
+      [
+        "src/verify/samples/samples.json",
+        '  "linear": {',
+        '  "example-shop": { "headers": {}, "body": { "id": "{id}", "type": "order.paid" } },\n  "linear": {',
+      ],
+      CHANGELOG,
+    ],
+    tests: [["src/verify/presets", "test/e2e/provider-walk.test.ts"]],
+  },
+  "A component": {
+    edits: [
+      [
+        "src/components/gate.ts",
+        "",
+        `// Hot path: every event of a pipeline with a Gate passes here.
+import { oneOf } from "../config/options/option-types.ts"
+import { Dropped } from "../pipeline/outcome.ts"
+import { defineComponent } from "./define-component.ts"
+
+/** Drops every event while it is closed. */
+export const gate = defineComponent({
+  kind: "processor",
+  name: "Gate",
+  summary: "Drops every event while it is closed.",
+  options: {
+    state: oneOf(["open", "closed"], { default: "open", doc: "Whether events pass." }),
+  },
+  create({ state }, { metrics }) {
+    metrics.gated(0)
+    return (event) => {
+      if (state === "open") return event
+      metrics.gated()
+      return CLOSED
+    }
+  },
+})
+
+const CLOSED = new Dropped("gate_closed", "the Gate is closed", { isRoutine: true })
+`,
+      ],
+      [
+        "src/components/gate.test.ts",
+        "",
+        `import { expect, test } from "bun:test"
+import { componentContext } from "../../test/support/component-context.ts"
+import { eventOf } from "../../test/support/event.ts"
+import { gate } from "./gate.ts"
+
+test("an open Gate passes events", () => {
+  const event = eventOf("{}")
+  expect(gate.create({ state: "open" }, componentContext())(event)).toBe(event)
+})
+`,
+      ],
+      ["src/components/registry.ts", "  deduplicator,\n", "  gate,\n  deduplicator,\n"],
+      [
+        "src/components/registry.ts",
+        "import { router }",
+        'import { gate } from "./gate.ts"\nimport { router }',
+      ],
+      ["src/index.ts", "export { filter }", 'export { gate } from "./components/gate.ts"\nexport { filter }'],
+      [
+        "test/support/option-changes.ts",
+        "    Filter: {",
+        '    Gate: { state: ["open", "closed"] },\n    Filter: {',
+      ],
+      CHANGELOG,
+    ],
+    tests: [["src/components/gate.test.ts"], [RELOADS, "-t", "Gate state"]],
+  },
+  "A metric": {
+    edits: [
+      [
+        "src/telemetry/pipeline-metrics.ts",
+        "  /** Milliseconds from the end of the body",
+        "  /** An event was dropped by the Gate. */\n  gated(count?: number): void\n  /** Milliseconds from the end of the body",
+      ],
+      [
+        "src/telemetry/pipeline-metrics.ts",
+        "  const pipeline = once(",
+        '  const gated = own.tallies("hookline_gated_events_total", "Events that a closed Gate dropped.", ["pipeline"])\n  const pipeline = once(',
+      ],
+      [
+        "src/telemetry/pipeline-metrics.ts",
+        "    return {\n      begin(",
+        "    const closed = once(() => gated.bind({ pipeline }))\n    return {\n      gated: (count) => closed(undefined)(count),\n      begin(",
+      ],
+      [
+        "deploy/grafana/hookline.json",
+        "sum by (pipeline) (rate(hookline_unfiltered_events_total{",
+        "sum by (pipeline) (rate(hookline_gated_events_total{",
+      ],
+      CHANGELOG,
+    ],
+    tests: [["src/telemetry"]],
+  },
+  "A command": {
+    edits: [
+      [
+        "src/commands/greet.ts",
+        "",
+        `import { hostname } from "node:os"
+import { HooklineError } from "../errors.ts"
+
+/** Prints a greeting. @throws HooklineError \`usage\` for nobody */
+export function greet(name: string, { host }: { readonly host?: true }): void {
+  if (name === "") throw new HooklineError("usage", "the name is empty; name somebody")
+  console.log(host === true ? \`hello \${name}, from \${hostname()}\` : \`hello \${name}\`)
+}
+`,
+      ],
+      [
+        "src/commands/program.ts",
+        '  addDetails(program.command("version")',
+        `  addDetails(program.command("greet"), { example: "hookline greet Ada" })
+    .description("print a greeting")
+    .argument("<name>", "whom to greet")
+    .action(async (name: string, flags: { host?: true }) => (await import("./greet.ts")).greet(name, flags))
+  addDetails(program.command("version")`,
+      ],
+      [
+        "test/e2e/greet.test.ts",
+        "",
+        `import { expect, test } from "bun:test"
+import { hookline } from "../support/hookline.ts"
+
+test("greet greets by name, and with --host says from where", async () => {
+  expect((await hookline(["greet", "Ada"])).stdout).toBe("hello Ada\\n")
+  expect((await hookline(["greet", "Ada", "--host"])).stdout).toMatch(/^hello Ada, from ./)
+  expect((await hookline(["greet", ""])).status).toBe(64)
+})
+`,
+      ],
+      ["docs/command-line.md", "| `topics`  ", "| `greet NAME` | greets | |\n| `topics`  "],
+      CHANGELOG,
+    ],
+    tests: [["test/e2e/commands.test.ts"]],
+  },
+  "A flag of a command": {
+    edits: [
+      [
+        "src/commands/program.ts",
+        '    .argument("<name>", "whom to greet")\n',
+        '    .argument("<name>", "whom to greet")\n    .option("--host", "say from which machine")\n',
+      ],
+      CHANGELOG,
+    ],
+    tests: [["test/e2e/greet.test.ts"]],
+  },
+  "A fault test": {
+    edits: [
+      [
+        "test/faults/example-stopped.test.ts",
+        "",
+        readFileSync(join(ROOT, "test/faults/hookline-killed.test.ts"), "utf8")
+          .replace("report(`Hookline on its log", "report(`example: Hookline on its log")
+          .replaceAll("KILLS", "ROUNDS")
+          .replace("kill, ROUNDS }", "kill }")
+          .replace("\ndescribe(", "\nconst ROUNDS = 2\n\ndescribe("),
+      ],
+      ["test/run.ts", '  "embedded-disk",\n', '  "embedded-disk",\n  "example-stopped",\n'],
+    ],
+    tests: [["test/faults/example-stopped.test.ts"]],
+  },
+}
+
+const run = (...command: readonly string[]): Promise<Ended> =>
+  runToEnd(command, { cwd: copy, env: { ...process.env, NO_COLOR: "1" } })
+async function succeed(...command: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await run(...command)
+  if (status !== 0) throw new Error(`${command.join(" ")} ended with ${status}:\n${stdout}\n${stderr}`)
+  return stdout
+}
+
+function apply([file, before, after]: Edit): void {
+  const path = join(copy, file)
+  if (before === "") return writeFileSync(path, after, { flag: "wx" })
+  const text = readFileSync(path, "utf8")
+  if (!text.includes(before)) throw new Error(`${file} no longer has: ${before}`)
+  writeFileSync(
+    path,
+    text.replace(before, () => after),
+  )
+}
+
+beforeAll(() => {
+  cpSync(ROOT, copy, { recursive: true, filter: (from) => !LEFT_OUT.includes(basename(from)) })
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"))
+})
+afterAll(() => folder[Symbol.dispose]())
+
+test("every recipe of CONTRIBUTING.md is tried here", () => {
+  const [, recipes = ""] = /\n## Recipes\n([^]*?)\n## /.exec(textOf("CONTRIBUTING.md")) ?? []
+  expect([...recipes.matchAll(/^### (.*)$/gm)].map(([, name]) => name)).toEqual(Object.keys(EXAMPLES))
+})
+
+test("with an example of each recipe, npm run docs and npm run format leave nothing that npm run check finds", async () => {
+  for (const { edits } of Object.values(EXAMPLES)) for (const edit of edits) apply(edit)
+  await succeed("npm", "run", "docs")
+  await succeed("npm", "run", "format")
+  await succeed("npm", "run", "check")
+  const count = Object.keys(PRESETS).length + 1
+  expect(readFileSync(join(copy, "README.md"), "utf8")).toContain(`${count} senders are known by name`)
+})
+
+test.each(Object.entries(EXAMPLES))("%s: its tests pass", async (_, { tests }) => {
+  for (const files of tests) await succeed("bin/bun", "test", ...files)
+})
+
+test("what was added works: preset, component, option and metric in a pipeline", async () => {
+  const program = [join(copy, "bin/bun"), join(copy, "src/cli.ts")]
+  const pipeline = (id: string, more: string): string => `[pipeline:${id}:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:${id}:Verifier]
+provider = example-shop
+secret = obviously-fake-secret
+[pipeline:${id}:BrokerSink]
+topic = ${id}
+${more}
+`
+  const configuration = `[connection:log]
+directory = log
+[admin]
+listen = 127.0.0.1:0
+${pipeline("open", "[pipeline:open:Enricher]\norigin = example")}
+${pipeline("closed", "[pipeline:closed:Gate]\nstate = closed")}`
+  const at = folder.make("run")
+  await using running = await startHookline(configuration, { folder: at, program })
+  const body = '{"a":1}'
+  const signature = createHmac("sha256", "obviously-fake-secret").update(body).digest("hex")
+  for (const url of [running.urls["open"]!, running.urls["closed"]!])
+    expect(
+      (await fetch(url, { method: "POST", body, headers: { "X-Example-Signature": signature } })).status,
+    ).toBe(200)
+  const { stdout } = await runToEnd([...program, "tail", "open", "closed"], { cwd: at })
+  expect(stdout).toMatch(/^\{"a":1,"received_at":"[^"]*","source":"example"\}\n$/)
+  const metrics = await (await fetch(`${running.adminUrl}/metrics`)).text()
+  expect(metrics).toContain('hookline_gated_events_total{pipeline="closed"} 1')
+})

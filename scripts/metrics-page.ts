@@ -6,6 +6,7 @@ import { replaceParts } from "./generated-parts.ts"
 const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
   ["Deduplicator", /^hookline_deduplicator_/],
   ["Spool", /^hookline_spool_/],
+  ["Process and configuration", /^hookline_log_lines_/],
   ["Embedded log", /^hookline_(log|retention)_/],
   ["Workers", /^hookline_worker_/],
   ["Traces", /^hookline_traces?_/],

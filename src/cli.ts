@@ -9,10 +9,13 @@ const EX_USAGE = 64
 /** That of programs which SIGPIPE ends: Bun ignores the signal, writing fails instead. */
 const BROKEN_PIPE = 141
 
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(BROKEN_PIPE)
-  throw error
-})
+// Those write their log alone, and Bun makes a pipe non-blocking, for all that write to it, when its stream is used
+if (!["run", "worker"].includes(process.argv[2] ?? "")) {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(BROKEN_PIPE)
+    throw error
+  })
+}
 
 try {
   enterFolder()

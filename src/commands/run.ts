@@ -7,7 +7,9 @@ import type { Plan } from "../runtime/plan/plan.ts"
 import { verifiedFrom } from "../runtime/plan/verified.ts"
 import type { ReloadableApplication } from "../runtime/running-application.ts"
 import { Runtime } from "../runtime/runtime.ts"
+import { exitOnUnhandled } from "../runtime/unhandled.ts"
 import { watchFiles } from "../runtime/file-watcher.ts"
+import type { Logger } from "../telemetry/log.ts"
 import { leaveFolder } from "./folder.ts"
 
 /**
@@ -19,7 +21,10 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   const hadTerminal = isatty(STDOUT)
   const app = Application.fromFile(file)
   leaveFolder()
+  let opened: Logger | undefined
+  exitOnUnhandled(() => opened)
   const { log, listening, plan } = await app.startBy(startRunner)
+  opened = log
   const open = new Set(plan.pipelines.flatMap((it) => (verifiedFrom(it) === undefined ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))
   if (first !== undefined) {

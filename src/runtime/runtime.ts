@@ -52,6 +52,7 @@ export class Runtime implements ReloadableApplication, Running {
       level: service.log_level,
       format: service.log_format,
       worker: membership?.worker,
+      onDropped: this.metrics.logLineDropped,
     })
     this.log = opened.log
     const captures = new Captures(membership?.worker)

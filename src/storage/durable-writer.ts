@@ -8,7 +8,7 @@ import { describeFailure, makeFolderOf, warnOfLoose, type DatabaseLocation } fro
 import type { DurableDatabase } from "./durable-database.ts"
 import { POLL_MS, LockWatch } from "./lock-watch.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
-import { threadUrl } from "./thread-url.ts"
+import { threadUrl } from "../thread-url.ts"
 import { lockForWriting } from "./writer-lock.ts"
 import type { Answer, Failure, Request } from "./serve-database.ts"
 

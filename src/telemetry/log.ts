@@ -1,6 +1,8 @@
-import { destination, pino, type Logger as PinoLogger } from "pino"
-import pretty from "pino-pretty"
+import { isatty } from "node:tty"
+import { pino, type Logger as PinoLogger } from "pino"
+import { prettyFactory } from "pino-pretty"
 import { escapeControls, escapeLine } from "./escape-controls.ts"
+import { LineWriter } from "./line-writer.ts"
 import { requestSentence } from "./request-sentence.ts"
 
 /** Writes a line of the log: fields beside the message, or the message alone. */
@@ -33,6 +35,8 @@ export interface LogOptions {
   format: (typeof LOG_FORMATS)[number]
   /** The worker's number, added to every line. */
   worker?: number | undefined
+  /** Called for each line that is dropped, since standard output has not accepted those before. */
+  onDropped?: () => void
 }
 
 /** The log, and a setter of the level for it and all its children. */
@@ -41,22 +45,21 @@ export interface OpenLog {
   readonly setLevel: (level: LogLevel) => void
 }
 
-/** Opens the log on standard output, unbuffered: no line is lost when the process dies. */
-export function openLog({ level, format, worker }: LogOptions): OpenLog {
-  const human = format === "pretty" || (format === "auto" && process.stdout.isTTY === true)
-  const out = human
-    ? pretty({
-        destination: 1,
-        sync: true,
-        ignore: "pid,hostname",
-        translateTime: "SYS:HH:MM:ss.l",
-        // but for stacks
-        singleLine: true,
-      })
-    : destination({ dest: 1, sync: true })
+const STDOUT = 1
+/** How often lines that were dropped are looked after where no line follows them. */
+const RESUME_MS = 1000
+
+/** Shared by all logs of the process. */
+let standardOutput: LineWriter | undefined
+
+/** Opens the log on standard output. It never blocks or throws; lines that standard output does not accept are dropped. */
+export function openLog({ level, format, worker, onDropped = () => {} }: LogOptions): OpenLog {
+  const human = format === "pretty" || (format === "auto" && isatty(STDOUT))
   // paths, header values and parser errors come from senders
-  const toSafe = human ? forTerminal : escapeControls
-  const stream = { write: (line: string) => void out.write(toSafe(line)) }
+  const toText = human ? forTerminal() : escapeControls
+  const stream = boundedStream(toText, onDropped, (lines) => {
+    log.error({ lines }, "log lines were dropped here: standard output was full, blocked or closed")
+  })
   // a child keeps the level that it was created with
   const made = new Set<WeakRef<PinoLogger>>()
   const log = pino(
@@ -82,12 +85,49 @@ export function openLog({ level, format, worker }: LogOptions): OpenLog {
   }
 }
 
-/** A JSON line for people: one about a request is a sentence, and control characters are escaped. */
-function forTerminal(line: string): string {
-  const readable = requestSentence(JSON.parse(line) as { [key: string]: unknown })
-  // a stack keeps its line breaks, the message does not
-  const escaped = JSON.stringify(readable, (key, value: unknown) =>
-    typeof value === "string" ? (key === "msg" ? escapeLine(value) : escapeControls(value)) : value,
-  )
-  return `${escaped}\n`
+/**
+ * Writes to standard output while there is room for lines that wait. Once a line had to be dropped, so are all that follow
+ * until half of the room is free again; `onResumed` then gets their number.
+ */
+function boundedStream(
+  toText: (line: string) => string,
+  onDropped: () => void,
+  onResumed: (lines: number) => void,
+): { write(line: string): void } {
+  const out = (standardOutput ??= new LineWriter(STDOUT))
+  let dropped = 0
+  let timer: NodeJS.Timeout | undefined
+  const resume = (): void => {
+    if (!out.isHalfEmpty) return
+    clearInterval(timer)
+    const lines = dropped
+    dropped = 0
+    onResumed(lines)
+  }
+  return {
+    write(line) {
+      if (dropped > 0) resume()
+      if (dropped === 0 && out.write(toText(line))) return
+      if (dropped++ === 0) timer = setInterval(resume, RESUME_MS).unref()
+      onDropped()
+    },
+  }
+}
+
+/** Makes a JSON line one for people: one about a request is a sentence, and control characters are escaped. */
+function forTerminal(): (line: string) => string {
+  const pretty = prettyFactory({
+    ignore: "pid,hostname",
+    translateTime: "SYS:HH:MM:ss.l",
+    // but for stacks
+    singleLine: true,
+  })
+  return (line) => {
+    const readable = requestSentence(JSON.parse(line) as { [key: string]: unknown })
+    // a stack keeps its line breaks, the message does not
+    const escaped = JSON.stringify(readable, (key, value: unknown) =>
+      typeof value === "string" ? (key === "msg" ? escapeLine(value) : escapeControls(value)) : value,
+    )
+    return pretty(escaped)
+  }
 }

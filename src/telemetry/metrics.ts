@@ -56,6 +56,13 @@ export class Metrics {
       LAG_BUCKETS,
     )
     .bind({})
+  readonly logLineDropped = this.#own
+    .tallies(
+      "hookline_log_lines_dropped_total",
+      "Log lines dropped since standard output was full, blocked or closed, and the memory for lines that wait, too.",
+      [],
+    )
+    .bind({})
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry })

@@ -48,7 +48,11 @@ export class Supervisor implements ReloadableApplication, Running {
 
   private constructor(plan: Plan) {
     const { service } = plan
-    const { log, setLevel } = openLog({ level: service.log_level, format: service.log_format })
+    const { log, setLevel } = openLog({
+      level: service.log_level,
+      format: service.log_format,
+      onDropped: this.metrics.logLineDropped,
+    })
     this.log = log
     this.#setLevel = setLevel
     this.#service = adminService(this)

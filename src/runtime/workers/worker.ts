@@ -9,7 +9,8 @@ import { makePlan, type Plan } from "../plan/plan.ts"
 import type { Membership } from "../reload.ts"
 import type { Listening } from "../running-application.ts"
 import { Runtime } from "../runtime.ts"
-import type { LogLevel } from "../../telemetry/log.ts"
+import { exitOnUnhandled } from "../unhandled.ts"
+import type { Logger, LogLevel } from "../../telemetry/log.ts"
 import type { State } from "../status.ts"
 import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
@@ -21,6 +22,7 @@ export async function work(): Promise<void> {
   // a signal to the process group is the supervisor's, which stops its workers in order
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {})
   const worker = new Worker()
+  exitOnUnhandled(() => worker.log)
   process.on("disconnect", () => void worker.orphaned())
   process.on("message", (call: Call) => void answer(worker, call))
   if (!process.connected) await worker.orphaned()
@@ -63,6 +65,11 @@ export interface Reloaded {
 export class Worker {
   #workers = 1
   #runtime: Runtime | undefined
+
+  /** undefined: it has not started. */
+  get log(): Logger | undefined {
+    return this.#runtime?.log
+  }
 
   async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
     this.#workers = membership.workers

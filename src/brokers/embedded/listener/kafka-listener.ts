@@ -1,7 +1,7 @@
 import { formatEndpoint, isInUse, listenFailure } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
 import { DurableWriter } from "../../../storage/durable-writer.ts"
-import { threadUrl } from "../../../storage/thread-url.ts"
+import { threadUrl } from "../../../thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
 import { RequestLog } from "../../../telemetry/request-log.ts"
 import type { Retention } from "./apis/context.ts"

@@ -7,6 +7,7 @@ import {
   checkIsKind,
   describeFailure,
   makeFolderOf,
+  makeTemporariesInMemory,
   openDurably,
   type DatabaseLocation,
 } from "../storage/database-file.ts"
@@ -196,6 +197,7 @@ export class PositionReader<About> implements Disposable {
     try {
       db = new Database(file, { readwrite: true, create: false })
       db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      makeTemporariesInMemory(db)
       db.run("PRAGMA synchronous = FULL")
       checkIsKind(db, location)
       this.#db = db

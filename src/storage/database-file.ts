@@ -72,6 +72,7 @@ export function openDurably(
   rewriteWal(location.file)
   const db = new Database(location.file, { create: true, readwrite: true })
   try {
+    makeTemporariesInMemory(db)
     // readers lock the file for a moment when they recover or close it
     db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}`)
     checkIsKind(db, location)
@@ -98,6 +99,12 @@ export function openDurably(
     throw error
   }
 }
+
+/**
+ * Keeps what SQLite would write to files in $TMPDIR or /var/tmp, another disk that may be full or missing: less than
+ * 200 KB of pages while partitions are added, partitions while they are sorted, and up to 1 MiB of a spool that is rewritten.
+ */
+export const makeTemporariesInMemory = (db: Database): void => void db.run("PRAGMA temp_store = MEMORY")
 
 /** Creates the folder of a database. @param ignored a folder above it, new ones ignored by git. @throws HooklineError `log_io` */
 export function makeFolderOf({ file, title }: DatabaseLocation, ignored?: string): void {

@@ -5,7 +5,13 @@ import { HooklineError } from "../../errors.ts"
 import { exists } from "../../paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
-import { checkIsKind, describeFailure, logIn, type DatabaseLocation } from "../../storage/database-file.ts"
+import {
+  checkIsKind,
+  describeFailure,
+  logIn,
+  makeTemporariesInMemory,
+  type DatabaseLocation,
+} from "../../storage/database-file.ts"
 import {
   endOf,
   firstAt,
@@ -44,6 +50,7 @@ export function openForReading(location: DatabaseLocation): Database {
     // Read-only, it never checkpoints when it closes: only the writer does, once the WAL is known to be durable.
     db = new Database(location.file, { readonly: true })
     db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    makeTemporariesInMemory(db)
     checkIsKind(db, location)
     return db
   } catch (error) {

@@ -3,17 +3,21 @@ import { fileURLToPath } from "node:url"
 
 const module = JSON.stringify(fileURLToPath(new URL("local-time.ts", import.meta.url)))
 
-/** What a process in a time zone makes of moments given as ISO times in UTC. */
-function inZone(zone: string, moments: readonly string[]): string[] {
-  const script = `import { toLocalTime } from ${module}
-    console.log(JSON.stringify(${JSON.stringify(moments)}.map((moment) => toLocalTime(Date.parse(moment)))))`
+/** What an expression is in a process whose `TZ` has that value. */
+function evaluated(zone: string, expression: string): unknown {
+  const script = `import { checkTimeZone, toLocalTime } from ${module}
+    console.log(JSON.stringify(${expression}))`
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", script], {
     env: { ...process.env, TZ: zone },
   })
   expect(stderr.toString()).toBe("")
   expect(exitCode).toBe(0)
-  return JSON.parse(stdout.toString()) as string[]
+  return JSON.parse(stdout.toString())
 }
+
+/** Moments given as ISO times in UTC, in a time zone. */
+const inZone = (zone: string, moments: readonly string[]): unknown =>
+  evaluated(zone, `${JSON.stringify(moments)}.map((moment) => toLocalTime(Date.parse(moment)))`)
 
 test.each([
   [
@@ -49,4 +53,44 @@ test.each([
       moments.map(([moment]) => moment),
     ),
   ).toEqual(moments.map(([, local]) => local))
+})
+
+const WARNINGS = "(() => { const all = []; checkTimeZone((text) => all.push(text)); return all })()"
+
+test.each([
+  "EST5EDT,M3.2.0,M11.1.0",
+  "<+0545>-5:45",
+  "CET-1CEST",
+  "UTC+3",
+  "+03:00",
+  "Europe/Berln",
+  " Europe/Berlin",
+  "/usr/share/zoneinfo/Europe/Berlin",
+  ":/usr/share/zoneinfo/Europe/Berlin",
+  "/usr/share/zoneinfo",
+])("TZ = %p, for which local time is in UTC, is warned of", (zone) => {
+  expect(evaluated(zone, WARNINGS)).toEqual([expect.stringContaining(`TZ is ${JSON.stringify(zone)}, which`)])
+})
+
+test.each([
+  "Europe/Berlin",
+  ":Europe/Berlin",
+  "europe/berlin",
+  "EST5EDT",
+  "EST",
+  "US/Pacific",
+  "Etc/GMT-3",
+  "UTC",
+  "Etc/UTC",
+  "Zulu",
+  "GMT0",
+  "GMT",
+  "UTC0",
+  "<-00>0",
+  "UTC0:00",
+  "/usr/share/zoneinfo/Etc/UTC",
+  "",
+  ":",
+])("TZ = %p, for which local time is what it asks for, is not warned of", (zone) => {
+  expect(evaluated(zone, WARNINGS)).toEqual([])
 })

@@ -1,6 +1,7 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { readTopic } from "../brokers/read-topic.ts"
 import { atOnce, type Steps } from "../clock.ts"
+import { checkTimeZone } from "../components/local-time.ts"
 import { components } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
@@ -139,7 +140,9 @@ export class Application {
     this.#draft = this.#draftOf(this.#configuration, recordIn(this.#inputs))
     try {
       this.#starting = start(atOnce(makePlan(this.#draft)))
-      return (this.#running = await this.#starting)
+      const running = (this.#running = await this.#starting)
+      checkTimeZone((text) => running.log.warn(text))
+      return running
     } catch (error) {
       throw await this.#explain(error, { alone: listens })
     } finally {

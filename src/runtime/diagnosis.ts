@@ -1,4 +1,5 @@
 import type { Component, Made } from "../components/define-component.ts"
+import { checkTimeZone } from "../components/local-time.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import { logIn } from "../storage/database-file.ts"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
@@ -66,6 +67,7 @@ export interface DiagnosisOptions {
 export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise<Diagnosis> {
   const resolved = await inSlices(resolveDraft(draft))
   const { problems } = resolved
+  checkTimeZone((text) => problems.warn({ line: undefined }, text))
   const usesKafka = [...resolved.connections.values()].some(({ kind }) => kind === "kafka")
   // on demand: the Kafka client loads slowly
   const kafka = usesKafka ? await import("../brokers/kafka/connection.ts") : undefined

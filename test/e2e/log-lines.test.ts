@@ -4,9 +4,11 @@ import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { endingWithThisProcess } from "../support/child.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
+import { freePort } from "../support/ports.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
+import { workersConf } from "../support/workers-configuration.ts"
 
 const root = temporaryFolder()
 afterAll(() => root[Symbol.dispose]())
@@ -111,4 +113,16 @@ test("a mismatch of a scheme that signs the URL names the URL that was assumed, 
   )
   expect(running.output()).not.toContain("hush")
   expect(await post(`${url}?token=hush&a=1`)).toBe(200)
+})
+
+test("a TZ that is not known is named at the start, once for all workers, and by check", async () => {
+  const folder = root.make("time-zone")
+  const env = { TZ: "CET-1CEST,M3.5.0,M10.5.0/3" }
+  const kafka = workersConf({ port: await freePort() })
+  await using running = await startHookline(kafka, { folder, env })
+  const warned = running.log.filter(({ msg }) => msg.includes("TZ"))
+  const msg = `the environment variable TZ is "${env.TZ}", which is no known name of the IANA time zone database: received_at is in UTC; set TZ to a name such as America/New_York, or to UTC`
+  expect(warned).toMatchObject([{ level: "warn", msg }])
+  const { status, stderr } = await hookline(["check", "-c", join(folder, "pipelines.conf")], { env })
+  expect([status, stderr.split(msg).length]).toEqual([0, 2])
 })

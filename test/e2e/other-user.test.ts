@@ -4,14 +4,14 @@ import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { fillLog } from "../support/embedded-log.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { isPermitted } from "../support/permitted.ts"
+import { isPermitted } from "../support/tools.ts"
 
 // Files of one user, looked at by another: here those that root has made, by the user nobody.
 
 setDefaultTimeout(20_000)
 
 const AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-const canChangeUser = isPermitted("another user's files", ["setpriv"], [...AS_NOBODY, "true"])
+const canChangeUser = isPermitted(["setpriv"], [...AS_NOBODY, "true"])
 const folder = temporaryFolder()
 const path = (name: string): string => join(folder.path, name)
 afterAll(() => folder[Symbol.dispose]())

@@ -55,7 +55,7 @@ describe("another broker in the place of the one before", () => {
     broker.state = "stalled"
     const first = publish(spool, "first")
     spool.use(other)
-    expect(await publish(spool, "second", { ms: 1000 })).toEqual(SPOOLED)
+    expect(await publish(spool, "second", { ms: 2000 })).toEqual(SPOOLED)
     expect(await first).toEqual(SPOOLED)
     await direct(spool)
     expect(texts()).toEqual([])

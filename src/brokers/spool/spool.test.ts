@@ -177,7 +177,7 @@ describe("order", () => {
     await publish(spool, "first")
     broker.state = "stalled"
     await until("the last is being forwarded", () => broker.pending === 1)
-    expect(await publish(spool, "second", { ms: 1000 })).toEqual(SPOOLED)
+    expect(await publish(spool, "second", { ms: 2000 })).toEqual(SPOOLED)
     broker.state = "up"
     await direct(spool)
     expect(texts().slice(0, 2)).toEqual(["first", "second"])

@@ -1,5 +1,6 @@
 import { Database, type Statement } from "bun:sqlite"
 import { openDurably, type DatabaseLocation, type Layout } from "./database-file.ts"
+import { OpenFiles } from "./open-files.ts"
 import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from "./recovery.ts"
 
 /**
@@ -16,6 +17,8 @@ const CHECKPOINT_COMMITS = 256
  */
 export abstract class DurableDatabase {
   readonly location: DatabaseLocation
+  /** Checked after each commit, before its answer. */
+  readonly files: OpenFiles
   protected readonly db: Database
   readonly #begin: Statement
   readonly #commit: Statement
@@ -30,6 +33,7 @@ export abstract class DurableDatabase {
   constructor(location: DatabaseLocation, layout: Layout) {
     this.location = location
     this.db = openDurably(location, layout)
+    this.files = new OpenFiles(location)
     this.#begin = this.db.prepare("BEGIN IMMEDIATE")
     this.#commit = this.db.prepare("COMMIT")
   }
@@ -44,11 +48,12 @@ export abstract class DurableDatabase {
     this.checkpoint()
   }
 
-  /** @throws SQLiteError busy: another process has the write lock */
+  /** @throws SQLiteError busy: another process has the write lock; FileTakenAway */
   pollLock(): void {
     this.#begin.run()
     this.#commit.run()
     this.commits++
+    this.files.check()
   }
 
   /** Checkpoints a WAL that has grown, without waiting for readers. @returns whether it did */
@@ -86,13 +91,14 @@ export abstract class DurableDatabase {
     }
   }
 
-  /** Commits changes, which are durable when it returns; none of them is there when it throws. */
+  /** Commits changes, which are durable when it returns; none of them is there when it throws, unless FileTakenAway. */
   protected transact(change: () => void): void {
     this.#begin.run()
     change()
     this.#commit.run()
     this.commits++
     this.#uncheckpointedCommits++
+    this.files.check()
   }
 
   /** Counts bytes of the WAL towards the next checkpoint. */
@@ -106,7 +112,9 @@ export abstract class DurableDatabase {
 
   /** All checkpoints go through here, for `isSynced`. */
   protected checkpointNow(mode: CheckpointMode): Checkpointed {
+    this.files.check()
     const done = checkpoint(this.db, mode)
+    this.files.checkpointed()
     this.isSynced = done.isSynced
     return done
   }

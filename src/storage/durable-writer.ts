@@ -10,7 +10,8 @@ import { POLL_MS, LockWatch } from "./lock-watch.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../thread-url.ts"
 import { lockForWriting } from "./writer-lock.ts"
-import type { Answer, Failure, Request } from "./serve-database.ts"
+import type { FileIdentities } from "./open-files.ts"
+import type { Answer, Failure, Opened, Request } from "./serve-database.ts"
 
 /*
  * The event loop's side of a database, whose file is open in a thread of its own (serve-database.ts): a stalled disk holds up
@@ -63,6 +64,8 @@ export class DurableWriter<D extends DurableDatabase> {
   #mode: Mode = "open"
   #failure: Failure | undefined
   #pages: PageState = "synced"
+  /** What may be opened again after a failure. */
+  #files: FileIdentities | undefined
   #thread: Worker | undefined
   /** Unanswered, in order. */
   #pending: Pending[] = []
@@ -212,10 +215,10 @@ export class DurableWriter<D extends DurableDatabase> {
 
   #open(): void {
     this.#thread ??= this.#start()
-    this.#ask({ kind: "open", location: this.#location, pages: this.#pages }, (answer) => {
+    this.#ask({ kind: "open", location: this.#location, pages: this.#pages, files: this.#files }, (answer) => {
       if (this.#mode !== "open" && this.#mode !== "failed") return
       if (answer.kind === "busy") this.#openLater()
-      else if (answer.kind === "done") this.#opened(answer.value)
+      else if (answer.kind === "done") this.#opened(answer.value as Opened)
       else if (this.#mode === "open") this.#failed(answer)
       else this.#notYet(answer)
     })
@@ -226,8 +229,9 @@ export class DurableWriter<D extends DurableDatabase> {
   }
 
   /** failed -> open */
-  #opened(state: unknown): void {
+  #opened({ state, files }: Opened): void {
     this.#pages = "synced"
+    this.#files = files
     if (this.#mode === "open") return
     this.#failure = undefined
     this.#setMode("open")

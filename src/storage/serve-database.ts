@@ -1,5 +1,6 @@
 import { describeFailure, isBusy, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
+import { checkIdentities, type FileIdentities } from "./open-files.ts"
 import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
 
 /*
@@ -14,7 +15,13 @@ import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
  * is closed, and requests are answered `failed` until it is open again.
  */
 export type Request =
-  | { readonly kind: "open"; readonly location: DatabaseLocation; readonly pages: PageState }
+  | {
+      readonly kind: "open"
+      readonly location: DatabaseLocation
+      readonly pages: PageState
+      /** Of the files when they were open before. */
+      readonly files: FileIdentities | undefined
+    }
   | { readonly kind: "do"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly kind: "poll" }
   | { readonly kind: "close" }
@@ -24,6 +31,13 @@ export interface Done<T> {
   readonly value: T
   /** Whether a transaction was committed, and the write lock acquired. */
   readonly isCommitted: boolean
+}
+
+/** What the answer to `open` says. */
+export interface Opened {
+  /** As `DurableDatabase.state` */
+  readonly state: unknown
+  readonly files: FileIdentities
 }
 
 export interface Failure {
@@ -58,10 +72,11 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
     switch (request.kind) {
       case "open":
         ;({ location, pages } = request)
+        if (request.files !== undefined) checkIdentities(request.files)
         if (pages === "lost") recoverAlone(location.file)
         pages = "synced"
         database = open(location)
-        return database.state()
+        return { state: database.state(), files: database.files.lasting } satisfies Opened
       case "close":
         database?.close()
         database = undefined

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { readdirSync, statSync, writeFileSync } from "node:fs"
+import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { namesIn, positionFile, PositionReader, PositionStore } from "./position-store.ts"
@@ -77,4 +77,15 @@ test("one process advances a position, and it must be one", () => {
   writeFileSync(other.file, "text that is no database, and longer than a header of SQLite's would have to be")
   expect(() => new PositionStore(other)).toThrow("is not a Hookline position file; name another --name")
   expect(() => new PositionReader(other)).toThrow("is not a Hookline position file")
+})
+
+test("a position whose file was removed under it is not saved, and says so", () => {
+  using folder = temporaryFolder()
+  const location = positionFile(join(folder.path, "state"), "forward", "a")
+  const store = new PositionStore<{ from: string }>(location)
+  const position = { next: new Map([[0, 5]]), replayed: 0, failed: 0 }
+  store.begin({ from: "x" }, position)
+  rmSync(location.file)
+  expect(() => store.save(position)).toThrow(/a\.sqlite was removed or renamed while Hookline had it open/)
+  store.close()
 })

@@ -11,6 +11,7 @@ import {
   openDurably,
   type DatabaseLocation,
 } from "../storage/database-file.ts"
+import { OpenFiles } from "../storage/open-files.ts"
 import { syncFolder } from "../storage/recovery.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
@@ -89,6 +90,7 @@ function listed(folder: string): string[] {
 export class PositionStore<About> {
   readonly #location: DatabaseLocation
   readonly #db: Database
+  readonly #files: OpenFiles
   readonly #unlock: () => void
   #waiting: Waiting | undefined
 
@@ -103,6 +105,7 @@ export class PositionStore<About> {
       this.#db.run(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
       // of a process that was killed
       this.#db.run("DELETE FROM waiting")
+      this.#files = new OpenFiles(location)
     } catch (error) {
       this.#unlock()
       throw failed(error, location)
@@ -171,7 +174,10 @@ export class PositionStore<About> {
   }
 
   #change(change: () => void): void {
-    this.#do(() => this.#db.transaction(change).immediate())
+    this.#do(() => {
+      this.#db.transaction(change).immediate()
+      this.#files.checkPaths()
+    })
   }
 
   #do<T>(action: () => T): T {

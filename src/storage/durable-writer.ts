@@ -215,13 +215,16 @@ export class DurableWriter<D extends DurableDatabase> {
 
   #open(): void {
     this.#thread ??= this.#start()
-    this.#ask({ kind: "open", location: this.#location, pages: this.#pages, files: this.#files }, (answer) => {
-      if (this.#mode !== "open" && this.#mode !== "failed") return
-      if (answer.kind === "busy") this.#openLater()
-      else if (answer.kind === "done") this.#opened(answer.value as Opened)
-      else if (this.#mode === "open") this.#failed(answer)
-      else this.#notYet(answer)
-    })
+    this.#ask(
+      { kind: "open", location: this.#location, pages: this.#pages, files: this.#files },
+      (answer) => {
+        if (this.#mode !== "open" && this.#mode !== "failed") return
+        if (answer.kind === "busy") this.#openLater()
+        else if (answer.kind === "done") this.#opened(answer.value as Opened)
+        else if (this.#mode === "open") this.#failed(answer)
+        else this.#notYet(answer)
+      },
+    )
   }
 
   #openLater(): void {

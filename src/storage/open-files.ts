@@ -45,10 +45,15 @@ export class OpenFiles {
     this.checkpointed()
   }
 
-  /** @throws FileTakenAway */
-  check(): void {
+  /** Whether the paths still lead to these files. @throws FileTakenAway */
+  checkPaths(): void {
     checkIdentities(this.#wal)
     checkIdentities(this.lasting)
+  }
+
+  /** The same, and whether nobody else has written to the database. @throws FileTakenAway */
+  check(): void {
+    this.checkPaths()
     const { size, mtimeMs } = statSync(this.#location.file)
     if (size === this.#bytes && mtimeMs === this.#modifiedMs) return
     throw new FileTakenAway(

@@ -71,7 +71,10 @@ const WAYS: readonly Way[] = [
     says: REMOVED,
   },
 ]
-const canMount = isPermitted(["mount", "unshare"], ["unshare", "--mount", "mount", "-t", "tmpfs", "x", "/mnt"])
+const canMount = isPermitted(
+  ["mount", "unshare"],
+  ["unshare", "--mount", "mount", "-t", "tmpfs", "x", "/mnt"],
+)
 
 function run(...command: readonly string[]): void {
   const { success, stderr } = Bun.spawnSync([...command])

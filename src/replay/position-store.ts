@@ -287,14 +287,9 @@ function readStored<About>(db: Database): Stored<About> | undefined {
     const row = db.query<{ json: string; replayed: number; failed: number }, []>("SELECT * FROM about").get()
     if (row === null) return undefined
     const positions = db.query<{ partition: number; next: number }, []>("SELECT * FROM positions").all()
-    return {
-      about: JSON.parse(row.json) as About,
-      position: {
-        next: new Map(positions.map(({ partition, next }) => [partition, next])),
-        replayed: row.replayed,
-        failed: row.failed,
-      },
-    }
+    const { json, replayed, failed } = row
+    const next = new Map(positions.map(({ partition, next: offset }) => [partition, offset]))
+    return { about: JSON.parse(json) as About, position: { next, replayed, failed } }
   })()
 }
 

@@ -10,7 +10,6 @@ import { POLL_MS, LockWatch } from "./lock-watch.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../thread-url.ts"
 import { lockForWriting } from "./writer-lock.ts"
-import type { FileIdentities } from "./open-files.ts"
 import type { Answer, Failure, Opened, Request } from "./serve-database.ts"
 
 /*
@@ -65,7 +64,7 @@ export class DurableWriter<D extends DurableDatabase> {
   #failure: Failure | undefined
   #pages: PageState = "synced"
   /** What may be opened again after a failure. */
-  #files: FileIdentities | undefined
+  #files: Opened["files"] | undefined
   #thread: Worker | undefined
   /** Unanswered, in order. */
   #pending: Pending[] = []
@@ -134,8 +133,8 @@ export class DurableWriter<D extends DurableDatabase> {
   close(): Promise<void> {
     if (this.#mode === "closing" || this.#mode === "closed") return this.#closed.promise
     this.#setMode("closing")
+    const { file, title } = this.#location
     const givingUp = setTimeout(() => {
-      const { file, title } = this.#location
       this.#deps.log.error({ file }, `${title} was not closed: its disk does not answer`)
       this.#end()
       this.#setMode("closed")
@@ -144,7 +143,6 @@ export class DurableWriter<D extends DurableDatabase> {
       clearTimeout(givingUp)
       if (answer.kind === "failed") {
         // what was acknowledged is in the WAL
-        const { file, title } = this.#location
         this.#deps.log.warn({ file, err: answer.cause }, `${title} can't be closed: ${answer.reason}`)
       }
       this.#end(() => this.#setMode("closed"))
@@ -215,16 +213,14 @@ export class DurableWriter<D extends DurableDatabase> {
 
   #open(): void {
     this.#thread ??= this.#start()
-    this.#ask(
-      { kind: "open", location: this.#location, pages: this.#pages, files: this.#files },
-      (answer) => {
-        if (this.#mode !== "open" && this.#mode !== "failed") return
-        if (answer.kind === "busy") this.#openLater()
-        else if (answer.kind === "done") this.#opened(answer.value as Opened)
-        else if (this.#mode === "open") this.#failed(answer)
-        else this.#notYet(answer)
-      },
-    )
+    const state = { location: this.#location, pages: this.#pages, files: this.#files }
+    this.#ask({ kind: "open", ...state }, (answer) => {
+      if (this.#mode !== "open" && this.#mode !== "failed") return
+      if (answer.kind === "busy") this.#openLater()
+      else if (answer.kind === "done") this.#opened(answer.value as Opened)
+      else if (this.#mode === "open") this.#failed(answer)
+      else this.#notYet(answer)
+    })
   }
 
   #openLater(): void {

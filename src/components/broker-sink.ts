@@ -32,7 +32,7 @@ import {
   parseExtraction,
   type Extract,
 } from "./extraction.ts"
-import { TOPIC_NAME } from "../brokers/topic-name.ts"
+import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 
 const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { componentContext } from "../../test/support/component-context.ts"
-import { eventOf } from "../../test/support/event.ts"
+import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import type { Event } from "../pipeline/event.ts"
 import { resolveSection } from "../config/options/resolve.ts"
 import { Problems } from "../config/file/problems.ts"
@@ -27,7 +27,7 @@ function decode(
   const event = eventOf(body, { headers: contentType === undefined ? {} : { "Content-Type": contentType } })
   event.isForm = isForm
   event.memory = { grow: (bytes) => bytes <= freeBytes }
-  const result = step(event)
+  const result = step(event, IN_TIME)
   if (result === event) return textOf(event)
   return Array.isArray(result) ? result.map(textOf) : result
 }
@@ -179,7 +179,7 @@ test("a body whose signature covers form parameters alone is read as a form, and
       { format, lists: "split", max_list_items: 9 } as Parameters<typeof decoder.create>[0],
       componentContext(),
     )
-    step(event)
+    step(event, IN_TIME)
     expect(event.isForm).toBe(true)
   }
 })

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { componentContext } from "../../test/support/component-context.ts"
-import { eventOf } from "../../test/support/event.ts"
+import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { filter } from "./filter.ts"
 
@@ -26,7 +26,7 @@ function filtering({ when = "json:/type", keep, drop }: Given) {
   )
   const of = (body: string, headers: { [name: string]: string } = {}): "kept" | string => {
     const event = eventOf(body, { headers })
-    const result = step(event)
+    const result = step(event, IN_TIME)
     return result === event ? "kept" : (result as Dropped).reason
   }
   return { of, warnings, unfiltered: () => unfiltered }

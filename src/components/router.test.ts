@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { componentContext } from "../../test/support/component-context.ts"
-import { eventOf } from "../../test/support/event.ts"
+import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import type { Values } from "../config/options/option-types.ts"
 import { Event } from "../pipeline/event.ts"
 import { router } from "./router.ts"
@@ -39,7 +39,7 @@ function routing(texts: { readonly [key in keyof Options]?: string }, known = ne
   })
   /** The topic, `sink` for the sink's, or how the event ended. */
   const of = (body: object | string, headers: { [name: string]: string } = {}): string => {
-    const result = step(eventOf(typeof body === "string" ? body : JSON.stringify(body), { headers }))
+    const result = step(eventOf(typeof body === "string" ? body : JSON.stringify(body), { headers }), IN_TIME)
     if (result instanceof Promise || Array.isArray(result)) throw new Error("not one event, at once")
     if (result instanceof Event) return result.topic ?? "sink"
     const ended = result as Ended

@@ -8,7 +8,7 @@ import type { Event } from "../pipeline/event.ts"
 import type { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { validator } from "./validator.ts"
 import { componentContext } from "../../test/support/component-context.ts"
-import { eventOf } from "../../test/support/event.ts"
+import { eventOf, IN_TIME } from "../../test/support/event.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "hookline-validator-"))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -35,7 +35,7 @@ const event = (body: string | Uint8Array): Event => eventOf(body)
 test("a JSON object goes on, the same event with the same bytes", () => {
   const given = event(' {"a":1e400,"a":1}\n')
   const { body } = given
-  expect(validate()(given)).toBe(given)
+  expect(validate()(given, IN_TIME)).toBe(given)
   expect(given.body).toBe(body)
 })
 
@@ -47,7 +47,7 @@ const invalid: [body: string | Uint8Array, reason: string, detail: string][] = [
 ]
 
 test.each(invalid)("%p is answered 400 with the rule and the position", (body, reason, detail) => {
-  expect(validate()(event(body)) as Rejected).toMatchObject({
+  expect(validate()(event(body), IN_TIME) as Rejected).toMatchObject({
     kind: "rejected",
     status: 400,
     reason,
@@ -56,7 +56,7 @@ test.each(invalid)("%p is answered 400 with the rule and the position", (body, r
 })
 
 test.each(invalid)("%p is dropped where on_invalid is drop", (body, reason, detail) => {
-  expect(validate({ on_invalid: "drop" })(event(body)) as Dropped).toMatchObject({
+  expect(validate({ on_invalid: "drop" })(event(body), IN_TIME) as Dropped).toMatchObject({
     kind: "dropped",
     reason,
     detail,
@@ -82,7 +82,7 @@ describe("with a schema", () => {
     "%s, which matches, goes on",
     (body) => {
       const given = event(body)
-      expect(validate({ schema })(given)).toBe(given)
+      expect(validate({ schema })(given, IN_TIME)).toBe(given)
     },
   )
 
@@ -93,14 +93,14 @@ describe("with a schema", () => {
     ['{"id":"a","items":["4711"]}', "/items/0 must be equal to constant (const)"],
     [`{"id":"a","x${"y".repeat(1000)}":4711}`, `/x${"y".repeat(198)}... must be null (type)`],
   ])("%s is answered 400 with the place and the rule, not with the value", (body, problem) => {
-    const outcome = validate({ schema })(event(body)) as Rejected
+    const outcome = validate({ schema })(event(body), IN_TIME) as Rejected
     expect(outcome).toMatchObject({ kind: "rejected", status: 400, reason: "schema_mismatch" })
     expect(outcome.detail).toBe(`The body does not match the schema: ${problem}.`)
     expect(outcome.detail).not.toContain("4711")
   })
 
   test("what does not match is dropped where on_invalid is drop", () => {
-    expect(validate({ schema, on_invalid: "drop" })(event("{}"))).toMatchObject({
+    expect(validate({ schema, on_invalid: "drop" })(event("{}"), IN_TIME)).toMatchObject({
       kind: "dropped",
       reason: "schema_mismatch",
     })
@@ -119,16 +119,18 @@ describe("with a schema", () => {
       { c: `${"x".repeat(300_000)}!` },
     ]
     for (const body of bodies)
-      expect(validate({ schema })(event(JSON.stringify(body)))).toMatchObject({ reason: "schema_mismatch" })
-    expect(validate({ schema })(event(`{"${"y".repeat(300_000)}!":1}`))).not.toHaveProperty("reason")
-    expect(validate({ schema })(event('{"yy":1}'))).toMatchObject({ reason: "schema_mismatch" })
+      expect(validate({ schema })(event(JSON.stringify(body)), IN_TIME)).toMatchObject({
+        reason: "schema_mismatch",
+      })
+    expect(validate({ schema })(event(`{"${"y".repeat(300_000)}!":1}`), IN_TIME)).not.toHaveProperty("reason")
+    expect(validate({ schema })(event('{"yy":1}'), IN_TIME)).toMatchObject({ reason: "schema_mismatch" })
     expect(performance.now() - startedMs).toBeLessThan(5000)
   })
 
   test("names of JavaScript's own objects are not members", () => {
     const schema = schemaFile({ required: ["toString"] })
-    expect(validate({ schema })(event("{}"))).toMatchObject({ reason: "schema_mismatch" })
-    expect(validate({ schema })(event('{"toString":1}'))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event("{}"), IN_TIME)).toMatchObject({ reason: "schema_mismatch" })
+    expect(validate({ schema })(event('{"toString":1}'), IN_TIME)).not.toHaveProperty("reason")
   })
 
   test("100,000 nested arrays are refused where the schema has to follow them", () => {
@@ -137,16 +139,16 @@ describe("with a schema", () => {
       $defs: { nested: { type: "array", items: { $ref: "#/$defs/nested" } } },
     })
     const nested = "[".repeat(1e5) + "]".repeat(1e5)
-    expect(validate({ schema })(event(`{"a":${nested}}`))).toMatchObject({
+    expect(validate({ schema })(event(`{"a":${nested}}`), IN_TIME)).toMatchObject({
       reason: "schema_mismatch",
       detail: "The body is nested too deeply to be validated.",
     })
-    expect(validate({ schema })(event(`{"b":${nested}}`))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event(`{"b":${nested}}`), IN_TIME)).not.toHaveProperty("reason")
   })
 
   test("a keyword that is not known is an annotation, and the log says so", () => {
     const schema = schemaFile({ requried: ["id"] })
-    expect(validate({ schema })(event("{}"))).not.toHaveProperty("reason")
+    expect(validate({ schema })(event("{}"), IN_TIME)).not.toHaveProperty("reason")
     expect(logged.join("")).toContain("requried")
   })
 })

@@ -7,6 +7,7 @@ import { resolveSection } from "../config/options/resolve.ts"
 import { Problems } from "../config/file/problems.ts"
 import { webHookSource } from "./webhook-source.ts"
 import { componentContext } from "../../test/support/component-context.ts"
+import { Deadlines } from "../deadlines.ts"
 
 const context = componentContext({ pipeline: "hooks" })
 
@@ -14,6 +15,7 @@ const HANDLER = composePipeline({
   pipeline: "hooks",
   processors: [],
   publish: () => Promise.resolve(new Accepted({ partition: 0, offset: 0 })),
+  deadlines: new Deadlines(5000),
   metrics: context.metrics,
   log: new RequestLog(context.log),
 })

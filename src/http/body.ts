@@ -1,14 +1,14 @@
 // Hot path: every event passes here.
 import { SMALL_BYTES, type Reservation } from "./admission/budget.ts"
 import type { RefusalReason } from "./answer.ts"
-import type { BodyDeadlines } from "./body-deadlines.ts"
+import type { Deadlines } from "../deadlines.ts"
 import type { Decoder } from "./content-coding.ts"
 
 export interface BodyLimits {
   /** Of the body, as sent and again as decoded. */
   readonly maxBytes: number
   /** From the end of the header section to the end of the body. */
-  readonly deadlines: BodyDeadlines
+  readonly deadlines: Deadlines
   /** Whether the server guarantees that a body has its declared length. */
   readonly isFramed: boolean
 }
@@ -88,11 +88,11 @@ export function decodeBody(
 
 /** Waits for a body until its deadline or the end of the connection; Promise.race would cost 1 us of CPU more. */
 function within(
-  deadlines: BodyDeadlines,
+  deadlines: Deadlines,
   reading: Promise<Uint8Array | RefusalReason>,
 ): Promise<Uint8Array | RefusalReason> {
   return new Promise((resolve, reject) => {
-    const wait = deadlines.start(resolve)
+    const wait = deadlines.start(() => resolve("body_timeout"))
     const settle = (body: Uint8Array | RefusalReason): void => {
       deadlines.end(wait)
       resolve(body)

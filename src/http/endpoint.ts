@@ -6,7 +6,7 @@ import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import type { InFlightBudget } from "./admission/budget.ts"
 import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
-import type { BodyDeadlines } from "./body-deadlines.ts"
+import type { Deadlines } from "../deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
 import { ReceivedRequest } from "./received-request.ts"
@@ -17,7 +17,7 @@ import type { Endpoint } from "./routes.ts"
 export interface EndpointDeps {
   readonly budget: InFlightBudget
   readonly bodyTimeoutMs: number
-  readonly bodyDeadlines: BodyDeadlines
+  readonly bodyDeadlines: Deadlines
   /** How long a kept-alive connection may be idle. */
   readonly idleTimeoutS: number
   /** Whether the server guarantees that a body has its declared length. */

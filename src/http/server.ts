@@ -7,7 +7,7 @@ import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { requestHandlers } from "./request-handlers.ts"
-import { BodyDeadlines } from "./body-deadlines.ts"
+import { Deadlines } from "../deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
 import { makeEndpoint, type EndpointDeps } from "./endpoint.ts"
 import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
@@ -128,7 +128,7 @@ export class Servers {
       budget: this.#budget,
       isFramed: true,
       bodyTimeoutMs,
-      bodyDeadlines: new BodyDeadlines(bodyTimeoutMs),
+      bodyDeadlines: new Deadlines(bodyTimeoutMs),
       idleTimeoutS: IDLE_TIMEOUT_S,
       draining: this.#draining.signal,
       tracer,

@@ -1,19 +1,24 @@
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { Writable } from "node:stream"
 import { pino } from "pino"
-import { eventOf } from "../../test/support/event.ts"
+import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import { composePipeline } from "./compose.ts"
 import type { Processor, Publisher } from "./event.ts"
 import { Accepted, Answered, Dropped, Rejected, type Outcome } from "./outcome.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
+import { Deadlines } from "../deadlines.ts"
 
 const accepts: Publisher = () => Promise.resolve(new Accepted({ partition: 0, offset: 0 }))
 const pass: Processor = (event) => event
 
 const compose = (
   processors: readonly Processor[],
-  { publish = accepts, verifiedFrom }: { publish?: Publisher; verifiedFrom?: number | undefined } = {},
+  {
+    publish = accepts,
+    verifiedFrom,
+    timeoutMs = 5000,
+  }: { publish?: Publisher; verifiedFrom?: number | undefined; timeoutMs?: number } = {},
 ) => {
   const lines: string[] = []
   const stream = new Writable({
@@ -27,6 +32,7 @@ const compose = (
     processors,
     publish,
     verifiedFrom,
+    deadlines: new Deadlines(timeoutMs),
     metrics: new Metrics().pipeline("p"),
     log: new RequestLog(pino({}, stream)),
   })
@@ -155,8 +161,88 @@ test("an event that waits at the sink holds one body: the received one is let go
   }
   const publish: Publisher = (event) => {
     bodies.push(event.receivedBody, event.body)
-    return accepts(event)
+    return accepts(event, IN_TIME)
   }
   await compose([enrich], { publish }).handle(eventOf(received))
   expect(bodies).toEqual([received, enriched, enriched])
+})
+
+describe("what a user's part does wrong", () => {
+  const never = new Promise<never>(() => {})
+
+  test.each<[string, { processors: readonly Processor[]; publish?: Publisher }, string]>([
+    [
+      "processor",
+      {
+        processors: [
+          pass,
+          async function lookUp() {
+            return never
+          },
+        ],
+      },
+      "processor 2 (lookUp)",
+    ],
+    ["sink", { processors: [], publish: () => never }, "the sink"],
+  ])("a %s that never resolves is answered 503 at the deadline", async (_, { processors, publish }, who) => {
+    const { handle } = compose(processors, { timeoutMs: 50, ...(publish && { publish }) })
+    expect(await handle(eventOf("{}"))).toMatchObject({
+      kind: "rejected",
+      status: 503,
+      reason: "deadline",
+      logDetail: `${who} did not end within delivery_timeout`,
+    })
+  })
+
+  test("a processor's signal aborts at the deadline, and what it rejects with then is no fault", async () => {
+    let reason: unknown
+    const { handle } = compose(
+      [
+        (_, { signal }) => {
+          const { promise, reject } = Promise.withResolvers<never>()
+          signal.addEventListener("abort", () => reject((reason = signal.reason)))
+          return promise
+        },
+      ],
+      { timeoutMs: 50 },
+    )
+    expect(await handle(eventOf("{}"))).toMatchObject({ status: 503, reason: "deadline" })
+    expect(reason).toMatchObject({ name: "TimeoutError" })
+  })
+
+  test("text as the body is published as UTF-8; anything else is a fault that says what to set", async () => {
+    const published: string[] = []
+    const publish: Publisher = (event) => {
+      published.push(Buffer.from(event.body).toString())
+      return accepts(event, IN_TIME)
+    }
+    const sets = (body: unknown): Processor[] => [
+      (event) => {
+        event.body = body as string
+        return event
+      },
+    ]
+    expect((await compose(sets('{"é":1}'), { publish }).handle(eventOf("{}"))).kind).toBe("accepted")
+    expect(published).toEqual(['{"é":1}'])
+    for (const body of [{ a: 1 }, null, 5, undefined])
+      await expect(compose(sets(body), { publish }).handle(eventOf("{}"))).rejects.toThrow(
+        /^event\.body was set to \w+: it takes bytes \(Uint8Array\), or text/,
+      )
+    expect(published).toHaveLength(1)
+  })
+
+  test.each(["a b/..", "", "..", "x".repeat(250), 7 as never])(
+    "a topic that no broker takes, %p, is a fault of the step that set it",
+    async (topic) => {
+      const { handle } = compose([(event) => Object.assign(event, { topic })])
+      await expect(handle(eventOf("{}"))).rejects.toThrow(
+        /^event\.topic was set to .*, which is not a topic name: 1 to/,
+      )
+    },
+  )
+
+  test.each([200, 204, 302, 399, 600, Number.NaN])("a refusal with status %p is a fault", async (status) => {
+    const { handle } = compose([() => new Rejected(status, "no", "No.")])
+    await expect(handle(eventOf("{}"))).rejects.toThrow("its status is 400 to 599")
+  })
 })

@@ -1,8 +1,10 @@
 import { steadyMs } from "../clock.ts"
+import type { Deadlines } from "../deadlines.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { deadLetterRefused, deadLettersOf, isUnusable } from "./dead-letters.ts"
+import { EventDeadline, publishEvent, runProcessor } from "./event-deadline.ts"
 import { Event, type Passed, type Processor, type Publisher, type RequestInfo } from "./event.ts"
 import { EMPTY_LIST, listHandler } from "./list.ts"
 import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
@@ -12,6 +14,8 @@ export interface Parts {
   readonly pipeline: string
   readonly processors: readonly Processor[]
   readonly publish: Publisher
+  /** Of `delivery_timeout`, for processors and sinks that have none of their own. */
+  readonly deadlines: Deadlines
   /** Index of the first processor that only verified senders' events reach; undefined: senders are not verified. */
   readonly verifiedFrom?: number | undefined
   readonly metrics: Pick<PipelineMetrics, "acknowledged" | "deadLetter" | "listItem">
@@ -41,7 +45,7 @@ export interface Handler {
 export function composePipeline(given: Parts): Handler {
   const { judge } = given.publish
   const parts = judge === undefined ? given : { ...given, processors: [...given.processors, judge] }
-  const { pipeline, processors, publish, verifiedFrom, metrics, log } = parts
+  const { pipeline, processors, publish, verifiedFrom, metrics, log, deadlines } = parts
   const keepDeadLetter = deadLettersOf(parts)
   const admits = processors.flatMap(({ admit }) => admit ?? [])
 
@@ -80,6 +84,8 @@ export function composePipeline(given: Parts): Handler {
   // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.
   const handle = async (event: Event, whenVerified?: WhenVerified): Promise<Outcome> => {
     let outcome: Outcome | undefined
+    let deadline: EventDeadline | undefined
+    const deadlineOf = (): EventDeadline => (deadline ??= new EventDeadline(deadlines))
     try {
       for (let i = 0; outcome === undefined; i++) {
         if (i === verifiedFrom) outcome = verified(event.request, whenVerified)
@@ -87,17 +93,20 @@ export function composePipeline(given: Parts): Handler {
         const processor = processors[i]
         if (processor === undefined) {
           event.release()
-          outcome = await publish(event)
+          outcome = await publishEvent(publish, event, deadlineOf)
           if (outcome.kind === "accepted") metrics.acknowledged(steadyMs() - event.arrivedMs)
         } else {
-          let result = processor(event)
+          let result = runProcessor(processor, i, event, deadlineOf)
           if (result instanceof Promise) result = await result
           if (result !== event)
-            outcome = await (Array.isArray(result) ? handleList(event, result, i + 1) : end(event, result))
+            outcome = await (Array.isArray(result)
+              ? handleList(event, result, i + 1, deadlineOf)
+              : end(event, result))
         }
       }
       return outcome
     } finally {
+      deadline?.end()
       const settling = settle(event, outcome)
       if (settling !== undefined) await settling
     }

@@ -1,7 +1,9 @@
 // Hot path: one for every webhook.
 import { steadyMs } from "../clock.ts"
+import { HooklineError } from "../errors.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import type { DedupeKey } from "./record.ts"
+import { TOPIC_NAME } from "./topic-name.ts"
 import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./outcome.ts"
 
 /** A webhook request without its body. */
@@ -48,8 +50,6 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 
 export class Event {
   readonly request: RequestInfo
-  /** The body's bytes: received and decompressed, then as processors change them. */
-  body: Uint8Array
   /** The body as received, decompressed; at the sink, `body`. */
   receivedBody: Uint8Array
   /** When the header section arrived, in milliseconds since 1970. */
@@ -62,8 +62,6 @@ export class Event {
   keepsReceivedBody = false
   /** @internal Whether `receivedBody` is no longer what was received. */
   isReleased = false
-  /** The topic that a Router chose; undefined: the sink's. */
-  topic: string | undefined
   /** @internal The request's share of the in-flight budget; undefined: it has none. */
   memory: { grow(bytes: number): boolean } | undefined
   /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
@@ -72,15 +70,48 @@ export class Event {
   schemaId: number | undefined
   /** Its place in the list that it was split from; undefined: in none. */
   list: ListPlace | undefined
+  #body: Uint8Array
+  #topic: string | undefined
   #settled: Settled[] | undefined
   #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
 
   constructor(request: RequestInfo, body: Uint8Array, receivedAtMs = Date.now(), arrivedMs = steadyMs()) {
     this.request = request
-    this.body = body
+    this.#body = body
     this.receivedBody = body
     this.receivedAtMs = receivedAtMs
     this.arrivedMs = arrivedMs
+  }
+
+  /** The body's bytes: received and decompressed, then as processors change them. Text is set as UTF-8. */
+  get body(): Uint8Array {
+    return this.#body
+  }
+
+  /** @throws HooklineError `internal` for what is neither bytes nor text */
+  set body(body: Uint8Array | string) {
+    if (body instanceof Uint8Array) this.#body = body
+    else if (typeof body === "string") this.#body = Buffer.from(body)
+    else
+      throw new HooklineError(
+        "internal",
+        `event.body was set to ${body === null ? "null" : typeof body}: it takes bytes (Uint8Array), or text, which becomes UTF-8; JSON.stringify makes text of an object`,
+      )
+  }
+
+  /** The topic that a step chose; undefined: the sink's. */
+  get topic(): string | undefined {
+    return this.#topic
+  }
+
+  /** @throws HooklineError `internal` for what no topic can be called */
+  set topic(name: string | undefined) {
+    if (name !== undefined && !(typeof name === "string" && TOPIC_NAME.pattern.test(name)))
+      throw new HooklineError(
+        "internal",
+        `event.topic was set to ${JSON.stringify(name)}, which is not ${TOPIC_NAME.form}`,
+      )
+    this.#topic = name
   }
 
   /**
@@ -166,15 +197,21 @@ export class Event {
 /** What a processor returns. */
 export type Passed = Event | readonly Event[] | Ended
 
+/** Passed to a processor or sink with each event. */
+export interface EventContext {
+  /** Aborted at the event's deadline, `delivery_timeout` after its body arrived: for `fetch` and whatever else waits. */
+  readonly signal: AbortSignal
+}
+
 /**
  * A step of a pipeline: returns the event, changed or not, the events that it was split into (`event.split`), or an outcome
- * that ends it. Errors are faults, answered 500.
+ * that ends it. Errors are faults, answered 500. One that has not ended at the event's deadline is answered 503.
  * A synchronous step costs no promise.
  *
  * A plain function is one; `Object.assign` adds the optional members.
  */
 export interface Processor {
-  (event: Event): Passed | Promise<Passed>
+  (event: Event, context: EventContext): Passed | Promise<Passed>
   /** Judges a request before a byte of its body is read. */
   readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
   /** Methods beside POST whose requests `admit` may answer. */
@@ -183,6 +220,8 @@ export interface Processor {
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
   /** What it may end events with, for metrics that begin at 0; what is missing is counted from the first one on. */
   readonly outcomes?: readonly Ended[]
+  /** @internal Whether it ends within the event's deadline by itself. */
+  readonly isBounded?: boolean
   /** Whether it splits events. */
   readonly splits?: boolean
   /** Whether only verified senders' requests pass; set from the component. */
@@ -205,7 +244,9 @@ export interface TopicSchemas {
 
 /** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */
 export interface Publisher {
-  (event: Event): Promise<Accepted | Rejected>
+  (event: Event, context: EventContext): Promise<Accepted | Rejected>
+  /** @internal As `Processor.isBounded`. */
+  readonly isBounded?: boolean
   /** Judges each event behind all processors, before it, or a list that it is in, is published. */
   readonly judge?: Processor | undefined
   /** @internal The registered schemas of the topics; undefined: events need none. */

@@ -7,6 +7,7 @@ import { composePipeline } from "./compose.ts"
 import type { Event, Processor, Publisher } from "./event.ts"
 import { Accepted, Dropped, Rejected, type Outcome } from "./outcome.ts"
 import { unavailable } from "./unavailable.ts"
+import { Deadlines } from "../deadlines.ts"
 
 const splits: Processor = (event) =>
   event.split((event.json() as unknown[]).map((it) => Buffer.from(JSON.stringify(it))))
@@ -16,7 +17,7 @@ const accepted = new Accepted({ partition: 0, offset: 0 })
 /** Runs a list through processors; `log` has what happened to its items, in order. */
 async function run(
   items: readonly unknown[],
-  processors: readonly ((event: Event) => ReturnType<Processor>)[],
+  processors: readonly Processor[],
   publish: (event: Event) => Promise<Accepted | Rejected> = () => Promise.resolve(accepted),
   verifiedFrom = 0,
 ) {
@@ -44,6 +45,7 @@ async function run(
     processors: [splits, watch, ...processors],
     publish: publisher,
     verifiedFrom,
+    deadlines: new Deadlines(5000),
     metrics: metrics.pipeline("p"),
     log: new RequestLog(pino({ level: "silent" })),
   })
@@ -57,9 +59,9 @@ const kindOf = (outcome: Outcome | undefined): string | undefined =>
   outcome?.kind === "rejected" ? String(outcome.status) : outcome?.kind
 
 const only =
-  (item: unknown, then: (event: Event) => ReturnType<Processor>): ((event: Event) => ReturnType<Processor>) =>
-  (event) =>
-    text(event) === JSON.stringify(item) ? then(event) : event
+  (item: unknown, then: Processor): Processor =>
+  (event, context) =>
+    text(event) === JSON.stringify(item) ? then(event, context) : event
 
 test("items are judged first, then published in the list's order, then settled with their own outcome", async () => {
   const judged: string[] = []

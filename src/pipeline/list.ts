@@ -1,6 +1,7 @@
 import { steadyMs } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import { publishEvent, runProcessor, type EventDeadline } from "./event-deadline.ts"
 import type { Event, Passed, Processor, Publisher } from "./event.ts"
 import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./outcome.ts"
 
@@ -34,24 +35,32 @@ export function listHandler(steps: ListSteps) {
   const { processors, verifiedFrom = 0, publish, checkEnd, keepDeadLetter, settle, metrics } = steps
 
   /** The item itself: it is to be published. */
-  const judge = async (item: Event, from: number): Promise<Passed> => {
+  const judge = async (item: Event, from: number, deadlineOf: () => EventDeadline): Promise<Passed> => {
     for (let i = from; i < processors.length; i++) {
-      let result = processors[i]!(item)
+      let result = runProcessor(processors[i]!, i, item, deadlineOf)
       if (result instanceof Promise) result = await result
       if (Array.isArray(result)) throw new HooklineError("internal", "a list's item was split again")
       if (result !== item) return result
     }
     return item
   }
-  const publishItem = async ([index, item]: Numbered): Promise<Accepted | Rejected> => {
+  const publishItem = async (
+    [index, item]: Numbered,
+    deadlineOf: () => EventDeadline,
+  ): Promise<Accepted | Rejected> => {
     item.release()
-    const outcome = await publish(item)
+    const outcome = await publishEvent(publish, item, deadlineOf)
     if (outcome.kind !== "accepted") return isForAll(outcome) ? outcome : (locate(outcome, index) as Rejected)
     metrics.acknowledged(steadyMs() - item.arrivedMs)
     return outcome
   }
 
-  return async (list: Event, items: readonly Event[], from: number): Promise<Outcome> => {
+  return async (
+    list: Event,
+    items: readonly Event[],
+    from: number,
+    deadlineOf: () => EventDeadline,
+  ): Promise<Outcome> => {
     if (from <= verifiedFrom)
       throw new HooklineError("internal", "a list was split by a processor that stands before the Verifier")
     const open = new Set(items)
@@ -71,7 +80,7 @@ export function listHandler(steps: ListSteps) {
       let dropped: Dropped | undefined
       let hasDeadLetter = keepDeadLetter === undefined
       for (const [index, item] of items.entries()) {
-        const result = await judge(item, from)
+        const result = await judge(item, from, deadlineOf)
         if (result === item) {
           passed.push([index, item])
           continue
@@ -86,7 +95,7 @@ export function listHandler(steps: ListSteps) {
       }
       list.body = NOTHING
       list.release()
-      const results = await Promise.allSettled(passed.map(publishItem))
+      const results = await Promise.allSettled(passed.map((it) => publishItem(it, deadlineOf)))
       for (const [i, result] of results.entries())
         end(passed[i]![1], result.status === "fulfilled" ? result.value : undefined)
       const fault = results.find((result) => result.status === "rejected")

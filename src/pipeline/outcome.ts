@@ -1,3 +1,4 @@
+import { HooklineError } from "../errors.ts"
 import type { Receipt } from "./record.ts"
 
 /** The event is durably in the broker's log. */
@@ -33,7 +34,7 @@ export class Dropped {
 /** The event is refused with an error answer; nothing is published. */
 export class Rejected {
   readonly kind = "rejected"
-  /** HTTP status of the answer, 4xx or 5xx. */
+  /** HTTP status of the answer, 400 to 599. */
   readonly status: number
   /** A short fixed word for metrics and logs, such as `invalid_json`. */
   readonly reason: string
@@ -55,6 +56,11 @@ export class Rejected {
       bodiless?: boolean
     } = {},
   ) {
+    if (!(status >= 400 && status <= 599))
+      throw new HooklineError(
+        "internal",
+        `new Rejected(${status}, …): its status is 400 to 599; Dropped answers as if accepted`,
+      )
     this.status = status
     this.reason = reason
     this.detail = detail

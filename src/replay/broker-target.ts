@@ -1,6 +1,6 @@
 import type { Broker, StoredRecord, YieldingBroker } from "../brokers/broker.ts"
 import { pause } from "../clock.ts"
-import { TOPIC_NAME } from "../brokers/topic-name.ts"
+import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Record } from "../pipeline/record.ts"
 import type { ReplayTarget, Sent } from "./target.ts"

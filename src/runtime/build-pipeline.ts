@@ -1,5 +1,6 @@
 import type { Broker } from "../brokers/broker.ts"
-import type { ComponentKind, Made } from "../components/define-component.ts"
+import type { Component, ComponentKind, Made } from "../components/define-component.ts"
+import { components } from "../components/registry.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import type { Steps } from "../clock.ts"
 import { nameOf } from "../dedupe/location.ts"
@@ -18,6 +19,7 @@ import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
+import { Deadlines } from "../deadlines.ts"
 
 export interface PipelineDependencies {
   readonly plan: Plan
@@ -129,8 +131,10 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     },
     workers,
   })
-  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] =>
-    component.create(values, contextOf(component.title))
+  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
+    const made = component.create(values, contextOf(component.title))
+    return components.includes(component as Component) ? Object.assign(made, { isBounded: true }) : made
+  }
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
   const publish: Publisher = make(sink)
   schemas = publish.schemas
@@ -138,6 +142,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     pipeline: id,
     processors,
     publish,
+    deadlines: new Deadlines(contextOf(sink.component.title).deliveryTimeoutMs),
     verifiedFrom: verifiedFrom(pipeline),
     metrics: metrics.pipeline(id),
     log: requestLog,

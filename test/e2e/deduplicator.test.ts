@@ -16,6 +16,7 @@ import {
 } from "../../src/index.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
+import { IN_TIME } from "../support/event.ts"
 
 const folder = temporaryFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -179,7 +180,7 @@ describe("an event that ends behind the Deduplicator leaves no mark", () => {
         processors: [
           validator(),
           deduplicator({ key: "json:/id", store: "memory" }),
-          (event) => (seen.push(1) <= 2 ? end(event) : event),
+          (event) => (seen.push(1) <= 2 ? end(event, IN_TIME) : event),
           enricher(),
         ],
         sink: brokerSink({ topic: "ends" }),

@@ -1,4 +1,5 @@
 import { Event } from "../../src/pipeline/event.ts"
+import type { EventContext } from "../../src/pipeline/event.ts"
 
 /** An event that came with this body and these headers. */
 export function eventOf(
@@ -16,3 +17,6 @@ export function eventOf(
   }
   return new Event(request, Buffer.from(body as string), receivedAtMs)
 }
+
+/** What a processor is called with where no deadline comes. */
+export const IN_TIME: EventContext = { signal: new AbortController().signal }

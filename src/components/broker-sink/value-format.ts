@@ -115,7 +115,7 @@ export function schemaJudge(
     return schema === undefined ? wait(event, topic) : judgeBy(schema, event)
   }
   const outcomes = [...SCHEMA_RULES.map((rule) => mismatched(rule, "")), UNAVAILABLE]
-  return { judge: Object.assign(judge, { outcomes }), schemas }
+  return { judge: Object.assign(judge, { outcomes, isBounded: true }), schemas }
 }
 
 /**

@@ -3,7 +3,7 @@ import { custom, WrongValue } from "../../config/options/option-types.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { ValueOf } from "../event-value.ts"
 import { compilePattern } from "../../json/pattern.ts"
-import { TOPIC_NAME } from "../../brokers/topic-name.ts"
+import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 
 /** Events with a value that the pattern matches go to the topic; DROP: they are dropped. */
 export interface RouteLine {

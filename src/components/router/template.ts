@@ -4,7 +4,7 @@ import type { KnownSender } from "../../verify/presets/event-locations.ts"
 import { asBuffer } from "../../json/bytes.ts"
 import { EVENT_VALUE_FORM, isEventValue, parseEventValue, type ValueOf } from "../event-value.ts"
 import { compilePatterns } from "../../json/pattern.ts"
-import { isPartOfTopicName, TOPIC_NAME } from "../../brokers/topic-name.ts"
+import { isPartOfTopicName, TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { NO_VALUE, type Chosen } from "./routes.ts"
 
 /** For messages and the reference. */

@@ -18,6 +18,7 @@ import { Publications, type Publication } from "./publications.ts"
 import { TOPICS, type StorageScenario } from "./scenario.ts"
 import { readKeys } from "./stored-records.ts"
 import type { Publish, Subject } from "./trial.ts"
+import { Deadlines } from "../../../src/deadlines.ts"
 
 const TOPIC = TOPICS[0]!
 const PIPELINE = "payments"
@@ -106,8 +107,11 @@ export class PipelineTrial {
     const dedupe = { key: ID, window: 86_400_000, store: "embedded", store_ca: undefined }
     return composePipeline({
       pipeline: PIPELINE,
-      processors: [deduplicator.create(dedupe, context)],
-      publish: brokerSink.create({ ...SINK, topic: TOPIC, key: "json:/k" }, context),
+      processors: [Object.assign(deduplicator.create(dedupe, context), { isBounded: true })],
+      publish: Object.assign(brokerSink.create({ ...SINK, topic: TOPIC, key: "json:/k" }, context), {
+        isBounded: true,
+      }),
+      deadlines: new Deadlines(5000),
       metrics: context.metrics,
       log: { isLevelEnabled: () => false, write() {} } as never,
     })

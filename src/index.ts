@@ -25,7 +25,7 @@ export {
   type ComponentContext,
   type Configured,
 } from "./components/define-component.ts"
-export type { Event, Processor, Publisher, RequestInfo } from "./pipeline/event.ts"
+export type { Event, EventContext, Processor, Publisher, RequestInfo } from "./pipeline/event.ts"
 export { Accepted, Answered, Dropped, Rejected, type Admission, type Outcome } from "./pipeline/outcome.ts"
 export type { AnsweredRequest, OnAnswer } from "./pipeline/answered-request.ts"
 export type { Broker, StoredRecord } from "./brokers/broker.ts"

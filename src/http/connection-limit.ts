@@ -1,4 +1,6 @@
-import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { closeSync, openSync, readdirSync, statSync } from "node:fs"
+import { HooklineError } from "../errors.ts"
+import { limitOf } from "../process-limits.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Listener } from "./listener.ts"
 
@@ -17,11 +19,14 @@ const CHECK_MS = 100
 /** For probes, log files, broker connections. */
 const SPARE = 24
 
+/** With fewer, files that are opened later would count as connections that never end. */
+const LEAST_CONNECTIONS = 8
+
 /** Keeps the number of open connections below a limit; on Linux only, where descriptors can be counted. */
 export class ConnectionLimit {
   readonly #listeners: Pick<Listener, "pause" | "resume">
   readonly #log: RequestLog
-  readonly #descriptors = descriptorLimit()
+  readonly #descriptors = limitOf("Max open files")
   /** Descriptors open at the start. */
   readonly #before: number = 0
   readonly #timer: Timer | undefined
@@ -30,12 +35,17 @@ export class ConnectionLimit {
   isFull = false
   #hasFailed = false
 
-  /** Create before anything listens. */
+  /** Create before anything listens. @throws HooklineError `listen` where too few descriptors are left for connections */
   constructor(listeners: Pick<Listener, "pause" | "resume">, log: RequestLog) {
     this.#listeners = listeners
     this.#log = log
     if (this.#descriptors === undefined) return
     this.#before = openDescriptors()
+    const needed = Math.ceil(((this.#before + SPARE + LEAST_CONNECTIONS) * 8) / 7)
+    if (this.#descriptors < needed) {
+      const text = `this process may open ${this.#descriptors} files (ulimit -n), too few for connections; raise the limit to ${needed} or more`
+      throw new HooklineError("listen", text)
+    }
     this.#takeSpare()
     this.#timer = setInterval(() => this.#check(), CHECK_MS).unref()
   }
@@ -96,16 +106,6 @@ export class ConnectionLimit {
   #write(level: "info" | "warn" | "error", connections: number, message: string, more: object = {}): void {
     const line = { pipeline: undefined, reason: "max_connections", connections, max_connections: this.#max }
     this.#log.write(level, { ...line, ...more }, message)
-  }
-}
-
-/** This process's limit of open descriptors; undefined: unknown (not Linux). */
-function descriptorLimit(): number | undefined {
-  try {
-    const soft = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]
-    return soft === undefined ? undefined : Number(soft)
-  } catch {
-    return undefined
   }
 }
 

@@ -3,6 +3,7 @@ import { accessSync, constants } from "node:fs"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
 import { whyRefused } from "../paths.ts"
+import { limitOf } from "../process-limits.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
@@ -195,7 +196,7 @@ export function describeFailure(error: unknown, location: DatabaseLocation): str
   if (isDiskFull(error)) return `the disk of ${dirname(file)} is full`
   if (!(error instanceof SQLiteError)) {
     const message = error instanceof Error ? error.message : String(error)
-    return `${file} can't be read or written: ${message}`
+    return `${file} can't be read or written: ${message}${(error as { code?: string }).code === "EFBIG" ? sizeLimit() : ""}`
   }
   switch (primaryCode(error)) {
     case "SQLITE_NOTADB":
@@ -207,6 +208,12 @@ export function describeFailure(error: unknown, location: DatabaseLocation): str
     case "SQLITE_PERM":
       return describeTooLong(file) ?? `${file} can't be opened: ${whyNotOpened(file) ?? error.message}`
     default:
-      return `${file} can't be read or written: ${error.message} (${error.code})`
+      return `${file} can't be read or written: ${error.message} (${error.code})${error.code === "SQLITE_IOERR_WRITE" ? sizeLimit() : ""}`
   }
+}
+
+/** What a failed write may have met. SQLite does not say that it was EFBIG. */
+function sizeLimit(): string {
+  const bytes = limitOf("Max file size")
+  return bytes === undefined ? "" : `; this process may write files of ${bytes} bytes at most (ulimit -f)`
 }

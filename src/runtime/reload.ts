@@ -4,6 +4,7 @@ import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
 import { captureOf } from "../config/sections/admin.ts"
+import { defaultInFlightBytes } from "../http/admission/budget.ts"
 import type { Route } from "../http/route.ts"
 import type { OnAnswer } from "../pipeline/answered-request.ts"
 import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
@@ -123,7 +124,7 @@ function* prepareListeners(
   const workers = membership?.workers ?? 1
   const limits: Limits = {
     capture: captureOf(admin) === "off" ? undefined : captures,
-    maxInFlightBytes: Math.floor(service.max_in_flight_bytes / workers),
+    maxInFlightBytes: Math.floor((service.max_in_flight_bytes ?? defaultInFlightBytes(workers)) / workers),
     bodyTimeoutMs: service.body_timeout,
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }

@@ -18,9 +18,9 @@ export const SERVICE = defineSection({
     }),
     max_in_flight_bytes: size({
       min: 1,
-      default: "64MiB",
+      optional: true,
       reload: "live",
-      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all.",
+      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 192 MiB: half of what is above 64 MiB for each process.",
     }),
     max_connections: integer({
       min: 32,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { InFlightBudget } from "./budget.ts"
+import { defaultInFlightBytes, InFlightBudget } from "./budget.ts"
 
 test("requests that are in flight are answered when all that entered before have left, whoever enters after", async () => {
   const budget = new InFlightBudget(100)
@@ -80,4 +80,15 @@ test("bodies that have arrived crowd it when they hold more than half, announced
   expect(budget.isCrowded).toBe(true)
   arrived.release()
   expect(budget.isCrowded).toBe(false)
+})
+
+test.each([
+  ["without a limit it is 64 MiB", 1, 32_768, 64],
+  ["192 MiB allow all of it", 1, 192, 64],
+  ["128 MiB allow half of it", 1, 128, 32],
+  ["little memory leaves it some", 1, 64, 8],
+  ["where the memory is unknown it is 64 MiB", 1, 0, 64],
+  ["two workers and their supervisor share 256 MiB", 2, 256, 32],
+])("the default budget follows the memory limit: %s", (_, workers, memoryMiB, budgetMiB) => {
+  expect(defaultInFlightBytes(workers, memoryMiB * MIB)).toBe(budgetMiB * MIB)
 })

@@ -10,8 +10,28 @@ export const SMALL_BYTES = 16 * 1024
  * 255 MiB of resident memory instead of 540.
  */
 const BUSY_SHARE = 1 / 8
-const MIN_COLLECTED_BYTES = 16 * 1024 * 1024
-const HIGH_RESIDENT_BYTES = 192 * 1024 * 1024
+const MEBIBYTE = 1024 * 1024
+const MIN_COLLECTED_BYTES = 16 * MEBIBYTE
+const HIGH_RESIDENT_BYTES = 192 * MEBIBYTE
+
+const DEFAULT_BYTES = 64 * MEBIBYTE
+/** What a process takes without bodies. */
+const BASE_BYTES = 64 * MEBIBYTE
+const LEAST_BYTES = 8 * MEBIBYTE
+
+/**
+ * `max_in_flight_bytes` where it is not set: what memory allows, twice over, since a body may be garbage before it is
+ * collected. 300 senders of 256 KB then stay within 128 MiB; the full budget needs 192 MiB.
+ *
+ * @param workers processes that share the memory, with a supervisor where there are several
+ * @param memoryBytes what the control group allows, or the machine has
+ */
+export function defaultInFlightBytes(workers: number, memoryBytes = process.constrainedMemory()): number {
+  const processes = workers === 1 ? 1 : workers + 1
+  // 0: unknown
+  const allowed = memoryBytes > 0 ? (memoryBytes - processes * BASE_BYTES) / 2 : DEFAULT_BYTES
+  return Math.min(DEFAULT_BYTES, Math.max(LEAST_BYTES * workers, allowed))
+}
 
 /** The requests in flight over all routes, and the budget of bytes for their bodies. */
 export class InFlightBudget {

@@ -4,6 +4,7 @@ import type { Location, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock.ts"
+import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, type Connections } from "./connection-of.ts"
@@ -125,8 +126,8 @@ export function* checkListeners(
     }
     checkAdminPort(source, admin, problems)
     const { max_body_bytes: body } = source.values
-    const { max_in_flight_bytes: budget, workers = 1 } = service.values
-    if (typeof body === "number" && budget !== undefined && body > budget / workers) {
+    const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
+    if (typeof body === "number" && body > budget / workers) {
       const share = workers === 1 ? "" : `, shared by ${workers} workers`
       problems.add(
         source.where("max_body_bytes"),

@@ -107,7 +107,7 @@ describe("a plan of the file", () => {
     } as Plan["admin"])
     expect(service).toEqual({
       workers: 1,
-      max_in_flight_bytes: 67_108_864,
+      max_in_flight_bytes: undefined,
       max_connections: undefined,
       shutdown_delay: 0,
       drain_timeout: 20_000,

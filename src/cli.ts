@@ -12,7 +12,8 @@ const BROKEN_PIPE = 141
 // Those write their log alone, and Bun makes a pipe non-blocking, for all that write to it, when its stream is used
 if (!["run", "worker"].includes(process.argv[2] ?? "")) {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(BROKEN_PIPE)
+    const isTerminalClosed = error.code === "EIO" && process.stdout.isTTY
+    if (error.code === "EPIPE" || isTerminalClosed) process.exit(BROKEN_PIPE)
     throw error
   })
 }

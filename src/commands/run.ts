@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { isatty } from "node:tty"
 import manifest from "../../package.json" with { type: "json" }
@@ -18,7 +19,7 @@ import { leaveFolder } from "./folder.ts"
  * @param watches whether to reload when the file, or one that it references, changes
  */
 export async function run(file: string | undefined, { watches }: { watches: boolean }): Promise<void> {
-  const hadTerminal = isatty(STDOUT)
+  const terminal = ownTerminal()
   const app = Application.fromFile(file)
   leaveFolder()
   let opened: Logger | undefined
@@ -63,7 +64,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
   const hungUp = (): void => {
     if (stopping) return
     // a closed terminal stops what was started in it
-    if (hadTerminal && !isatty(STDOUT)) void stop("SIGHUP")
+    if (terminal !== undefined && !isatty(terminal)) void stop("SIGHUP")
     else void reload({ signal: "SIGHUP" })
   }
   const endWatch = watches
@@ -96,4 +97,27 @@ async function startRunner(plan: Plan): Promise<ReloadableApplication> {
   return Supervisor.start(plan)
 }
 
-const STDOUT = 1
+const [STDIN, STDOUT, STDERR] = [0, 1, 2]
+
+/**
+ * The descriptor of the terminal that this process ends with; undefined: it is a daemon. The log may go to a file or a pipe,
+ * unless in the background: what was started with `&` and left by its shell runs on.
+ */
+function ownTerminal(): number | undefined {
+  if (isatty(STDOUT)) return STDOUT
+  return isInForeground() ? [STDIN, STDERR].find((it) => isatty(it)) : undefined
+}
+
+/** Whether keys of the terminal go to this process; false where that is unknown (not Linux). */
+function isInForeground(): boolean {
+  try {
+    // proc_pid_stat(5), after the command: state, parent, group, session, terminal, its foreground group
+    const [, , group, , , foreground] = readFileSync("/proc/self/stat", "latin1")
+      .split(") ")
+      .at(-1)!
+      .split(" ")
+    return group === foreground
+  } catch {
+    return false
+  }
+}

@@ -1,3 +1,5 @@
+import { isatty } from "node:tty"
+
 /** What a key press asks for. */
 export interface KeyActions {
   /** The body of the last event. */
@@ -23,7 +25,8 @@ export function readKeys({ body, end }: KeyActions): () => void {
   stdin.on("data", pressed)
   return () => {
     stdin.off("data", pressed)
-    stdin.setRawMode(false)
+    // it may have been closed meanwhile
+    if (isatty(stdin.fd)) stdin.setRawMode(false)
     stdin.pause()
   }
 }

@@ -17,6 +17,8 @@ if (!["run", "worker"].includes(process.argv[2] ?? "")) {
     throw error
   })
 }
+// Bun would print the requests that Hookline makes, with tokens and secrets
+if (process.env.BUN_CONFIG_VERBOSE_FETCH !== undefined) process.env.BUN_CONFIG_VERBOSE_FETCH = "0"
 
 try {
   enterFolder()

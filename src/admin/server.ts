@@ -1,4 +1,4 @@
-import { formatEndpoint, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { tokenTest, type Access } from "./access.ts"
@@ -87,7 +87,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     sampler.close()
     throw new HooklineError(
       "listen",
-      `[admin] listen: can't listen on ${formatEndpoint(listen)} (${(error as { code?: string }).code ?? (error as Error).message}); free it, choose another, or set listen = off`,
+      `[admin] listen: ${listenFailure(listen, error as NodeJS.ErrnoException)}, or set listen = off`,
       { cause: error },
     )
   }

@@ -13,9 +13,8 @@ export function enterFolder(): void {
   try {
     process.chdir(folder)
   } catch (error) {
-    throw new HooklineError("no_input", `${folder} can't be entered: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const reason = folder.includes("\ufffd") ? "its name is not UTF-8; rename it" : (error as Error).message
+    throw new HooklineError("no_input", `${folder} can't be entered: ${reason}`, { cause: error })
   }
 }
 

@@ -6,6 +6,7 @@ const WORDS: { readonly [code: string]: string } = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection closed; does the port expect https?",
   ENOTFOUND: "host name not found",
+  EAI_AGAIN: "host name not found: no DNS server answers",
   EPROTO: "TLS handshake failed; does the port expect http?",
   CERT_HAS_EXPIRED: "its certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",

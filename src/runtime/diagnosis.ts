@@ -77,8 +77,9 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   await inSlices(trial.steps())
   const found = { problems, topics: trial.topics, stores: [...trial.stores.values()], schemas: trial.schemas }
   if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
-  const [code = "config", ...others] = codes
-  const error = new HooklineError(others.length === 0 ? code : "config", problems.lines.join("\n"))
+  const [first = "config"] = codes
+  // a configuration that is right may be tried again, as supervisors do
+  const error = new HooklineError(codes.has("config") ? "config" : first, problems.lines.join("\n"))
   return { ...found, plan: undefined, error }
 }
 

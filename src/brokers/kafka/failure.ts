@@ -88,6 +88,7 @@ const SYSTEM: { readonly [code: string]: string } = {
   ECONNRESET: CONNECTION_RESET,
   EPIPE: CONNECTION_RESET,
   ENOTFOUND: "host name not found",
+  EAI_AGAIN: "host name not found: no DNS server answers",
   EHOSTUNREACH: "no route to host",
   ENETUNREACH: "no route to host",
   ETIMEDOUT: "no answer",

@@ -123,7 +123,8 @@ export function* readConfigurationFile(
     admin: addresses.get("admin"),
     traces: addresses.get("traces"),
     service: addresses.get("service"),
-    lacksSections,
+    // a file that is no text has none
+    lacksSections: lacksSections || (addresses.size === 0 && problems.hasAny),
     problems: problems.all,
     warnings: problems.allWarnings,
     variables,

@@ -43,6 +43,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-workers-stall",
   "overload",
   "stalling-disk",
+  "surroundings",
 ]
 /** A test waits more than it computes, but one that is kept from computing misses its deadlines. */
 const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)

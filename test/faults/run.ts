@@ -12,8 +12,12 @@ import { temporaryFolder } from "../support/hookline.ts"
 import { runTests } from "../support/run-tests.ts"
 
 const PAGE = join(import.meta.dir, "../../docs/reliability.md")
-const BEGIN = "<!-- the table: npm run test:faults -- --write -->\n"
-const END = "<!-- end of the table -->\n"
+/** Begins the name of a scenario that has its row in the table of surroundings. */
+const SURROUNDINGS = "surroundings: "
+const marked = (name: string): { begin: string; end: string } => ({
+  begin: `<!-- the table${name}: npm run test:faults -- --write -->\n`,
+  end: `<!-- end of the table${name} -->\n`,
+})
 
 const { values: flags } = parseArgs({
   options: { write: { type: "boolean", default: false }, short: { type: "boolean", default: false } },
@@ -31,11 +35,23 @@ const lines = existsSync(rowsFile) ? readFileSync(rowsFile, "utf8").trimEnd().sp
 const rows = lines.map((line) => JSON.parse(line) as Row)
 // Also where the file was run once more: a loss is never an accident of the machine.
 if (rows.some(({ lost }) => lost > 0)) process.exitCode = 1
-const table = formatTable(rows)
-process.stdout.write(`\n${table}\n`)
+const [faults, surroundings] = [false, true].map((isIn) =>
+  formatTable(rows.filter(({ scenario }) => scenario.startsWith(SURROUNDINGS) === isIn)).replaceAll(
+    SURROUNDINGS,
+    "",
+  ),
+) as [string, string]
+process.stdout.write(`\n${faults}\n${surroundings}\n`)
 if (flags.write && process.exitCode === 0) {
+  writeTable("", faults)
+  writeTable(" of surroundings", surroundings)
+}
+
+/** Replaces a table of the page, and the line of the machine above it. */
+function writeTable(name: string, table: string): void {
+  const { begin, end } = marked(name)
   const page = readFileSync(PAGE, "utf8")
-  const [before, after] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)]
+  const [before, after] = [page.indexOf(begin) + begin.length, page.indexOf(end)]
   const [cpu] = cpus()
   const machine = `Bun ${Bun.version}, ${cpus().length} cores of ${cpu?.model.trim()}, senders and brokers on the same cores:`
   writeFileSync(PAGE, `${page.slice(0, before)}\n${machine}\n\n${table}\n${page.slice(after)}`)

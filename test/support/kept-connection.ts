@@ -25,7 +25,8 @@ export class KeptConnection implements Disposable {
   constructor(url: string, { giveUpMs = GIVE_UP_MS }: Given = {}) {
     this.#giveUpMs = giveUpMs
     const { hostname, port, pathname } = new URL(url)
-    this.#host = hostname
+    // an IPv6 address has brackets in a URL
+    this.#host = hostname.replace(/^\[|\]$/g, "")
     this.#port = Number(port)
     this.#path = pathname
   }

@@ -1,0 +1,156 @@
+import { afterAll, expect, test } from "bun:test"
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { endingWithThisProcess, runToEnd } from "../support/child.ts"
+import { fillLog } from "../support/embedded-log.ts"
+import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
+import { published, reloadConf, statusOf } from "../support/reloaded.ts"
+import { configurationOf, ON_LOG, startService } from "../support/webhook-service.ts"
+
+// test/faults/surroundings.test.ts counts events in other surroundings.
+
+const base = temporaryFolder()
+afterAll(() => base[Symbol.dispose]())
+const program = join(import.meta.dir, "../../bin/hookline")
+
+const isLinux = process.platform === "linux"
+
+test.skipIf(!isLinux)(
+  "too few descriptors for connections end the start with one sentence, which says how many are needed",
+  async () => {
+    const folder = base.make("descriptors")
+    const start = (count: number): ReturnType<typeof startService> =>
+      startService({ folder, ...ON_LOG, descriptors: count })
+    const sentence =
+      /^this process may open 40 files \(ulimit -n\), too few for connections; raise the limit to (\d+) or more$/m
+    const failure = await start(40).then(
+      () => "it started",
+      (error: Error) => error.message,
+    )
+    const [, needed] = sentence.exec(failure) ?? []
+    expect(needed, failure).toBeDefined()
+    // how many are open at the start differs by a few
+    await using running = await start(Number(needed) + 8)
+    expect(await statusOf(running.urls["webhooks"])).toBe(200)
+    expect(await running.stop()).toBe(0)
+  },
+)
+
+test("a start that finds the log and the ports in use ends with status 69, after which supervisors try again", async () => {
+  const folder = base.make("second")
+  const configuration = configurationOf({ ...ON_LOG, port: await freePort() })
+  await using running = await startHookline(configuration, { folder })
+  const { status, stderr } = await hookline(["run"], { cwd: folder })
+  expect(stderr).toContain("the port is in use")
+  expect(stderr).toContain(`is being written to by process ${running.pid}`)
+  expect(status).toBe(69)
+})
+
+const encoded = (encoding: BufferEncoding, mark = ""): Buffer =>
+  Buffer.from(`${mark}${reloadConf({ admin: "off" })}`, encoding)
+
+test.each<[name: string, bytes: Buffer, problem: string | undefined]>([
+  ["CRLF", Buffer.from(reloadConf({ admin: "off" }).replaceAll("\n", "\r\n")), undefined],
+  ["a byte-order mark", encoded("utf8", "\ufeff"), undefined],
+  ["UTF-16", encoded("utf16le", "\ufeff"), "not UTF-8 text (contains NUL bytes); save the file as UTF-8"],
+  [
+    "UTF-16 without a mark",
+    encoded("utf16le"),
+    "not UTF-8 text (contains NUL bytes); save the file as UTF-8",
+  ],
+])("a configuration with %s is read, or refused with one sentence", async (name, bytes, problem) => {
+  const folder = base.make(name)
+  writeFileSync(join(folder, "pipelines.conf"), bytes)
+  const { status, stdout, stderr } = await hookline(["check"], { cwd: folder })
+  if (problem === undefined) expect(stdout).toContain("Configuration OK")
+  else expect({ status, stderr }).toEqual({ status: 78, stderr: `pipelines.conf: ${problem}\n` })
+})
+
+test("a configuration that SIGHUP finds half written changes nothing; whole, and swapped by a symbolic link, it takes over", async () => {
+  const folder = base.make("half")
+  const whole = reloadConf({ topic: "second" })
+  await using running = await startHookline(reloadConf({ topic: "first" }), { folder })
+  const url = running.urls["webhooks"]
+  expect(await statusOf(url)).toBe(200)
+  for (const end of ["[pipeline:webhooks:Bro", "[pipeline:webhooks:BrokerSink]\nto"]) {
+    expect(await reload(running, folder, whole.slice(0, whole.indexOf(end) + end.length))).toBe("not")
+    expect(await statusOf(url)).toBe(200)
+  }
+  expect(await reload(running, folder, whole)).toBe("reloaded")
+  expect(await statusOf(url)).toBe(200)
+
+  // as Kubernetes mounts a ConfigMap
+  for (const [version, topic] of ["third", "fourth"].entries()) {
+    mkdirSync(join(folder, `..${version}`))
+    writeFileSync(join(folder, `..${version}`, "pipelines.conf"), reloadConf({ topic }))
+    symlinkSync(`..${version}`, join(folder, "..data_tmp"))
+    renameSync(join(folder, "..data_tmp"), join(folder, "..data"))
+    if (version === 0) {
+      symlinkSync("..data/pipelines.conf", join(folder, "link"))
+      renameSync(join(folder, "link"), join(folder, "pipelines.conf"))
+    }
+    const reloads = running.log.filter(({ msg }) => msg === "reloaded").length
+    running.signal("SIGHUP")
+    await running.logged(() => running.log.filter(({ msg }) => msg === "reloaded").length > reloads)
+    expect(await statusOf(url)).toBe(200)
+  }
+  await running.stop()
+  const counts = await Promise.all(
+    ["first", "second", "third", "fourth"].map((topic) => published(folder, topic)),
+  )
+  expect(counts).toEqual([3, 1, 1, 1])
+}, 20_000)
+
+test.skipIf(!isLinux)(
+  "a working directory whose name is not UTF-8 is told from one that does not exist",
+  async () => {
+    const folder = base.make("bytes")
+    const script = String.raw`d=$(printf 'caf\351'); mkdir "$d" && cd "$d" && exec "$0" check`
+    const { status, stderr } = await runToEnd(["sh", "-c", script, program], { cwd: folder })
+    expect(status).toBe(66)
+    expect(stderr).toEndWith(" can't be entered: its name is not UTF-8; rename it\n")
+  },
+)
+
+test("tail ends silently with status 141 once head has read its lines", async () => {
+  const folder = base.make("head")
+  const value = Buffer.from(JSON.stringify({ pad: "x".repeat(1000) }))
+  await fillLog(
+    join(folder, "log"),
+    "webhooks",
+    Array.from({ length: 500 }, () => ({ value })),
+  )
+  writeFileSync(join(folder, "pipelines.conf"), configurationOf(ON_LOG))
+  const script = `{ "$0" tail webhooks --from beginning; echo $? > status; } | head -1 > line`
+  const { stderr } = await runToEnd(["sh", "-c", script, program], { cwd: folder })
+  expect({ stderr, status: readFileSync(join(folder, "status"), "utf8") }).toEqual({
+    stderr: "",
+    status: "141\n",
+  })
+  expect(readFileSync(join(folder, "line"), "utf8")).toEndWith("}\n")
+})
+
+test("BUN_CONFIG_VERBOSE_FETCH prints no token of a request that Hookline makes", async () => {
+  const folder = base.make("verbose")
+  const asked: (string | null)[] = []
+  await using registry = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch({ headers }) {
+      asked.push(headers.get("authorization"))
+      return new Response("{}", { status: 404 })
+    },
+  })
+  const configuration = `${reloadConf({ admin: "off" })}`.replace(
+    "connection = log",
+    `connection = log\nvalue_format = json-schema\nregistry_url = ${registry.url.origin}\nregistry_username = user\nregistry_password = obviously-fake`,
+  )
+  writeFileSync(join(folder, "pipelines.conf"), configuration)
+  const command = endingWithThisProcess(program, "check", "--connect")
+  const env = { ...process.env, BUN_CONFIG_VERBOSE_FETCH: "curl" }
+  const { stdout, stderr } = await runToEnd(command, { cwd: folder, env })
+  const [basic] = asked
+  expect(basic).toStartWith("Basic ")
+  expect(`${stdout}${stderr}`).not.toContain(basic!.slice("Basic ".length))
+})

@@ -9,7 +9,7 @@ import { openSocket } from "../support/http-socket.ts"
 import { until } from "../support/kafka-options.ts"
 import { KeptConnection } from "../support/kept-connection.ts"
 import { NumberedSenders, type Sending } from "../support/numbered-senders.ts"
-import { isPermitted } from "../support/permitted.ts"
+import { isPermitted } from "../support/tools.ts"
 import { freePort } from "../support/ports.ts"
 import { configurationOf, eventsInLog, ON_LOG, serving } from "../support/webhook-service.ts"
 
@@ -71,7 +71,7 @@ async function kept(name: string, surroundings: Surroundings): Promise<Findings>
 
 const TIME_LIMIT_MS = 180_000
 
-describe.skipIf(!isPermitted("limits of a process", ["prlimit"], ["true"]))("limits of the process", () => {
+describe.skipIf(!isPermitted(["prlimit"], ["true"]))("limits of the process", () => {
   test.each([64, 128, 256])(
     "%d descriptors and more senders than they allow connections: every acknowledged event is stored",
     async (count) => {
@@ -132,7 +132,7 @@ function memoryHierarchy(): { folder: string; limit: string } | undefined {
 function canLimitMemory(): boolean {
   const { folder = "" } = memoryHierarchy() ?? {}
   const own = join(folder, `hookline-trial-${process.pid}`)
-  return isPermitted("a memory limit", [], ["sh", "-c", `[ -n "${folder}" ] && mkdir ${own} && rmdir ${own}`])
+  return isPermitted([], ["sh", "-c", `[ -n "${folder}" ] && mkdir ${own} && rmdir ${own}`])
 }
 
 /** A control group with a memory limit; its processes have to end before it is disposed of. */
@@ -162,7 +162,7 @@ describe("signals", () => {
   )
 
   const own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-  test.skipIf(!isPermitted("process 1", ["unshare"], [...own, "true"]))(
+  test.skipIf(!isPermitted(["unshare"], [...own, "true"]))(
     "as process 1 of a namespace it reloads on SIGHUP and stops in order on SIGTERM",
     async () => {
       const first = ({ pid }: RunningHookline): number =>
@@ -183,11 +183,7 @@ describe("signals", () => {
   )
 })
 
-const canMount = isPermitted(
-  "other file systems",
-  ["unshare"],
-  ["unshare", "--mount", "mount", "--bind", "/usr", "/usr"],
-)
+const canMount = isPermitted(["unshare"], ["unshare", "--mount", "mount", "--bind", "/usr", "/usr"])
 
 /** Hookline on a read-only root; its folder stays as it is. `tmp` prepares /tmp, where the folder lies. */
 const onReadOnlyRoot = (folder: string, tmp: string): string[] => {
@@ -359,7 +355,7 @@ registry_url = http://registry.hookline.example`.replace(
     "-ec",
     `ip link set lo up; ip -4 addr flush dev lo; exec "$0" "$@"`,
   ]
-  test.skipIf(!isPermitted("IPv6 alone", ["unshare", "ip"], [...withoutIpv4, "true"]))(
+  test.skipIf(!isPermitted(["unshare", "ip"], [...withoutIpv4, "true"]))(
     "where there is IPv6 alone it serves the addresses that are configured, and says which one does not exist",
     async () => {
       const folder = base.make(`${folders++}`)

@@ -250,8 +250,8 @@ describe("refused with a message", () => {
   test("a port in use", async () => {
     await using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
     const { ports } = await onFreePorts()
-    const args = ["dev", ...ports, "--port", `${taken.port}`, "--directory", "taken"]
-    const { status, stderr } = await hookline(args, { cwd: folder.path })
+    const args = ["dev", ...ports, "--port", `${taken.port}`]
+    const { status, stderr } = await hookline(args, { cwd: folder.make("port-in-use") })
     expect(stderr).toContain(`can't listen on 127.0.0.1:${taken.port}`)
     expect(status).toBe(69)
   })

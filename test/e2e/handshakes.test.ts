@@ -294,12 +294,13 @@ describe.each(CASES)(
       })
 
     test("and nothing is published", async () => {
+      const before = await running.published(provider)
       const got = await ask(typeof headers === "function" ? headers(body ?? "") : (headers ?? {}))
       expect(got.status).toBe(answer.status)
       if (answer.body !== undefined) expect(await got.text()).toBe(answer.body)
       for (const [name, value] of Object.entries(answer.headers ?? {}))
         expect([name, got.headers.get(name)]).toEqual([name, value])
-      expect(await running.published(provider)).toEqual([])
+      expect(await running.published(provider)).toEqual(before)
     })
 
     if (isSigned === true) {
@@ -335,15 +336,17 @@ test("Meta's challenge is not answered to who has the app secret, where verify_t
 test("Discord's events, of which type 1 is no PING, are published", async () => {
   const body = '{"version":1,"application_id":"1","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}'
   const url = `${running.origin("discord")}/in`
+  const before = await running.published("discord")
   expect((await fetch(url, { method: "POST", body, headers: discord(body) })).status).toBe(200)
-  expect(await running.published("discord")).toHaveLength(1)
+  expect(await running.published("discord")).toHaveLength(before.length + 1)
 })
 
 test("an event that mentions a handshake is published all the same", async () => {
   const body = '{"type":"event_callback","challenge":"c","event":{"text":"url_verification"}}'
   const url = `${running.origin("slack")}/in`
+  const before = await running.published("slack")
   expect((await fetch(url, { method: "POST", body, headers: slack(body) })).status).toBe(200)
-  expect(await running.published("slack")).toHaveLength(1)
+  expect(await running.published("slack")).toHaveLength(before.length + 1)
 })
 
 test("Adyen's events are answered [accepted]", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import type {
@@ -57,24 +57,26 @@ const signature = (secret: string, atS = Math.floor(Date.now() / 1000), body = B
 const bytesOf = ({ body_base64 }: CaptureDetail): string => Buffer.from(body_base64!, "base64").toString()
 
 describe("refused requests are kept on a loopback address", () => {
-  let adminPort: number
   let it: AdminApi
   beforeAll(async () => {
-    adminPort = await freePort()
-    it = await AdminApi.start(configuration(adminPort, SECRET))
+    it = await AdminApi.start(configuration(await freePort(), SECRET))
   }, 20_000)
+  beforeEach(() => it.get("captures", { method: "DELETE" }))
   afterAll(() => it[Symbol.asyncDispose]())
+  /** Posts an event that another secret has signed, to be refused. */
+  const sendUnverified = async (): Promise<void> =>
+    expect(await it.send("payments", { "Stripe-Signature": signature(OTHER) }, BODY)).toBe(401)
 
   test("with what came, and why it was refused; accepted ones are not", async () => {
     expect(await it.send("payments", { "Stripe-Signature": signature(SECRET) }, BODY)).toBe(200)
-    expect(await it.send("payments", { "Stripe-Signature": signature(OTHER) }, BODY)).toBe(401)
+    await sendUnverified()
     const listed = await it.get<CaptureSummary[]>("captures")
     expect(listed).toMatchObject([
       { pipeline: "payments", method: "POST", path: "/payments", outcome: "rejected", status: 401 },
     ])
     const [{ id, reason, bytes, remote_address, request_id }] = listed as [CaptureSummary]
     expect([reason, bytes, remote_address]).toEqual(["unverified_no_match", BODY.length, "127.0.0.1"])
-    expect(it.running.log.some((line) => line["request_id"] === request_id)).toBeTrue()
+    await it.running.logged((line) => line["request_id"] === request_id)
     const detail = await it.get<CaptureDetail>(`captures/${id}`)
     expect(bytesOf(detail)).toBe(BODY)
     expect(detail).toMatchObject({ is_masked: true, is_truncated: false, record: null })
@@ -84,6 +86,7 @@ describe("refused requests are kept on a loopback address", () => {
   })
 
   test("its explanation is that of verify, without secrets or signatures", async () => {
+    await sendUnverified()
     const explanation = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=payments")
     expect(explanation).toMatchObject({
       provider: "stripe",
@@ -97,6 +100,7 @@ describe("refused requests are kept on a loopback address", () => {
   })
 
   test("hookline verify --last explains it", async () => {
+    await sendUnverified()
     const { status, stdout, stderr } = await hookline([
       "verify",
       "--last",
@@ -217,7 +221,12 @@ describe("refused requests are kept on a loopback address", () => {
   })
 
   test("pages go back from the newest, and filters apply", async () => {
+    for (let n = 0; n < 2; n++) {
+      await sendUnverified()
+      expect(await it.send("open", {}, "[]")).toBe(400)
+    }
     const all = await it.get<CaptureSummary[]>("captures")
+    expect(all.map(({ pipeline }) => pipeline)).toEqual(["open", "payments", "open", "payments"])
     const ids = all.map(({ id }) => id)
     const [first] = await it.get<CaptureSummary[]>("captures?limit=1")
     const rest = await it.get<CaptureSummary[]>(`captures?before=${first!.id}&limit=500`)
@@ -230,6 +239,8 @@ describe("refused requests are kept on a loopback address", () => {
   })
 
   test("resent after its secret is fixed, it is published, however old its signature is by then", async () => {
+    const adminPort = await freePort()
+    await using it = await AdminApi.start(configuration(adminPort, SECRET))
     const headers = { "Stripe-Signature": signature(OTHER, Math.floor(Date.now() / 1000) - 30) }
     expect(await it.send("payments", headers, BODY)).toBe(401)
     const { summary } = await it.get<CaptureDetail>("captures/last?pipeline=payments")
@@ -253,6 +264,8 @@ describe("refused requests are kept on a loopback address", () => {
   })
 
   test("forgotten, they are gone", async () => {
+    await sendUnverified()
+    expect(await it.get<CaptureSummary[]>("captures")).toHaveLength(1)
     await it.get("captures", { method: "DELETE" })
     expect(await it.get<CaptureSummary[]>("captures")).toEqual([])
     const gone = await fetch(`${it.running.adminUrl}/api/captures/last`)

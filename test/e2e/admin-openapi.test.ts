@@ -93,23 +93,23 @@ test("the document is valid OpenAPI 3.1", async () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test("overview, pipelines and topics", async () => {
+async function overviewAndTopics(): Promise<void> {
   await call("GET", "/api/openapi.json", "openapi.json")
   await call("GET", "/api/overview", "overview")
   await call("GET", "/api/pipelines/{id}", "pipelines/payments")
   await call("GET", "/api/pipelines/{id}", "pipelines/none")
   await call("GET", "/api/topics", "topics")
-})
+}
 
-test("records", async () => {
+async function records(): Promise<void> {
   await call("GET", "/api/records", "records?connection=log&topic=payments&limit=2")
   await call("GET", "/api/records", "records?connection=log&topic=none")
   const one = "/api/records/{connection}/{topic}/{partition}/{offset}"
   await call("GET", one, "records/log/payments/0/0")
   await call("GET", one, "records/log/payments/0/99")
-})
+}
 
-test("captures", async () => {
+async function captures(): Promise<void> {
   const listed = (await call("GET", "/api/captures", "captures?limit=500")) as CaptureSummary[]
   expect(new Set(listed.map(({ outcome }) => outcome))).toEqual(new Set(["accepted", "rejected"]))
   for (const { id } of listed) {
@@ -119,9 +119,9 @@ test("captures", async () => {
   await call("GET", "/api/captures/{id}", "captures/last?unmasked=true")
   await call("GET", "/api/captures/{id}", "captures/none")
   await call("POST", "/api/captures/{id}/resend", "captures/last/resend")
-})
+}
 
-test("live events", async () => {
+async function liveEvents(): Promise<void> {
   const streams = [
     ["/api/live", "live", "capture"],
     ["/api/records/live", "records/live?connection=log&topic=payments", "records"],
@@ -140,16 +140,16 @@ test("live events", async () => {
       await it.post("send", { pipeline: "payments", body: '{"id":"evt_live"}' })
     }
   }
-})
+}
 
-test("samples and providers", async () => {
+async function samplesAndProviders(): Promise<void> {
   await call("GET", "/api/samples/{pipeline}", "samples/payments")
   await call("GET", "/api/providers", "providers")
   await call("POST", "/api/send", "send", { pipeline: "payments", body: "{}" })
   await call("POST", "/api/send", "send", { pipeline: "none", body: "{}" })
-})
+}
 
-test("replays", async () => {
+async function replays(): Promise<void> {
   const request = {
     from: { connection: "log", topic: "payments", where: "json:/type=charge.failed" },
     to: { connection: "log", topic: "copy" },
@@ -161,25 +161,35 @@ test("replays", async () => {
     await call("POST", `/api/replays/{id}/${change}`, `replays/${id}/${change}`)
   await call("GET", "/api/replays", "replays")
   await call("GET", "/api/replays/{id}", `replays/${id}`)
-})
+}
 
-test("the log level and sessions", async () => {
+async function logLevelAndSessions(): Promise<void> {
   await call("GET", "/api/log-level", "log-level")
   await call("PUT", "/api/log-level", "log-level", { level: "debug" })
   await call("PUT", "/api/log-level", "log-level", { level: "loud" })
   await call("POST", "/api/session", "session", { token: "any" })
   await call("DELETE", "/api/session", "session")
   await call("DELETE", "/api/captures", "captures")
-})
+}
 
 const described = (): string[] =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
 
-test("no operation was left out", () => {
+test("every operation of the document answers as it says", async () => {
+  const areas = [
+    overviewAndTopics,
+    records,
+    captures,
+    liveEvents,
+    samplesAndProviders,
+    replays,
+    logLevelAndSessions,
+  ]
+  for (const callAll of areas) await callAll()
   expect([...called].toSorted()).toEqual(described().toSorted())
-})
+}, 20_000)
 
 test("docs/admin.md has a command for each operation", () => {
   const commands = blocksOf("docs/admin.md").flatMap(({ language, text }) =>

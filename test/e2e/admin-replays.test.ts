@@ -14,25 +14,33 @@ directory = log
 directory = other
 [connection:nobody]
 bootstrap_servers = 127.0.0.1:9
-[pipeline:invoices:WebHookSource]
+${["invoices", "busy"]
+  .map(
+    (name) => `[pipeline:${name}:WebHookSource]
 host = 127.0.0.1
 port = 0
-[pipeline:invoices:BrokerSink]
+[pipeline:${name}:BrokerSink]
 connection = log
-topic = invoices
+topic = ${name}
 key = json:/customer
-[admin]
+`,
+  )
+  .join("")}[admin]
 listen = 127.0.0.1:0
 `
 let it: AdminApi
 beforeAll(async () => {
   it = await AdminApi.start(configuration)
-  for (let n = 0; n < COUNT; n++) {
-    const type = n % 3 === 0 ? "invoice.paid" : "invoice.sent"
-    expect(await it.send("invoices", {}, JSON.stringify({ n, type, customer: `cus_${n}` }))).toBe(200)
-  }
+  await fill("invoices")
 }, 30_000)
 afterAll(() => it[Symbol.asyncDispose]())
+
+async function fill(pipeline: string): Promise<void> {
+  for (let n = 0; n < COUNT; n++) {
+    const type = n % 3 === 0 ? "invoice.paid" : "invoice.sent"
+    expect(await it.send(pipeline, {}, JSON.stringify({ n, type, customer: `cus_${n}` }))).toBe(200)
+  }
+}
 
 const from = { connection: "log", topic: "invoices" }
 const start = (request: object): Promise<ReplayJob> =>
@@ -58,14 +66,14 @@ test("a range is counted", async () => {
 })
 
 test("records reach another log with their bytes, keys and times", async () => {
-  const job = await start({})
-  expect(job).toMatchObject({ request: { from, to: { topic: "copy" } }, total: COUNT, failed: 0 })
+  const job = await start({ to: { connection: "other", topic: "whole" } })
+  expect(job).toMatchObject({ request: { from, to: { topic: "whole" } }, total: COUNT, failed: 0 })
   const done = await until(job.id, ended)
   expect(done).toMatchObject({ state: "done", replayed: COUNT, share: 1, error: null, failures: [] })
   for (const id of [job.id, "last"]) expect(await it.get<ReplayJob>(`replays/${id}`)).toEqual(done)
   for (const offset of [0, COUNT - 1]) {
     const [original, copy] = await Promise.all(
-      ["log/invoices", "other/copy"].map((place) => it.get<RecordDetail>(`records/${place}/0/${offset}`)),
+      ["log/invoices", "other/whole"].map((place) => it.get<RecordDetail>(`records/${place}/0/${offset}`)),
     )
     expect(copy!.value_base64).toBe(original!.value_base64)
     expect(copy!.key_base64).toBe(original!.key_base64)
@@ -74,11 +82,12 @@ test("records reach another log with their bytes, keys and times", async () => {
 })
 
 test("another topic of the same log takes those that match, while its pipelines publish", async () => {
+  await fill("busy")
   const job = await start({
-    from: { ...from, where: "json:/type=invoice.paid" },
+    from: { connection: "log", topic: "busy", where: "json:/type=invoice.paid" },
     to: { connection: "log", topic: "paid" },
   })
-  expect(await it.send("invoices", {}, '{"n":"later"}')).toBe(200)
+  expect(await it.send("busy", {}, '{"n":"later"}')).toBe(200)
   expect(await until(job.id, ended)).toMatchObject({ state: "done", replayed: 20, total: null, share: 1 })
   const value = Buffer.from((await it.get<RecordDetail>("records/log/paid/0/1")).value_base64, "base64")
   expect(JSON.parse(value.toString())).toMatchObject({ n: 3 })
@@ -214,4 +223,5 @@ test("the log level changes while it runs", async () => {
     { level: "info", from: "info", to: "debug" },
     { level: "info", from: "debug", to: "error" },
   ])
+  await it.post("log-level", { level: "info" }, "PUT")
 })

@@ -48,6 +48,7 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
 
   test("the captures of both are one list, in the order of their answers", async () => {
     const body = '{"action":"opened"}'
+    await it.get("captures", { method: "DELETE" })
     expect(await overManyConnections(port, 20, body, signed(body, "of-somebody-else"))).toEqual(
       Array.from({ length: 20 }, () => 401),
     )
@@ -86,7 +87,7 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
     const { partition, offset } = sent.record!
     const record = await it.get<{ value_base64: string }>(`records/broker/${topic}/${partition}/${offset}`)
     expect(Buffer.from(record.value_base64, "base64").toString()).toStartWith('{"zen":"Keep it."')
-    const from = { connection: "broker", topic }
+    const from = { connection: "broker", topic, partition, from_offset: offset }
     const to = { connection: "broker", topic: `${topic}-copy` }
     const { id } = await it.post<ReplayJob>("replays", { from, to })
     for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/live`)) {
@@ -119,6 +120,8 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
   })
 
   test("forgotten, none of them has any", async () => {
+    await overManyConnections(port, 20, "{}", {})
+    expect((await it.get<Overview>("overview")).captured_refusals).toBeGreaterThanOrEqual(20)
     await it.get("captures", { method: "DELETE" })
     expect(await it.get<CaptureSummary[]>("captures")).toEqual([])
     expect((await it.get<Overview>("overview")).captured_refusals).toBe(0)

@@ -106,21 +106,22 @@ test("exit statuses are those of the table", async () => {
 }, 60_000)
 
 test("data is printed as JSON on request", async () => {
-  await using running = await startHookline(CONFIGURATION, { folder: folder.path })
+  const own = folder.make("data")
+  await using running = await startHookline(CONFIGURATION, { folder: own })
   const json = async (...args: string[]): Promise<unknown> => JSON.parse((await hookline(args)).stdout)
   expect(await json("send", running.urls["webhooks"]!, "-n", "2", "--json")).toMatchObject({
     sent: 2,
     answers: { 200: 2 },
     latency_ms: { p50: expect.any(Number), p99: expect.any(Number) },
   })
-  expect(await json("topics", "--json", "-c", conf)).toEqual([
+  expect(await json("topics", "--json", "-c", join(own, "pipelines.conf"))).toEqual([
     { topic: "webhooks", partitions: 1, records: 2, bytes: expect.any(Number) },
   ])
   expect(await json("version", "--json")).toEqual({
     hookline: expect.stringMatching(/^\d+\.\d+\.\d+/),
     bun: Bun.version,
   })
-  const body = join(folder.path, "body")
+  const body = join(own, "body")
   await Bun.write(body, "{}")
   const signed = `sha256=${new Bun.CryptoHasher("sha256", "other").update("{}").digest("hex")}`
   const flags = ["-p", "github", "-b", body, "-H", `X-Hub-Signature-256: ${signed}`, "--json"]

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
@@ -17,7 +17,6 @@ import { startCommand } from "../support/running-command.ts"
 
 setDefaultTimeout(40_000)
 
-const folder = temporaryFolder()
 const configuration = (partitions: number): string => `[connection:log]
 directory = log
 partitions = ${partitions}
@@ -38,35 +37,26 @@ topic = webhooks
 connection = log
 key = json:/customer
 `
-let running: RunningHookline
-let address: string
 let posted = 0
 
 /** Posts an event of a customer, which is its key. */
-async function post(customer: string, more: object = {}): Promise<void> {
+async function post({ urls }: RunningHookline, customer: string, more: object = {}): Promise<void> {
   const body = JSON.stringify({ id: `n${++posted}`, customer, type: "order", ...more })
-  const { status } = await fetch(running.urls["webhooks"]!, { method: "POST", body })
+  const { status } = await fetch(urls["webhooks"]!, { method: "POST", body })
   expect(status).toBe(200)
 }
 
 const CUSTOMERS = Array.from({ length: 20 }, (_, n) => `c${n}.`)
-const postAll = (): Promise<unknown> => Promise.all(CUSTOMERS.map((customer) => post(customer)))
 const keysIn = (output: string): string[] => [...output.matchAll(/^key (\S+)$/gm)].map(([, key]) => key!)
 const customersOf = (partition: number, count: number): string[] =>
   CUSTOMERS.filter((one) => partitionOf(Buffer.from(one), count) === partition).toSorted()
 
-beforeAll(async () => {
-  running = await startHookline(configuration(2), { folder: folder.path })
-  address = await kafkaAddressOf(running)
-})
-afterAll(async () => {
-  await running.stop()
-  folder[Symbol.dispose]()
-})
-
 describe.skipIf(!hasKcat())("a group of two kcat", () => {
   test("shares the partitions of a topic, and those that a reload adds", async () => {
-    await post("c0.", { id: "first" })
+    using folder = temporaryFolder()
+    await using running = await startHookline(configuration(2), { folder: folder.path })
+    const address = await kafkaAddressOf(running)
+    await post(running, "c0.")
     const { stdout } = await kcat(address, "-L")
     expect(stdout).toContain('topic "webhooks" with 2 partitions:')
     const settings = { "topic.metadata.refresh.interval.ms": "200", "auto.offset.reset": "latest" }
@@ -78,7 +68,7 @@ describe.skipIf(!hasKcat())("a group of two kcat", () => {
     await Promise.all([first.said(/Reached end/), second.said(/Reached end/)])
 
     const before = [first, second].map((member) => keysIn(member.output()).length)
-    await postAll()
+    await Promise.all(CUSTOMERS.map((customer) => post(running, customer)))
     const parts = async (): Promise<string[][]> => {
       for (;;) {
         const read = [first, second].map((member, at) => keysIn(member.output()).slice(before[at]))
@@ -94,9 +84,11 @@ describe.skipIf(!hasKcat())("a group of two kcat", () => {
 })
 
 test("fewer partitions than the log has are refused by check, at a reload and at a start", async () => {
-  await post("c0.")
+  using folder = temporaryFolder()
+  await using running = await startHookline(configuration(2), { folder: folder.path })
+  await post(running, "c0.")
   expect(await reload(running, folder.path, configuration(3))).toBe("reloaded")
-  await post("c0.")
+  await post(running, "c0.")
   const problem =
     /pipelines\.conf:3: \[connection:log\] partitions: the log in .*log has topics of 3 partitions, which can't become 2; set it to 3 or more/
   expect(await reload(running, folder.path, configuration(2))).toBe("not")
@@ -108,20 +100,20 @@ test("fewer partitions than the log has are refused by check, at a reload and at
   const ran = await hookline(["run"], { cwd: folder.path })
   expect(ran.status).toBe(78)
   expect(ran.stdout + ran.stderr).toMatch(problem)
-  running = await startHookline(configuration(3), { folder: folder.path })
-  address = await kafkaAddressOf(running)
 })
 
 test("topics of a Router have them too, and duplicates are dropped in every partition", async () => {
-  for (const customer of CUSTOMERS) await post(customer, { id: `of ${customer}`, type: "audit" })
-  for (const customer of CUSTOMERS) await post(customer, { id: `of ${customer}`, type: "audit" })
-  await running.stop()
+  using folder = temporaryFolder()
+  const start = (): Promise<RunningHookline> => startHookline(configuration(3), { folder: folder.path })
+  await using first = await start()
+  for (let n = 0; n < 2; n++)
+    for (const customer of CUSTOMERS) await post(first, customer, { id: `of ${customer}`, type: "audit" })
+  await first.stop()
   const records = await recordsInLog(join(folder.path, "log"), "audit")
   expect(records).toHaveLength(CUSTOMERS.length)
   for (const { key, partition } of records) expect(partition).toBe(partitionOf(key!, 3))
-  running = await startHookline(configuration(3), { folder: folder.path })
-  address = await kafkaAddressOf(running)
-  await post("c0.", { id: "of c0.", type: "audit" })
+  await using second = await start()
+  await post(second, "c0.", { id: "of c0.", type: "audit" })
   expect(await recordsInLog(join(folder.path, "log"), "audit")).toHaveLength(CUSTOMERS.length)
 })
 

@@ -1,5 +1,5 @@
-import { afterAll, describe, expect, test } from "bun:test"
-import { existsSync } from "node:fs"
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { existsSync, mkdtempSync } from "node:fs"
 import { join } from "node:path"
 import {
   Application,
@@ -122,11 +122,7 @@ test("a deduplicator beside a connection in memory keeps its keys in memory", as
 })
 
 describe.each(["memory", "embedded"])("app.read of a connection that is %s", (kind) => {
-  const connection =
-    kind === "memory" ? memoryConnection() : embeddedConnection({ directory: join(folder.path, "log") })
-  const app = new Application(quiet)
-    .registerConnection("log", connection)
-    .addPipeline(pipeline([validator()]))
+  let app: Application
   const post = (n: number): Promise<Response> =>
     app.fetch(new Request("http://localhost/in", { method: "POST", body: `{"n":${n}}` }))
   const all = async (records: AsyncIterable<{ value: Uint8Array; offset: number }>): Promise<string[]> => {
@@ -134,10 +130,16 @@ describe.each(["memory", "embedded"])("app.read of a connection that is %s", (ki
     for await (const { value, offset } of records) found.push(`${offset} ${text(value)}`)
     return found
   }
-  afterAll(() => app.stop())
+  beforeEach(async () => {
+    const directory = mkdtempSync(join(folder.path, "log-"))
+    app = new Application(quiet)
+      .registerConnection("log", kind === "memory" ? memoryConnection() : embeddedConnection({ directory }))
+      .addPipeline(pipeline([validator()]))
+    for (const n of [0, 1, 2]) expect((await post(n)).status).toBe(200)
+  })
+  afterEach(() => app.stop())
 
   test("yields the records from where it is told to begin, to the end", async () => {
-    for (const n of [0, 1, 2]) expect((await post(n)).status).toBe(200)
     expect(await all(app.read("log", "t"))).toEqual(['0 {"n":0}', '1 {"n":1}', '2 {"n":2}'])
     expect(await all(app.read("log", "t", { from: 2 }))).toEqual(['2 {"n":2}'])
     expect(await all(app.read("log", "t", { from: "end" }))).toEqual([])

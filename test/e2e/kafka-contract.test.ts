@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, createTopic, freshTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
 import { until } from "../support/kafka-options.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
@@ -13,10 +13,22 @@ describe.skipIf(!available)("what a sender gets of Hookline on Kafka", () => {
   const folder = temporaryFolder()
   let kafka: OwnKafka
   let running: RunningHookline
+  /** Of pipeline `missing`; not there yet. */
+  let missing: string
 
   beforeAll(async () => {
     kafka = await startStrictKafka(["webhooks"])
-    await kafka.nodes[0]!.kill()
+  }, 60_000)
+  beforeEach(() => {
+    missing = freshTopic("missing")
+  })
+  afterEach(() => running.stop())
+  afterAll(async () => {
+    await kafka.stop()
+    folder[Symbol.dispose]()
+  })
+
+  const start = async (): Promise<void> => {
     running = await startHookline(
       `[connection:kafka]
 bootstrap_servers = ${kafka.bootstrapServers}
@@ -30,18 +42,12 @@ topic = webhooks
 host = 127.0.0.1
 port = 0
 [pipeline:missing:BrokerSink]
-topic = made-later
+topic = ${missing}
 [admin]
 listen = 127.0.0.1:0`,
       { folder: folder.path },
     )
-  }, 60_000)
-  afterAll(async () => {
-    await running.stop()
-    await kafka.stop()
-    folder[Symbol.dispose]()
-  })
-
+  }
   const post = async (
     body: string,
     pipeline = "webhooks",
@@ -68,6 +74,8 @@ listen = 127.0.0.1:0`,
     (await readWithKcat(kafka, topic)).map(({ value }) => /"n":"?([\w-]+)/.exec(value.toString())![1]!)
 
   test("503 with Retry-After while the broker is down, within the delivery timeout, and 200 once it is up", async () => {
+    await kafka.nodes[0]!.kill()
+    await start()
     expect(await readiness()).toEqual([503, "not ready"])
     const { status, ms, answer, detail } = await post('{"n":"down"}')
     expect(status).toBe(503)
@@ -85,6 +93,8 @@ listen = 127.0.0.1:0`,
   }, 60_000)
 
   test("413 for an event over the broker's own limit; the ones around it are taken", async () => {
+    await start()
+    await accepted()
     const pad = (n: string, bytes: number): string => `{"n":"${n}","pad":"${"x".repeat(bytes)}"}`
     const answers = await Promise.all([
       post(pad("small-1", 100)),
@@ -98,16 +108,19 @@ listen = 127.0.0.1:0`,
   })
 
   test("503 for a topic that does not exist, one log line for it, and 200 once it is there", async () => {
+    await start()
+    await accepted()
     for (let n = 0; n < 5; n++) expect((await post('{"n":"early"}', "missing")).status).toBe(503)
-    expect(running.log.filter((line) => line["topic"] === "made-later")).toHaveLength(1)
-    await createTopic(kafka, "made-later")
+    expect(running.log.filter((line) => line["topic"] === missing)).toHaveLength(1)
+    await createTopic(kafka, missing)
     const later = await accepted("missing")
     await until("it is told no more", async () => (await readiness())[1] === "ready")
-    const found = await published("made-later")
+    const found = await published(missing)
     expect([count(found, later), count(found, "early")]).toEqual([1, 0])
   })
 
   test("503 within the delivery timeout while the broker stands still; what was queued is not published later", async () => {
+    await start()
     await accepted()
     kafka.nodes[0]!.pause()
     const first = await post('{"n":"handed-over"}')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { copyFileSync, renameSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -59,6 +59,11 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     })
     proxy.target = kafka.listener("MUTUAL")[0]
   })
+  beforeEach(() => {
+    replace(given.ssl_ca_location, certificates.ca)
+    replace(given.ssl_certificate_location, certificates.client.certificate)
+    replace(given.ssl_key_location, certificates.client.key)
+  })
   afterAll(async () => {
     await kafka?.stop()
     await proxy?.[Symbol.asyncDispose]()
@@ -73,10 +78,7 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
   const open = () => openTestBroker({ bootstrapServers: [proxy.address] }, given)
 
   test("is published to without a refused event while the certificate is replaced, half of it first", async () => {
-    const { client, elsewhere: next, ca } = certificates
-    replace(given.ssl_ca_location, ca)
-    replace(given.ssl_certificate_location, client.certificate)
-    replace(given.ssl_key_location, client.key)
+    const { client, elsewhere: next } = certificates
     const topic = freshTopic()
     await createTopic(kafka, topic)
     await using broker = open()

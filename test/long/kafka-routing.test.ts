@@ -59,6 +59,7 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
   test("a topic that is missing is named by /readyz from the start, or from its first event, until it is there", async () => {
     await start("missing", `bootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s`)
     try {
+      const before = await typesIn("hooks")
       await until("crm is reported", async () => (await readiness()).includes("crm"))
       expect(await readiness()).toContain('"partly ready"')
       expect(await readiness()).not.toContain("billing")
@@ -76,7 +77,7 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
       expect(await typesIn("billing")).toEqual(["invoice.paid"])
       expect(await typesIn("events.a")).toEqual(["a"])
       expect(await typesIn("crm")).toContain("customer.created")
-      expect(await typesIn("hooks")).toEqual(["else"])
+      expect(await typesIn("hooks")).toEqual([...before, "else"])
     } finally {
       await running.stop()
     }

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import {
   Application,
   brokerSink,
@@ -8,14 +8,23 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import {
+  hookline,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+  type TemporaryFolder,
+} from "../support/hookline.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
 import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(20_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+let folder: TemporaryFolder
+beforeEach(() => {
+  folder = temporaryFolder()
+})
+afterEach(() => folder[Symbol.dispose]())
 const canReceive = await hasOtlpReceiver()
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c"

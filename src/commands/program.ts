@@ -42,6 +42,8 @@ export function declareProgram(): Command {
       "\nhookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.",
     )
     .exitOverride()
+    // otherwise a command's own option takes the value that is written after a subcommand with an option of that name
+    .enablePositionalOptions()
   declareRun(program)
   declareDev(program)
   declareReading(program)
@@ -52,7 +54,19 @@ export function declareProgram(): Command {
   declareForward(program)
   declareHealth(program, config())
   declareHelp(program)
+  for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
   return program
+}
+
+/** Options before a subcommand's name are the subcommand's. It throws CommanderError for one that it does not have. */
+function handOptionsDown(command: Command, subcommand: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName()
+    if (command.getOptionValueSource(name) !== "cli") continue
+    if (!subcommand.options.some((it) => it.long === option.long))
+      subcommand.error(`error: hookline ${command.name()} ${subcommand.name()} has no option ${option.long}`)
+    subcommand.setOptionValueWithSource(name, command.getOptionValue(name), "cli")
+  }
 }
 
 /**

@@ -1,0 +1,146 @@
+import type { Command, Option } from "commander"
+import { expect, test } from "bun:test"
+import { join } from "node:path"
+import { declareProgram } from "../../src/commands/program.ts"
+import { namesIn, positionFile, PositionStore } from "../../src/replay/position-store.ts"
+import { hookline, temporaryFolder } from "../support/hookline.ts"
+
+/** A value of each kind that options and arguments name. */
+const VALUES: { readonly [name: string]: string } = {
+  "connection/topic": "log/payments",
+  url: "http://127.0.0.1:1/",
+  condition: "key=a",
+  time: "2026-11-22T14:00",
+  "key=value": "header=X-Signature",
+  header: "X-A: b",
+  number: "7",
+  offset: "7",
+  seconds: "7",
+}
+
+interface Called {
+  readonly name: string
+  /** As JSON, by attribute; conditions, which are functions, as "set". */
+  readonly values: { readonly [attribute: string]: string }
+}
+
+const nameOf = (command: Command): string =>
+  command.parent === null ? "" : `${nameOf(command.parent)} ${command.name()}`.trim()
+
+function everyCommand(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)]
+}
+
+/** The command that a command line ends in, with the options that the line sets. */
+async function called(line: readonly string[]): Promise<Called> {
+  const program = declareProgram()
+  let result: Called | undefined
+  for (const command of everyCommand(program)) {
+    command.exitOverride().configureOutput({ writeErr() {} })
+    command.action(() => {
+      const set = command.options.map((it) => it.attributeName())
+      const values = set.filter((it) => command.getOptionValueSource(it) === "cli")
+      result = {
+        name: nameOf(command),
+        values: Object.fromEntries(
+          values.map((it) => [it, JSON.stringify(command.getOptionValue(it)) ?? "set"]),
+        ),
+      }
+    })
+  }
+  await program.parseAsync(line, { from: "user" })
+  return result!
+}
+
+const textOf = (named: string | undefined, choices: readonly string[] | undefined): string =>
+  choices?.[0] ?? VALUES[named ?? ""] ?? "text"
+
+function wordsOf({ long, required, flags, argChoices }: Option): string[] {
+  return required ? [long!, textOf(/<([^>]+)>$/.exec(flags)?.[1], argChoices)] : [long!]
+}
+
+const operandsOf = (command: Command): string[] =>
+  command.registeredArguments.filter((it) => it.required).map((it) => textOf(it.name(), it.argChoices))
+
+const leaves = everyCommand(declareProgram()).filter((it) => it.parent !== null && it.commands.length === 0)
+/** Each option of each command, and a command that has subcommands where it does something itself. */
+const cases = [...leaves, declareProgram().commands.find((it) => it.name() === "forward")!].flatMap(
+  (command) =>
+    command.options.map((option) => ({ command, option, title: `${nameOf(command)} ${option.long}` })),
+)
+
+test.each(cases)(
+  "$title reaches its command at each position after its name",
+  async ({ command, option }) => {
+    const name = nameOf(command).split(" ")
+    const mandatory = command.options.filter((it) => it.mandatory && it !== option).flatMap(wordsOf)
+    const words = wordsOf(option)
+    const operands = [...mandatory, ...operandsOf(command)]
+    const first = await called([...name, ...words, ...operands])
+    expect(first.name).toBe(nameOf(command))
+    expect(Object.keys(first.values)).toContain(option.attributeName())
+    for (let at = 0; at <= operands.length; at += 2)
+      expect(await called([...name, ...operands.slice(0, at), ...words, ...operands.slice(at)])).toEqual(
+        first,
+      )
+  },
+)
+
+test.each(cases.filter(({ command }) => command.parent!.parent !== null))(
+  "$title given before the subcommand reaches it or is refused",
+  async ({ command, option }) => {
+    const [group, name] = nameOf(command).split(" ") as [string, string]
+    const operands = operandsOf(command)
+    const line = [group, ...wordsOf(option), name, ...operands]
+    const after = await called([group, name, ...operands, ...wordsOf(option)])
+    const before = await called(line).catch((error: { code: string }) => error.code)
+    if (typeof before === "string") expect(before).toStartWith("commander.")
+    else expect(before).toEqual(after)
+  },
+)
+
+test("an option that a subcommand does not have is refused before its name too, not ignored", () => {
+  expect(called(["forward", "--tries", "7", "list"])).rejects.toMatchObject({
+    message: expect.stringContaining("hookline forward list has no option --tries"),
+  })
+})
+
+test("the value next to the subcommand wins over the one before it", async () => {
+  const { values } = await called(["forward", "-c", "a.conf", "remove", "x", "-c", "b.conf"])
+  expect(values).toEqual({ config: '"b.conf"' })
+})
+
+const CONFIGURATION = `[connection:log]
+directory = log
+[pipeline:a:WebHookSource]
+port = 0
+[pipeline:a:BrokerSink]
+topic = payments
+`
+
+test("hookline forward removes and lists the forwards of the file and the folder that it is given", async () => {
+  using folder = temporaryFolder()
+  const state = (side: string): string => join(folder.path, side, ".hookline")
+  for (const side of ["A", "B"]) {
+    await Bun.write(join(folder.path, side, "p.conf"), CONFIGURATION)
+    await Bun.write(join(folder.path, side, "pipelines.conf"), CONFIGURATION)
+    const store = new PositionStore(positionFile(state(side), "forward", `of-${side}`))
+    store.begin(
+      { connection: "log", topic: "payments", url: "http://localhost:1/" },
+      { next: new Map(), replayed: 0, failed: 0 },
+    )
+    store.close()
+  }
+  const run = async (...args: string[]) => hookline(["forward", ...args], { cwd: join(folder.path, "A") })
+  for (const flags of [
+    ["-c", "../B/p.conf"],
+    ["--state", state("B")],
+  ]) {
+    expect((await run("remove", "of-A", ...flags)).status).toBe(66)
+    expect((await run(...flags, "remove", "of-A")).status).toBe(66)
+    expect(JSON.parse((await run("list", "--json", ...flags)).stdout)).toMatchObject([{ name: "of-B" }])
+  }
+  expect(namesIn(state("A"), "forward")).toEqual(["of-A"])
+  expect((await run("remove", "of-B", "-c", "../B/p.conf")).stdout).toBe("of-B removed\n")
+  expect(namesIn(state("B"), "forward")).toEqual([])
+}, 30_000)

@@ -1,8 +1,10 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
+import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import { tokenTest, type Access } from "./access.ts"
 import type { Api } from "./api/api.ts"
+import { problem } from "./api/problem.ts"
 import { hostTest } from "./host.ts"
 import { answerWithPage } from "./page-files.ts"
 import { Sampler } from "./sampler.ts"
@@ -24,7 +26,8 @@ export interface AdminDeps {
  * Opens the admin listener: `/healthz` (liveness), `/readyz` (readiness), `/metrics` (Prometheus, or OpenMetrics where Accept
  * asks for it), `/api/` and the page. With a token, metrics, the API and the reasons in `/readyz` require it; the probes'
  * status does not, since load balancers and
- * kubelets send no token. Requests for another host get 421.
+ * kubelets send no token. Requests for another host get 421. Paths that were not sent in their normal form get 404: a
+ * proxy may pass `/metrics/../api/send` by a rule for `/metrics`.
  *
  * @throws HooklineError `listen`
  */
@@ -49,20 +52,19 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     const { Api } = await import("./api/api.ts")
     return new Api({ service, sampler, access: () => current, failed })
   }
+  const take: Endpoint = async (request, server, { path }) => {
+    if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
+    if (path.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
+    const route = routes[path] ?? ((it) => answerWithPage(path, it))
+    if (request.method !== "GET" && request.method !== "HEAD") return text(405, "", { Allow: "GET, HEAD" })
+    return (await route(request)) ?? notFound()
+  }
   try {
     const server = Bun.serve({
       hostname: listen.host,
       port: listen.port,
-      async fetch(request, server) {
-        if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-        // without a Host header the URL is a path
-        const { pathname } = new URL(request.url, "http://localhost")
-        if (pathname.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
-        const route = routes[pathname] ?? ((it) => answerWithPage(pathname, it))
-        if (request.method !== "GET" && request.method !== "HEAD")
-          return text(405, "", { Allow: "GET, HEAD" })
-        return (await route(request)) ?? text(404, "not found; try /, /healthz, /readyz or /metrics\n")
-      },
+      routes: routesFor(ALL_PATHS, take, refuse),
+      fetch: (request, server) => refuse(request, server, targetOf(request.url)),
       // Bun's own page shows the source
       error(error) {
         failed(error)
@@ -92,6 +94,15 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     )
   }
 }
+
+const ALL_PATHS = { exactPaths: [], hasPrefixes: true }
+
+const refuse: Endpoint = (_request, _server, { path }) =>
+  path.startsWith("/api/")
+    ? problem(404, "no such path in this spelling; send it in its normal form")
+    : notFound()
+
+const notFound = (): Response => text(404, "not found; try /, /healthz, /readyz or /metrics\n")
 
 function answer(
   { state, connections, impaired, stores, listeners, spools, workers }: Readiness,

@@ -74,7 +74,7 @@ const MAX_EXACT_ROUTES = 32
 const MAX_SEGMENTS = 32
 
 /**
- * The routes of a Bun server: `take` handles requests whose path was sent in normal form, `refuse` the others, since a
+ * The routes of a Bun server, for pipelines and for the admin listener: `take` handles requests whose path was sent in normal form, `refuse` the others, since a
  * proxy's rules may have passed a path that normalises to another one: `/x/../private`, `/hooks\..\private`,
  * `/%2e%2e/private`.
  *
@@ -85,7 +85,7 @@ const MAX_SEGMENTS = 32
  *   prefixes, or many paths    a route of parameters for each number of segments, compared with the normalised path's
  */
 export function routesFor(
-  { exactPaths, hasPrefixes }: PathTable<unknown>,
+  { exactPaths, hasPrefixes }: Pick<PathTable<unknown>, "exactPaths" | "hasPrefixes">,
   take: Endpoint,
   refuse: Endpoint,
 ): Routes {

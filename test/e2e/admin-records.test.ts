@@ -195,7 +195,7 @@ test.each([
   ["records/log/invoices/x/0", 400],
   ["records/log/invoices/-1/0", 400],
   ["records/log/invoices/0/9007199254740993", 400],
-  ["records/log/%FF/0/0", 400],
+  ["records/log/%FF/0/0", 404],
   ["records/live?connection=log&topic=other", 404],
   ["pipelines/other", 404],
   ["nothing", 404],

@@ -2,6 +2,7 @@ import { Type } from "typebox"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
 import type { Receiver, Service } from "../service.ts"
+import { isOwnPage } from "./gate.ts"
 import { ApiError } from "./problem.ts"
 import { wordsOf } from "./reason-words.ts"
 import { route, type Route } from "./route.ts"
@@ -72,16 +73,17 @@ export function captureRoutes({ service, needsToken }: CaptureDeps): Route[] {
         ...OF_PIPELINE,
         unmasked: Type.Optional(
           Type.Boolean({
-            description: "As it came, secrets included. Without a token not through a proxy.",
+            description:
+              "As it came, secrets included. Without a token for the page's own origin, not through a proxy.",
           }),
         ),
       }),
       response: CaptureDetail,
       async answer({ params: { id }, query: { pipeline, unmasked = false }, request }) {
-        if (unmasked && !needsToken() && isForwarded(request))
+        if (unmasked && !needsToken() && (isForwarded(request) || !isOwnPage(request)))
           throw new ApiError(
             403,
-            "secrets are shown only to callers of this machine, or with a token; set token in [admin]",
+            "secrets are shown to holders of the token, or, without one, to requests with this listener's own Origin and not through a proxy; set token in [admin]",
           )
         return detailOf(await find(id, pipeline), service, unmasked)
       },

@@ -42,6 +42,11 @@ function isOtherSite({ headers, method }: Request): boolean {
   return method !== "GET" || headers.get("sec-fetch-mode") !== "navigate"
 }
 
+/** Whether a browser sends it for the page of this listener, or a script that says so by its Origin. */
+export const isOwnPage = ({ headers }: Request): boolean =>
+  headers.get("sec-fetch-site") === "same-origin" ||
+  isOwnOrigin(headers.get("origin") ?? "", headers.get("host"))
+
 /** Browsers always send a Host. */
 function isOwnOrigin(origin: string, host: string | null): boolean {
   const own = host === null ? null : URL.parse(`http://${host}`)

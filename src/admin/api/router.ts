@@ -10,7 +10,7 @@ export interface Gate {
   admit(request: Request, route: Route): void
 }
 
-/** Answers requests by their routes; every error is a problem document. */
+/** Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. */
 export class Router {
   readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[]
   readonly #gate: Gate
@@ -79,15 +79,7 @@ function* paramsOf(
   segments: readonly string[],
 ): Iterable<readonly [name: string, text: string]> {
   for (const [at, it] of pattern.entries())
-    if (it.startsWith(":")) yield [it.slice(1), decoded(segments[at]!)]
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    throw new ApiError(400, "path: invalid escapes")
-  }
+    if (it.startsWith(":")) yield [it.slice(1), decodeURIComponent(segments[at]!)]
 }
 
 async function readBody(request: Request, { body: schema, method }: Route): Promise<unknown> {

@@ -1,3 +1,5 @@
+import { builtPage } from "./built-page.ts"
+
 /** A file of the admin page. */
 export interface PageFile {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -22,14 +24,19 @@ export const PAGE_HEADERS = {
 
 let files: Promise<ReadonlyMap<string, PageFile>> | undefined
 
-/** The page's files by their path, `/` and `/assets/page-<hash>.js` among them; they are loaded at the first call. */
-export function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
-  files ??= load()
+/**
+ * The page's files by their path, `/` and `/assets/page-<hash>.js` among them; they are made at the first call, and at the
+ * next one after a failure.
+ */
+function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
+  files ??= load().catch((error: unknown) => {
+    files = undefined
+    throw error
+  })
   return files
 }
 
 async function load(): Promise<ReadonlyMap<string, PageFile>> {
-  const { builtPage } = await import("./built-page.ts")
   const encoder = new TextEncoder()
   return new Map(
     Object.entries(await builtPage()).map(([path, { text, contentType }]) => {

@@ -3,7 +3,7 @@ import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import { tokenTest, type Access } from "./access.ts"
-import type { Api } from "./api/api.ts"
+import { Api } from "./api/api.ts"
 import { problem } from "./api/problem.ts"
 import { hostTest } from "./host.ts"
 import { answerWithPage } from "./page-files.ts"
@@ -47,14 +47,10 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     },
   }
   const sampler = new Sampler(service, failed)
-  let api: Promise<Api> | undefined
-  const openApi = async (): Promise<Api> => {
-    const { Api } = await import("./api/api.ts")
-    return new Api({ service, sampler, access: () => current, failed })
-  }
+  const api = new Api({ service, sampler, access: () => current, failed })
   const take: Endpoint = async (request, server, { path }) => {
     if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-    if (path.startsWith("/api/")) return (await (api ??= openApi())).answer(request, server)
+    if (path.startsWith("/api/")) return api.answer(request, server)
     const route = routes[path] ?? ((it) => answerWithPage(path, it))
     if (request.method !== "GET" && request.method !== "HEAD") return text(405, "", { Allow: "GET, HEAD" })
     return (await route(request)) ?? notFound()
@@ -74,14 +70,14 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     return {
       url: server.url.origin,
       setAccess(next) {
-        if (next.token !== current.token) void api?.then((it) => it.endSessions(), failed)
+        if (next.token !== current.token) api.endSessions()
         current = next
         admits = tokenTest(next.token)
         isOwnHost = ownHost(next)
       },
       async close() {
         sampler.close()
-        ;(await api)?.close()
+        api.close()
         await server.stop(true)
       },
     }

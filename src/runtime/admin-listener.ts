@@ -1,4 +1,4 @@
-import { openAdmin, type AdminServer } from "../admin/server.ts"
+import type { AdminServer, openAdmin } from "../admin/server.ts"
 import type { Service } from "../admin/service.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { ADMIN } from "../config/sections/admin.ts"
@@ -6,20 +6,29 @@ import type { Logger } from "../telemetry/log.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
+/**
+ * Loads the code of the admin listener, which takes a quarter of a second, for a plan that has one; undefined: it has none.
+ * Loaded later, at a request, it would be missing when descriptors have run out, which is when it is needed.
+ */
+export async function loadAdmin({ admin }: Plan): Promise<typeof openAdmin | undefined> {
+  return admin.listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
+}
+
 /** Opens the plan's admin listener, or keeps the open one. @throws HooklineError `listen` */
 export function acquireAdmin(
   { admin }: Plan,
+  open: typeof openAdmin | undefined,
   transaction: Transaction,
   service: Service,
   log: Logger,
 ): AdminServer | undefined {
   const { listen, token, hosts } = admin
-  if (listen === "off") return undefined
+  if (listen === "off" || open === undefined) return undefined
   const server = transaction.acquire({
     name: "admin listener",
     config: reopenConfig(ADMIN, admin),
     open: () => {
-      const opened = openAdmin(
+      const opened = open(
         listen,
         { token, hosts },
         {

@@ -12,7 +12,7 @@ import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
-import { acquireAdmin } from "./admin-listener.ts"
+import { acquireAdmin, loadAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -83,12 +83,13 @@ export async function changePlan(
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
     const tracer = await acquireTracer(plan, transaction, deps)
+    const openAdmin = membership === undefined ? await loadAdmin(plan) : undefined
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
     const openListeners = await inSlices(listeners, signal)
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
-    const admin = membership === undefined ? acquireAdmin(plan, transaction, deps.service, log) : undefined
+    const admin = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on

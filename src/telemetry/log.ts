@@ -67,6 +67,7 @@ export function openLog({ level, format, worker, onDropped = () => {} }: LogOpti
       level,
       onChild: (child: PinoLogger) => void made.add(new WeakRef(child)),
       base: worker === undefined ? null : { worker },
+      serializers: { err: loggable },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
@@ -84,6 +85,29 @@ export function openLog({ level, format, worker, onDropped = () => {} }: LogOpti
     },
   }
 }
+
+/**
+ * What a line has of an error. Properties that throw, refer to each other or have a failing `toJSON`, as Bun's ResolveMessage,
+ * cost the line only themselves.
+ */
+function loggable(err: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(pino.stdSerializers.err(err as Error)))
+  } catch {
+    return Object.fromEntries(
+      ["name", "message", "code", "stack"].flatMap((name) => {
+        try {
+          return [[name, String((err as { [name: string]: unknown })[name]).slice(0, MAX_PART)]]
+        } catch {
+          return []
+        }
+      }),
+    )
+  }
+}
+
+/** Of a part of such an error, in UTF-16 units. */
+const MAX_PART = 10_000
 
 /**
  * Writes to standard output while there is room for lines that wait. Once a line had to be dropped, so are all that follow

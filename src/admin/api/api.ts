@@ -23,7 +23,7 @@ export interface ApiDeps {
   readonly failed: (error: unknown) => void
 }
 
-/** The admin API of one listener. Loaded on demand: the schemas take a quarter of a second. */
+/** The admin API of one listener. */
 export class Api {
   readonly #router: Router
   readonly #streams = new EventStreams()

@@ -8,7 +8,7 @@ import { exposing } from "../../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
-import { acquireAdmin } from "../admin-listener.ts"
+import { acquireAdmin, loadAdmin } from "../admin-listener.ts"
 import { adminService, type Running } from "../admin-service.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
@@ -174,7 +174,7 @@ export class Supervisor implements ReloadableApplication, Running {
     try {
       if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
       const plan = await read()
-      acquireAdmin(plan, transaction, this.#service, this.log)
+      acquireAdmin(plan, await loadAdmin(plan), transaction, this.#service, this.log)
       // with SO_REUSEPORT workers would share a port with any other process: check here, once, that it is free
       for (const { source } of plan.pipelines) {
         const { host, port } = source.values as { host: string; port: number }

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test"
+import { readdirSync } from "node:fs"
+import { connect, type Socket } from "node:net"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+
+const CONFIGURATION = `
+[connection:log]
+directory = log
+[pipeline:a:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:a:BrokerSink]
+topic = a
+[admin]
+listen = 127.0.0.1:0
+`
+const DESCRIPTORS = 128
+
+/** The status of the answer to a request over a connection that is open already; NaN: it was closed. */
+function statusOver(socket: Socket, path: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const answered = (text = ""): void => resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1]))
+  socket.once("data", (bytes) => answered(bytes.toString())).once("close", () => answered())
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  return promise
+}
+
+/** Opens connections, each with half a request, until the process has no descriptor left. */
+async function useUp(port: number, pid: number): Promise<Disposable> {
+  const sockets: Socket[] = []
+  while (readdirSync(`/proc/${pid}/fd`).length < DESCRIPTORS) {
+    const socket = connect(port, "127.0.0.1").on("error", () => {})
+    sockets.push(socket)
+    // Linux hands a connection over with its first bytes
+    await new Promise((resolve) => socket.once("close", resolve).write("GET /", resolve))
+  }
+  return {
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+test("the admin API answers while descriptors are used up, the page again afterwards, and SIGTERM ends with status 0", async () => {
+  using folder = temporaryFolder()
+  await using running = await startHookline(CONFIGURATION, { folder: folder.path, descriptors: DESCRIPTORS })
+  const port = Number(new URL(running.adminUrl!).port)
+  const early = connect(port, "127.0.0.1")
+  expect(await statusOver(early, "/healthz")).toBe(200)
+  const paths = ["/api/overview", "/api/pipelines/a"]
+  {
+    using _ = await useUp(port, running.pid)
+    for (const path of paths) expect([path, await statusOver(early, path)]).toEqual([path, 200])
+    // in a checkout the page is bundled from its source now, which needs descriptors
+    expect(await statusOver(early, "/")).toBe(500)
+    await running.logged(({ msg }) => msg === "unhandled error while answering an admin request")
+  }
+  early.destroy()
+  for (const path of [...paths, "/"])
+    expect([path, (await fetch(running.adminUrl + path, { keepalive: false })).status]).toEqual([path, 200])
+  expect(await running.stop()).toBe(0)
+}, 30_000)

@@ -34,7 +34,7 @@ test("a fault while a request is answered gets 500 without its cause, which is l
   const admin = openAdmin(
     { host: "127.0.0.1", port: 0 },
     {},
-    { service: serviceWith(fault), failed: (error) => faults.push(error) },
+    { service: serviceWith(fault), failed: (error) => faults.push(error), log: { warn() {} } },
   )
   try {
     for (const path of ["/readyz", "/metrics"]) {
@@ -58,6 +58,7 @@ test("a check without a Host header, as HAProxy's by default, is answered", asyn
     {
       service: { ...serviceWith(new Error("not asked")), readiness: () => READY },
       failed: (error) => faults.push(error),
+      log: { warn() {} },
     },
   )
   try {

@@ -2,13 +2,16 @@ import { listenFailure, type EndpointOptions } from "../config/sections/endpoint
 import type { SpoolState } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
+import type { Logger } from "../telemetry/log.ts"
 import { tokenTest, type Access } from "./access.ts"
 import { Api } from "./api/api.ts"
-import { problem } from "./api/problem.ts"
+import { problem, problemOf } from "./api/problem.ts"
+import { tooManyWrong } from "./api/session.ts"
 import { hostTest } from "./host.ts"
 import { answerWithPage } from "./page-files.ts"
 import { Sampler } from "./sampler.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
+import { WrongTokens } from "./wrong-tokens.ts"
 
 export interface AdminServer {
   readonly url: string
@@ -20,6 +23,7 @@ export interface AdminDeps {
   readonly service: Service
   /** Called with a fault, which is answered 500. */
   readonly failed: (error: unknown) => void
+  readonly log: Pick<Logger, "warn">
 }
 
 /**
@@ -32,7 +36,7 @@ export interface AdminDeps {
  * @throws HooklineError `listen`
  */
 export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps): AdminServer {
-  const { service, failed } = deps
+  const { service, failed, log } = deps
   let current = access
   let admits = tokenTest(access.token)
   const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
@@ -46,10 +50,15 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
       return new Response(body, { headers: { "Content-Type": contentType } })
     },
   }
+  const wrongTokens = new WrongTokens(log)
   const sampler = new Sampler(service, failed)
-  const api = new Api({ service, sampler, access: () => current, failed })
+  const api = new Api({ service, sampler, access: () => current, wrongTokens, failed })
   const take: Endpoint = async (request, server, { path }) => {
     if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
+    if (isBearer(request) && !admits(request)) {
+      const waitS = await wrongTokens.count(server.requestIP(request)?.address ?? "")
+      if (waitS > 0) return problemOf(tooManyWrong(waitS))!
+    }
     if (path.startsWith("/api/")) return api.answer(request, server)
     const route = routes[path] ?? ((it) => answerWithPage(path, it))
     if (request.method !== "GET" && request.method !== "HEAD") return text(405, "", { Allow: "GET, HEAD" })
@@ -78,6 +87,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
       async close() {
         sampler.close()
         api.close()
+        wrongTokens.close()
         await server.stop(true)
       },
     }
@@ -90,6 +100,8 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     )
   }
 }
+
+const isBearer = ({ headers }: Request): boolean => /^bearer /i.test(headers.get("authorization") ?? "")
 
 const ALL_PATHS = { exactPaths: [], hasPrefixes: true }
 

@@ -4,9 +4,6 @@ import { steadyMs } from "../clock.ts"
 const IDLE_MS = 12 * 3_600_000
 /** The oldest ends when there are more. */
 const MAX_SESSIONS = 100
-/** Wrong tokens after which all logins wait. */
-const MAX_FAILURES = 10
-const FAILURES_MS = 60_000
 
 export const COOKIE = "hookline-session"
 
@@ -14,19 +11,6 @@ export const COOKIE = "hookline-session"
 export class Sessions {
   /** By id, until when; the one that was used last comes last. */
   readonly #until = new Map<string, number>()
-  #failures = 0
-  #failuresUntil = 0
-
-  /** Seconds until another token may be tried; 0: now. */
-  get waitS(): number {
-    if (steadyMs() >= this.#failuresUntil) this.#failures = 0
-    return this.#failures < MAX_FAILURES ? 0 : Math.ceil((this.#failuresUntil - steadyMs()) / 1000)
-  }
-
-  /** A wrong token was tried. */
-  failed(): void {
-    if (this.#failures++ === 0) this.#failuresUntil = steadyMs() + FAILURES_MS
-  }
 
   /** @returns the id of a new session */
   begin(): string {

@@ -12,7 +12,7 @@ import { unavailable } from "../pipeline/unavailable.ts"
 import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
 import { DEDUPE_KEY_FORM, EVENT_ID, isDedupeKey, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
 import { checkExtractions } from "./extraction.ts"
-import { atMostEveryMinute } from "./once-a-minute.ts"
+import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
 
 const DAY_MS = 86_400_000
 

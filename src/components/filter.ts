@@ -5,7 +5,7 @@ import { Dropped } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
 import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
 import { checkExtractions } from "./extraction.ts"
-import { atMostEveryMinute } from "./once-a-minute.ts"
+import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
 import { compilePatterns } from "../json/pattern.ts"
 import { pattern } from "./pattern.ts"
 

@@ -1,7 +1,7 @@
 import type { AdminServer, openAdmin } from "../admin/server.ts"
 import type { Service } from "../admin/service.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
-import { ADMIN } from "../config/sections/admin.ts"
+import { ADMIN, tokenDoubt } from "../config/sections/admin.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
@@ -33,6 +33,7 @@ export function acquireAdmin(
         { token, hosts },
         {
           service,
+          log,
           failed: (err) => log.error({ err }, "unhandled error while answering an admin request"),
         },
       )
@@ -41,6 +42,10 @@ export function acquireAdmin(
     },
     close: (it) => it.close(),
   })
-  transaction.onCommit(() => server.setAccess({ token, hosts }))
+  transaction.onCommit(() => {
+    server.setAccess({ token, hosts })
+    const doubt = tokenDoubt(token)
+    if (doubt !== undefined) log.warn(`[admin] token ${doubt}`)
+  })
   return server
 }

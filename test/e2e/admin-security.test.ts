@@ -56,11 +56,7 @@ describe("with a token", () => {
         const url = admin + path.replace(/\{\w+\}/g, "0")
         if (security.length === 0) open.push(`${method} ${path}`)
         else
-          for (const headers of [
-            {},
-            { Authorization: "Bearer wrong" },
-            { Cookie: "hookline-session=forged" },
-          ]) {
+          for (const headers of [{}, { Cookie: "hookline-session=forged" }]) {
             const response = await fetch(url, { method, headers: { ...JSON_TYPE, ...headers } })
             expect([method, path, response.status]).toEqual([method, path, 401])
             expect(response.headers.get("www-authenticate")).toBe("Bearer")

@@ -2,6 +2,7 @@ import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { Sessions } from "../sessions.ts"
 import { sameAs, tokenTest, type Access } from "../access.ts"
+import type { WrongTokens } from "../wrong-tokens.ts"
 import { captureRoutes } from "./captures.ts"
 import { EventStreams } from "./event-stream.ts"
 import { makeGate } from "./gate.ts"
@@ -20,6 +21,7 @@ export interface ApiDeps {
   readonly service: Service
   readonly sampler: Sampler
   readonly access: () => Access
+  readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
 }
 
@@ -29,7 +31,7 @@ export class Api {
   readonly #streams = new EventStreams()
   readonly #sessions = new Sessions()
 
-  constructor({ service, sampler, access, failed }: ApiDeps) {
+  constructor({ service, sampler, access, wrongTokens, failed }: ApiDeps) {
     const streams = this.#streams
     const sessions = this.#sessions
     const deps = { service, sampler, streams, failed }
@@ -49,7 +51,7 @@ export class Api {
       ...sendRoutes(service),
       ...replayRoutes(service.replays),
       ...logLevelRoutes(service),
-      ...sessionRoutes(sessions, isToken),
+      ...sessionRoutes(sessions, wrongTokens, isToken),
     ]
     this.#router = new Router([...routes, openApiRoute(routes)], makeGate(callers, sessions))
   }

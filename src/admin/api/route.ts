@@ -1,11 +1,10 @@
 import type { Static, TObject, TSchema } from "typebox"
 import { Value } from "typebox/value"
+import type { Peer } from "../../http/peer.ts"
 import { ApiError } from "./problem.ts"
 
-/** The server of a request, as far as streams need it. */
-export interface Connection {
-  timeout(request: Request, seconds: number): void
-}
+/** The server of a request. */
+export type Connection = Peer
 
 /** A request whose parts are as the route declares them. */
 export interface Asked<P, Q, B> {

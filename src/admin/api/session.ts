@@ -1,11 +1,13 @@
 import { Type } from "typebox"
 import { cookieOf, type Sessions } from "../sessions.ts"
+import type { WrongTokens } from "../wrong-tokens.ts"
 import { ApiError } from "./problem.ts"
 import { route, type Route } from "./route.ts"
 
 /** @param isToken undefined: no token is configured */
 export function sessionRoutes(
   sessions: Sessions,
+  wrongTokens: WrongTokens,
   isToken: () => ((text: string) => boolean) | undefined,
 ): Route[] {
   return [
@@ -15,14 +17,11 @@ export function sessionRoutes(
       summary: "Begins a session, whose cookie takes the place of the token.",
       isOpen: true,
       body: Type.Object({ token: Type.String({ maxLength: 4096 }) }),
-      answer({ body: { token }, request }) {
+      async answer({ body: { token }, request, connection }) {
         const test = isToken()
-        const { waitS } = sessions
-        if (waitS > 0)
-          throw new ApiError(429, "too many wrong tokens; try again later", { "Retry-After": String(waitS) })
         if (test !== undefined && !test(token)) {
-          sessions.failed()
-          throw new ApiError(401, "this is not the token of [admin]")
+          const waitS = await wrongTokens.count(connection.requestIP(request)?.address ?? "")
+          throw waitS > 0 ? tooManyWrong(waitS) : new ApiError(401, "this is not the token of [admin]")
         }
         return signed(cookieOf(request, sessions.begin()))
       },
@@ -39,6 +38,10 @@ export function sessionRoutes(
     }),
   ]
 }
+
+/** @param waitS until the address may try another */
+export const tooManyWrong = (waitS: number): ApiError =>
+  new ApiError(429, "too many wrong tokens; try again later", { "Retry-After": String(waitS) })
 
 const signed = (cookie: string): Response =>
   new Response(null, { status: 204, headers: { "Set-Cookie": cookie, "Cache-Control": "no-store" } })

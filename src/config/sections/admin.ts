@@ -11,6 +11,14 @@ const hostName = text({
 
 export type CaptureMode = "refused" | "all" | "off"
 
+const LEAST_TOKEN_CHARACTERS = 16
+
+/** Why a token may be guessed, to follow its name; undefined: it is long enough. Quotes nothing of it. */
+export function tokenDoubt(token: string | undefined): string | undefined {
+  if (token === undefined || token.length >= LEAST_TOKEN_CHARACTERS) return undefined
+  return `has ${token.length} characters, few enough to guess; use a random one of at least ${LEAST_TOKEN_CHARACTERS}, as of openssl rand -hex 16`
+}
+
 /** What is captured where `capture` is not set. */
 export const captureOf = ({
   listen,
@@ -60,7 +68,9 @@ export const ADMIN = defineSection({
       doc: "How much memory they take. A body over a quarter of it is not kept.",
     }),
   },
-  check({ values: { listen }, isGiven, wrong }) {
+  check({ values: { listen, token }, isGiven, wrong, warn }) {
+    const doubt = tokenDoubt(token)
+    if (doubt !== undefined) warn("token", doubt)
     if (listen === undefined || listen === "off" || isLoopback(listen.host) || isGiven("token")) return
     wrong(
       "listen",

@@ -32,10 +32,10 @@ export class UnverifiedLimit {
   #watchedUntilMs = -1
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(limit: { perSecond: number; max?: number; now?: () => number }) {
-    const { perSecond, max = MAX_SENDERS, now = steadyMs } = limit
+  constructor(limit: { perSecond: number; burst?: number; max?: number; now?: () => number }) {
+    const { perSecond, burst = Math.max(1, Math.ceil(perSecond)), max = MAX_SENDERS, now = steadyMs } = limit
     this.#perSecond = perSecond
-    this.#burst = Math.max(1, Math.ceil(perSecond))
+    this.#burst = burst
     this.#max = max
     this.#now = now
   }

@@ -3,6 +3,7 @@ import { WrongSetting, type VerifierSettings } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import type { SignedRequest } from "../verifier.ts"
 import { concealer, type Conceal } from "./conceal.ts"
+import { hidden, isSignatureName, isTokenName, maskQuery, maskText, maskValue } from "./mask-text.ts"
 import { isToken } from "./report.ts"
 
 interface Verification {
@@ -17,20 +18,6 @@ export interface MaskedRequest {
   readonly body: Uint8Array
 }
 
-/** Headers, query parameters, members and form fields of these names hold a token, whatever the scheme. */
-const TOKEN_NAME =
-  /auth(orization)?$|cookie2?$|token$|secret$|password$|passwd$|credentials?$|(api|access|private)[-_]?key$|^key$|^code$/i
-const SIGNATURE_NAME = /sig$|signatures?$|signature-?(?:v\d|\d+)$|hmac|digest|transmission-sig|jwt$/i
-/** The same among the members and parameters of any text. */
-const NAMED = String.raw`[\w.-]*(?:token|secret|password|passwd|credentials?|authorization|(?:api|access|private)_?key|signature|hmac|jwt)`
-const MEMBER = new RegExp(String.raw`("${NAMED}"\s*:\s*")((?:[^"\\]|\\.)*)(?=")`, "gi")
-/** Of JSON in a string of JSON. */
-const ESCAPED_MEMBER = new RegExp(String.raw`(\\"${NAMED}\\"\s*:\s*\\")([^"\\]*)(?=\\")`, "gi")
-const PARAMETER = new RegExp(String.raw`((?:^|[?&])${NAMED}=)([^&\s"]*)`, "gi")
-/** Of a URL. */
-const QUERY_PARAMETER = /([?&])([^=&?#\s]+)=([^&#\s]*)/g
-/** Looked for at the beginning of a word alone: a long word with many is searched once. */
-const JWT = /(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g
 /** A signature or token is no shorter. */
 const RUN = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 const SHOWN_CHARACTERS = 6
@@ -45,46 +32,20 @@ export async function maskRequest(
   nowMs: number,
 ): Promise<MaskedRequest> {
   const known = await knownMasks(request, verifications, nowMs)
-  const withoutJwt: Conceal = (text) => text.replace(JWT, hidden)
-  const mask: Conceal = (text) => withoutJwt(known(queryMasked(text)))
+  const mask: Conceal = (text) => known(maskValue(text))
   const headers = [...request.headers].map(([name, value]): [string, string] => {
-    if (TOKEN_NAME.test(name)) return [name, hiddenAfterScheme(value)]
-    return [name, SIGNATURE_NAME.test(name) ? mask(value).replace(RUN, shortened) : mask(value)]
+    if (isTokenName(name)) return [name, hiddenAfterScheme(value)]
+    return [name, isSignatureName(name) ? mask(value).replace(RUN, shortened) : mask(value)]
   })
-  const at = request.url.indexOf("?")
-  const url = at === -1 ? request.url : request.url.slice(0, at) + mask(request.url.slice(at))
-  return { url, headers, body: maskBytes(request.body, (text) => namedMasked(withoutJwt(known(text)))) }
+  const at = request.url.indexOf("?") + 1
+  const url = at === 0 ? request.url : request.url.slice(0, at) + known(maskQuery(request.url.slice(at)))
+  return { url, headers, body: maskBytes(request.body, (text) => maskText(known(text))) }
 }
 
-const hidden = (value: string): string => `(${value.length} characters)`
 const shortened = (value: string): string =>
   value.length <= SHOWN_CHARACTERS
     ? hidden(value)
     : `${value.slice(0, SHOWN_CHARACTERS)}...(${value.length} characters)`
-const namedMasked: Conceal = (text) =>
-  text
-    .replace(MEMBER, (_, before: string, value: string) => before + hidden(value))
-    .replace(ESCAPED_MEMBER, (_, before: string, value: string) => before + hidden(value))
-    .replace(PARAMETER, (_, before: string, value: string) => before + hidden(value))
-
-const queryMasked: Conceal = (text) =>
-  text.replace(QUERY_PARAMETER, (all, before: string, name: string, value: string) =>
-    isSecretName(decoded(name)) ? `${before}${name}=${hidden(value)}` : all,
-  )
-
-function isSecretName(name: string): boolean {
-  const bare = name.replace(/\[\w*\]$/, "")
-  return TOKEN_NAME.test(bare) || SIGNATURE_NAME.test(bare)
-}
-
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return name
-  }
-}
-
 /** `Bearer (40 characters)` */
 function hiddenAfterScheme(value: string): string {
   const [, scheme = "", rest = value] = /^([A-Za-z-]{1,20} +)(\S.*)$/.exec(value) ?? []

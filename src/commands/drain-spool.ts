@@ -6,6 +6,7 @@ import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../clock.ts"
 import { exists } from "../paths.ts"
 import { leaveFolder } from "./folder.ts"
+import { Interruption } from "./interruption.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { spoolsOf, type Spooling } from "./spool.ts"
 
@@ -35,15 +36,10 @@ export async function drainSpool(
 
   const { spool, kafka } = openBoth(values)
   const before = spool.spool().records
-  const stop = new AbortController()
-  const abort = (): void => stop.abort()
-  process.once("SIGINT", abort)
-  process.once("SIGTERM", abort)
-  const outage = await untilEmpty(spool, steadyMs() + options.timeout, stop.signal)
+  using interruption = new Interruption()
+  const outage = await untilEmpty(spool, steadyMs() + options.timeout, interruption.signal)
   await spool.close()
   await kafka.close()
-  process.off("SIGINT", abort)
-  process.off("SIGTERM", abort)
   const { records, quarantined } = spool.spool()
   const forwarded = before - records - quarantined
   if (options.json === true) {

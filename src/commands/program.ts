@@ -107,7 +107,7 @@ function declareRun(program: Command): void {
 with an error is logged and changes nothing.
 
 SIGTERM and SIGINT stop gracefully: new requests are refused, accepted events are published and answered within
-drain_timeout, and the exit status is 0. A second signal exits at once.`,
+drain_timeout, and the exit status is 0. A second signal exits at once; the same one within two seconds counts as one.`,
     example: "hookline run --watch -c /etc/hookline/pipelines.conf",
   })
     .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")

@@ -12,6 +12,7 @@ import { exitOnUnhandled } from "../runtime/unhandled.ts"
 import { watchFiles } from "../runtime/file-watcher.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { leaveFolder } from "./folder.ts"
+import { Interruption } from "./interruption.ts"
 
 /**
  * Runs the pipelines of a configuration file until a signal; SIGHUP reloads it.
@@ -34,15 +35,10 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     )
   }
 
-  let stopping = false
-  const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    if (stopping) {
-      log.warn({ signal }, "second signal: exiting at once")
-      process.exit(128 + { SIGINT: 2, SIGTERM: 15 }[signal as string]!)
-    }
-    stopping = true
+  const interruption = new Interruption((signal) => log.warn({ signal }, "second signal: exiting at once"))
+  const stop = async (): Promise<void> => {
     endWatch?.()
-    log.info({ signal }, "signal received")
+    log.info({ signal: interruption.name }, "signal received")
     try {
       await app.stop()
     } catch (error) {
@@ -52,7 +48,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     process.exit(0)
   }
   const reload = async (why: object): Promise<void> => {
-    if (stopping) return
+    if (interruption.signal.aborted) return
     log.info(why, "reloading")
     try {
       await app.reload()
@@ -62,9 +58,9 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     }
   }
   const hungUp = (): void => {
-    if (stopping) return
+    if (interruption.signal.aborted) return
     // a closed terminal stops what was started in it
-    if (terminal !== undefined && !isatty(terminal)) void stop("SIGHUP")
+    if (terminal !== undefined && !isatty(terminal)) interruption.interrupt("SIGHUP")
     else void reload({ signal: "SIGHUP" })
   }
   const endWatch = watches
@@ -73,7 +69,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
         () => reload({ watch: true }),
       )
     : undefined
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, (it) => void stop(it))
+  interruption.signal.addEventListener("abort", () => void stop())
   process.on("SIGHUP", hungUp)
   log.info({ version: manifest.version, ...describePlan(plan) }, "started")
 }

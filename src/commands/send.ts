@@ -6,6 +6,7 @@ import { sampleRequest } from "../verify/samples/samples.ts"
 import type { Sendable } from "../verify/verifier.ts"
 import { concealer, type Conceal } from "../verify/explain/conceal.ts"
 import { addDetails } from "./details.ts"
+import { Interruption } from "./interruption.ts"
 import { parseCount, parseRate, parseSeconds } from "./flag-values.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { allAccepted, sendEvents, type Pace, type SendResults } from "./send-events.ts"
@@ -76,21 +77,19 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
     throw toUsage(error)
   })
 
-  const stop = new AbortController()
-  const abort = (): void => stop.abort()
-  process.once("SIGINT", abort)
+  using interruption = new Interruption()
+  const { signal } = interruption
   const bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
   try {
     const onAnswer = (): void => bar?.increment()
-    const results = await sendEvents(next, pace, { signal: stop.signal, onAnswer })
+    const results = await sendEvents(next, pace, { signal, onAnswer })
     bar?.stop()
     const shown =
       flags.json === true ? toJson(results, concealer(settings)) : summarize(results, concealer(settings))
     console.log(escapeControls(shown))
-    process.exitCode = allAccepted(results) && !stop.signal.aborted ? 0 : 1
+    process.exitCode = allAccepted(results) && !signal.aborted ? 0 : 1
   } finally {
     bar?.stop()
-    process.off("SIGINT", abort)
   }
 }
 

@@ -9,6 +9,7 @@ import { withoutSchemaId } from "../json/schema-id.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { isColoured, painter } from "./colours.ts"
 import type { OffsetFlag } from "./flag-values.ts"
+import { Interruption } from "./interruption.ts"
 import { openLogOf } from "./open-log.ts"
 import { toPretty } from "./pretty-record.ts"
 import { toJsonLine, toRaw, toValue, type RecordFormat } from "./record-formats.ts"
@@ -38,33 +39,22 @@ const WAIT_MS = 250
  * @throws HooklineError `config`, `usage`, `no_input`, and unless it follows `no_log`, `no_topic`, `unavailable`
  */
 export async function tail(topics: readonly string[], flags: TailFlags): Promise<void> {
-  const stop = new AbortController()
-  let interrupted: number | undefined
-  const interrupt = (signal: NodeJS.Signals): void => {
-    // an interrupt is how following ends; printing what is there is cut short by it
-    interrupted = flags.follow === true ? 0 : SIGNALLED[signal as keyof typeof SIGNALLED]
-    stop.abort()
-  }
-  process.once("SIGINT", interrupt)
-  process.once("SIGTERM", interrupt)
+  using interruption = new Interruption()
+  const { signal } = interruption
   try {
-    const opening = await openWaiting(flags, stop.signal)
+    const opening = await openWaiting(flags, signal)
     if (opening === undefined) return
     try {
-      await new Tail(opening.reader, flags, opening.waited, stop).print([...new Set(topics)])
+      await new Tail(opening.reader, flags, opening.waited, signal).print([...new Set(topics)])
     } finally {
       await opening.reader.close()
     }
   } finally {
-    process.off("SIGINT", interrupt)
-    process.off("SIGTERM", interrupt)
-    // what was written and nobody reads would keep the process
-    if (interrupted !== undefined) process.exit(interrupted)
+    // What was written and nobody reads would keep the process. An interrupt is how following ends; printing what is there
+    // is cut short by it.
+    if (signal.aborted) process.exit(flags.follow === true ? 0 : interruption.status)
   }
 }
-
-/** The exit status by signal. */
-const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
 
 async function openWaiting(
   { config, connection, follow }: TailFlags,
@@ -92,24 +82,26 @@ const noteWaiting = ({ message }: HooklineError): void => console.error(escapeCo
 class Tail {
   readonly #reader: LogReader
   readonly #flags: TailFlags
-  readonly #stop: AbortController
+  /** Ends following once one topic has failed. */
+  readonly #failed = new AbortController()
+  readonly #signal: AbortSignal
   /** The log itself was waited for. */
   readonly #isNew: boolean
   readonly #matches: Matches | undefined
   readonly #show: (record: StoredRecord) => string | Uint8Array
 
-  constructor(reader: LogReader, flags: TailFlags, isNew: boolean, stop: AbortController) {
+  constructor(reader: LogReader, flags: TailFlags, isNew: boolean, signal: AbortSignal) {
     this.#reader = reader
     this.#flags = flags
     this.#isNew = isNew
-    this.#stop = stop
+    this.#signal = AbortSignal.any([signal, this.#failed.signal])
     const { where } = flags
     this.#matches = where && ((record) => where.every((matches) => matches(record)))
     this.#show = formatter(flags.format)
   }
 
   async print(topics: readonly string[]): Promise<void> {
-    const { signal } = this.#stop
+    const signal = this.#signal
     const follow = this.#flags.follow === true
     const found = await Promise.all(topics.map((topic) => this.#look(topic)))
     const histories = found.flatMap((ranges, at) =>
@@ -120,14 +112,13 @@ class Tail {
     try {
       await Promise.all(topics.map((topic, at) => this.#follow(topic, found[at])))
     } finally {
-      // one that failed ends the others
-      this.#stop.abort()
+      this.#failed.abort()
     }
   }
 
   /** What is to be read of what a topic holds; undefined: it is not there yet. */
   async #look(topic: string): Promise<OffsetRange[] | undefined> {
-    const { signal } = this.#stop
+    const signal = this.#signal
     let noted: string | undefined
     while (!signal.aborted) {
       try {
@@ -144,7 +135,7 @@ class Tail {
   }
 
   async #follow(topic: string, found: readonly OffsetRange[] | undefined): Promise<void> {
-    const { signal } = this.#stop
+    const signal = this.#signal
     let ranges = found?.map((range) => ({ ...range, first: range.end }))
     while (ranges === undefined && !signal.aborted) {
       await pause(WAIT_MS, signal)
@@ -166,11 +157,11 @@ class Tail {
     const isBounded = since !== undefined || process.stdout.isTTY !== true
     const count = from === "end" ? 0 : (lines ?? (isBounded ? undefined : LINES_ON_TERMINAL))
     if (count === undefined) return ranges
-    return lastRecords(this.#reader, topic, ranges, count, this.#matches, this.#stop.signal)
+    return lastRecords(this.#reader, topic, ranges, count, this.#matches, this.#signal)
   }
 
   async #printAll(records: AsyncIterable<StoredRecord>): Promise<void> {
-    const { signal } = this.#stop
+    const signal = this.#signal
     for await (const record of records) {
       if (signal.aborted) return
       if (this.#matches?.(record) === false) continue

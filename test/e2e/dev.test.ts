@@ -2,10 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { startDev } from "../support/dev.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePorts } from "../support/ports.ts"
+import { startDev } from "../support/running-command.ts"
 
 // `hookline dev` as a process of its own, with and without a terminal.
 
@@ -44,7 +44,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   })
   const { ports, url } = await onFreePorts()
   const to = new URL("/hooks", target.url).href
-  await using dev = await startDev(["-p", "stripe", ...ports, "--forward", to], { folder: at })
+  await using dev = await startDev(["-p", "stripe", ...ports, "--forward", to], at)
   const introduction = await dev.printed(/Keys/)
   const [, secret = ""] =
     /verified: stripe, with a secret made for this run: (\S+)\n/.exec(introduction) ?? []
@@ -77,7 +77,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
     / 404 {2}POST \/webhooks {2}.*refused: unknown_path.*\n +webhooks are taken at \/webhook\n/,
   )
 
-  dev.interrupt()
+  dev.signal("SIGINT")
   const all = await dev.printed(/ s; .*\n/)
   expect(await dev.exited).toBe(0)
   expect(all).toMatch(/\n2 published, 3 refused in \d+ s; 1 forwarded, 1 refused by the target\n$/)
@@ -90,10 +90,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
 test("what to try next is the command by which it was started", async () => {
   const { ports, url } = await onFreePorts()
   const program = join(import.meta.dir, "../../bin/hookline")
-  await using dev = await startDev(["-p", "stripe", ...ports], {
-    folder: folder.make("started"),
-    program: [program],
-  })
+  await using dev = await startDev(["-p", "stripe", ...ports], folder.make("started"), { program: [program] })
   const shown = url.replace("127.0.0.1", "localhost")
   const [, command] = /Try it +(\S+ .+)\n/.exec(await dev.printed(/Try it/)) ?? []
   expect(command).toEndWith(`${program} send -p stripe ${shown}`)
@@ -113,7 +110,7 @@ test("forwarding to its own URL would be a loop, and is refused", async () => {
 test("without a provider it says that nobody is verified; --verbose prints bodies", async () => {
   const at = folder.make("open")
   const { ports, url } = await onFreePorts()
-  await using dev = await startDev([...ports, "--verbose", "--directory", "kept"], { folder: at })
+  await using dev = await startDev([...ports, "--verbose", "--directory", "kept"], at)
   const introduction = await dev.printed(/Keys/)
   expect(introduction).toContain(
     "NOT VERIFIED: whoever reaches this URL can publish; name the sender with --provider\n",
@@ -127,7 +124,7 @@ test("without a provider it says that nobody is verified; --verbose prints bodie
   )
   await post(url, {}, '{"a":')
   await dev.printed(/ 400 {2}- {2}- {2}5 B {2}refused: invalid_json: .*\n\{"a":\n/)
-  dev.interrupt()
+  dev.signal("SIGINT")
   await dev.printed(/\n1 published, 1 refused in \d+ s\n$/)
   expect(await dev.exited).toBe(0)
   expect(existsSync(join(at, "kept", "log.sqlite"))).toBe(true)
@@ -162,7 +159,7 @@ topic = open
 `,
   )
   await using target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-  await using dev = await startDev(["-c", "pipelines.conf", "--forward", target.url.href], { folder: at })
+  await using dev = await startDev(["-c", "pipelines.conf", "--forward", target.url.href], at)
   const introduction = await dev.printed(/Keys/)
   expect(introduction).not.toContain("not-a-real-secret")
   expect(introduction).not.toContain("Page")
@@ -176,14 +173,14 @@ topic = open
   await dev.printed(/ 200 {2}orders {2}invoice\.paid {2}evt_1 {2}57 B {2}orders\[0\]@0 {2}-> \S+ 200 in/)
   await post(`http://127.0.0.1:${port}/open`)
   await dev.printed(/ 200 {2}open {2}invoice\.paid {2}evt_1 {2}57 B {2}open\[0\]@0 {2}-> \S+ 200 in/)
-  dev.interrupt()
+  dev.signal("SIGINT")
   expect(await dev.exited).toBe(0)
   expect(await dev.printed(/published/)).not.toMatch(/^\{"level"/m)
 })
 
 test("on a terminal a key prints the last body, and another one ends it", async () => {
   const { ports, url } = await onFreePorts()
-  await using dev = await startDev(ports, { folder: folder.make("terminal"), isTerminal: true })
+  await using dev = await startDev(ports, folder.make("terminal"), { columns: 200 })
   expect(await dev.printed(/Keys/)).toContain("b: the last event's body, q or Ctrl-C: end")
   dev.press("b")
   await dev.printed(/no event yet\r\n/)
@@ -198,7 +195,7 @@ test("on a terminal a key prints the last body, and another one ends it", async 
 
 test("on a terminal Ctrl-C ends it", async () => {
   const { ports } = await onFreePorts()
-  await using dev = await startDev(ports, { folder: folder.make("ctrl-c"), isTerminal: true })
+  await using dev = await startDev(ports, folder.make("ctrl-c"), { columns: 200 })
   dev.press("\u0003")
   await dev.printed(/\r\n0 published, 0 refused in \d+ s\r\n/)
   expect(await dev.exited).toBe(0)
@@ -207,7 +204,7 @@ test("on a terminal Ctrl-C ends it", async () => {
 test("what can't be listened on or written is named by its flag", async () => {
   const { ports } = await onFreePorts()
   const at = folder.make("taken")
-  await using dev = await startDev(ports, { folder: at })
+  await using dev = await startDev(ports, at)
   await dev.printed(/Keys/)
   const { status, stderr } = await hookline(["dev", ...ports], { cwd: at })
   expect(stderr).toMatch(

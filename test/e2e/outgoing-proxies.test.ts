@@ -6,7 +6,6 @@ import { exportJWK, SignJWT } from "jose"
 import { mskIam } from "../../src/brokers/kafka/auth/msk-iam.ts"
 import { tokenEndpoint } from "../../src/brokers/kafka/auth/token-endpoint.ts"
 import { SchemaRegistry } from "../../src/components/broker-sink/schema-registry.ts"
-import { startDev } from "../support/dev.ts"
 import { fillLog } from "../support/embedded-log.ts"
 import {
   PROXY_PASSWORD,
@@ -18,7 +17,7 @@ import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts
 import { kafkaOptions } from "../support/kafka-options.ts"
 import { freePort, freePorts } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
-import { startCommand } from "../support/running-command.ts"
+import { startCommand, startDev } from "../support/running-command.ts"
 import { startTokenServer } from "../support/token-server.ts"
 
 // HTTP_PROXY and its kin in the environment: this machine is reached directly, everything else through the proxy.
@@ -95,7 +94,8 @@ token = \${TOKEN}
     const [port, adminPort] = await freePorts(2)
     await using dev = await startDev(
       ["--port", `${port}`, "--admin-port", `${adminPort}`, "--forward", receiver.url],
-      { folder: at.path, env: everywhere(value()) },
+      at.path,
+      { env: everywhere(value()) },
     )
     await fetch(`http://127.0.0.1:${port}/webhook`, { method: "POST", body: "{}" })
     await dev.printed(/-> \S+ 200 in/)
@@ -184,7 +184,9 @@ listen = off
 
     const down = `127.0.0.1:${await freePort()}`
     const args = ["replay", "--from", "log/hooks", "--to", "http://app.test/other"]
-    await using waiting = startCommand(args, at, { HTTP_PROXY: `http://user:${PROXY_PASSWORD}@${down}` })
+    await using waiting = startCommand(args, at, {
+      env: { HTTP_PROXY: `http://user:${PROXY_PASSWORD}@${down}` },
+    })
     await waiting.printed(/\n/)
     expect(waiting.output()).toBe(
       `waiting: connection refused, through the proxy http://${down} (HTTP_PROXY)\n`,

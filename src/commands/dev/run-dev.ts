@@ -1,9 +1,11 @@
+import { once } from "node:events"
 import { isatty } from "node:tty"
 import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { Application } from "../../runtime/application.ts"
 import { isColoured, painter } from "../colours.ts"
 import { leaveFolder } from "../folder.ts"
+import { Interruption } from "../interruption.ts"
 import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
 import { refuseOwnPipeline } from "../own-pipeline.ts"
@@ -44,22 +46,16 @@ export async function dev(flags: DevFlags): Promise<void> {
     await session!.close()
     throw isLocal ? namedByFlags(error) : error
   })
-  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<void>()
-  let isStopping = false
-  const end = (): void => {
-    if (isStopping) {
-      giveBack()
-      process.exit(SIGINT_STATUS)
-    }
-    isStopping = true
-    interrupt()
-  }
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end)
-  const giveBack = readKeys({ body: () => session.printBody(), end })
+  const interruption = new Interruption(() => giveBack())
+  process.on("SIGHUP", interruption.interrupt)
+  const giveBack = readKeys({
+    body: () => session.printBody(),
+    end: () => interruption.interrupt("SIGINT"),
+  })
   const hasKeys = isatty(STDIN)
   const secretFile = flags.secretFile?.[0]
   print(introduce({ plan, listening, verification, secretFile, forward, hasKeys, command }, paint))
-  await interrupted
+  if (!interruption.signal.aborted) await once(interruption.signal, "abort")
   try {
     await app.stop()
     print(`\n${await session.close()}\n`)
@@ -70,4 +66,3 @@ export async function dev(flags: DevFlags): Promise<void> {
 }
 
 const STDIN = 0
-const SIGINT_STATUS = 130

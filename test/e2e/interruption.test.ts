@@ -1,0 +1,124 @@
+import { afterAll, expect, test } from "bun:test"
+import { join } from "node:path"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { openSocket, post } from "../support/http-socket.ts"
+import { freePort, freePorts } from "../support/ports.ts"
+import { startCommand, startDev, type RunningCommand } from "../support/running-command.ts"
+import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
+
+// A signal that comes twice, as npm's Ctrl-C does: the terminal sends it to npm and to Hookline, npm passes it on.
+
+const root = join(import.meta.dir, "../..")
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const CTRL_C = "\u0003"
+const BODY = '{"id":1}'
+const HEAD = post("Content-Type: application/json", `Content-Length: ${BODY.length}`)
+
+/** `npm start` on a terminal, and the port that it listens on. */
+async function npmStart(
+  name: string,
+  shutdownDelay: string,
+): Promise<{ npm: RunningCommand; port: number; conf: string }> {
+  const port = await freePort()
+  const conf = join(folder.make(name), "pipelines.conf")
+  await Bun.write(conf, configurationOf({ ...ON_LOG, port, service: `shutdown_delay = ${shutdownDelay}` }))
+  const env = { HOOKLINE_CONFIG: conf }
+  const npm = startCommand([], root, { program: ["npm", "start"], columns: 200, env })
+  await npm.printed(/ started /)
+  return { npm, port, conf }
+}
+
+test("Ctrl-C in npm start: a request in flight is answered 200 and its event is published", async () => {
+  const { npm: running, port, conf } = await npmStart("npm", "500ms")
+  await using npm = running
+  using sender = await openSocket(port)
+  sender.send(HEAD)
+  npm.press(CTRL_C)
+  await npm.printed(/ stopping /)
+  sender.send(BODY)
+  expect(await sender.until(/\r\n\r\n/)).toStartWith("HTTP/1.1 200 OK\r\n")
+  await npm.printed(/ stopped\r?\n/)
+  expect(await npm.exited).toBe(0)
+  expect(npm.output()).not.toContain("second signal")
+  const { stdout } = await hookline(["tail", "webhooks", "-c", conf])
+  expect(stdout).toStartWith('{"id":1,')
+}, 30_000)
+
+test("Ctrl-C in npm start, pressed again two seconds later: it exits at once", async () => {
+  const { npm: running } = await npmStart("twice", "1h")
+  await using npm = running
+  npm.press(CTRL_C)
+  await npm.printed(/shutting down: /)
+  const pressedMs = performance.now()
+  const hasEnded = npm.exited.then(() => true)
+  // one that is pressed too early changes nothing
+  while (!(await Promise.race([hasEnded, Bun.sleep(200)]))) npm.press(CTRL_C)
+  expect(performance.now() - pressedMs).toBeWithin(1900, 10_000)
+  expect(npm.output()).toContain("second signal: exiting at once")
+}, 30_000)
+
+test.each([1, 2])(
+  "SIGTERM sent twice is one signal, workers: %d",
+  async (workers) => {
+    const [port, nobody] = await freePorts(2)
+    const connection = workers === 1 ? ON_LOG.connection : `bootstrap_servers = 127.0.0.1:${nobody}`
+    const service = "shutdown_delay = 200ms"
+    const configuration = configurationOf({ ...ON_LOG, connection, port: port!, workers, service })
+    await using running = await startHookline(configuration, { folder: folder.make(`workers-${workers}`) })
+    running.signal("SIGTERM")
+    await running.logged(({ msg }) => msg.startsWith("shutting down: "))
+    running.signal("SIGTERM")
+    expect(await running.exited).toBe(0)
+    expect(running.log.at(-1)).toMatchObject({ msg: "stopped" })
+  },
+  20_000,
+)
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  "dev takes %s sent twice for one signal",
+  async (signal) => {
+    const at = folder.make(`dev-${signal}`)
+    const configuration = configurationOf({ ...ON_LOG, service: "shutdown_delay = 300ms" })
+    await Bun.write(
+      join(at, "pipelines.conf"),
+      configuration.replace(/listen = .*/, `listen = 127.0.0.1:${await freePort()}`),
+    )
+    await using dev = await startDev(["-c", "pipelines.conf"], at)
+    const [, page] = /Page +(\S+)/.exec(dev.output())!
+    dev.signal(signal)
+    while ((await fetch(`${page}readyz`)).status !== 503) await Bun.sleep(5)
+    dev.signal(signal)
+    await dev.printed(/0 published, 0 refused/)
+    expect(await dev.exited).toBe(0)
+  },
+)
+
+test.each([
+  ["forward", ["--from", "beginning", "broker/webhooks"], 0, /webhooks\[0\]@0 200 in /],
+  ["replay", ["--from", "broker/webhooks", "--to"], 130, /1 records replayed/],
+])("%s takes SIGINT sent five times within two seconds for one signal", async (name, args, status, end) => {
+  const at = folder.make(name)
+  await using running = await startHookline(configurationOf(ON_LOG), { folder: at })
+  expect((await fetch(running.urls["webhooks"]!, { method: "POST", body: BODY })).status).toBe(200)
+  const posted = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<Response>()
+  await using target = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch() {
+      posted.resolve()
+      return answer.promise
+    },
+  })
+  await using command = startCommand([name, ...args, target.url.href], at)
+  await posted.promise
+  for (let times = 0; times < 5; times++) {
+    command.signal("SIGINT")
+    await Bun.sleep(10)
+  }
+  answer.resolve(new Response())
+  await command.printed(end)
+  expect(await command.exited).toBe(status)
+})

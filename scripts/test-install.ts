@@ -1,6 +1,7 @@
 /**
- * Installs a copy of the checkout with each Node and npm that people have, by `npm ci` and by `npm install`, and says what
- * goes wrong: an exit status, a warning of this package's own, a lockfile that changes, a Bun that does not run.
+ * Installs a copy of the checkout with each Node and npm that people have, by `npm ci` and by `npm install`, and with pnpm
+ * and Yarn on the newest Node; says what goes wrong: an exit status, a warning of this package's own, a lockfile that
+ * changes, a Bun that does not run.
  *
  * Run it with `npm run test:install`; the Nodes and npms come from the registry, and it takes ten minutes. `-- --ends` takes
  * the oldest of both together and the newest, as CI does.
@@ -12,6 +13,11 @@ import { parseArgs } from "node:util"
 
 const NODES = ["20.20.2", "22.23.3", "24.21.0"]
 const NPMS = ["10.9.9", "11.21.2"]
+/** Each with the program that Node runs. */
+const OTHER_TOOLS = [
+  ["pnpm", "12.21.0", "bin/pnpm.mjs"],
+  ["@yarnpkg/cli-dist", "4.18.1", "bin/yarn.js"],
+] as const
 /** Other packages may name a newer Node than 20 for themselves; nothing of them runs on it. A user's npmrc is the user's. */
 const OTHERS = /EBADENGINE|Unknown user config/
 
@@ -38,7 +44,7 @@ function run(command: readonly string[], cwd: string, path = ""): Ended {
 /** Installs a tool of the registry beside the others. */
 function fetchTool(name: string, version: string): string {
   const home = join(folder, `${name}-${version}`)
-  mkdirSync(home)
+  mkdirSync(home, { recursive: true })
   const { status, output } = run(["npm", "install", "--no-save", `${name}@${version}`], home)
   if (status !== 0) throw new Error(output)
   return home
@@ -50,16 +56,16 @@ function lockOf(directory: string): string {
   return JSON.stringify(JSON.parse(text, (key, value: unknown) => (key === "libc" ? undefined : value)))
 }
 
-function problemsOf(node: string, npm: string, command: string): string[] {
+/** Installs by a tool. @param program what Node runs; @param words what it is told */
+function problemsOf(node: string, program: string, words: readonly string[]): string[] {
   const copy = join(folder, "copy")
   rmSync(copy, { recursive: true, force: true })
   for (const file of run(["git", "ls-files"], root).output.trim().split("\n")) {
     mkdirSync(dirname(join(copy, file)), { recursive: true })
     cpSync(join(root, file), join(copy, file))
   }
-  const cli = join(npm, "node_modules/npm/bin/npm-cli.js")
   const bin = join(node, "node_modules/node/bin")
-  const { status, output } = run([join(bin, "node"), cli, command, "--no-audit", "--no-fund"], copy, bin)
+  const { status, output } = run([join(bin, "node"), program, ...words], copy, bin)
   const warnings = output
     .split("\n")
     .filter((line) => /^npm (?:warn|error)/i.test(line) && !OTHERS.test(line))
@@ -80,14 +86,18 @@ try {
   const homes = new Map<string, string>()
   const homeOf = (name: string, version: string): string =>
     homes.getOrInsertComputed(`${name} ${version}`, () => fetchTool(name, version))
-  for (const [node, npm] of pairs) {
-    for (const command of ["ci", "install"]) {
-      const problems = problemsOf(homeOf("node", node), homeOf("npm", npm), command)
-      console.log(`Node ${node}, npm ${npm}, npm ${command}: ${problems.length === 0 ? "ok" : "failed"}`)
-      for (const problem of problems) console.log(`  ${problem}`)
-      failures += problems.length
-    }
+  const install = (node: string, tool: string, version: string, program: string, words: string[]): void => {
+    const home = join(homeOf(tool, version), "node_modules", tool)
+    const problems = problemsOf(homeOf("node", node), join(home, program), words)
+    console.log(`Node ${node}, ${tool} ${version} ${words[0]}: ${problems.length === 0 ? "ok" : "failed"}`)
+    for (const problem of problems) console.log(`  ${problem}`)
+    failures += problems.length
   }
+  for (const [node, npm] of pairs)
+    for (const command of ["ci", "install"])
+      install(node, "npm", npm, "bin/npm-cli.js", [command, "--no-audit", "--no-fund"])
+  for (const [tool, version, program] of OTHER_TOOLS)
+    install(NODES.at(-1)!, tool, version, program, ["install"])
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,11 +1,10 @@
-import { CommanderError } from "commander"
+import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
-import { declareProgram, refuseUnknownCommand } from "./commands/program.ts"
 import { HooklineError } from "./errors.ts"
 import { escapeControls } from "./telemetry/escape-controls.ts"
 
-/** The exit status for a usage error, of sysexits.h. */
-const EX_USAGE = 64
+// No import above reaches a package: where one is missing, this module still runs and says what to do.
+
 /** That of programs which SIGPIPE ends: Bun ignores the signal, writing fails instead. */
 const BROKEN_PIPE = 141
 
@@ -22,16 +21,30 @@ if (process.env.BUN_CONFIG_VERBOSE_FETCH !== undefined) process.env.BUN_CONFIG_V
 
 try {
   enterFolder()
-  const program = declareProgram()
-  refuseUnknownCommand(program, process.argv.slice(2))
-  await program.parseAsync()
+  const { runCommandLine } = await import("./commands/program.ts")
+  await runCommandLine(process.argv.slice(2))
 } catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EX_USAGE
-  else if (error instanceof HooklineError) {
-    console.error(escapeControls(error.message))
-    process.exitCode = error.exitCode
-  } else {
-    console.error(error)
-    process.exitCode = 70
-  }
+  const known = error instanceof HooklineError ? error : wronglyInstalled(error)
+  console.error(known === undefined ? error : escapeControls(known.message))
+  process.exitCode = known?.exitCode ?? 70
+}
+
+/** The error of an import that fails since node_modules is not what package.json asks for; undefined: it is another one. */
+function wronglyInstalled(error: unknown): HooklineError | undefined {
+  if (!(error instanceof Error) || !isOfPackage(error)) return undefined
+  const folder = join(import.meta.dir, "..")
+  const remedy = folder.includes("/node_modules/")
+    ? "Install Hookline again"
+    : `Run 'npm install' in ${folder} (delete its node_modules before, if another tool made it)`
+  return new HooklineError("unavailable", `hookline: ${error.message.replace(/\.$/, "")}. ${remedy}.`)
+}
+
+/** Whether an import failed for a package or a name that it exports, not for a module of Hookline. */
+function isOfPackage(error: Error): boolean {
+  if (error instanceof ResolveMessage)
+    return !error.specifier.startsWith(".") || error.referrer.includes("/node_modules/")
+  return (
+    error instanceof SyntaxError &&
+    /^Export named .* not found in module .*\/node_modules\//.test(error.message)
+  )
 }

@@ -5,7 +5,7 @@ export const EXIT_STATUSES: { readonly [status: number]: string } = {
   64: "wrong command line",
   65: "the record is larger than the broker accepts",
   66: "a named file or folder does not exist or can't be read",
-  69: "unavailable: a port in use, a log or spool in use by another process, a topic that does not exist, a broker that can't be reached",
+  69: "unavailable: a port in use, a log or spool in use by another process, a topic that does not exist, a broker that can't be reached, a package that is not installed",
   70: "a fault in Hookline",
   74: "the disk can't be read or written",
   77: "the broker refuses the client: not authorized; the target of `replay` or `forward` refuses a record",

@@ -1,7 +1,7 @@
-import { Argument, Command, Option } from "commander"
+import { Argument, Command, CommanderError, Option } from "commander"
 import manifest from "../../package.json" with { type: "json" }
 import { suggest } from "../config/file/nearest.ts"
-import { HooklineError } from "../errors.ts"
+import { FAULTS, HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
@@ -28,6 +28,19 @@ const json = (): Option => new Option("--json", "print JSON")
 
 interface ConfigFlag {
   readonly config?: string
+}
+
+/** Runs what a command line says. @param words without the program's name; @throws HooklineError and faults */
+export async function runCommandLine(words: readonly string[]): Promise<void> {
+  try {
+    const program = declareProgram()
+    refuseUnknownCommand(program, words)
+    await program.parseAsync(words, { from: "user" })
+  } catch (error) {
+    // it has printed its message
+    if (!(error instanceof CommanderError)) throw error
+    process.exitCode = error.exitCode === 0 ? 0 : FAULTS.usage.exit
+  }
 }
 
 /** Declares the command line. Help, completion and the man page are made from this. */
@@ -75,7 +88,7 @@ function handOptionsDown(command: Command, subcommand: Command): void {
  * @param words those of the command line, without the program's name
  * @throws HooklineError `usage`
  */
-export function refuseUnknownCommand(program: Command, words: readonly string[]): void {
+function refuseUnknownCommand(program: Command, words: readonly string[]): void {
   findCommand(program, words[0] === "help" ? words.slice(1) : words)
 }
 

@@ -248,7 +248,8 @@ async function openSession(): Promise<Session> {
       for (const line of text.split("\n")) {
         const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? []
         if (name !== undefined) env[name] = value!
-        // the packages are there: this test runs on them
+        // the checkout and its packages are there: this test runs on them
+        else if (line.startsWith("git clone ")) continue
         else if (/^(npm install && )?npm start$/.test(line)) {
           // the script itself, so that signals reach the service and not npm
           await start(SCRIPTS.start, '"msg":"started"')

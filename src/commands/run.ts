@@ -71,7 +71,8 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     : undefined
   interruption.signal.addEventListener("abort", () => void stop())
   process.on("SIGHUP", hungUp)
-  log.info({ version: manifest.version, ...describePlan(plan) }, "started")
+  // not `pid`, which pino-pretty leaves out
+  log.info({ version: manifest.version, process_id: process.pid, ...describePlan(plan) }, "started")
 }
 
 /** The configuration file, and where each connection leads. */

@@ -59,6 +59,18 @@ test("Ctrl-C in npm start, pressed again two seconds later: it exits at once", a
   expect(npm.output()).toContain("second signal: exiting at once")
 }, 30_000)
 
+test("npm start: the process that the line started names reloads on SIGHUP, and SIGTERM to npm stops it in order", async () => {
+  const { npm: running } = await npmStart("pid", "10ms")
+  await using npm = running
+  const [, pid] = /"process_id":(\d+)/.exec(Bun.stripANSI(npm.output()))!
+  process.kill(Number(pid), "SIGHUP")
+  await npm.printed(/ reloaded /)
+  npm.signal("SIGTERM")
+  await npm.printed(/ stopped\r?\n/)
+  await npm.exited
+  expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH")
+}, 30_000)
+
 test.each([1, 2])(
   "SIGTERM sent twice is one signal, workers: %d",
   async (workers) => {

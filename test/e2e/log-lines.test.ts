@@ -13,12 +13,13 @@ import { workersConf } from "../support/workers-configuration.ts"
 const root = temporaryFolder()
 afterAll(() => root[Symbol.dispose]())
 
-test("the line of a start names version, configuration and where each connection leads", async () => {
+test("the line of a start names version, process, configuration and where each connection leads", async () => {
   const folder = root.make("start")
   const kafka = "[connection:kafka]\nbootstrap_servers = 127.0.0.1:1, 127.0.0.1:2\n"
   await using running = await startHookline(reloadConf({ more: kafka }), { folder })
   expect(running.log.find(({ msg }) => msg === "started")).toMatchObject({
     version: manifest.version,
+    process_id: running.pid,
     configuration: join(folder, "pipelines.conf"),
     connections: {
       log: `embedded log in ${join(folder, "log")}`,

@@ -85,7 +85,9 @@ export function startCommand(
     press: (keys) => void child.terminal!.write(keys),
     exited,
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL")
+      // what a terminal's process has started is in its group, and keeps the terminal open
+      if (columns === undefined || hasEnded) child.kill("SIGKILL")
+      else process.kill(-child.pid, "SIGKILL")
       await exited
       child.terminal?.close()
     },

@@ -26,7 +26,7 @@ nobody is verified. The secret comes from --secret-file, or the variable HOOKLIN
 
 With --config, the pipelines of that file run, and those options are the file's.
 
-On a terminal, b prints the last event's body; q or Ctrl-C ends it.`,
+On a terminal, b prints the last event's body; q or Ctrl-C ends it, Ctrl-Z suspends it.`,
       example: "hookline dev --provider stripe --forward http://localhost:3000/webhooks",
     }),
     "-c, --config",

@@ -2,7 +2,8 @@ import type { TSchema, Static } from "typebox"
 import { Value } from "typebox/value"
 import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes.ts"
 import { atOnce } from "../clock.ts"
-import { loadConfiguration } from "../config/file/load.ts"
+import { readConfigurationFile } from "../config/file/configuration-file.ts"
+import { isConfigured, loadConfiguration } from "../config/file/load.ts"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure } from "../outgoing/fetch-failure.ts"
@@ -68,12 +69,23 @@ class AdminClient {
   readonly #address: string
   readonly #token: string | undefined
   readonly #file: string
+  /** Where the address stands. */
+  readonly #source: string
 
-  /** @throws HooklineError `config`, `no_input`, `unavailable` where it has no fixed address */
+  /** Without a file it is at the default address, as `hookline dev` is. @throws HooklineError `config`, `no_input`, `unavailable` where it has no fixed address */
   constructor(file: string | undefined) {
-    const configuration = atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))
+    const surroundings = { env: process.env, cwd: process.cwd() }
+    const hasFile = isConfigured(file, surroundings)
+    const configuration = atOnce(
+      hasFile
+        ? loadConfiguration(file, surroundings)
+        : readConfigurationFile(new Uint8Array(), "no file", { ...surroundings, baseDir: surroundings.cwd }),
+    )
     const { listen, token } = planAdmin(configuration)
     this.#file = configuration.file
+    this.#source = hasFile
+      ? `the [admin] listen of ${this.#file}`
+      : "the default address, since there is no pipelines.conf here and -c names no file"
     if (listen === "off" || listen.port === 0)
       throw unavailable(
         `[admin] listen of ${this.#file} is ${listen === "off" ? "off" : "a port that the system chooses"}: the running service can't be asked; set listen = 127.0.0.1:9464`,
@@ -93,7 +105,7 @@ class AdminClient {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     }).catch((error: unknown) => {
       throw unavailable(
-        `no Hookline answers at ${this.#address}, the [admin] listen of ${this.#file} (${fetchFailure(error)}); does it run, and with this file?`,
+        `no Hookline answers at ${this.#address}, ${this.#source} (${fetchFailure(error)}); does it run, and with this address?`,
         error,
       )
     })

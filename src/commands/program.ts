@@ -14,6 +14,7 @@ import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
 import { declareVerify } from "./verify.ts"
+import { columns, wrap } from "./wrap.ts"
 
 // Commands that need the Kafka client are imported when called: it takes 0.3 s to load, which `verify`, `send` and --help
 // do without. The names of values (`<file>`, `<topic>`, …) say what shells complete them with: complete.ts.
@@ -50,9 +51,11 @@ export function declareProgram(): Command {
     .version(manifest.version)
     .helpCommand(false)
     .showHelpAfterError("(see hookline --help)")
+    .configureHelp({ minWidthToWrap: 20 })
     .addHelpText(
       "after",
-      "\nhookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.",
+      () =>
+        `\n${wrap("hookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.", columns())}`,
     )
     .exitOverride()
     // otherwise a command's own option takes the value that is written after a subcommand with an option of that name

@@ -10,5 +10,9 @@ export function startedAs(env: { readonly [name: string]: string | undefined } =
   const typed = Bun.isStandaloneExecutable ? process.argv0 : (env.HOOKLINE_STARTED_AS ?? "hookline")
   if (!typed.includes("/") || Bun.which("hookline", { PATH: env.PATH ?? "" }) === resolve(typed))
     return "hookline"
-  return /^[\w./+@%:,-]+$/.test(typed) ? typed : `'${typed.replaceAll("'", "'\\''")}'`
+  return quoted(typed)
 }
+
+/** A word as a shell reads it. */
+export const quoted = (word: string): string =>
+  /^[\w./+@%:,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Option, type Command } from "commander"
 import { atOnce } from "../clock.ts"
-import { loadConfiguration } from "../config/file/load.ts"
+import { isConfigured, loadConfiguration } from "../config/file/load.ts"
 import { planProviders } from "../runtime/plan/providers.ts"
 import { suggest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
@@ -96,13 +96,9 @@ export function providerOf({ provider, config }: VerifierFlags): ProviderRef {
 
 /** The providers of the configuration file; none if no file is named and there is none. */
 export function ownProviders(config: string | undefined): readonly OwnProvider[] {
-  try {
-    return planProviders(atOnce(loadConfiguration(config, { env: process.env, cwd: process.cwd() })))
-  } catch (error) {
-    const isAbsent = config === undefined && error instanceof HooklineError && error.code === "no_input"
-    if (isAbsent) return []
-    throw error
-  }
+  const surroundings = { env: process.env, cwd: process.cwd() }
+  if (!isConfigured(config, surroundings)) return []
+  return planProviders(atOnce(loadConfiguration(config, surroundings)))
 }
 
 /** A wrong setting as a usage error. */

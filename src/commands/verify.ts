@@ -42,7 +42,7 @@ export function declareVerify(program: Command): void {
       notes: `${SECRETS_HELP}
 
 With --pipeline, provider, secrets, tolerance and public URL are that pipeline's own; options given beside it override
-them, and HOOKLINE_SECRET is not read. With --last, the service that runs with the file is asked for its last refused request.
+them, and HOOKLINE_SECRET is not read. With --last, the service that runs with the file is asked for its last refused request; without a file, the one at 127.0.0.1:9464.
 
 Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,
       example: 'hookline verify -p github --secret-file secret -b body -H "X-Hub-Signature-256: sha256=…"',

@@ -13,8 +13,10 @@ const isTexts = (value: readonly string[]): boolean =>
 /** One or several secrets; a string given in code is one. Messages never quote the value. */
 export function texts(form: string, split: (text: string) => readonly string[], declared: SecretOption) {
   const checked = (found: readonly string[]): readonly string[] => {
-    if (!isTexts(found)) throw new WrongValue(`is not ${form}`)
-    return found
+    if (isTexts(found)) return found
+    const isEmpty = Array.isArray(found) && (found.length === 0 || found.includes(""))
+    const problem = `is ${isEmpty ? "empty; expected" : "not"} ${form}`
+    throw new WrongValue(problem, problem)
   }
   return custom<readonly string[], SecretOption & { secret: true }, string | readonly string[]>(
     form,

@@ -51,14 +51,18 @@ const commands = new Map(
   }),
 )
 
-test("every command's help has one example, of that command, and is what hookline help prints", async () => {
+test("every command's help has one example, of that command, and is what hookline help prints, in 80 columns", async () => {
   for (const name of commands.keys()) {
     const [own, printed] = await Promise.all([hookline([...name, "--help"]), hookline(["help", ...name])])
     expect([name, own.status]).toEqual([name, 0])
     expect(own.stdout).toStartWith(`Usage: hookline ${name.join(" ")} `)
     expect(own.stdout.split("\nExample:\n  ")[1]).toContain(`hookline ${name.join(" ")}`)
     expect(printed.stdout).toBe(own.stdout)
+    const [text = ""] = own.stdout.split("\nExample:")
+    expect(text.split("\n").filter((line) => line.length > 80)).toEqual([])
   }
+  const { stdout } = await hookline(["--help"])
+  expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([])
 }, 60_000)
 
 test("the manual page has every command with its options", () => {

@@ -1,11 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { runToEnd } from "../support/child.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePorts } from "../support/ports.ts"
-import { startDev } from "../support/running-command.ts"
+import { startCommand, startDev } from "../support/running-command.ts"
+import { configurationOf } from "../support/webhook-service.ts"
 
 // `hookline dev` as a process of its own, with and without a terminal.
 
@@ -98,6 +100,45 @@ test("what to try next is the command by which it was started", async () => {
   expect([await sent.exited, await sent.stdout.text()]).toEqual([0, expect.stringContaining("200")])
 })
 
+describe("what to try is a command that can be pasted anywhere, with a secret", () => {
+  const secret = "not-a-real-secret-000"
+  const file = "[pipeline:webhooks:Verifier]\nprovider = github\nsecret = not-a-real-secret-000\n"
+  test.each<[string, string[], { [name: string]: string }]>([
+    ["of the environment", ["-p", "github"], { HOOKLINE_SECRET: secret }],
+    ["of a file", ["-p", "github", "--secret-file", "its secret"], {}],
+    ["of a configuration file", ["-c", "pipelines.conf"], {}],
+  ])("%s", async (name, flags, env) => {
+    const at = folder.make(`paste ${name}`)
+    const { ports, url } = await onFreePorts()
+    const [, port, , adminPort] = ports
+    await Bun.write(join(at, "its secret"), `${secret}\n`)
+    const base = configurationOf({ connection: "directory = log", topic: "webhooks", port: Number(port) })
+    await Bun.write(
+      join(at, "pipelines.conf"),
+      `${base.replace("127.0.0.1:0", `127.0.0.1:${adminPort}`)}\n${file}`,
+    )
+    const program = [join(import.meta.dir, "../../bin/hookline")]
+    await using dev = await startDev([...flags, ...(flags[0] === "-c" ? [] : ports)], at, { env, program })
+    const [, command] = /Try it +(\S.*)\n/.exec(dev.output())!
+    expect(dev.output()).not.toContain(secret)
+    const { status, stdout } = await runToEnd(["sh", "-c", command!], { cwd: "/" })
+    expect([status, stdout]).toEqual([0, expect.stringContaining("200")])
+    await dev.printed(/ 200 {2}.*webhooks\[0\]@0/)
+    expect((await post(url)).status).toBe(401)
+  })
+})
+
+test("in 80 columns no line of the introduction is longer, but for commands to paste", async () => {
+  const { ports } = await onFreePorts()
+  const forward = "http://127.0.0.1:9/a-path-that-is-long-enough-to-break-the-line"
+  await using dev = await startDev([...ports, "-p", "shopify", "--forward", forward], folder.make("narrow"), {
+    columns: 80,
+  })
+  const lines = Bun.stripANSI(dev.output()).split("\r\n")
+  expect(lines.filter((it) => it.length > 80).map((it) => it.slice(2, 8))).toEqual(["Try it"])
+  expect(lines.length).toBeGreaterThan(15)
+})
+
 test("forwarding to its own URL would be a loop, and is refused", async () => {
   const { ports, url } = await onFreePorts()
   const { status, stderr } = await hookline(["dev", ...ports, "--forward", url], { cwd: folder.make("loop") })
@@ -167,7 +208,7 @@ topic = open
     `  Post to       http://localhost:${port}/orders\n                verified: stripe\n`,
   )
   expect(introduction).toContain(
-    `http://localhost:${port}/open\n                NOT VERIFIED: whoever reaches`,
+    `http://localhost:${port}/open\n                NOT VERIFIED: whoever reaches this URL can publish; add [pipeline:open:Verifier] to the file\n`,
   )
   await post(`http://127.0.0.1:${port}/orders`, stripe("not-a-real-secret-000"))
   await dev.printed(/ 200 {2}orders {2}invoice\.paid {2}evt_1 {2}57 B {2}orders\[0\]@0 {2}-> \S+ 200 in/)
@@ -199,6 +240,22 @@ test("on a terminal Ctrl-C ends it", async () => {
   dev.press("\u0003")
   await dev.printed(/\r\n0 published, 0 refused in \d+ s\r\n/)
   expect(await dev.exited).toBe(0)
+})
+
+test("what listens on a port is shown by a command that this machine has", async () => {
+  const { ports } = await onFreePorts()
+  await using dev = await startDev(ports, folder.make("holder"))
+  expect(dev.output()).toContain("Keys")
+  for (const tool of ["ss", "lsof", "none"]) {
+    const PATH = folder.make(`path-${tool}`)
+    if (tool !== "none") symlinkSync("/bin/true", join(PATH, tool))
+    const { stderr } = await hookline(["dev", ...ports, "--directory", tool], {
+      cwd: folder.path,
+      env: { PATH },
+    })
+    const [, shows] = /stop what uses it(?: \((\w+) .* shows it\))? or set another port$/m.exec(stderr)!
+    expect(shows ?? "none").toBe(tool)
+  }
 })
 
 test("what can't be listened on or written is named by its flag", async () => {
@@ -253,3 +310,34 @@ describe("refused with a message", () => {
     expect(status).toBe(69)
   })
 })
+
+test.skipIf(Bun.which("bash") === null)(
+  "on a terminal Ctrl-Z suspends it, fg resumes it with its keys, and its events are there",
+  async () => {
+    const { ports, url } = await onFreePorts()
+    const cwd = folder.make("suspended")
+    await using shell = startCommand(["--norc", "-i"], cwd, {
+      program: ["bash"],
+      columns: 200,
+      env: { PS1: "shell> " },
+    })
+    const dev = [process.execPath, join(import.meta.dir, "../../src/cli.ts"), "dev", ...ports]
+    shell.press(`${dev.join(" ")}\r`)
+    await shell.printed(/^ {2}Keys/m)
+    shell.press("\u001a")
+    await shell.printed(/Stopped/)
+    shell.press("echo typed in lines\r")
+    await shell.printed(/^typed in lines/m)
+    const posted = post(url)
+    shell.press("fg\r")
+    expect((await posted).status).toBe(200)
+    await shell.printed(/webhooks\[0\]@0/)
+    shell.press("b")
+    await shell.printed(/"type": "invoice\.paid"/)
+    shell.press("q")
+    await shell.printed(/1 published, 0 refused in \d+ s/)
+    shell.press("exit\r")
+    expect(await shell.exited).toBe(0)
+  },
+  20_000,
+)

@@ -199,3 +199,13 @@ test("rules between options are told in the words of code", async () => {
     'in code: pipeline "p", webHookSource, option maxBodyBytes: is more than service.maxInFlightBytes, so that the largest bodies would never be accepted; lower it, or raise that',
   ])
 })
+
+test.each([[""], [[]], [["a-secret", ""]]])(
+  "a secret of code that is empty, as that of an unset variable is, is called empty: %j",
+  (secret) => {
+    const app = new Application(quiet)
+      .registerConnection("memory", memoryConnection())
+      .addPipeline(pipeline([verifier({ provider: "stripe", secret })]))
+    expect(() => app.plan()).toThrow(/option secret: is empty; expected a list/)
+  },
+)

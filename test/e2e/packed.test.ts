@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test"
-import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { runToEnd } from "../support/child.ts"
@@ -79,4 +79,27 @@ test("nothing that a run writes in a packed folder is packed", async () => {
   for (const name of ["bin", "dist", "dist/json", "docs", "docs/decisions", "examples", "examples/teams"])
     for (const it of kept) cpSync(join(written, it), join(checkout, name, it), { recursive: true })
   expect(await packed(checkout)).toEqual(expected)
+}, 60_000)
+
+test("a global installation puts the command and its manual page where the system looks for them", async () => {
+  const project = folder.make("project")
+  const prefix = folder.make("prefix")
+  for (const file of ["bin", "docs"]) cpSync(join(root, file), join(project, file), { recursive: true })
+  const withoutPackages = { ...manifest, dependencies: {}, devDependencies: {}, optionalDependencies: {} }
+  await Bun.write(join(project, "package.json"), JSON.stringify(withoutPackages))
+  const npm = (...args: string[]) => runToEnd(["npm", ...args, "--ignore-scripts"], { cwd: project })
+  const tarball = `hookline-${manifest.version}.tgz`
+  expect((await npm("pack")).status).toBe(0)
+  const { status, stderr } = await npm(
+    "install",
+    "--global",
+    "--prefix",
+    prefix,
+    "--offline",
+    join(project, tarball),
+  )
+  expect(status, stderr).toBe(0)
+  const installed = join(prefix, "lib/node_modules/hookline")
+  expect(realpathSync(join(prefix, "bin/hookline"))).toBe(join(installed, "bin/hookline"))
+  expect(realpathSync(join(prefix, "share/man/man1/hookline.1"))).toBe(join(installed, "docs/hookline.1"))
 }, 60_000)

@@ -307,6 +307,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
     "provider = hmac\nsecret = example-not-a-secret\nheader = X\npayload = {timestamp}.{body}",
     "provider = github\nsecret = ${NOT_SET:-}",
     "provider = slack\nsecret = example-not-a-secret\ntolerance = 5 minutes",
+    'provider = github\nsecret = "",',
   ]
   const file = join(folder.path, "p.conf")
   await Bun.write(
@@ -319,7 +320,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
   const lines = stderr
     .trimEnd()
     .split("\n")
-    .map((line) => line.replace(/^p\.conf:\d+: \[pipeline:(p\d):Verifier\] /, "$1 "))
+    .map((line) => line.replace(/^p\.conf:\d+: \[pipeline:(p\d+):Verifier\] /, "$1 "))
   expect(lines).toEqual([
     'p0 provider: "strip" is not a provider; did you mean stripe?',
     "p1 secret: is missing; stripe requires secret (the secret as the provider shows it)",
@@ -331,6 +332,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
     "p7 timestamp_header: and {timestamp} in payload belong together: an unsigned time proves nothing",
     "p8 secret: is empty; expected a list (commas or lines) of secrets in the provider's own form, or remove the key",
     expect.stringContaining('p9 tolerance: "5 minutes" is not a duration'),
+    "p10 secret: its value is empty; expected a list (commas or lines) of secrets in the provider's own form",
   ])
   const places = stderr.split("\n").map((line) => Number(/^p\.conf:(\d+)/.exec(line)?.[1]))
   expect(places[0]).toBe(9)

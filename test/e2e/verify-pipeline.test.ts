@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
-import { freePort } from "../support/ports.ts"
+import { freePort, isFree } from "../support/ports.ts"
+import { startDev } from "../support/running-command.ts"
 
 // `hookline verify` with the settings of a pipeline, and asking a service that is not there.
 
@@ -10,6 +11,7 @@ const SECRET = "not-a-real-secret-000"
 const BODY = '{"id":"evt_1"}'
 const hex = (text: string, key = SECRET): string => createHmac("sha256", key).update(text).digest("hex")
 
+const isDefaultPortFree = await isFree(9464)
 const folder = temporaryFolder()
 const conf = join(folder.path, "pipelines.conf")
 const configuration = (listen: string): string => `[connection:log]
@@ -155,6 +157,25 @@ describe("verify --last asks the running service", () => {
     expect(stderr).toContain("(connection refused)")
     expect(status).toBe(69)
   })
+
+  // another Hookline of this machine has the default port
+  test.skipIf(!isDefaultPortFree)(
+    "without a file, the hookline dev at the default address, from any folder",
+    async () => {
+      const args = ["-p", "github", "--port", `${await freePort()}`]
+      const elsewhere = folder.make("elsewhere")
+      const none = await hookline(["verify", "--last"], { cwd: elsewhere })
+      expect(none.stderr).toMatch(/^no Hookline answers at 127\.0\.0\.1:9464, the default address, /)
+      await using dev = await startDev(args, folder.make("dev"))
+      const [, url] = /Post to +(\S+)/.exec(dev.output())!
+      expect((await fetch(url!, { method: "POST", body: "{}" })).status).toBe(401)
+      const { status, stdout } = await hookline(["verify", "--last"], { cwd: elsewhere })
+      expect([status, stdout]).toEqual([
+        1,
+        expect.stringContaining("The request has no X-Hub-Signature-256."),
+      ])
+    },
+  )
 
   test("another program there is told from it", async () => {
     await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("hello") })

@@ -22,7 +22,7 @@ export async function freePort(): Promise<number> {
 const LOWEST_PORT = 12_000
 const PORTS = 20_000
 
-function isFree(port: number): Promise<boolean> {
+export function isFree(port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const server = createServer()
   server.on("error", () => resolve(false))

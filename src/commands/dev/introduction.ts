@@ -1,5 +1,5 @@
 import manifest from "../../../package.json" with { type: "json" }
-import { formatEndpoint } from "../../config/sections/endpoint.ts"
+import { formatEndpoint, reachable } from "../../config/sections/endpoint.ts"
 import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { verificationsOf } from "../../runtime/explain-request.ts"
 import { senderOf } from "../../runtime/plan/sender.ts"
@@ -7,12 +7,17 @@ import { verifiedFrom } from "../../runtime/plan/verified.ts"
 import type { Listening } from "../../runtime/running-application.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import { findFamily, nameOf } from "../../verify/presets/providers.ts"
+import { sampleRequest } from "../../verify/samples/samples.ts"
 import type { Paint } from "../colours.ts"
+import { quoted } from "../started-as.ts"
+import { wrap } from "../wrap.ts"
 import type { LocalVerification } from "./local-application.ts"
 
 interface Introduced {
   readonly plan: Plan
   readonly listening: readonly Listening[]
+  /** Without a file. */
+  readonly isLocal: boolean
   /** Of a local application. */
   readonly verification: LocalVerification | undefined
   readonly secretFile: string | undefined
@@ -20,13 +25,18 @@ interface Introduced {
   readonly hasKeys: boolean
   /** As `startedAs` gives it. */
   readonly command: string
+  /** Columns of the terminal; undefined: it is none. */
+  readonly width: number | undefined
 }
+
+/** A name and a text, which is wrapped unless it is a command, to be pasted. */
+type Row = readonly [name: string, text: string, kind?: "command"]
 
 /** What is printed at the start: where to post, how it is verified, where to look, what to try. */
 export function introduce(introduced: Introduced, paint: Paint): string {
-  const { plan, listening, forward, hasKeys } = introduced
+  const { plan, listening, forward, hasKeys, width } = introduced
   const { admin } = plan
-  const rows: (readonly [string, string])[] = []
+  const rows: Row[] = []
   for (const { pipeline: id, url } of listening) {
     const pipeline = plan.pipelines.find((it) => it.id === id)!
     rows.push(["Post to", paint("bold", shownUrl(url))], ["", whoIsVerified(pipeline, introduced, paint)])
@@ -44,24 +54,39 @@ export function introduce(introduced: Introduced, paint: Paint): string {
   if (first !== undefined) {
     rows.push(["", ""])
     for (const [index, line] of samples(first, introduced).entries())
-      rows.push([index === 0 ? "Try it" : "", line])
+      rows.push([index === 0 ? "Try it" : "", line, "command"])
     for (const [index, line] of ways(first, plan).entries())
       rows.push([index === 0 ? "From outside" : "", line])
   }
   rows.push(["", ""], ["Keys", hasKeys ? "b: the last event's body, q or Ctrl-C: end" : "Ctrl-C: end"])
-  const lines = rows.map(([name, text]) => `  ${paint("dim", name.padEnd(14))}${text}`.trimEnd())
+  const lines = rows.map(([name, text, kind]) => {
+    const shown = kind === "command" || width === undefined ? text : wrapText(text, width)
+    return `  ${paint("dim", name.padEnd(INDENT.length - 2))}${shown}`.trimEnd()
+  })
   return `${paint("bold", "Hookline")} ${manifest.version}\n\n${lines.join("\n")}\n\n`
+}
+
+const INDENT = " ".repeat(16)
+
+function wrapText(text: string, width: number): string {
+  const [own = ""] = /^ */.exec(text)!
+  return own + wrap(text.trimStart(), width, INDENT + own)
 }
 
 const shownUrl = (url: string): string =>
   url.replace(/\/\/(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]):/, "//localhost:")
 
-function whoIsVerified(pipeline: PlannedPipeline, { verification }: Introduced, paint: Paint): string {
-  if (verifiedFrom(pipeline) === undefined)
-    return paint(
-      "yellow",
-      `NOT VERIFIED: whoever reaches this URL can publish${verification === undefined ? "; name the sender with --provider" : ""}`,
-    )
+function whoIsVerified(
+  pipeline: PlannedPipeline,
+  { isLocal, verification }: Introduced,
+  paint: Paint,
+): string {
+  if (verifiedFrom(pipeline) === undefined) {
+    const remedy = isLocal
+      ? "name the sender with --provider"
+      : `add [pipeline:${pipeline.id}:Verifier] to the file`
+    return paint("yellow", `NOT VERIFIED: whoever reaches this URL can publish; ${remedy}`)
+  }
   const sender = senderOf(pipeline.processors)?.name ?? "the client's certificate"
   if (verification?.isTest !== true) return `verified: ${sender}`
   const [secret] = verification.settings.secret ?? []
@@ -80,7 +105,10 @@ function placeIn({ sink }: PlannedPipeline, { connections }: Plan): string {
   return `topic ${topic} in memory`
 }
 
-/** Commands that post an event; the secret is spelled only where it was made for this run. */
+/**
+ * Commands that post an event, to be pasted as they are. The secret is spelled only where it was made for this run; one
+ * that no file holds stays with the running Hookline, whose admin API signs.
+ */
 function samples(
   { pipeline, url }: Listening,
   { plan, verification, secretFile, command }: Introduced,
@@ -93,7 +121,15 @@ function samples(
   if (family?.signer === undefined || !family.requires.flat().includes("secret")) return []
   if (verification?.isTest === true)
     return [`HOOKLINE_SECRET=${verification.settings.secret![0]} ${command} send -p ${name} ${to}`]
-  return [`${command} send -p ${name} --secret-file ${secretFile ?? "<its secret>"} ${to}`]
+  if (secretFile !== undefined)
+    return [`${command} send -p ${name} --secret-file ${quoted(secretFile)} ${to}`]
+  const { listen, token } = plan.admin
+  const { headers } = sampleRequest(verification?.provider ?? name, { id: "1", number: 1, atMs: 0 })
+  const isJson = headers.get("content-type")?.startsWith("application/json") === true
+  if (listen === "off" || token !== undefined || !isJson) return []
+  const request = JSON.stringify({ pipeline, body: '{"type":"ping","id":42}' })
+  const api = `http://${formatEndpoint(reachable(listen))}/api/send`
+  return [`curl -i -H 'Content-Type: application/json' -d '${request}' ${api}`]
 }
 
 /** How senders outside reach this machine. */

@@ -1,4 +1,5 @@
 import { once } from "node:events"
+import { resolve } from "node:path"
 import { isatty } from "node:tty"
 import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
@@ -10,6 +11,7 @@ import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
 import { refuseOwnPipeline } from "../own-pipeline.ts"
 import { startedAs } from "../started-as.ts"
+import { columns } from "../wrap.ts"
 import { readKeys } from "./keys.ts"
 import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
 
@@ -41,6 +43,9 @@ export async function dev(flags: DevFlags): Promise<void> {
   const print = (text: string): void => void process.stdout.write(text)
   session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print })
   const command = startedAs()
+  const [file] = flags.secretFile ?? []
+  // standard input gives it once
+  const secretFile = file === undefined || file === "-" ? undefined : resolve(file)
   leaveFolder()
   const { listening } = await app.start().catch(async (error: unknown) => {
     await session!.close()
@@ -53,8 +58,9 @@ export async function dev(flags: DevFlags): Promise<void> {
     end: () => interruption.interrupt("SIGINT"),
   })
   const hasKeys = isatty(STDIN)
-  const secretFile = flags.secretFile?.[0]
-  print(introduce({ plan, listening, verification, secretFile, forward, hasKeys, command }, paint))
+  const width = process.stdout.isTTY ? columns() : undefined
+  const introduced = { plan, listening, isLocal, verification, secretFile, forward, hasKeys, command, width }
+  print(introduce(introduced, paint))
   if (!interruption.signal.aborted) await once(interruption.signal, "abort")
   try {
     await app.stop()

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { HooklineError } from "../../errors.ts"
 import type { Steps } from "../../clock.ts"
@@ -7,6 +7,16 @@ import { whyUnreadable } from "../../paths.ts"
 import { readConfigurationFile, type ConfigurationFile } from "./configuration-file.ts"
 
 const DEFAULT_FILE = "pipelines.conf"
+
+/** Whether a file is named, by `-c` or the variable, or the default one exists. */
+export const isConfigured = (
+  file: string | undefined,
+  { env, cwd }: Pick<Environment, "env"> & { cwd: string },
+): boolean => (file ?? namedBy(env)) !== undefined || existsSync(resolve(cwd, DEFAULT_FILE))
+
+// an empty variable counts as unset, as in a shell's ${HOOKLINE_CONFIG:-}
+const namedBy = ({ HOOKLINE_CONFIG }: Environment["env"]): string | undefined =>
+  HOOKLINE_CONFIG === "" ? undefined : HOOKLINE_CONFIG
 
 /**
  * Reads the configuration file: the one that is named, else $HOOKLINE_CONFIG, else ./pipelines.conf. Problems in it are
@@ -21,8 +31,7 @@ export function* loadConfiguration(
   file: string | undefined,
   { env, cwd, reads, isReload }: Pick<Environment, "env" | "reads" | "isReload"> & { cwd: string },
 ): Steps<ConfigurationFile> {
-  // an empty variable counts as unset, as in a shell's ${HOOKLINE_CONFIG:-}
-  const fromEnv = env.HOOKLINE_CONFIG === "" ? undefined : env.HOOKLINE_CONFIG
+  const fromEnv = namedBy(env)
   const chosen = file ?? fromEnv ?? DEFAULT_FILE
   const path = resolve(cwd, chosen)
   reads?.(path)

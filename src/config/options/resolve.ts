@@ -182,7 +182,7 @@ function fromCode(option: OptionSet[string], value: unknown, context: ParseConte
     return option.fromCode(value, context)
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
-    return option.secret ? new WrongValue(`is not ${option.form}`) : error
+    return option.secret ? new WrongValue(error.unquoted ?? `is not ${option.form}`) : error
   }
 }
 

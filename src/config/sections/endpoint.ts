@@ -25,16 +25,23 @@ export function listenFailure(
   endpoint: EndpointOptions,
   { code = "", message }: { readonly code?: string; readonly message: string },
 ): string {
-  return `can't listen on ${formatEndpoint(endpoint)}: ${LISTEN_FAILURES[code] ?? message}`
+  return `can't listen on ${formatEndpoint(endpoint)}: ${LISTEN_FAILURES[code]?.(endpoint) ?? message}`
 }
 
 /** Whether another program listens there, by the system's error. */
 export const isInUse = ({ code }: { readonly code?: string }): boolean => code === "EADDRINUSE"
 
-const LISTEN_FAILURES: { readonly [code: string]: string } = {
-  EADDRINUSE: "the port is in use; stop what uses it (ss -ltnp shows it) or set another port",
-  EACCES: "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",
-  EADDRNOTAVAIL: "the host is not an address of this machine",
+const LISTEN_FAILURES: { readonly [code: string]: (endpoint: EndpointOptions) => string } = {
+  EADDRINUSE: ({ port }) => `the port is in use; stop what uses it${whatShowsIt(port)} or set another port`,
+  EACCES: () => "no permission; ports below 1024 need root or CAP_NET_BIND_SERVICE",
+  EADDRNOTAVAIL: () => "the host is not an address of this machine",
+}
+
+/** The command that shows what listens on a port, of those that this machine has. */
+function whatShowsIt(port: number): string {
+  const commands = ["ss -ltnp", `lsof -nP -iTCP:${port} -sTCP:LISTEN`, "netstat -ltnp"]
+  const found = commands.find((it) => Bun.which(it.split(" ")[0]!) !== null)
+  return found === undefined ? "" : ` (${found} shows it)`
 }
 
 /** Where this machine reaches a listener, also one on all its addresses. */

@@ -10,7 +10,7 @@ const PACKAGES = ["systemd", "systemd-sysv", "dbus", "sudo"]
 const SECRETS = ["whsec_b2J2aW91c2x5LWZha2U=", "whsec_YWxzby1vYnZpb3VzbHktZmFrZQ=="] as const
 
 test.skipIf(!canBoot())(
-  "a machine set up as docs/deploying.md says takes events, reloads, restarts after a kill, is upgraded, and stops",
+  "a machine set up as docs/deploying.md says takes events, reloads, restarts after a kill, is upgraded, stops, and keeps its data when Hookline is removed",
   async () => {
     using folder = temporaryFolder()
     const root = join(folder.path, "machine")
@@ -23,11 +23,13 @@ test.skipIf(!canBoot())(
       await cp(join(ROOT, path), join(checkout, path), { recursive: true })
 
     const blocks = blocksOf("docs/deploying.md")
-    const [install, start] = blocks.filter(
+    const [install, start, remove] = blocks.filter(
       ({ language, text }) => language === "sh" && text.includes("sudo "),
     )
     const configuration = blocks.find(({ text }) => text.includes("/etc/hookline/secrets/"))!
     await writeFile(join(checkout, "pipelines.conf"), configuration.text)
+    const withoutKafka = blocks.find(({ text }) => text.includes("directory = /var/lib/hookline/log"))!
+    await writeFile(join(checkout, "small.conf"), withoutKafka.text)
     const installed = install!.text.replaceAll(/^npm .*\n/gm, "")
     const [replace] = installed.split("\n")
     const send = (secret: string): string =>
@@ -65,7 +67,19 @@ systemctl stop hookline
 test "$(systemctl show -P Result hookline)" = success
 : all that was accepted is on the disk, which is of its user alone
 sudo -u hookline hookline spool status -c /etc/hookline/pipelines.conf
-test -z "$(find /var/lib/hookline -not -user hookline -or -perm /077)"`,
+test -z "$(find /var/lib/hookline -not -user hookline -or -perm /077)"
+: one small machine, without Kafka
+printf %s ${SECRETS[0]} | install -g hookline -m 640 /dev/stdin /etc/hookline/secrets/github
+install -g hookline -m 640 small.conf /etc/hookline/pipelines.conf
+systemctl start hookline
+${listens}
+hookline send -p github --secret ${SECRETS[0]} http://localhost:8080/github
+sudo -u hookline hookline tail github -c /etc/hookline/pipelines.conf | grep received_at
+: a removal, which leaves data, configuration and secrets
+${remove!.text}
+test -e /var/lib/hookline/kafka.sqlite -a -e /var/lib/hookline/log/log.sqlite -a -e /etc/hookline/pipelines.conf -a -e /etc/hookline/secrets/stripe
+${fails("systemctl cat hookline")}
+${fails("find /usr/local /etc -path '*hookline*' -not -path '/etc/hookline*' -not -name 'hookline-test.service' | grep .")}`,
     )
     expect(status, output).toBe(0)
     expect(output).toContain("5 to be forwarded")

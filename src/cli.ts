@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
+import { holdHangups } from "./commands/interruption.ts"
 import { HooklineError } from "./errors.ts"
 import { escapeControls } from "./telemetry/escape-controls.ts"
 
@@ -16,6 +17,7 @@ if (!["run", "worker"].includes(process.argv[2] ?? "")) {
     throw error
   })
 }
+if (process.argv[2] === "run") holdHangups()
 // Bun would print the requests that Hookline makes, with tokens and secrets
 if (process.env.BUN_CONFIG_VERBOSE_FETCH !== undefined) process.env.BUN_CONFIG_VERBOSE_FETCH = "0"
 

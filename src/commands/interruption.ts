@@ -50,3 +50,15 @@ export class Interruption implements Disposable {
 }
 
 const statusOf = (name: NodeJS.Signals): number => 128 + constants.signals[name]
+
+let hasHungUp = false
+const hungUp = (): void => void (hasHungUp = true)
+
+/** SIGHUP asks `run` for a reload. While it starts, there is nothing to reload yet: it must not end the process either. */
+export const holdHangups = (): void => void process.on("SIGHUP", hungUp)
+
+/** Ends that. @returns whether there was one, which is due now */
+export function releaseHangups(): boolean {
+  process.off("SIGHUP", hungUp)
+  return hasHungUp
+}

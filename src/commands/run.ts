@@ -12,7 +12,7 @@ import { exitOnUnhandled } from "../runtime/unhandled.ts"
 import { watchFiles } from "../runtime/file-watcher.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { leaveFolder } from "./folder.ts"
-import { Interruption } from "./interruption.ts"
+import { Interruption, releaseHangups } from "./interruption.ts"
 
 /**
  * Runs the pipelines of a configuration file until a signal; SIGHUP reloads it.
@@ -71,6 +71,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     : undefined
   interruption.signal.addEventListener("abort", () => void stop())
   process.on("SIGHUP", hungUp)
+  if (releaseHangups()) hungUp()
   // not `pid`, which pino-pretty leaves out
   log.info({ version: manifest.version, process_id: process.pid, ...describePlan(plan) }, "started")
 }

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
@@ -134,3 +135,30 @@ test.each([
   await command.printed(end)
   expect(await command.exited).toBe(status)
 })
+
+// before sh has read bin/hookline's first lines SIGHUP ends it, as any program
+test.skipIf(process.platform !== "linux").each([1, 2])(
+  "SIGHUP while %d workers start neither ends the start nor is forgotten",
+  async (workers) => {
+    const conf = join(folder.make(`early-${workers}`), "pipelines.conf")
+    const connection = workers === 1 ? "directory = log" : "bootstrap_servers = 127.0.0.1:9"
+    await Bun.write(conf, configurationOf({ connection, topic: "t", port: await freePort(), workers }))
+    const program = [join(root, "bin/hookline")]
+    await using running = startCommand(["run", "-c", conf], root, { program })
+    const takesHangups = (): boolean => {
+      const status = readFileSync(`/proc/${running.pid}/status`, "utf8")
+      return /^Sig(?:Ign|Cgt):\s*[\da-f]*[13579bdf]$/m.test(status)
+    }
+    while (!takesHangups()) await Bun.sleep(1)
+    let isStarted = false
+    void running.printed(/"started"/).then(() => (isStarted = true))
+    while (!isStarted) {
+      running.signal("SIGHUP")
+      await Bun.sleep(2)
+    }
+    await running.printed(/"reloaded"/)
+    running.signal("SIGTERM")
+    expect(await running.exited).toBe(0)
+  },
+  30_000,
+)

@@ -2,6 +2,7 @@ import type { CaptureMode } from "../config/sections/admin.ts"
 import type { AnsweredRequest } from "../pipeline/answered-request.ts"
 import type { Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
+import { FairRing } from "./fair-ring.ts"
 
 /** A captured request, as lists have it. */
 export interface Captured {
@@ -51,6 +52,7 @@ interface Content {
 export interface CapturedRequest extends Captured, Content {}
 
 interface Kept {
+  readonly bytes: number
   readonly captured: Captured
   readonly content: Content
 }
@@ -92,10 +94,10 @@ const EPOCH_MS = Date.UTC(2020)
 /** The last requests of a process, in memory. */
 export class Captures implements Capture {
   readonly #process: number
-  readonly #kept: { readonly [kind in Kind]: Ring } = {
-    refused: new Ring(),
-    passed: new Ring(),
-    unknown: new Ring(),
+  readonly #kept: { readonly [kind in Kind]: FairRing<Kept> } = {
+    refused: new FairRing(),
+    passed: new FairRing(),
+    unknown: new FairRing(),
   }
   #limits: CaptureLimits = { mode: "off", maxRequests: 0, maxBytes: 0 }
   #sequence = 0
@@ -113,7 +115,7 @@ export class Captures implements Capture {
   setLimits(limits: CaptureLimits): void {
     this.#limits = limits
     const { mode, maxRequests, maxBytes } = limits
-    for (const [kind, ring] of Object.entries(this.#kept) as [Kind, Ring][]) {
+    for (const [kind, ring] of Object.entries(this.#kept) as [Kind, FairRing<Kept>][]) {
       const share = SHARES[mode][kind]
       ring.limit(Math.ceil(maxRequests * share), maxBytes * share)
     }
@@ -127,7 +129,7 @@ export class Captures implements Capture {
   keep({ pipeline, request, event, bytes, status, outcome }: AnsweredRequest): void {
     const kind = pipeline === undefined ? "unknown" : isRefusal(outcome) ? "refused" : "passed"
     const atMs = Date.now()
-    if (!this.#kept[kind].takes(atMs)) return
+    if (!this.#kept[kind].takes(pipeline ?? "", atMs)) return
     const sequence = this.#next(atMs)
     const captured: Captured = {
       sequence,
@@ -152,7 +154,11 @@ export class Captures implements Capture {
       peerAddress: request.peerAddress,
       body: event === undefined || event.isReleased ? undefined : this.#bodyOf(event.receivedBody),
     }
-    this.#kept[kind].add({ captured, content })
+    this.#kept[kind].add(
+      { captured, content, bytes: sizeOf(captured, content) },
+      pipeline ?? "",
+      captured.reason,
+    )
   }
 
   /** The newest first. */
@@ -223,57 +229,7 @@ export function placeOf({ outcome, event }: Pick<AnsweredRequest, "outcome" | "e
   return partition < 0 || offset < 0 ? undefined : { topic: event.topic, partition, offset }
 }
 
-/** So many in a second, or as many as there are places: in a flood the others would only displace each other. */
-const LEAST_A_SECOND = 1000
-
-/** Requests up to a number and a size; the oldest give way. */
-class Ring {
-  #second = 0
-  #inSecond = 0
-  readonly #requests = new Set<Kept>()
-  #bytes = 0
-  #maxRequests = 0
-  #maxBytes = 0
-
-  get requests(): Iterable<Kept> {
-    return this.#requests
-  }
-
-  limit(maxRequests: number, maxBytes: number): void {
-    this.#maxRequests = maxRequests
-    this.#maxBytes = maxBytes
-    this.#shrink()
-  }
-
-  /** Whether another one is to be added in this second. */
-  takes(atMs: number): boolean {
-    const second = Math.floor(atMs / 1000)
-    if (second !== this.#second) this.#inSecond = 0
-    this.#second = second
-    return this.#inSecond++ < Math.max(LEAST_A_SECOND, this.#maxRequests)
-  }
-
-  add(request: Kept): void {
-    this.#requests.add(request)
-    this.#bytes += sizeOf(request)
-    this.#shrink()
-  }
-
-  clear(): void {
-    this.#requests.clear()
-    this.#bytes = 0
-  }
-
-  #shrink(): void {
-    for (const oldest of this.#requests) {
-      if (this.#requests.size <= this.#maxRequests && this.#bytes <= this.#maxBytes) return
-      this.#requests.delete(oldest)
-      this.#bytes -= sizeOf(oldest)
-    }
-  }
-}
-
-function sizeOf({ captured: { path }, content: { headers, body, url, query } }: Kept): number {
+function sizeOf({ path }: Captured, { headers, body, url, query }: Content): number {
   const own = url.length + path.length + query.length + (body?.length ?? 0)
   return headers.reduce((sum, [name, value]) => sum + name.length + value.length, own + OVERHEAD_BYTES)
 }

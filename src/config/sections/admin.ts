@@ -59,7 +59,7 @@ export const ADMIN = defineSection({
       max: 100_000,
       default: "200",
       reload: "live",
-      doc: "How many captured requests are kept; the oldest go first.",
+      doc: "How many captured requests are kept; the oldest of the pipeline that has the most go first.",
     }),
     capture_max_bytes: size({
       min: 64 * 1024,

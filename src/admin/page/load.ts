@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState } from "preact/hooks"
+import { onReconnected } from "./store/reconnected.ts"
 
 export interface Loaded<T> {
   /** What was loaded last; while the next is under way, too. */
@@ -8,7 +9,10 @@ export interface Loaded<T> {
   reload(): void
 }
 
-/** Loads what `deps` name, again when they change; an answer that came too late is dropped. */
+/**
+ * Loads what `deps` name, again when they change and, after a failure, when the service is there again; an answer that came
+ * too late is dropped.
+ */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, "reload">>({
     value: undefined,
@@ -26,5 +30,8 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: read
     )
     return () => leaving.abort()
   }, [...deps, tries])
-  return { ...state, reload: useCallback(() => setTries((it) => it + 1), []) }
+  const reload = useCallback(() => setTries((it) => it + 1), [])
+  const hasFailed = state.error !== undefined
+  useEffect(() => (hasFailed ? onReconnected(reload) : undefined), [hasFailed])
+  return { ...state, reload }
 }

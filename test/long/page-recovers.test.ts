@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, test } from "bun:test"
+import type { Browser, Page } from "playwright-core"
+import { hasBrowser, openPage, startBrowser } from "../support/browser.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
+
+const VIEWS: readonly (readonly [view: string, shown: (page: Page) => Promise<void>])[] = [
+  ["send", (page) => page.getByLabel("Body").waitFor()],
+  ["replay", (page) => page.getByRole("button", { name: "Count the records…" }).waitFor()],
+  ["events", (page) => page.getByLabel("Topic").waitFor()],
+]
+
+describe.skipIf(!hasBrowser())("a view of the page that is opened while the service is down", () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser()
+  })
+  afterAll(() => browser.close())
+
+  test.each(VIEWS)(
+    "shows its content when the service is back: %s",
+    async (view, shown) => {
+      using folder = temporaryFolder()
+      const configuration = `
+[connection:log]
+directory = log
+[pipeline:payments:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:payments:BrokerSink]
+topic = payments
+[admin]
+listen = 127.0.0.1:${await freePort()}
+`
+      const running = await startHookline(configuration, { folder: folder.path })
+      const { page } = await openPage(browser, running.adminUrl!, { theme: "light", width: 1000 })
+      await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
+      await running.stop()
+      await page.evaluate(`location.hash = "#/${view}"`)
+      await page.getByText("Hookline does not answer").first().waitFor()
+      await using _ = await startHookline(configuration, { folder: folder.path })
+      await shown(page)
+      await page.getByText("Hookline does not answer").first().waitFor({ state: "hidden" })
+      await page.context().close()
+    },
+    60_000,
+  )
+})

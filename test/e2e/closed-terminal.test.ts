@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
 import { compare } from "../support/findings.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { temporaryFolder, WITHOUT_NO_ORPHANS } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { freePort } from "../support/ports.ts"
@@ -32,7 +32,7 @@ async function onTerminal(name: string, script: string, cwd?: string): Promise<O
   await Bun.write(file, configurationOf({ ...ON_LOG, port }))
   const child = Bun.spawn(endingWithThisProcess("sh", "-c", script, program, folder), {
     cwd: cwd ?? folder,
-    env: { ...process.env, HOOKLINE_CONFIG: file },
+    env: { ...process.env, ...WITHOUT_NO_ORPHANS, HOOKLINE_CONFIG: file },
     terminal: { cols: 80, rows: 25 },
   })
   const holder = join(folder, "log/writer.pid")

@@ -135,7 +135,9 @@ test("in 80 columns no line of the introduction is longer, but for commands to p
     columns: 80,
   })
   const lines = Bun.stripANSI(dev.output()).split("\r\n")
-  expect(lines.filter((it) => it.length > 80).map((it) => it.slice(2, 8))).toEqual(["Try it"])
+  // a path alone can't be broken
+  const tooLong = lines.filter((it) => it.length > 80 && it.trim().includes(" "))
+  expect(tooLong.map((it) => it.slice(2, 8))).toEqual(["Try it"])
   expect(lines.length).toBeGreaterThan(15)
 })
 

@@ -150,12 +150,9 @@ test.skipIf(process.platform !== "linux").each([1, 2])(
       return /^Sig(?:Ign|Cgt):\s*[\da-f]*[13579bdf]$/m.test(status)
     }
     while (!takesHangups()) await Bun.sleep(1)
-    let isStarted = false
-    void running.printed(/"started"/).then(() => (isStarted = true))
-    while (!isStarted) {
-      running.signal("SIGHUP")
-      await Bun.sleep(2)
-    }
+    const started = running.printed(/"started"/).then(() => true)
+    do running.signal("SIGHUP")
+    while (!(await Promise.race([started, Bun.sleep(2)])))
     await running.printed(/"reloaded"/)
     running.signal("SIGTERM")
     expect(await running.exited).toBe(0)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
@@ -33,7 +33,10 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
     folder[Symbol.dispose]()
   })
 
-  let published = 0
+  let published: number
+  beforeEach(() => {
+    published = 0
+  })
   /** Publishes records of many keys, and returns how many there are of each partition. */
   async function publish(topic: string, count: number): Promise<void> {
     await using broker = openTestBroker(kafka)
@@ -101,7 +104,6 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
   test("posts a refused record of Kafka again", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: 2 })
-    published = 0
     await publish(topic, 20)
     await using receiver = new Receiver(
       ({ offset }) => new Response("", { status: offset === 2 ? 404 : 200 }),

@@ -46,6 +46,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants acce
     tokens.lifetimeS = 300
     tokens.audience = AUDIENCE
     tokens.refuses = undefined
+    tokens.most = 0
   })
 
   const oauth = (more: Partial<KafkaOptions> = {}): Partial<KafkaOptions> => ({

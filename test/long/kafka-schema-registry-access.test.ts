@@ -53,7 +53,7 @@ describe.skipIf(!available)("a Schema Registry behind https and a password", () 
     folder[Symbol.dispose]()
   })
 
-  const configuration = (connection: string, sink = "") => `[connection:only]
+  const configuration = (connection: string, topic = "payments") => `[connection:only]
 ${connection}
 delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
 [admin]
@@ -62,14 +62,13 @@ listen = 127.0.0.1:0
 host = 127.0.0.1
 port = 0
 [pipeline:payments:BrokerSink]
-topic = payments
+topic = ${topic}
 value_format = json-schema
 registry_url = ${front.url}
 registry_refresh = 100ms
 registry_username = ${USERNAME}
 registry_password = \${PASSWORD}
 registry_ca_location = ${certificates.ca}
-${sink}
 `
   const start = (text: string, at = folder.path): Promise<RunningHookline> =>
     startHookline(text, { folder: at, env: { PASSWORD } })
@@ -221,18 +220,19 @@ ${sink}
   describe("with a spool", () => {
     let kafka: OwnKafka
     beforeAll(async () => {
-      kafka = await startStrictKafka(["payments"])
+      kafka = await startStrictKafka(["spooled"])
     }, 60_000)
     afterAll(() => kafka?.stop())
 
     test("events are checked and framed when they arrive, and forwarded with the id of then", async () => {
       const at = folder.make("spool")
       const connection = `bootstrap_servers = ${kafka.bootstrapServers.join(",")}\nspool = spool.sqlite`
+      const first = await registry.register("spooled-value", schema("integer"))
       kafka.nodes[0]!.pause()
-      const running = await start(configuration(connection), at)
+      const running = await start(configuration(connection, "spooled"), at)
       expect(await send(running, '{"amount":1}')).toMatchObject({ status: 200 })
       expect(await send(running, '{"amount":"text"}')).toMatchObject({ status: 400 })
-      const later = await registry.register("payments-value", schema("string"))
+      const later = await registry.register("spooled-value", schema("string"))
       await inUse(running, later)
       expect(await send(running, '{"amount":"text"}')).toMatchObject({ status: 200 })
       expect(await send(running, '{"amount":2}')).toMatchObject({ status: 400 })
@@ -240,18 +240,18 @@ ${sink}
       front.behaviour = "fail"
       await running.stop()
       kafka.nodes[0]!.resume()
-      await using again = await start(configuration(connection), at)
+      await using again = await start(configuration(connection, "spooled"), at)
       const { bootstrapServers } = kafka
       const status = async () => (await hookline(["spool", "status"], { cwd: at, env: { PASSWORD } })).stdout
       while (!(await status()).includes("0 to be forwarded")) await Bun.sleep(100)
-      const records = await readWithKcat({ bootstrapServers }, "payments")
+      const records = await readWithKcat({ bootstrapServers }, "spooled")
       const values = records.map(({ value }) => [
         value[0],
         value.readUInt32BE(1),
         JSON.parse(value.subarray(5).toString()),
       ])
       expect(values).toMatchObject([
-        [0, id, { amount: 1 }],
+        [0, first, { amount: 1 }],
         [0, later, { amount: "text" }],
       ])
       expect(await send(again, '{"amount":"new"}')).toMatchObject({ status: 503 })

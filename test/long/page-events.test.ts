@@ -24,15 +24,19 @@ secret = ${SECRET}
 [pipeline:payments:BrokerSink]
 topic = payments
 headers = kind=json:/type
-[pipeline:bulk:WebHookSource]
+${["bulk", "burst"]
+  .map(
+    (name) => `[pipeline:${name}:WebHookSource]
 host = 127.0.0.1
 port = ${port}
-path = /bulk
-[pipeline:bulk:Decoder]
+path = /${name}
+[pipeline:${name}:Decoder]
 lists = split
-[pipeline:bulk:BrokerSink]
-topic = bulk
-[admin]
+[pipeline:${name}:BrokerSink]
+topic = ${name}
+`,
+  )
+  .join("")}[admin]
 listen = 127.0.0.1:${admin}
 `
 
@@ -90,10 +94,10 @@ describe.skipIf(!hasBrowser())("Events", () => {
     expect(status).toBe(200)
     return n
   }
-  const publishBulk = async (requests: number): Promise<void> => {
+  const publishBulk = async (pipeline: "bulk" | "burst", requests: number): Promise<void> => {
     const body = JSON.stringify(Array.from({ length: ITEMS }, (_, n) => ({ n, type: "bulk.item" })))
     for (let n = 0; n < requests; n++) {
-      const { status } = await fetch(running.urls["bulk"]!, { method: "POST", body })
+      const { status } = await fetch(running.urls[pipeline]!, { method: "POST", body })
       expect(status).toBe(200)
     }
   }
@@ -184,7 +188,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
   }, 30_000)
 
   test("100,000 events scroll without long frames; the document holds some dozens of rows, memory some thousands", async () => {
-    await publishBulk(100)
+    await publishBulk("bulk", 100)
     const { page, faults } = await open("#/events/log/bulk")
     await rowOf(page, 100 * ITEMS - 1).waitFor()
     const result = await page.evaluate<Scrolled>(SCROLL_TO_THE_OLDEST)
@@ -202,13 +206,14 @@ describe.skipIf(!hasBrowser())("Events", () => {
   }, 180_000)
 
   test("of a thousand that come at once the newest are sent; the others are loaded where someone scrolls to them", async () => {
-    const { page, faults } = await open("#/events/log/bulk")
+    await publishBulk("burst", 1)
+    const { page, faults } = await open("#/events/log/burst")
     const newest = async (): Promise<number> =>
       Number((await page.locator(".record[data-place]").first().getAttribute("data-place"))!.split(":")[1])
     await page.getByText("live", { exact: true }).waitFor()
     await page.locator(".record[data-place]").first().waitFor()
     const before = await newest()
-    await publishBulk(2)
+    await publishBulk("burst", 2)
     await rowOf(page, before + 2 * ITEMS).waitFor({ timeout: 1000 })
     await page.evaluate(`document.querySelector(".virtual-list").scrollTop = ${ITEMS * 32}`)
     await rowOf(page, before + ITEMS).waitFor()

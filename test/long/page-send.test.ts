@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
 import { copiedText, overflowPx, tabTo } from "../support/page.ts"
 
 const CONFIGURATION = `
@@ -114,6 +116,7 @@ describe.skipIf(!hasBrowser())("Send", () => {
   ] as const)(
     "a sample for %s is accepted, and its record is linked, by keyboard alone",
     async (pipeline, theme, part) => {
+      const next = (await valuesInLog(join(folder.path, "log"), pipeline)).length
       const { page, faults } = await openPage(browser, `${running.adminUrl}/#/send/${pipeline}`, { theme })
       const body = page.getByLabel("Body")
       await body.waitFor()
@@ -122,9 +125,9 @@ describe.skipIf(!hasBrowser())("Send", () => {
       await press(page, "Control+Enter")
       await answer(page).getByText("Answered 200").waitFor()
       expect(await accessibilityFindings(page)).toEqual([])
-      await tabTo(page, `${pipeline} / 0 @ 0`)
+      await tabTo(page, `${pipeline} / 0 @ ${next}`)
       await press(page, "Enter")
-      await page.waitForURL((url) => url.hash === `#/events/log/${pipeline}/0/0`)
+      await page.waitForURL((url) => url.hash === `#/events/log/${pipeline}/0/${next}`)
       await page.getByRole("region", { name: "Event" }).getByText(part.slice(1, -1)).first().waitFor()
       expect(faults).toEqual([])
     },

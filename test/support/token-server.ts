@@ -8,7 +8,7 @@ export interface TokenServer extends AsyncDisposable {
   /** The requests for tokens, oldest first. */
   readonly requests: readonly TokenRequest[]
   /** How many were under way at once, at most. */
-  readonly most: number
+  most: number
   /** Whether a broker asked for the keys. */
   isVerified: boolean
   /** What the next requests get instead of a token. */
@@ -68,7 +68,7 @@ export async function startTokenServer(): Promise<TokenServer> {
       }
     },
   })
-  const running: Omit<TokenServer, "most"> & { most: number } = {
+  const running: TokenServer = {
     tokenUrl: `http://127.0.0.1:${server.port}/token`,
     jwksUrl: `http://127.0.0.1:${server.port}/jwks`,
     requests,

@@ -26,6 +26,16 @@ export type Steps<T> = Generator<undefined, T, undefined>
 /** Milliseconds that a slice blocks the event loop, plus its last step. */
 const SLICE_MS = 5
 
+/** @returns lets other work of the event loop run, where the slice that began with it is over; undefined: it is not */
+export function slices(): () => Promise<void> | undefined {
+  let endsMs = performance.now() + SLICE_MS
+  const next = async (): Promise<void> => {
+    await new Promise(setImmediate)
+    endsMs = performance.now() + SLICE_MS
+  }
+  return () => (performance.now() < endsMs ? undefined : next())
+}
+
 /** Runs the work without a pause. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
@@ -40,17 +50,17 @@ export function atOnce<T>(steps: Steps<T>): T {
  * @param signal ends the work between two slices and throws its reason
  */
 export async function inSlices<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
-  let endsMs = performance.now() + SLICE_MS
+  const slice = slices()
   for (;;) {
     const { done, value } = steps.next()
     if (done === true) return value
-    if (performance.now() < endsMs) continue
-    await new Promise(setImmediate)
+    const over = slice()
+    if (over === undefined) continue
+    await over
     if (signal?.aborted === true) {
       // runs the `finally` and `using` of the work
       steps.return(undefined as never)
       throw signal.reason
     }
-    endsMs = performance.now() + SLICE_MS
   }
 }

@@ -15,8 +15,15 @@ const OWN =
 /** Longer ones are broken before each option. */
 const ONE_LINE = 110
 
-/** A command for a POSIX shell that sends the request with the same bytes. */
+/** Linux starts no program with a longer argument, and a page is slow to show one. */
+const MOST_INLINE_BYTES = 96 * 1024
+
+/** A command for a POSIX shell that sends the request with the same bytes; a large body is one that the caller has saved. */
 export function curlOf({ method, url, headers, body }: CurlRequest): string {
+  if (body !== null && body.length > MOST_INLINE_BYTES) {
+    const saved = curlOf({ method, url, headers, body: new Uint8Array() })
+    return `# the body has ${body.length} bytes: save it as ./body first\n${saved.replace(/--data-raw ''$/, "--data-binary @body")}`
+  }
   const sent = headers.filter(({ name }) => !OWN.test(name))
   const hasType = sent.some(({ name }) => name.toLowerCase() === "content-type")
   const text = body === null || body.includes(0) ? undefined : textOf(body)

@@ -32,8 +32,12 @@ function otherTexts(text: string): [string, string | Uint8Array][] {
   ]
 }
 
+/** Of longer texts no other spelling is tried: each of fifty is written and signed. */
+const MOST_RESPELLED = 64 * 1024
+
 /** The same JSON as common libraries serialise it; nothing for other text. */
 function* otherSpellings(text: string): Iterable<[string, string]> {
+  if (text.length > MOST_RESPELLED) return
   const json = readJson(Buffer.from(text.replace(/^\uFEFF/, "")))
   if (json === undefined) return
   const layouts: [string, string][] = [

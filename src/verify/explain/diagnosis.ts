@@ -1,3 +1,4 @@
+import { slices } from "../../clock.ts"
 import { flippedBodies, MOST_BYTES_FLIPPED, otherBodies } from "./bodies.ts"
 import { exampleHeaders } from "./example.ts"
 import { otherScheme } from "./scheme.ts"
@@ -71,7 +72,10 @@ async function findMistakes(
   fetcher: Fetcher | undefined,
 ): Promise<readonly Mistake[]> {
   const { provider, settings, request, nowMs } = inquiry
+  const slice = slices()
   const accepts = async (change: Partial<Inquiry>): Promise<boolean> => {
+    // each try reads the whole body
+    await slice()
     const changed = { ...inquiry, ...change }
     try {
       const verifier = makeVerifier(changed.provider, { ...changed.settings, tolerance: 0 }, fetcher)
@@ -123,7 +127,10 @@ async function flippedBit(
   const isSigned =
     verifier.needs === "body" && result instanceof Refused && result.reason !== "missing_header"
   if (!isSigned || request.body.length > MOST_BYTES_FLIPPED) return undefined
+  const slice = slices()
   for (const { body, mistake } of flippedBodies(request.body)) {
+    const over = slice()
+    if (over !== undefined) await over
     const checked = verifier.verify({ ...request, body }, nowMs)
     if ((checked instanceof Promise ? await checked : checked) instanceof Verified) return mistake()
   }

@@ -133,7 +133,7 @@ function maskMultipart(text: string, delimiter: string, within: number): string 
 }
 
 /** Strings with either quote, whose last one may be missing at the end, brackets, commas, colons, and words. */
-const JSON_TOKEN = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[{}[\],]|[^\s{}[\],:"']+/gs
+const JSON_TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?|[{}[\],]|[^\s{}[\],:"']+/gs
 /** Deeper brackets are read as if they were not there. */
 const MAX_DEPTH = 1000
 /** A member that names what the member VALUE of the same object is. */

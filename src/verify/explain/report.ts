@@ -171,13 +171,26 @@ const brief = (value: string): string => `(${value.length} characters)`
 
 function signed({ signed }: Explanation, { show }: Showing): string[] {
   if (signed === undefined) return []
-  const shown = show(visible(signed))
+  const end = endOfShown(signed)
+  const shown = show(visible(signed.subarray(0, end)))
   const signs = legend(shown)
   return [
     `${signed.length} bytes${signs === "" ? "" : `; ${signs}`}:`,
     "",
     ...shown.replace(/\n$/, "").split("\n"),
+    ...(end < signed.length ? [`(${signed.length - end} more bytes)`] : []),
   ]
+}
+
+/** Of what was signed: nobody reads more. */
+const MOST_SHOWN_BYTES = 64 * 1024
+
+/** No character of UTF-8 is cut in two. */
+function endOfShown(bytes: Uint8Array): number {
+  if (bytes.length <= MOST_SHOWN_BYTES) return bytes.length
+  let end = MOST_SHOWN_BYTES
+  while (end > MOST_SHOWN_BYTES - 4 && (bytes[end]! & 0xc0) === 0x80) end--
+  return end
 }
 
 function signature({ received, expected }: Explanation, hasToken: boolean, { show }: Showing): string[] {

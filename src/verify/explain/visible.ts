@@ -2,10 +2,8 @@
  * Bytes with invisible characters made visible by signs. Line ends keep their break after the sign.
  */
 export function visible(bytes: Uint8Array): string {
-  let shown = ""
-  for (const character of decode(bytes)) shown += SIGNS[character] ?? spell(character)
   // spaces are marked only where they could be overlooked
-  return shown.replace(/(?<! ) +(?=$|[␊␍])/g, (spaces) => "·".repeat(spaces.length))
+  return decode(bytes).replace(/(?<! ) +(?=$|[␊␍])/g, (spaces) => "·".repeat(spaces.length))
 }
 
 /** A legend of the signs that the text has. */
@@ -32,27 +30,36 @@ const LEGEND = [
   ["⟨0x", "invalid UTF-8"],
 ] as const
 
-/** Controls, formats, separators, and blanks other than the space. */
-const SHAPELESS = /^[\p{C}\p{Z}]$/u
+/** Invisible characters but the space: controls, formats, separators, blanks. */
+const SHAPELESS = /(?! )[\p{C}\p{Z}]/gu
 
-function spell(character: string): string {
-  if (character === " " || !SHAPELESS.test(character)) return character
-  return `⟨U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`
-}
+const sign = (character: string): string =>
+  SIGNS[character] ?? `⟨U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`
 
 /** Decodes UTF-8, with invalid bytes as `⟨0xE9⟩`. */
-function* decode(bytes: Uint8Array): Iterable<string> {
-  const text = Buffer.from(bytes).toString()
-  if (!text.includes("\uFFFD")) return yield* text
-  for (let i = 0; i < bytes.length;) {
-    const length = [1, 2, 3, 4].find((n) => i + n <= bytes.length && isCharacter(bytes.subarray(i, i + n)))
-    if (length === undefined) yield `⟨0x${bytes[i]!.toString(16).toUpperCase().padStart(2, "0")}⟩`
-    else yield Buffer.from(bytes.subarray(i, i + length)).toString()
-    i += length ?? 1
+function decode(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  let shown = ""
+  for (let from = 0; from < bytes.length;) {
+    let at = from
+    for (let length = 1; length > 0; at += length) length = lengthAt(bytes, at)
+    shown += text.toString("utf8", from, at).replace(SHAPELESS, sign)
+    if (at < bytes.length) shown += `⟨0x${bytes[at]!.toString(16).toUpperCase().padStart(2, "0")}⟩`
+    from = at + 1
   }
+  return shown
 }
 
-function isCharacter(bytes: Uint8Array): boolean {
-  const text = Buffer.from(bytes).toString()
-  return [...text].length === 1 && Buffer.from(text).equals(bytes)
+/** Bytes of the character at a position; 0: there is none, or it is not UTF-8 (Unicode, table 3-7). */
+function lengthAt(bytes: Uint8Array, at: number): number {
+  const first = bytes[at]!
+  if (first < 0x80) return 1
+  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
+  const least = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80
+  const most = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf
+  for (let n = 1; n < length; n++) {
+    const next = bytes[at + n] ?? 0
+    if (next < (n === 1 ? least : 0x80) || next > (n === 1 ? most : 0xbf)) return 0
+  }
+  return length
 }

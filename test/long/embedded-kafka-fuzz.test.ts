@@ -32,7 +32,10 @@ beforeAll(async () => {
   const value = Buffer.from("{}")
   for (let n = 0; n < 3; n++)
     await broker.publish({ topic: "webhooks", key: undefined, value }, steadyMs() + 5000)
-  const groups: Groups = new Groups(() => queueMicrotask(() => groups.written(true)))
+  const groups: Groups = new Groups({
+    write: () => queueMicrotask(() => groups.written(true)),
+    expired: (ids) => expect(ids).toEqual([]),
+  })
   groups.load({ groups: [], offsets: [] }, "log")
   serving = {
     log: new LogView(folder.path, new SharedCounters()),

@@ -26,7 +26,10 @@ function perform(message: ToThread): void {
       broker = {
         log: new LogView(message.directory, counters),
         commits: new Commits(counters),
-        groups: new Groups((changes) => tell({ kind: "write", changes })),
+        groups: new Groups({
+          write: (changes) => tell({ kind: "write", changes }),
+          expired: (groups) => tell({ kind: "groups_expired", groups }),
+        }),
         retention: { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
       }
       break

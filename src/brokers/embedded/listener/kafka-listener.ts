@@ -41,6 +41,8 @@ interface OpenPort {
 }
 
 const RESTART_MS = 1000
+/** Groups or offsets named in a log line. */
+const MAX_LISTED = 20
 
 export class KafkaListener {
   readonly #directory: string
@@ -207,6 +209,14 @@ export class KafkaListener {
           "the consumer groups are of another log, which this one replaced: deleting them; consumers start as auto.offset.reset says",
         )
         break
+      case "groups_expired": {
+        const { groups } = message
+        this.#log.info(
+          { groups: groups.slice(0, MAX_LISTED), count: groups.length },
+          "consumer groups deleted with their offsets: they had no members and no commits for 7 days",
+        )
+        break
+      }
       case "fault":
         this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
         break

@@ -27,6 +27,8 @@ export type FromThread =
   | { readonly kind: "write"; readonly changes: GroupChanges }
   /** groups.sqlite had some: they are deleted. */
   | { readonly kind: "groups_of_another_log" }
+  /** Groups were deleted, with their offsets, for their age. */
+  | { readonly kind: "groups_expired"; readonly groups: readonly string[] }
   | { readonly kind: "fault"; readonly error: unknown }
   | { readonly kind: "refused"; readonly reason: string; readonly client: string }
   | { readonly kind: "ended" }

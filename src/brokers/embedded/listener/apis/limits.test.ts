@@ -34,9 +34,12 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   written = 0
-  const groups: Groups = new Groups(({ offsets }) => {
-    written += offsets.length
-    queueMicrotask(() => groups.written(true))
+  const groups: Groups = new Groups({
+    write({ offsets }) {
+      written += offsets.length
+      queueMicrotask(() => groups.written(true))
+    },
+    expired: (ids) => expect(ids).toEqual([]),
   })
   groups.load({ groups: [], offsets: [] }, "log")
   serving?.log.close()

@@ -38,7 +38,7 @@ export class Group {
   readonly pendingIds = new Map<string, number>()
   state: GroupState = "Empty"
   generation = 0
-  /** By the clock on the wall; the rest is by the steady one. */
+  /** Time of day; the rest is by the steady clock. */
   changedMs = 0
   protocolType = ""
   protocol = ""

@@ -15,16 +15,36 @@ const START_MS = Date.UTC(2026, 0, 1)
 interface Opened {
   readonly groups: Groups
   readonly written: GroupChanges[]
+  readonly expired: string[]
 }
 
-function open(now: () => number, kept: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }): Opened {
+/** Time of day, in ms since 1970, and the steady clock. */
+interface Clocks {
+  readonly now: () => number
+  readonly steady: () => number
+}
+
+/** Both move by `passed()`, the time of day also by `ahead()`. */
+const clocks = (passed: () => number, ahead = (): number => 0): Clocks => ({
+  now: () => START_MS + passed() + ahead(),
+  steady: () => 1000 + passed(),
+})
+
+const NONE: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }
+
+function open(by: Partial<Clocks> = {}, kept = NONE): Opened {
   const written: GroupChanges[] = []
-  const groups: Groups = new Groups((changes) => {
-    written.push(structuredClone(changes))
-    queueMicrotask(() => groups.written(true))
-  }, now)
+  const expired: string[] = []
+  const groups: Groups = new Groups({
+    ...by,
+    write(changes) {
+      written.push(structuredClone(changes))
+      queueMicrotask(() => groups.written(true))
+    },
+    expired: (ids) => void expired.push(...ids),
+  })
   groups.load(kept, LOG)
-  return { groups, written }
+  return { groups, written, expired }
 }
 
 const offset = (group: string, topic: string): GroupChanges["offsets"][number] => [
@@ -57,35 +77,66 @@ function join(groups: Groups, id: string, protocolType: string, metadata: Uint8A
 }
 
 test("a group is deleted with its offsets a week after it became empty", async () => {
-  let nowMs = START_MS
-  const { groups, written } = open(() => nowMs)
+  let passedMs = 0
+  const { groups, written, expired } = open(clocks(() => passedMs))
   const memberId = join(groups, "g", "consumer", subscription("t"))
   await groups.commit([offset("g", "t")])
-  nowMs += WEEK_MS
+  passedMs += WEEK_MS
   await groups.expire()
   groups.find("g")!.leave(memberId, null, 0)
-  nowMs += WEEK_MS - 1
+  passedMs += WEEK_MS - 1
   await groups.expire()
   expect(groups.offset("g", "t", 0)).toBeDefined()
-  nowMs += 1
+  passedMs += 1
   await groups.expire()
   expect(groups.find("g")).toBeUndefined()
   expect(groups.offset("g", "t", 0)).toBeUndefined()
   expect(written.at(-1)).toEqual({ groups: [["g", undefined]], offsets: [["g", "t", 0, undefined]] })
+  expect(expired).toEqual(["g"])
+})
+
+test("a time of day that is 8 days ahead for a while deletes no group, also right after a start", async () => {
+  let passedMs = 0
+  let aheadMs = 0
+  const first = open(
+    clocks(
+      () => passedMs,
+      () => aheadMs,
+    ),
+  )
+  first.groups.findOrMake("g")
+  await first.groups.commit([offset("g", "t")])
+  aheadMs = 8 * 24 * 3_600_000
+  for (passedMs = 0; passedMs < 32_000; passedMs += 1000) await first.groups.expire()
+  const again = open(
+    clocks(
+      () => passedMs,
+      () => aheadMs,
+    ),
+    first.written.at(-1),
+  )
+  for (; passedMs < 64_000; passedMs += 1000) await again.groups.expire()
+  aheadMs = 0
+  await again.groups.expire()
+  for (const { groups, expired } of [first, again]) {
+    expect(groups.offset("g", "t", 0)).toBeDefined()
+    expect(expired).toEqual([])
+  }
 })
 
 test("a commit without a member keeps the group for a week, over a restart too", async () => {
-  let nowMs = START_MS
-  const { groups, written } = open(() => nowMs)
+  let passedMs = 0
+  const by = clocks(() => passedMs)
+  const { groups, written } = open(by)
   groups.findOrMake("g")
   await groups.commit([offset("g", "t")])
-  nowMs += WEEK_MS - 1
+  passedMs += WEEK_MS - 1
   await groups.commit([offset("g", "t")])
-  const again = open(() => nowMs, written.at(-1)).groups
-  nowMs += WEEK_MS - 1
+  const again = open(by, written.at(-1)).groups
+  passedMs += WEEK_MS - 1
   await again.expire()
   expect(again.offset("g", "t", 0)).toBeDefined()
-  nowMs += 1
+  passedMs += 1
   await again.expire()
   expect(again.find("g")).toBeUndefined()
 })
@@ -113,7 +164,7 @@ async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Prom
 }
 
 test("offsets of a topic are deleted unless a member has subscribed to it", async () => {
-  const { groups } = open(Date.now)
+  const { groups } = open()
   join(groups, "g", "consumer", subscription("read", "read-too"))
   await groups.commit([offset("g", "read"), offset("g", "left")])
   expect(await deleteOffsets(groups, "read", "left")).toEqual([
@@ -126,7 +177,7 @@ test("offsets of a topic are deleted unless a member has subscribed to it", asyn
 })
 
 test("offsets of a group with members that are no consumers, or can't be read, stay", async () => {
-  const { groups } = open(Date.now)
+  const { groups } = open()
   const memberId = join(groups, "g", "connect", subscription())
   expect((await deleteOffsets(groups)).at(0)).toBe(ERROR.NON_EMPTY_GROUP)
   groups.find("g")!.leave(memberId, null, 0)
@@ -139,9 +190,12 @@ describe("the groups of another log", () => {
     using folder = temporaryFolder()
     const database = new GroupDatabase(groupsIn(folder.path))
     const reopened = (clusterId: string): Groups => {
-      const groups: Groups = new Groups((changes) => {
-        database.write(changes)
-        queueMicrotask(() => groups.written(true))
+      const groups: Groups = new Groups({
+        write(changes) {
+          database.write(changes)
+          queueMicrotask(() => groups.written(true))
+        },
+        expired: (ids) => expect(ids).toEqual([]),
       })
       groups.load(database.state(), clusterId)
       return groups
@@ -163,9 +217,12 @@ describe("the groups of another log", () => {
   test("are deleted by the first write that succeeds", async () => {
     const written: GroupChanges[] = []
     const answers = [false, true, true]
-    const groups: Groups = new Groups((changes) => {
-      written.push(structuredClone(changes))
-      queueMicrotask(() => groups.written(answers.shift()!))
+    const groups: Groups = new Groups({
+      write(changes) {
+        written.push(structuredClone(changes))
+        queueMicrotask(() => groups.written(answers.shift()!))
+      },
+      expired: (ids) => expect(ids).toEqual([]),
     })
     expect(groups.load({ clusterId: "other", groups: [], offsets: [offset("g", "t")] }, LOG)).toBe(true)
     expect(await groups.commit([offset("g", "u")])).toBe(true)
@@ -178,7 +235,7 @@ describe("the groups of another log", () => {
   })
 
   test("that an earlier version wrote without saying of which log are kept", () => {
-    const { groups, written } = open(Date.now, { groups: [], offsets: [offset("g", "t")] })
+    const { groups, written } = open({}, { groups: [], offsets: [offset("g", "t")] })
     expect(groups.offset("g", "t", 0)).toBeDefined()
     expect(written).toEqual([{ clusterId: LOG, groups: [], offsets: [] }])
   })

@@ -1,4 +1,5 @@
 import { steadyMs } from "../../../../clock.ts"
+import { RetentionClock } from "../../retention-clock.ts"
 import { LIMITS } from "../limits.ts"
 import { Group } from "./group.ts"
 import { memberBytes, MEMBER_BYTES } from "./member.ts"
@@ -29,6 +30,17 @@ const TICK_MS = 100
 const RETENTION_MS = 7 * 24 * 3_600_000
 const EXPIRE_MS = 600_000
 
+export interface GroupsDependencies {
+  /** Has changes written; `written` reports the end of it. */
+  readonly write: (changes: GroupChanges) => void
+  /** Groups were deleted for their age. */
+  readonly expired: (groups: readonly string[]) => void
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+  /** As steadyMs. */
+  readonly steady?: () => number
+}
+
 /**
  * The consumer groups with their offsets. They are in memory; a change is written to groups.sqlite, in the event loop's
  * charge, one write at a time, which has all changes that came during the one before.
@@ -38,7 +50,10 @@ export class Groups {
   readonly #offsets = new Map<string, Offsets>()
   #offsetBytes = 0
   readonly #write: (changes: GroupChanges) => void
+  readonly #expired: (groups: readonly string[]) => void
   readonly #now: () => number
+  readonly #steady: () => number
+  #clock: RetentionClock
   /** To be written. */
   #groupChanges = new Map<string, GroupChanges["groups"][number]>()
   #offsetChanges: GroupChanges["offsets"][number][] = []
@@ -49,10 +64,12 @@ export class Groups {
   #clusterId: string | undefined
   isLoaded = false
 
-  /** @param write has changes written; `written` tells the end of it. @param now the time, in ms since 1970 */
-  constructor(write: (changes: GroupChanges) => void, now = Date.now) {
+  constructor({ write, expired, now = Date.now, steady = steadyMs }: GroupsDependencies) {
     this.#write = write
+    this.#expired = expired
     this.#now = now
+    this.#steady = steady
+    this.#clock = new RetentionClock(now, undefined, steady)
     setInterval(() => this.#tick(), TICK_MS)
     setInterval(() => void this.expire(), EXPIRE_MS)
   }
@@ -66,6 +83,8 @@ export class Groups {
       void this.#flush()
     }
     if (before !== undefined && before !== clusterId) return groups.length > 0 || offsets.length > 0
+    const newestMs = Math.max(...groups.map(([, state]) => state?.changedMs ?? 0))
+    if (groups.length > 0) this.#clock = new RetentionClock(this.#now, newestMs, this.#steady)
     const nowMs = steadyMs()
     for (const [id, state] of groups) if (state !== undefined) this.#make(id).restore(state, nowMs)
     for (const change of offsets) this.#apply(change)
@@ -139,11 +158,14 @@ export class Groups {
     return true
   }
 
-  /** Deletes the groups that have had no member, and no commit, for a week. */
+  /** Deletes the groups that have had no member, and no commit, for a week by the clock of retention. */
   async expire(): Promise<void> {
-    const untilMs = this.#now() - RETENTION_MS
+    const untilMs = this.#clock.read(RETENTION_MS).timeMs - RETENTION_MS
     const isOver = ({ members, changedMs }: Group): boolean => members.size === 0 && changedMs <= untilMs
-    await Promise.all([...this.#groups.values()].filter(isOver).map(({ id }) => this.delete(id)))
+    const over = [...this.#groups.values()].filter(isOver).map(({ id }) => id)
+    const deleted = await Promise.all(over.map((id) => this.delete(id)))
+    const expired = over.filter((_, at) => deleted[at])
+    if (expired.length > 0) this.#expired(expired)
   }
 
   /** The changes that were being written are, or could not be. */
@@ -180,13 +202,13 @@ export class Groups {
       this.#changed(group)
       void this.#flush()
     })
-    group.changedMs = this.#now()
+    group.changedMs = this.#clock.stamp()
     this.#groups.set(id, group)
     return group
   }
 
   #changed(group: Group): void {
-    group.changedMs = this.#now()
+    group.changedMs = this.#clock.stamp()
     this.#groupChanges.set(group.id, [group.id, group.snapshot()])
   }
 

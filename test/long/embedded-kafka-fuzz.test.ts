@@ -36,7 +36,7 @@ beforeAll(async () => {
     write: () => queueMicrotask(() => groups.written(true)),
     expired: (ids) => expect(ids).toEqual([]),
   })
-  groups.load({ groups: [], offsets: [] }, "log")
+  groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
   serving = {
     log: new LogView(folder.path, new SharedCounters()),
     commits: new Commits(new SharedCounters()),

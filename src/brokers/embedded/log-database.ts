@@ -1,10 +1,13 @@
 import { statSync } from "node:fs"
+import { dirname } from "node:path"
 import type { LogState } from "../broker.ts"
 import type { DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
-import { createIdentity, LOG_LAYOUT } from "./log-tables.ts"
+import { furthestCommits } from "./listener/groups/group-database.ts"
+import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
+import { createIdentity, LOG_LAYOUT, readIdentity } from "./log-tables.ts"
 import { noDeletions, SLICE_BYTES, TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"
 import type { Committed } from "./writer.ts"
 
@@ -53,10 +56,12 @@ export class LogDatabase extends TrimmingWriter {
         LOG_LAYOUT.createTables(db)
         createKeyJournal(db)
         createIdentity(db)
+        createEpochs(db)
       },
     })
     this.#journal = this.load(() => new KeyJournalTable(this.db))
     this.load(() => this.recover())
+    this.load(() => this.#noticeCopy())
   }
 
   /** The dedupe keys in the journal. */
@@ -147,6 +152,19 @@ export class LogDatabase extends TrimmingWriter {
       this.#gaveBackMs = this.#batchMs
       this.giveBack()
     }
+  }
+
+  /** Begins an epoch if groups have committed offsets beyond the end: an earlier copy has replaced the log. */
+  #noticeCopy(): void {
+    const { current } = readEpochs(this.db)
+    const commits = furthestCommits(dirname(this.location.file), readIdentity(this.db)!)
+    const isBeyond = commits.some(({ topic, partition, offset, epoch }) => {
+      const { nextOffset = 0 } = this.topics.get(topic)?.partitions[partition] ?? {}
+      return epoch >= current && offset > nextOffset
+    })
+    if (!isBeyond) return
+    const after = Math.max(current, ...commits.map(({ epoch }) => epoch))
+    this.transact(() => beginEpoch(this.db, after))
   }
 
   /** As of some seconds ago at most. */

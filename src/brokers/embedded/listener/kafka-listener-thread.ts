@@ -71,7 +71,13 @@ function perform(message: ToThread): void {
 
 async function load(state: GroupChanges): Promise<void> {
   while (broker.log.whenOpen() !== undefined) await broker.log.whenOpen()
-  if (broker.groups.load(state, broker.log.clusterId)) tell({ kind: "groups_of_another_log" })
+  const { log, groups } = broker
+  const { isOfAnotherLog, setBack } = groups.load(state, {
+    clusterId: log.clusterId,
+    lastCommittable: (topic, partition, epoch) => log.lastCommittable(topic, partition, epoch),
+  })
+  if (isOfAnotherLog) tell({ kind: "groups_of_another_log" })
+  if (setBack.length > 0) tell({ kind: "offsets_set_back", setBack })
 }
 
 /** Another certificate needs another server, which disconnects the clients of the one before. */

@@ -209,6 +209,14 @@ export class KafkaListener {
           "the consumer groups are of another log, which this one replaced: deleting them; consumers start as auto.offset.reset says",
         )
         break
+      case "offsets_set_back": {
+        const { setBack } = message
+        this.#log.warn(
+          { offsets: setBack.slice(0, MAX_LISTED), count: setBack.length },
+          "consumer groups have committed offsets beyond the end of the log: an earlier copy has replaced it; set back to its end, so that they get every record since",
+        )
+        break
+      }
       case "groups_expired": {
         const { groups } = message
         this.#log.info(

@@ -12,9 +12,10 @@ import {
   type PartitionRow,
   type RecordRow,
 } from "../log-tables.ts"
+import { readEpochs, Epochs } from "../log-epochs.ts"
 import { openForReading } from "../reader.ts"
 import { AheadBatches } from "./ahead-batches.ts"
-import { encodeRecordBatch, type RecordBatch } from "./protocol/record-batch.ts"
+import { encodeRecordBatch, setEpoch, type RecordBatch } from "./protocol/record-batch.ts"
 import { RecentBatches } from "./recent-batches.ts"
 import type { SharedCounters } from "./shared-counters.ts"
 
@@ -61,6 +62,7 @@ export class LogView {
   #topicsByUuid = new Map<string, Topic>()
   #statements = new Map<string, Statement<RecordRow, [number]>>()
   #clusterId = ""
+  #epochs = new Epochs([])
   #lookedMs = Number.NEGATIVE_INFINITY
   readonly #counters: SharedCounters
   /** As of the change `#offsetsAt` of the log, by table. */
@@ -80,6 +82,7 @@ export class LogView {
     const db = openForReading(logIn(this.directory))
     this.#db = db
     this.#clusterId = readIdentity(db)!
+    this.#epochs = readEpochs(db)
     this.#opened.resolve()
   }
 
@@ -107,6 +110,27 @@ export class LogView {
 
   get clusterId(): string {
     return this.#clusterId
+  }
+
+  get epoch(): number {
+    return this.#epochs.current
+  }
+
+  /** The epoch of the record at an offset. */
+  epochAt(of: PartitionOf, offset: number): number {
+    return this.#epochs.at(tableOf(of), offset)
+  }
+
+  /** The newest epoch up to the one asked for, and where its records end. */
+  epochUpTo(of: PartitionOf, epoch: number, { end }: Offsets): { epoch: number; end: number } {
+    return { epoch: this.#epochs.upTo(epoch), end: this.#epochs.endOf(epoch, tableOf(of)) ?? end }
+  }
+
+  /** Up to where an offset committed in an epoch is of this log's records. */
+  lastCommittable(topicName: string, partition: number, epoch: number): number {
+    const topic = this.topic(topicName)
+    const table = topic === undefined ? "" : tableOf({ topic, partition })
+    return this.#epochs.endOf(epoch, table) ?? Number.POSITIVE_INFINITY
   }
 
   /** By name. */
@@ -211,7 +235,9 @@ export class LogView {
       )
       this.#statements.set(table, statement)
     }
-    return encodeRecordBatch(statement.iterate(offset), maxBytes)
+    const batch = encodeRecordBatch(statement.iterate(offset), maxBytes)
+    if (batch !== undefined && this.epoch > 0) setEpoch(batch, this.#epochs.at(table, batch.endOffset - 1))
+    return batch
   }
 
   /** The first record at or after a time; undefined: there is none. */

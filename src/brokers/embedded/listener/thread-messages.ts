@@ -1,5 +1,6 @@
 import type { PortOptions } from "./port.ts"
 import type { GroupChanges } from "./groups/group-database.ts"
+import type { SetBack } from "./groups/groups.ts"
 import type { Retention } from "./apis/context.ts"
 
 /** From the event loop to the listener's thread. */
@@ -27,6 +28,7 @@ export type FromThread =
   | { readonly kind: "write"; readonly changes: GroupChanges }
   /** groups.sqlite had some: they are deleted. */
   | { readonly kind: "groups_of_another_log" }
+  | { readonly kind: "offsets_set_back"; readonly setBack: readonly SetBack[] }
   /** Groups were deleted, with their offsets, for their age. */
   | { readonly kind: "groups_expired"; readonly groups: readonly string[] }
   | { readonly kind: "fault"; readonly error: unknown }

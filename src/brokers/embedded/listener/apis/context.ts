@@ -3,6 +3,7 @@ import type { Commits } from "../commits.ts"
 import type { Groups } from "../groups/groups.ts"
 import type { LogView } from "../log-view.ts"
 import type { Authentication } from "../security/authentication.ts"
+import { ERROR } from "../protocol/error-codes.ts"
 import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
 
 /** How much the log keeps; infinite: everything. */
@@ -34,6 +35,12 @@ export interface Context extends Broker {
 
 /** The id of the only broker. */
 export const NODE_ID = 1
+
+/** Whether the epoch that a client knows (negative: it says none) is the log's: an error code. */
+export function checkEpoch(known: number, { epoch }: LogView): number {
+  if (known < 0 || known === epoch) return ERROR.NONE
+  return known < epoch ? ERROR.FENCED_LEADER_EPOCH : ERROR.UNKNOWN_LEADER_EPOCH
+}
 
 /** How an API is served: any version of it, from `least` where that is below the specification's. */
 export interface Served {

@@ -5,8 +5,7 @@ import type { LogView, PartitionOf, Topic } from "../log-view.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { Fetch } from "../protocol/messages.ts"
-import { LEADER_EPOCH } from "../protocol/record-batch.ts"
-import { served } from "./context.ts"
+import { checkEpoch, served } from "./context.ts"
 
 /** Of an answer, but for a larger record, which comes alone. */
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -80,8 +79,8 @@ class Reading {
       partitions: rotated(partitions, this.#turn).map((asked) => {
         this.#asked++
         if (topic === undefined) return this.#failed(asked.partition, unknown)
-        if (asked.currentLeaderEpoch > LEADER_EPOCH)
-          return this.#failed(asked.partition, ERROR.UNKNOWN_LEADER_EPOCH)
+        const errorCode = checkEpoch(asked.currentLeaderEpoch, this.#log)
+        if (errorCode !== ERROR.NONE) return this.#failed(asked.partition, errorCode)
         return this.#partition(topic, asked)
       }),
     }

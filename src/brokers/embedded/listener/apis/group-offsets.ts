@@ -22,7 +22,8 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
       name,
       topicId,
       partitions: partitions.map((one) => {
-        const { partitionIndex, committedOffset: offset, committedLeaderEpoch: leaderEpoch } = one
+        const { partitionIndex, committedOffset: offset, committedLeaderEpoch: given } = one
+        const leaderEpoch = given < 0 && log.epoch > 0 ? log.epoch : given
         const metadata = one.committedMetadata ?? ""
         let errorCode = refused
         if (errorCode !== ERROR.NONE) return { partitionIndex, errorCode }

@@ -41,7 +41,7 @@ beforeEach(() => {
     },
     expired: (ids) => expect(ids).toEqual([]),
   })
-  groups.load({ groups: [], offsets: [] }, "log")
+  groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
   serving?.log.close()
   serving = {
     log: new LogView(folder.path, new SharedCounters()),

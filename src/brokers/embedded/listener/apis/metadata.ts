@@ -2,7 +2,6 @@ import type { LogView, Topic } from "../log-view.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { DescribeCluster, Metadata } from "../protocol/messages.ts"
-import { LEADER_EPOCH } from "../protocol/record-batch.ts"
 import { NODE_ID, served } from "./context.ts"
 
 const NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -40,7 +39,7 @@ const describe = (topic: Topic, log: LogView): Described => ({
   partitions: log.partitions(topic).map((partitionIndex) => ({
     partitionIndex,
     leaderId: NODE_ID,
-    leaderEpoch: LEADER_EPOCH,
+    leaderEpoch: log.epoch,
     replicaNodes: [NODE_ID],
     isrNodes: [NODE_ID],
   })),

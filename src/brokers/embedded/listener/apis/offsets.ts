@@ -2,8 +2,7 @@ import type { LogView, Offsets, PartitionOf, Placed } from "../log-view.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { ResponseOf } from "../protocol/fields.ts"
 import { ListOffsets, OffsetForLeaderEpoch } from "../protocol/messages.ts"
-import { LEADER_EPOCH } from "../protocol/record-batch.ts"
-import { served } from "./context.ts"
+import { checkEpoch, served } from "./context.ts"
 
 /** Timestamps that stand for a place: org.apache.kafka.common.requests.ListOffsetsRequest. */
 const LATEST = -1
@@ -24,7 +23,9 @@ export const listOffsets = served(ListOffsets, ({ topics }, { log }) => ({
         const of = topic && { topic, partition: partitionIndex }
         const offsets = of && log.offsets(of)
         if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
-        return { partitionIndex, leaderEpoch: LEADER_EPOCH, ...find(log, of!, offsets, timestamp) }
+        const found = find(log, of!, offsets, timestamp)
+        const leaderEpoch = found.offset === -1 ? -1 : log.epochAt(of!, found.offset!)
+        return { partitionIndex, leaderEpoch, ...found }
       }),
     }
   }),
@@ -40,7 +41,7 @@ function find(log: LogView, of: PartitionOf, offsets: Offsets, timeMs: number): 
     case EARLIEST_PENDING_UPLOAD:
       return { offset: offsets.first }
     case LATEST_TIERED:
-      return { offset: -1, leaderEpoch: -1 }
+      return { offset: -1 }
     case MAX_TIMESTAMP:
       // times rise with offsets, but for a clock that was set back
       return placed(log.last(of))
@@ -50,22 +51,23 @@ function find(log: LogView, of: PartitionOf, offsets: Offsets, timeMs: number): 
 }
 
 const placed = (found: Placed | undefined): Listed =>
-  found === undefined
-    ? { offset: -1, leaderEpoch: -1 }
-    : { offset: found.offset, timestamp: found.timestampMs }
+  found === undefined ? { offset: -1 } : { offset: found.offset, timestamp: found.timestampMs }
 
-/** The log has had one epoch: what a client has read was never taken back. */
+/** Shows a client that has read further than a log's copy, which then replaced it, where the copy ended (KIP-320). */
 export const offsetForLeaderEpoch = served(OffsetForLeaderEpoch, ({ topics }, { log }) => ({
   topics: topics.map(({ topic: name, partitions }) => {
     const topic = log.topic(name)
     return {
       topic: name,
       partitions: partitions.map(({ partition, currentLeaderEpoch, leaderEpoch }) => {
-        const offsets = topic && log.offsets({ topic, partition })
+        const of = topic && { topic, partition }
+        const offsets = of && log.offsets(of)
         if (offsets === undefined) return { partition, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
-        if (currentLeaderEpoch > LEADER_EPOCH) return { partition, errorCode: ERROR.UNKNOWN_LEADER_EPOCH }
-        if (leaderEpoch !== LEADER_EPOCH) return { partition }
-        return { partition, leaderEpoch: LEADER_EPOCH, endOffset: offsets.end }
+        const errorCode = checkEpoch(currentLeaderEpoch, log)
+        if (errorCode !== ERROR.NONE) return { partition, errorCode }
+        if (leaderEpoch < 0 || leaderEpoch > log.epoch) return { partition }
+        const { epoch, end } = log.epochUpTo(of!, leaderEpoch, offsets)
+        return { partition, leaderEpoch: epoch, endOffset: end }
       }),
     }
   }),

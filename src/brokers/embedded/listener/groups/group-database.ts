@@ -1,7 +1,9 @@
 import { join } from "node:path"
 import type { DatabaseLocation } from "../../../../storage/database-file.ts"
 import { DurableDatabase } from "../../../../storage/durable-database.ts"
+import { exists } from "../../../../paths.ts"
 import { readIdentity } from "../../log-tables.ts"
+import { openForReading } from "../../reader.ts"
 import type { KeptMember } from "./member.ts"
 
 /*
@@ -41,6 +43,7 @@ export interface GroupSnapshot {
 
 export interface CommittedOffset {
   readonly offset: number
+  /** Of the last record before it, or of the log when it was committed; -1, of earlier versions: 0. */
   readonly leaderEpoch: number
   readonly metadata: string
 }
@@ -56,6 +59,32 @@ export interface GroupChanges {
     partition: number,
     committed: CommittedOffset | undefined,
   ])[]
+}
+
+interface FurthestCommit {
+  readonly topic: string
+  readonly partition: number
+  readonly epoch: number
+  readonly offset: number
+}
+
+/** The largest offsets that groups of a log have committed, by partition and epoch. */
+export function furthestCommits(directory: string, clusterId: string): readonly FurthestCommit[] {
+  const location = groupsIn(directory)
+  if (!exists(location.file)) return []
+  try {
+    using db = openForReading(location)
+    if ((readIdentity(db) ?? clusterId) !== clusterId) return []
+    return db
+      .query<FurthestCommit, []>(
+        `SELECT topic, partition, max(0, committed ->> 'leaderEpoch') AS epoch, max(committed ->> 'offset') AS offset
+         FROM offsets GROUP BY 1, 2, 3`,
+      )
+      .all()
+  } catch {
+    // the listener, which needs the file, reports what is wrong with it
+    return []
+  }
 }
 
 export class GroupDatabase extends DurableDatabase {

@@ -6,7 +6,7 @@ import { writeRequest } from "../protocol/fields.ts"
 import { OffsetDelete } from "../protocol/messages.ts"
 import { temporaryFolder } from "../../../../../test/support/hookline.ts"
 import { GroupDatabase, groupsIn, type GroupChanges } from "./group-database.ts"
-import { Groups } from "./groups.ts"
+import { Groups, type LoadedLog } from "./groups.ts"
 
 const WEEK_MS = 7 * 24 * 3_600_000
 const LOG = "cluster id of the log"
@@ -30,6 +30,9 @@ const clocks = (passed: () => number, ahead = (): number => 0): Clocks => ({
   steady: () => 1000 + passed(),
 })
 
+/** A log that no copy has replaced. */
+const logOf = (clusterId: string): LoadedLog => ({ clusterId, lastCommittable: () => Infinity })
+
 const NONE: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }
 
 function open(by: Partial<Clocks> = {}, kept = NONE): Opened {
@@ -43,7 +46,7 @@ function open(by: Partial<Clocks> = {}, kept = NONE): Opened {
     },
     expired: (ids) => void expired.push(...ids),
   })
-  groups.load(kept, LOG)
+  groups.load(kept, logOf(LOG))
   return { groups, written, expired }
 }
 
@@ -197,7 +200,7 @@ describe("the groups of another log", () => {
         },
         expired: (ids) => expect(ids).toEqual([]),
       })
-      groups.load(database.state(), clusterId)
+      groups.load(database.state(), logOf(clusterId))
       return groups
     }
     const groups = reopened("one")
@@ -224,7 +227,11 @@ describe("the groups of another log", () => {
       },
       expired: (ids) => expect(ids).toEqual([]),
     })
-    expect(groups.load({ clusterId: "other", groups: [], offsets: [offset("g", "t")] }, LOG)).toBe(true)
+    const { isOfAnotherLog } = groups.load(
+      { clusterId: "other", groups: [], offsets: [offset("g", "t")] },
+      logOf(LOG),
+    )
+    expect(isOfAnotherLog).toBe(true)
     expect(await groups.commit([offset("g", "u")])).toBe(true)
     expect(await groups.commit([offset("g", "v")])).toBe(true)
     expect(written.map(({ clusterId }) => clusterId)).toEqual([LOG, LOG, undefined])

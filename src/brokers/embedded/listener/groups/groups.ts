@@ -30,6 +30,28 @@ const TICK_MS = 100
 const RETENTION_MS = 7 * 24 * 3_600_000
 const EXPIRE_MS = 600_000
 
+/** The log whose groups are loaded. */
+export interface LoadedLog {
+  readonly clusterId: string
+  /** Infinity: any offset is. */
+  readonly lastCommittable: (topic: string, partition: number, epoch: number) => number
+}
+
+/** A committed offset that is beyond the records that the log had when an earlier copy replaced it. */
+export interface SetBack {
+  readonly group: string
+  readonly topic: string
+  readonly partition: number
+  readonly from: number
+  readonly to: number
+}
+
+export interface Loaded {
+  /** The file had groups of another log, which are deleted. */
+  readonly isOfAnotherLog: boolean
+  readonly setBack: readonly SetBack[]
+}
+
 export interface GroupsDependencies {
   /** Has changes written; `written` reports the end of it. */
   readonly write: (changes: GroupChanges) => void
@@ -74,21 +96,41 @@ export class Groups {
     setInterval(() => void this.expire(), EXPIRE_MS)
   }
 
-  /** @param clusterId of the log: what the file has of another one is deleted. @returns whether it had */
-  load({ clusterId: before, groups, offsets }: GroupChanges, clusterId: string): boolean {
-    if (this.isLoaded) return false
+  /**
+   * @param clusterId of the log: what the file has of another one is deleted
+   * @param lastCommittable as LogView's: offsets beyond it are set back, and all members have to join again, since they may
+   *   have read further than they committed
+   */
+  load(
+    { clusterId: before, groups, offsets }: GroupChanges,
+    { clusterId, lastCommittable }: LoadedLog,
+  ): Loaded {
+    if (this.isLoaded) return { isOfAnotherLog: false, setBack: [] }
     this.isLoaded = true
     if (before !== clusterId) {
       this.#clusterId = clusterId
       void this.#flush()
     }
-    if (before !== undefined && before !== clusterId) return groups.length > 0 || offsets.length > 0
+    if (before !== undefined && before !== clusterId)
+      return { isOfAnotherLog: groups.length > 0 || offsets.length > 0, setBack: [] }
     const newestMs = Math.max(...groups.map(([, state]) => state?.changedMs ?? 0))
     if (groups.length > 0) this.#clock = new RetentionClock(this.#now, newestMs, this.#steady)
     const nowMs = steadyMs()
-    for (const [id, state] of groups) if (state !== undefined) this.#make(id).restore(state, nowMs)
-    for (const change of offsets) this.#apply(change)
-    return false
+    const setBack: SetBack[] = []
+    const changes = offsets.map((change): GroupChanges["offsets"][number] => {
+      const [group, topic, partition, committed] = change
+      const { offset: from = 0, leaderEpoch = 0 } = committed ?? {}
+      const to = lastCommittable(topic, partition, leaderEpoch)
+      if (committed === undefined || from <= to) return change
+      setBack.push({ group, topic, partition, from, to })
+      return [group, topic, partition, { ...committed, offset: to }]
+    })
+    const hasCopy = setBack.length > 0
+    for (const [id, state] of groups)
+      if (state !== undefined) this.#make(id).restore(hasCopy ? { ...state, members: [] } : state, nowMs)
+    for (const change of changes) this.#apply(change)
+    if (hasCopy) void this.commit(changes)
+    return { isOfAnotherLog: false, setBack }
   }
 
   all(): Iterable<Group> {

@@ -8,11 +8,10 @@ import { crc32c } from "./crc32c.ts"
  */
 
 const HEADER_BYTES = 61
+/** partitionLeaderEpoch */
+const EPOCH_AT = 12
 /** Of the buffer that batches are written in, until a larger record comes. */
 const SCRATCH_BYTES = 1024 * 1024
-/** The epoch of a partition's only leader. */
-export const LEADER_EPOCH = 0
-
 export interface RecordBatch {
   readonly bytes: Buffer
   readonly firstOffset: number
@@ -55,7 +54,7 @@ export function encodeRecordBatch(rows: Iterable<RecordRow>, maxBytes: number): 
   if (count === 0) return undefined
   bytes.writeBigInt64BE(BigInt(firstOffset), 0)
   bytes.writeInt32BE(at - 12, 8)
-  bytes.writeInt32BE(LEADER_EPOCH, 12)
+  bytes.writeInt32BE(0, EPOCH_AT)
   bytes[16] = 2
   bytes.writeInt16BE(0, 21)
   bytes.writeInt32BE(lastOffset - firstOffset, 23)
@@ -68,6 +67,10 @@ export function encodeRecordBatch(rows: Iterable<RecordRow>, maxBytes: number): 
   bytes.writeUInt32BE(crc32c(bytes, 21, at), 17)
   return { bytes: Buffer.from(bytes.subarray(0, at)), firstOffset, endOffset: lastOffset + 1 }
 }
+
+/** Sets the leader epoch, which no checksum covers and which is 0 before. */
+export const setEpoch = ({ bytes }: RecordBatch, epoch: number): void =>
+  void bytes.writeInt32BE(epoch, EPOCH_AT)
 
 /** Batches are copied from it in their length. */
 const scratch = Buffer.allocUnsafe(SCRATCH_BYTES)

@@ -1,0 +1,105 @@
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test"
+import { cpSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { joinWithKcat, kafkaAddressOf, type RunningConsumer } from "../support/kafka-clients.ts"
+import { hasKcat } from "../support/kcat.ts"
+import { freePort } from "../support/ports.ts"
+
+setDefaultTimeout(60_000)
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const configuration = (listen: string): string => `[connection:log]
+directory = log
+kafka_listen = ${listen}
+[admin]
+listen = off
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = /webhooks
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+key = json:/id
+`
+
+async function post(running: RunningHookline, name: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, n) => `${name}${n}.`)
+  for (const id of ids) {
+    const { status } = await fetch(running.urls["webhooks"]!, {
+      method: "POST",
+      body: JSON.stringify({ id }),
+    })
+    expect(status).toBe(200)
+  }
+  return ids
+}
+
+const read = (consumer: RunningConsumer, id: string): Promise<string> =>
+  consumer.said(new RegExp(`^key ${id.replace(".", "\\.")}$`, "m"))
+
+const keysOf = (consumer: RunningConsumer): string[] =>
+  [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
+
+for (const whenCopied of [
+  "at once",
+  "once the copy has grown past it, the listener being off meanwhile",
+] as const)
+  test.skipIf(!hasKcat())(
+    `an earlier copy of the log: a group that had read further gets every later record, asked ${whenCopied}`,
+    async () => {
+      const own = folder.make(whenCopied.slice(0, 4))
+      const address = `127.0.0.1:${await freePort()}`
+      const start = (listen = address) => startHookline(configuration(listen), { folder: own })
+      const file = join(own, "log/log.sqlite")
+      const before: string[] = []
+      {
+        await using first = await start()
+        before.push(...(await post(first, "a", 60)))
+      }
+      cpSync(file, `${file}.copy`)
+      {
+        await using second = await start()
+        await kafkaAddressOf(second)
+        before.push(...(await post(second, "b", 40)))
+        await using consumer = joinWithKcat(address, "billing", "webhooks")
+        await read(consumer, before.at(-1)!)
+        await consumer.end("SIGTERM")
+        expect(keysOf(consumer)).toEqual(before)
+      }
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(`${file}${suffix}`, { force: true })
+      cpSync(`${file}.copy`, file)
+      const later: string[] = []
+      if (whenCopied !== "at once") {
+        await using third = await start("off")
+        later.push(...(await post(third, "c", 80)))
+      }
+      await using last = await start()
+      await kafkaAddressOf(last)
+      const { offsets, count } = await last.logged(({ msg }) =>
+        msg.startsWith("consumer groups have committed offsets beyond the end of the log"),
+      )
+      expect({ offsets, count }).toEqual({
+        offsets: [{ group: "billing", topic: "webhooks", partition: 0, from: 100, to: 60 }],
+        count: 1,
+      })
+      later.push(...(await post(last, "d", 10)))
+      {
+        await using consumer = joinWithKcat(address, "billing", "webhooks")
+        await read(consumer, later.at(-1)!)
+        await consumer.end("SIGTERM")
+        expect(keysOf(consumer)).toEqual(later)
+      }
+      // once only
+      await last.stop()
+      await using again = await start()
+      await kafkaAddressOf(again)
+      const [next] = await post(again, "e", 1)
+      await using consumer = joinWithKcat(address, "billing", "webhooks")
+      await read(consumer, next!)
+      expect(keysOf(consumer)).toEqual([next!])
+      expect(again.log.filter(({ msg }) => msg.startsWith("consumer groups have"))).toEqual([])
+    },
+  )

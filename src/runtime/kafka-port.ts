@@ -11,10 +11,11 @@ import { readCertificate, readPrivateKey } from "../config/sections/pem-files.ts
 export function kafkaPortOf({
   kafka_advertised: advertised,
   kafka_users: users,
+  kafka_groups: groups,
   kafka_tls_certificate: certificateFile,
   kafka_tls_key: keyFile,
 }: Extract<Connection, { kind: "embedded" }>["values"]): Omit<PortOptions, "listen"> {
-  const known = users === undefined ? undefined : usersOf(users)
+  const known = users === undefined ? undefined : usersOf(users, groups)
   if (certificateFile === undefined || keyFile === undefined)
     return { advertised, users: known, tls: undefined }
   const [cert, certificate] = readCertificate("kafka_tls_certificate", certificateFile)

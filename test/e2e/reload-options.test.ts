@@ -10,6 +10,7 @@ import { keysBy } from "../../src/config/options/reloading.ts"
 import type { Section } from "../../src/config/options/section.ts"
 import { ADMIN } from "../../src/config/sections/admin.ts"
 import { EMBEDDED } from "../../src/config/sections/embedded-connection.ts"
+import { Admin } from "@platformatic/kafka"
 import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
 import { TRACES } from "../../src/config/sections/traces.ts"
@@ -249,6 +250,20 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     expect(await brokerOf(address)).toContain("127.0.0.1")
     await reload()
     await until(async () => !(await brokerOf(address)).includes("127.0.0.1"))
+  },
+  async "Embedded connection kafka_groups"({ reload }) {
+    const address = String(changes["Embedded connection"]!["kafka_groups"]![2]!["kafka_listen"])
+    const isRefused = async (group: string): Promise<boolean> => {
+      const sasl = { mechanism: "SCRAM-SHA-256", username: "a", password: "obviously-fake" } as const
+      const admin = new Admin({ clientId: "test", bootstrapBrokers: [address], sasl, retries: 0 })
+      const answer = await admin.describeGroups({ groups: [group] }).catch((error: unknown) => error)
+      await admin.close()
+      return Bun.inspect(answer).includes("GROUP_AUTHORIZATION_FAILED")
+    }
+    expect([await isRefused("a-1"), await isRefused("b-1")]).toEqual([false, true])
+    await reload()
+    await until(() => isRefused("a-1"))
+    expect(await isRefused("b-1")).toBe(false)
   },
   "Embedded connection kafka_tls_certificate": speaksTls,
   "Embedded connection kafka_tls_key": speaksTls,

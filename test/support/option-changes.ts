@@ -95,6 +95,7 @@ export function optionChanges(
       partitions: ["1", "2", { directory: "log-5" }],
       kafka_listen: ["off", `127.0.0.1:${ports[0]}`, { directory: "log" }],
       kafka_users: [undefined, "a:obviously-fake", kafkaListening],
+      kafka_groups: ["a=a-*", "a=b-*", { ...kafkaListening, kafka_users: "a:obviously-fake" }],
       kafka_tls_certificate: [server.certificate, copy(server.certificate), kafkaTls],
       kafka_tls_key: [server.key, copy(server.key), kafkaTls],
       kafka_advertised: [undefined, "kafka.example:9092", kafkaListening],

@@ -64,6 +64,18 @@ export const EMBEDDED = defineSection({
         doc: "Who may connect, by SCRAM-SHA-256, SCRAM-SHA-512 or, with TLS, PLAIN. Default: everybody, on a loopback address.",
       },
     ),
+    kafka_groups: list(
+      text({
+        pattern: /^[^:,=\s]+=[^,\s]+$/,
+        form: "user=group, or user=prefix* for all that begin so",
+        doc: "",
+      }),
+      {
+        optional: true,
+        reload: "live",
+        doc: "Which consumer groups each user may read with, move, describe and delete, as in `billing=billing-*`; a user without one reads without a group. Default: each user every group.",
+      },
+    ),
     kafka_tls_certificate: file({
       optional: true,
       reload: "live",
@@ -72,7 +84,12 @@ export const EMBEDDED = defineSection({
     kafka_tls_key: file({ optional: true, reload: "live", doc: "A PEM file with the certificate's key." }),
     delivery_timeout: deliveryTimeout,
   },
-  check({ values: { kafka_listen: listen }, isGiven, warn, wrong }) {
+  check({
+    values: { kafka_listen: listen, kafka_users: users, kafka_groups: groups },
+    isGiven,
+    warn,
+    wrong,
+  }) {
     const hasTls = isGiven("kafka_tls_certificate") && isGiven("kafka_tls_key")
     if (listen !== undefined && listen !== "off" && !isLoopback(listen.host)) {
       if (!hasTls || !isGiven("kafka_users"))
@@ -85,12 +102,25 @@ export const EMBEDDED = defineSection({
       wrong("kafka_tls_certificate", "needs its key; add kafka_tls_key = <a PEM file>")
     if (isGiven("kafka_tls_key") && !isGiven("kafka_tls_certificate"))
       wrong("kafka_tls_key", "needs its certificate; add kafka_tls_certificate = <a PEM file>")
+    const known = new Set((users ?? []).map((one) => one.slice(0, one.indexOf(":"))))
+    const unknown = groups?.map(userOf).find((name) => !known.has(name))
+    if (unknown !== undefined)
+      wrong("kafka_groups", `${unknown} is not a user of kafka_users; add it there, or correct the name`)
     if (listen !== "off") return
     for (const key of BESIDE_LISTEN) if (isGiven(key)) warn(key, "has no effect without kafka_listen")
   },
 })
 
-const BESIDE_LISTEN = ["kafka_advertised", "kafka_users", "kafka_tls_certificate", "kafka_tls_key"] as const
+/** The user of a `user=group`. */
+const userOf = (given: string): string => given.slice(0, given.indexOf("="))
+
+const BESIDE_LISTEN = [
+  "kafka_advertised",
+  "kafka_users",
+  "kafka_groups",
+  "kafka_tls_certificate",
+  "kafka_tls_key",
+] as const
 
 /** An option of which `forever` (or `off`) is the absence of a limit: Infinity as its value. */
 function lasting<C>(limit: Option<number, C>, doc: string) {

@@ -42,6 +42,12 @@ export function checkEpoch(known: number, { epoch }: LogView): number {
   return known < epoch ? ERROR.FENCED_LEADER_EPOCH : ERROR.UNKNOWN_LEADER_EPOCH
 }
 
+/** Whether the client may use a group, and groups are loaded: an error code. */
+export function checkGroup(groupId: string, { groups, authentication }: Context): number {
+  if (!authentication.mayUse(groupId)) return ERROR.GROUP_AUTHORIZATION_FAILED
+  return groups.isLoaded ? ERROR.NONE : ERROR.COORDINATOR_LOAD_IN_PROGRESS
+}
+
 /** How an API is served: any version of it, from `least` where that is below the specification's. */
 export interface Served {
   readonly api: Api

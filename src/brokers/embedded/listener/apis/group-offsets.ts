@@ -4,7 +4,7 @@ import { isSubscribed } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf } from "../protocol/fields.ts"
 import { OffsetCommit, OffsetDelete, OffsetFetch } from "../protocol/messages.ts"
-import { served, type Context } from "./context.ts"
+import { checkGroup, served, type Context } from "./context.ts"
 
 const MAX_METADATA_BYTES = 4096
 
@@ -53,10 +53,12 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
 })
 
 /** An error code for all of a request: members of the current generation commit, and anyone while there are none. */
-function mayCommit(request: RequestOf<typeof OffsetCommit>, { groups }: Context): number {
+function mayCommit(request: RequestOf<typeof OffsetCommit>, context: Context): number {
+  const { groups } = context
   const { groupId, memberId, groupInstanceId, generationIdOrMemberEpoch: generation } = request
   if (groupId === "") return ERROR.INVALID_GROUP_ID
-  if (!groups.isLoaded) return ERROR.COORDINATOR_LOAD_IN_PROGRESS
+  const refused = checkGroup(groupId, context)
+  if (refused !== ERROR.NONE) return refused
   const group = generation < 0 ? groups.findOrMake(groupId) : groups.find(groupId)
   if (group === undefined) return generation < 0 ? ERROR.GROUP_MAX_SIZE_REACHED : ERROR.ILLEGAL_GENERATION
   if (generation < 0 && group.state === "Empty") return ERROR.NONE
@@ -73,16 +75,18 @@ interface Asked {
 }
 
 export const offsetFetch = served(OffsetFetch, (request, context) => {
-  const { groups, version } = context
-  const errorCode = groups.isLoaded ? ERROR.NONE : ERROR.COORDINATOR_LOAD_IN_PROGRESS
-  if (version >= 8) {
-    const found = request.groups.map(({ groupId, topics }) => ({
-      groupId,
-      errorCode,
-      topics: errorCode === ERROR.NONE ? offsetsOf(groupId, topics, context) : [],
-    }))
+  if (context.version >= 8) {
+    const found = request.groups.map(({ groupId, topics }) => {
+      const errorCode = checkGroup(groupId, context)
+      return {
+        groupId,
+        errorCode,
+        topics: errorCode === ERROR.NONE ? offsetsOf(groupId, topics, context) : [],
+      }
+    })
     return { groups: found }
   }
+  const errorCode = checkGroup(request.groupId, context)
   const topics = request.topics?.map((topic) => ({ ...topic, topicId: "" })) ?? null
   return { errorCode, topics: errorCode === ERROR.NONE ? offsetsOf(request.groupId, topics, context) : [] }
 })
@@ -115,8 +119,10 @@ function offsetsOf(groupId: string, asked: readonly Asked[] | null, { groups, lo
   })
 }
 
-export const offsetDelete = served(OffsetDelete, async ({ groupId, topics }, { groups }) => {
-  if (!groups.isLoaded) return { errorCode: ERROR.COORDINATOR_LOAD_IN_PROGRESS }
+export const offsetDelete = served(OffsetDelete, async ({ groupId, topics }, context) => {
+  const { groups } = context
+  const errorCode = checkGroup(groupId, context)
+  if (errorCode !== ERROR.NONE) return { errorCode }
   const group = groups.find(groupId)
   if (group === undefined) return { errorCode: ERROR.GROUP_ID_NOT_FOUND }
   const members = [...group.members.values()]

@@ -3,7 +3,7 @@ import type { Group } from "../groups/group.ts"
 import { MEMBER_BYTES, protocolBytes, type Joined, type Synced } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { FindCoordinator, Heartbeat, JoinGroup, LeaveGroup, SyncGroup } from "../protocol/messages.ts"
-import { NODE_ID, served, type Context } from "./context.ts"
+import { checkGroup, NODE_ID, served, type Context } from "./context.ts"
 
 /** FindCoordinatorRequest.CoordinatorType: other kinds than groups there are none here. */
 const GROUP = 0
@@ -19,10 +19,11 @@ export const findCoordinator = served(FindCoordinator, (request, { version, adve
 })
 
 /** The group of a request that a member sends, or the error code. */
-function groupOf({ groups }: Context, groupId: string): Group | number {
+function groupOf(context: Context, groupId: string): Group | number {
   if (groupId === "") return ERROR.INVALID_GROUP_ID
-  if (!groups.isLoaded) return ERROR.COORDINATOR_LOAD_IN_PROGRESS
-  return groups.find(groupId) ?? ERROR.UNKNOWN_MEMBER_ID
+  const errorCode = checkGroup(groupId, context)
+  if (errorCode !== ERROR.NONE) return errorCode
+  return context.groups.find(groupId) ?? ERROR.UNKNOWN_MEMBER_ID
 }
 
 export const joinGroup = served(JoinGroup, async (request, context) => {
@@ -30,7 +31,8 @@ export const joinGroup = served(JoinGroup, async (request, context) => {
   const { groups, version, clientId, clientHost } = context
   const refused = (errorCode: number) => ({ errorCode, memberId, protocolName: "" })
   if (groupId === "") return refused(ERROR.INVALID_GROUP_ID)
-  if (!groups.isLoaded) return refused(ERROR.COORDINATOR_LOAD_IN_PROGRESS)
+  const errorCode = checkGroup(groupId, context)
+  if (errorCode !== ERROR.NONE) return refused(errorCode)
   if (sessionTimeoutMs < 1 || sessionTimeoutMs > MAX_SESSION_MS) return refused(ERROR.INVALID_SESSION_TIMEOUT)
   const group = memberId === "" ? groups.findOrMake(groupId) : groups.find(groupId)
   if (group === undefined)

@@ -5,6 +5,7 @@ import { ERROR } from "../protocol/error-codes.ts"
 import { writeRequest } from "../protocol/fields.ts"
 import { OffsetDelete } from "../protocol/messages.ts"
 import { temporaryFolder } from "../../../../../test/support/hookline.ts"
+import { Authentication } from "../security/authentication.ts"
 import { GroupDatabase, groupsIn, type GroupChanges } from "./group-database.ts"
 import { Groups, type LoadedLog } from "./groups.ts"
 
@@ -153,7 +154,12 @@ async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Prom
   const asked = topics.map((name) => ({ name, partitions: [{ partitionIndex: 0 }] }))
   writeRequest(OffsetDelete, 0, { groupId: "g", topics: asked }, frame)
   const log = { whenOpen: () => undefined }
-  const serving = { groups, log, authentication: { state: "done" }, failed: expect.unreachable }
+  const serving = {
+    groups,
+    log,
+    authentication: new Authentication(undefined, false),
+    failed: expect.unreachable,
+  }
   const response = Buffer.concat(await answer(Buffer.from(frame.written()), serving as unknown as Serving))
   // length, correlation id, error code, throttle time, then topics
   const codes = [response.readInt16BE(8)]

@@ -20,6 +20,8 @@ export class Authentication {
   readonly mechanisms: readonly string[]
   #step: ((message: Uint8Array) => Step) | undefined
   #isBare = false
+  /** Patterns of the groups that the client may use; undefined: all. */
+  #groups: readonly string[] | undefined
   state: "none" | "begun" | "done" | "refused"
 
   /** @param users undefined: nobody has to authenticate */
@@ -56,15 +58,27 @@ export class Authentication {
   take(message: Uint8Array): Step {
     const step = this.state === "begun" ? this.#step!(message) : "refused"
     if (step === "refused") this.state = "refused"
-    else if (step.isDone) this.state = "done"
+    else if (step.user !== undefined) {
+      this.#groups = this.#users!.get(step.user)!.groups
+      this.state = "done"
+    }
     return step
   }
+
+  /** Whether the client may use a consumer group. */
+  mayUse(group: string): boolean {
+    return this.#groups?.some((pattern) => matches(pattern, group)) ?? true
+  }
 }
+
+/** `billing`, or with a `*` at its end all that begin so. */
+const matches = (pattern: string, group: string): boolean =>
+  pattern.endsWith("*") ? group.startsWith(pattern.slice(0, -1)) : group === pattern
 
 /** https://www.rfc-editor.org/rfc/rfc4616 */
 function plain(users: Users, message: Uint8Array): Step {
   const [authorization, name = "", password = "", ...more] = Buffer.from(message).toString().split("\0")
   const isItself = authorization === "" || authorization === name
   const isRight = hasPassword(users, name, password) && users.has(name)
-  return isRight && isItself && more.length === 0 ? { reply: Buffer.alloc(0), isDone: true } : "refused"
+  return isRight && isItself && more.length === 0 ? { reply: Buffer.alloc(0), user: name } : "refused"
 }

@@ -10,20 +10,27 @@ export interface ScramKeys {
 
 export type ScramHash = "sha256" | "sha512"
 
-/** By user; no password is in it. */
-export type Users = ReadonlyMap<string, { readonly [hash in ScramHash]: ScramKeys }>
+/** By name; no password is in it. */
+export type Users = ReadonlyMap<string, User>
+
+type User = { readonly [hash in ScramHash]: ScramKeys } & {
+  /** Patterns of the consumer groups that the user may use; undefined: all. */
+  readonly groups?: readonly string[]
+}
 
 /** As Kafka has it by default. */
 const ITERATIONS = 4096
 const SALT_BYTES = 16
 
-/** @param given `name:password`, each */
-export const usersOf = (given: readonly string[]): Users =>
+/** @param given `name:password`, each. @param groups `name=pattern`, each; undefined: no user is limited */
+export const usersOf = (given: readonly string[], groups?: readonly string[]): Users =>
   new Map(
     given.map((pair) => {
       const at = pair.indexOf(":")
-      const password = pair.slice(at + 1)
-      return [pair.slice(0, at), { sha256: keysOf(password, "sha256"), sha512: keysOf(password, "sha512") }]
+      const [name, password] = [pair.slice(0, at), pair.slice(at + 1)]
+      const keys = { sha256: keysOf(password, "sha256"), sha512: keysOf(password, "sha512") }
+      const own = groups?.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1))
+      return [name, { ...keys, ...(own !== undefined && { groups: own }) }]
     }),
   )
 

@@ -1,8 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { keysFor, type ScramHash, type Users } from "./credentials.ts"
 
-/** The client's message is answered with another, or refused. */
-export type Step = { readonly reply: Uint8Array; readonly isDone: boolean } | "refused"
+/** The client's message is answered with another, or refused. `user`: who the client has shown to be. */
+export type Step = { readonly reply: Uint8Array; readonly user?: string } | "refused"
 
 /** The server's side of SCRAM, without channel binding: https://www.rfc-editor.org/rfc/rfc5802#section-5 */
 export class ScramServer {
@@ -31,7 +31,7 @@ export class ScramServer {
     const { salt, iterations } = keysFor(this.#users, this.#name, this.#hash)
     const reply = `r=${this.#nonce},s=${Buffer.from(salt).toString("base64")},i=${iterations}`
     this.#signed = `${bare},${reply}`
-    return { reply: Buffer.from(reply), isDone: false }
+    return { reply: Buffer.from(reply) }
   }
 
   #last(text: string, signed: string): Step {
@@ -47,6 +47,6 @@ export class ScramServer {
     const isRight = timingSafeEqual(createHash(this.#hash).update(clientKey).digest(), storedKey)
     if (!isRight || !this.#users.has(this.#name)) return "refused"
     const verifier = createHmac(this.#hash, serverKey).update(all).digest("base64")
-    return { reply: Buffer.from(`v=${verifier}`), isDone: true }
+    return { reply: Buffer.from(`v=${verifier}`), user: this.#name }
   }
 }

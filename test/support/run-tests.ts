@@ -46,8 +46,9 @@ export async function runTests(
     if (failures.length === 0) process.stdout.write(`they passed when they ran alone\n`)
   }
   report(failures)
-  // a Kafka that a file started for itself is killed with it
-  const left = readdirSync(temporary).filter((name) => !name.startsWith("hookline-kafka-"))
+  // of processes that end with the run, and are killed where they are slower
+  const ofRun = /^hookline-(?:kafka|disk-model)-/
+  const left = readdirSync(temporary).filter((name) => !ofRun.test(name))
   for (const name of left)
     process.stdout.write(`left behind in the temporary folder: ${contentsOf(join(temporary, name))}\n`)
   if (status !== 0 && failures.length === 0 && !isInterrupted)

@@ -52,8 +52,10 @@ test("the admin API answers while descriptors are used up, the page again afterw
     using _ = await useUp(port, running.pid)
     for (const path of paths) expect([path, await statusOver(early, path)]).toEqual([path, 200])
     // in a checkout the page is bundled from its source now, which needs descriptors
-    expect([200, 500]).toContain(await statusOver(early, "/"))
-    await running.logged(({ msg }) => msg === "unhandled error while answering an admin request")
+    const status = await statusOver(early, "/")
+    expect([200, 500]).toContain(status)
+    if (status === 500)
+      await running.logged(({ msg }) => msg === "unhandled error while answering an admin request")
   }
   early.destroy()
   for (const path of [...paths, "/"])

@@ -121,12 +121,12 @@ const CLOSED = new Dropped("gate_closed", "the Gate is closed", { isRoutine: tru
         "",
         `import { expect, test } from "bun:test"
 import { componentContext } from "../../test/support/component-context.ts"
-import { eventOf } from "../../test/support/event.ts"
+import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import { gate } from "./gate.ts"
 
 test("an open Gate passes events", () => {
   const event = eventOf("{}")
-  expect(gate.create({ state: "open" }, componentContext())(event)).toBe(event)
+  expect(gate.create({ state: "open" }, componentContext())(event, IN_TIME)).toBe(event)
 })
 `,
       ],

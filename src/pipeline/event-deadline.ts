@@ -35,8 +35,8 @@ export function publishEvent(
 const nameOf = ({ name }: Processor): string => (name === "" ? "" : ` (${name})`)
 
 /**
- * The deadline of an event at parts that have none of their own: processors and sinks of a user's. It counts from the first
- * such part; the built-in ones before it take microseconds, or end by themselves.
+ * The deadline of an event in the user's own processors and sinks, which have none by themselves. It counts from the first
+ * of them; the built-in ones before it take microseconds, or end by themselves.
  */
 export class EventDeadline implements EventContext {
   readonly #deadlines: Deadlines

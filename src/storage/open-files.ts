@@ -1,5 +1,5 @@
 // Hot path: `check`, once a commit.
-import { statSync } from "node:fs"
+import { statSync, type Stats } from "node:fs"
 import { HooklineError } from "../errors.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 
@@ -45,16 +45,15 @@ export class OpenFiles {
     this.checkpointed()
   }
 
-  /** Whether the paths still lead to these files. @throws FileTakenAway */
-  checkPaths(): void {
+  /** Whether the paths still lead to these files. @returns the database's stat(2) @throws FileTakenAway */
+  checkPaths(): Stats {
     checkIdentities(this.#wal)
-    checkIdentities(this.lasting)
+    return checkIdentities(this.lasting)!
   }
 
   /** The same, and whether nobody else has written to the database. @throws FileTakenAway */
   check(): void {
-    this.checkPaths()
-    const { size, mtimeMs } = statSync(this.#location.file)
+    const { size, mtimeMs } = this.checkPaths()
     if (size === this.#bytes && mtimeMs === this.#modifiedMs) return
     throw new FileTakenAway(
       `${this.#location.file} was changed by another program while Hookline had it open; do not write to it, or copy over it, while Hookline runs`,
@@ -69,8 +68,9 @@ export class OpenFiles {
   }
 }
 
-/** @throws FileTakenAway */
-export function checkIdentities(identities: FileIdentities): void {
+/** @returns stat(2) of the first @throws FileTakenAway */
+export function checkIdentities(identities: FileIdentities): Stats | undefined {
+  let first: Stats | undefined
   for (const { path, device, inode } of identities) {
     const stat = statSync(path, { throwIfNoEntry: false })
     if (stat === undefined)
@@ -81,7 +81,9 @@ export function checkIdentities(identities: FileIdentities): void {
       throw new FileTakenAway(
         `${path} is another file than the one that Hookline opened, and what it commits would be lost; put the former one back, or restart Hookline, which goes on with the one that is there`,
       )
+    first ??= stat
   }
+  return first
 }
 
 function identify(paths: readonly string[]): FileIdentities {

@@ -108,7 +108,7 @@ test("hookline dev in a terminal whose window is closed ends without an error", 
   const folder = base.make("dev")
   const port = await freePort()
   let output = ""
-  const script = `exec "$0" dev --provider github --secret example --port ${port} 2> errors`
+  const script = `exec "$0" dev --provider github --secret example --port ${port} --admin-port 0 2> errors`
   const child = Bun.spawn(endingWithThisProcess("sh", "-c", script, program), {
     cwd: folder,
     terminal: { cols: 200, data: (_, bytes) => void (output += Buffer.from(bytes).toString()) },

@@ -5,7 +5,7 @@ export interface Failure {
   readonly line: number | undefined
   readonly title: string
   /** What was printed since the test before it: its own output, the source and the error. */
-  readonly excerpt: string
+  excerpt: string
 }
 
 /** Lines of one failure that are kept, the last ones. */
@@ -40,6 +40,7 @@ export class TestOutput {
     }
     const [, result, title] = RESULT.exec(line) ?? []
     if (result !== undefined) this.#end(result, title!)
+    else if (/^ {2}\^ this test timed out/.test(line)) this.failures.at(-1)!.excerpt += `\n${line}`
     else this.#keep(line)
   }
 

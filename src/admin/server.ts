@@ -1,5 +1,6 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { SpoolState } from "../brokers/broker.ts"
+import { whenScarce } from "../descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -65,19 +66,34 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     return (await route(request)) ?? notFound()
   }
   try {
-    const server = Bun.serve({
-      hostname: listen.host,
-      port: listen.port,
-      routes: routesFor(ALL_PATHS, take, refuse),
-      fetch: (request, server) => refuse(request, server, targetOf(request.url)),
-      // Bun's own page shows the source
-      error(error) {
+    const serve = (port: number): Bun.Server<undefined> =>
+      Bun.serve({
+        hostname: listen.host,
+        port,
+        routes: routesFor(ALL_PATHS, take, refuse),
+        fetch: (request, server) => refuse(request, server, targetOf(request.url)),
+        // Bun's own page shows the source
+        error(error) {
+          failed(error)
+          return text(500, "internal error\n")
+        },
+      })
+    let server = serve(listen.port)
+    const { url, port } = server
+    const endWatch = whenScarce(() => {
+      try {
+        void server.stop(true)
+        server = serve(port!)
+        log.warn(
+          "admin connections closed: file descriptors had become scarce; raise the limit (ulimit -n, LimitNOFILE), and see who connects to the admin port",
+        )
+      } catch (error) {
+        // tried again by the next check
         failed(error)
-        return text(500, "internal error\n")
-      },
+      }
     })
     return {
-      url: server.url.origin,
+      url: url.origin,
       setAccess(next) {
         if (next.token !== current.token) api.endSessions()
         current = next
@@ -85,6 +101,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
         isOwnHost = ownHost(next)
       },
       async close() {
+        endWatch()
         sampler.close()
         api.close()
         wrongTokens.close()

@@ -1,6 +1,13 @@
-import { closeSync, openSync, readdirSync, statSync } from "node:fs"
+import { closeSync, openSync } from "node:fs"
+import {
+  descriptorLimit,
+  isExhausted,
+  openDescriptors,
+  relieve,
+  reservedDescriptors,
+  SPARE,
+} from "../descriptors.ts"
 import { HooklineError } from "../errors.ts"
-import { limitOf } from "../process-limits.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Listener } from "./listener.ts"
 
@@ -16,8 +23,6 @@ import type { Listener } from "./listener.ts"
  */
 
 const CHECK_MS = 100
-/** For probes, log files, broker connections. */
-const SPARE = 24
 
 /** With fewer, files that are opened later would count as connections that never end. */
 const LEAST_CONNECTIONS = 8
@@ -26,7 +31,7 @@ const LEAST_CONNECTIONS = 8
 export class ConnectionLimit {
   readonly #listeners: Pick<Listener, "pause" | "resume">
   readonly #log: RequestLog
-  readonly #descriptors = limitOf("Max open files")
+  readonly #descriptors = descriptorLimit()
   /** Descriptors open at the start. */
   readonly #before: number = 0
   readonly #timer: Timer | undefined
@@ -53,7 +58,7 @@ export class ConnectionLimit {
   /** @param max undefined: as many as descriptors allow, the upper bound in any case */
   setMax(max = Number.POSITIVE_INFINITY): void {
     if (this.#descriptors === undefined) return
-    const others = this.#before + SPARE + Math.min(512, Math.ceil(this.#descriptors / 8))
+    const others = this.#before + reservedDescriptors(this.#descriptors)
     this.#max = Math.max(1, Math.min(max, this.#descriptors - others))
   }
 
@@ -63,9 +68,17 @@ export class ConnectionLimit {
   }
 
   #check(): void {
-    const connections = openDescriptors() - this.#before - this.#spare.length
+    let connections = this.#connections
+    if (connections >= this.#max) {
+      relieve()
+      connections = this.#connections
+    }
     if (connections >= this.#max) this.#pause(connections)
     else if (this.isFull && connections <= this.#max * 0.9) this.#resume(connections)
+  }
+
+  get #connections(): number {
+    return openDescriptors() - this.#before - this.#spare.length
   }
 
   #pause(connections: number): void {
@@ -108,18 +121,3 @@ export class ConnectionLimit {
     this.#log.write(level, { ...line, ...more }, message)
   }
 }
-
-/** Open descriptors. 1 us and no descriptor on Linux 6.2 and later; lists all of them before that. */
-function openDescriptors(): number {
-  const { size } = statSync("/proc/self/fd")
-  if (size > 0) return size
-  try {
-    // includes the one used to list them
-    return readdirSync("/proc/self/fd").length - 1
-  } catch (error) {
-    if (isExhausted(error)) return Number.POSITIVE_INFINITY
-    throw error
-  }
-}
-
-const isExhausted = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EMFILE"

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test"
-import { readdirSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 
@@ -25,20 +24,14 @@ function statusOver(socket: Socket, path: string): Promise<number> {
   return promise
 }
 
-/** Opens connections, each with half a request, until the process has no descriptor left. */
-async function useUp(port: number, pid: number): Promise<Disposable> {
-  const sockets: Socket[] = []
-  while (readdirSync(`/proc/${pid}/fd`).length < DESCRIPTORS) {
-    const socket = connect(port, "127.0.0.1").on("error", () => {})
-    sockets.push(socket)
-    // Linux hands a connection over with its first bytes
-    await new Promise((resolve) => socket.once("close", resolve).write("GET /", resolve))
+/** Leaves a process no descriptor to open, until it is disposed of. */
+function useUp(pid: number): Disposable {
+  const limit = (soft: number): void => {
+    const { exitCode } = Bun.spawnSync(["prlimit", `--pid=${pid}`, `--nofile=${soft}:`])
+    expect(exitCode).toBe(0)
   }
-  return {
-    [Symbol.dispose]() {
-      for (const socket of sockets) socket.destroy()
-    },
-  }
+  limit(3)
+  return { [Symbol.dispose]: () => limit(DESCRIPTORS) }
 }
 
 test("the admin API answers while descriptors are used up, the page again afterwards, and SIGTERM ends with status 0", async () => {
@@ -49,7 +42,7 @@ test("the admin API answers while descriptors are used up, the page again afterw
   expect(await statusOver(early, "/healthz")).toBe(200)
   const paths = ["/api/overview", "/api/pipelines/a"]
   {
-    using _ = await useUp(port, running.pid)
+    using _ = useUp(running.pid)
     for (const path of paths) expect([path, await statusOver(early, path)]).toEqual([path, 200])
     // in a checkout the page is bundled from its source now, which needs descriptors
     const status = await statusOver(early, "/")

@@ -53,17 +53,30 @@ export class Connection {
   #unsent: readonly Uint8Array[] = []
   #sent: (() => void) | undefined
   readonly #openedMs = steadyMs()
+  #isSecure: boolean
+  /** It was served a request and, where there are users, is one of them. */
+  isKnown = false
   /** When it last received or sent something, by the steady clock. */
   #activeMs = this.#openedMs
   /** Since when it has an answer, and when it last took some of it. */
   #sendingMs = 0
   #takenMs = 0
 
-  constructor(socket: Socket, deps: ConnectionDependencies) {
+  /** @param isSecure false: it has yet to finish a TLS handshake */
+  constructor(socket: Socket, deps: ConnectionDependencies, isSecure = true) {
     this.#socket = socket
     this.#deps = deps
-    const isKnown = deps.authentication.state === "done"
-    this.#frames = new Frames(isKnown ? LIMITS.frameBytes : LIMITS.unauthenticatedFrameBytes)
+    this.#isSecure = isSecure
+    const isDone = deps.authentication.state === "done"
+    this.#frames = new Frames(isDone ? LIMITS.frameBytes : LIMITS.unauthenticatedFrameBytes)
+  }
+
+  secured(): void {
+    this.#isSecure = true
+  }
+
+  makeRoom(): void {
+    this.#refuse("another needs its place, and it has sent no request yet, or not authenticated")
   }
 
   received(chunk: Uint8Array): void {
@@ -104,10 +117,12 @@ export class Connection {
     this.#sent?.()
   }
 
-  /** Disconnects a client that is stalled or idle, or that does not authenticate. */
+  /** Disconnects a client that is stalled or idle, or that does not finish the handshake or authenticate. */
   check(nowMs: number): void {
-    const isKnown = this.#deps.authentication.state === "done"
+    const { isKnown } = this
     if (this.#isStalled(nowMs)) this.#refuse("it does not take its answer")
+    else if (!this.#isSecure && nowMs - this.#openedMs > LIMITS.handshakeMs)
+      this.#refuse("it does not finish the TLS handshake")
     else if (!isKnown && nowMs - this.#openedMs > LIMITS.authenticationMs) this.#end()
     else if (!this.#isServing && nowMs - this.#activeMs > LIMITS.idleMs) this.#end()
   }
@@ -137,11 +152,12 @@ export class Connection {
           ? bareReply(authentication.take(frame))
           : await answer(frame, this.#serving(signal))
         const { state } = authentication
+        this.isKnown = state === "done"
         // who guesses passwords waits for each
         if (state === "refused") await Bun.sleep(REFUSED_MS)
         await this.#send(response)
         if (state === "refused") return this.#refuse("its user or password is wrong")
-        if (state === "done") this.#frames.maxBytes = LIMITS.frameBytes
+        if (this.isKnown) this.#frames.maxBytes = LIMITS.frameBytes
       } catch (error) {
         const isTooLarge = error instanceof TooLarge
         if (!isTooLarge && !(error instanceof Malformed)) this.#deps.failed(error)

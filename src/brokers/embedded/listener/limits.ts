@@ -15,7 +15,9 @@ export const LIMITS = {
   offsetBytes: 32 * 1024 * 1024,
   /** A client that takes nothing of its answer for so long is disconnected, or not all of it while others wait, */
   stalledMs: 30_000,
-  /** one that is not authenticated after so long, */
+  /** one that has not finished the TLS handshake after so long, */
+  handshakeMs: 10_000,
+  /** one that is not authenticated, or has sent no request, after so long, */
   authenticationMs: 30_000,
   /** and one that asks for nothing. */
   idleMs: 600_000,

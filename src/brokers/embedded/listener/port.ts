@@ -1,4 +1,5 @@
 import { steadyMs } from "../../../clock.ts"
+import { descriptorLimit, openDescriptors } from "../../../descriptors.ts"
 import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
 import type { Broker } from "./apis/context.ts"
 import { Connection } from "./connection.ts"
@@ -6,7 +7,7 @@ import { Authentication } from "./security/authentication.ts"
 import type { Users } from "./security/credentials.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
 
-const CHECK_MS = 5000
+const CHECK_MS = 1000
 
 /** An address that clients connect to. */
 export interface PortOptions {
@@ -33,6 +34,7 @@ export interface PortDependencies {
 /** Listens for clients. */
 export class Port {
   readonly #server: Bun.TCPSocketListener<Connection | undefined>
+  /** The oldest first. */
   readonly #connections = new Set<Connection>()
   readonly #check: Timer
   /** As far as it is not the server's, for new connections. */
@@ -52,14 +54,15 @@ export class Port {
         binaryType: "uint8array",
         open: (socket) => {
           const client = `${socket.remoteAddress}`
-          if (this.#connections.size >= LIMITS.connections) {
-            refused(`there are ${LIMITS.connections} connections`, client)
+          const full = this.#makeRoom()
+          if (full !== undefined) {
+            refused(full, client)
             socket.terminate()
             return
           }
           socket.setNoDelay(true)
           const own = { host: socket.localAddress, port: socket.localPort }
-          const connection = new Connection(socket, {
+          const deps = {
             broker,
             clientHost: `/${client}`,
             authentication: new Authentication(this.options.users, tls !== undefined),
@@ -67,10 +70,15 @@ export class Port {
             receiving,
             unsent,
             failed,
-            refused: (reason) => refused(reason, client),
-          })
+            refused: (reason: string) => refused(reason, client),
+          }
+          const connection = new Connection(socket, deps, tls === undefined)
           socket.data = connection
           this.#connections.add(connection)
+        },
+        // with it `open` comes at the accept, not after the handshake; where that fails, `close` follows
+        handshake: (socket, isSecure) => {
+          if (isSecure) socket.data?.secured()
         },
         data: (socket, chunk) => socket.data?.received(chunk),
         drain: (socket) => socket.data?.drained(),
@@ -88,6 +96,30 @@ export class Port {
       const nowMs = steadyMs()
       for (const connection of this.#connections) connection.check(nowMs)
     }, CHECK_MS)
+  }
+
+  /**
+   * Has the oldest client that is not known make room where there is none.
+   *
+   * @returns why there is none; undefined: there is
+   */
+  #makeRoom(): string | undefined {
+    const isFull = this.#connections.size >= LIMITS.connections
+    if (!isFull && !this.#isHalfOpen()) return undefined
+    const oldest = this.#connections.values().find(({ isKnown }) => !isKnown)
+    if (oldest !== undefined) {
+      oldest.makeRoom()
+      this.#connections.delete(oldest)
+      return undefined
+    }
+    return isFull
+      ? `there are ${LIMITS.connections} connections`
+      : "half of the process's file descriptors are open; the others are kept for webhooks and probes"
+  }
+
+  #isHalfOpen(): boolean {
+    const limit = descriptorLimit()
+    return limit !== undefined && openDescriptors() > limit / 2
   }
 
   get port(): number {

@@ -1,0 +1,71 @@
+import { readdirSync, statSync } from "node:fs"
+import { steadyMs } from "./clock.ts"
+import { limitOf } from "./process-limits.ts"
+
+/*
+ * The descriptors of this process, which connections of three kinds share. None may take them all:
+ *
+ *   webhooks   are accepted until the reserve is reached (http/connection-limit.ts).
+ *   Kafka      clients are accepted while fewer than half of the descriptors are open.
+ *   admin      connections are all closed below the point where webhooks are refused: Bun has no hook for accepted
+ *              connections, and neither closes nor counts those that do not complete a request.
+ */
+
+/** Held open, and closed when the others are used up: for probes, log files, broker connections. */
+export const SPARE = 24
+const CHECK_MS = 25
+/** Share of what webhook connections may have; all of it would have their listeners closed. */
+const SCARCE = 0.75
+/** Closing connections that frees fewer is not repeated for a while: others have the descriptors. */
+const FEW = 8
+const PAUSE_MS = 10_000
+
+/** Descriptors that webhook connections leave to others. */
+export const reservedDescriptors = (limit: number): number => SPARE + Math.min(512, Math.ceil(limit / 8))
+
+const closers = new Set<() => void>()
+/** Descriptors that were open before any connection. */
+let before = 0
+let pausedUntilMs = Number.NEGATIVE_INFINITY
+
+/** Has connections closed when descriptors become scarce. @param close at once. @returns ends the watch */
+export function whenScarce(close: () => void): () => void {
+  if (closers.size === 0) before = openDescriptors()
+  closers.add(close)
+  const timer = setInterval(relieve, CHECK_MS).unref()
+  return () => {
+    clearInterval(timer)
+    closers.delete(close)
+  }
+}
+
+/** If descriptors are scarce, closes the connections of `whenScarce`, unless that has just freed next to none. */
+export function relieve(): void {
+  const soft = descriptorLimit()
+  if (soft === undefined || steadyMs() < pausedUntilMs) return
+  const open = openDescriptors()
+  const room = soft - reservedDescriptors(soft) - before
+  if (open < before + SCARCE * room) return
+  for (const close of closers) close()
+  if (open - openDescriptors() < FEW) pausedUntilMs = steadyMs() + PAUSE_MS
+}
+
+/** This process's limit of open descriptors; undefined: unknown. Read once, while there is one to read it by. */
+export const descriptorLimit = (): number | undefined => (limit ??= { soft: limitOf("Max open files") }).soft
+
+let limit: { readonly soft: number | undefined } | undefined
+
+/** Open descriptors. 1 us and no descriptor on Linux 6.2 and later; lists all of them before that. */
+export function openDescriptors(): number {
+  const { size } = statSync("/proc/self/fd")
+  if (size > 0) return size
+  try {
+    // includes the one used to list them
+    return readdirSync("/proc/self/fd").length - 1
+  } catch (error) {
+    if (isExhausted(error)) return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
+export const isExhausted = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EMFILE"

@@ -21,13 +21,19 @@ const APIS = [
   "ListGroups",
   "SaslHandshake",
   "ApiVersions",
+  "CreateTopics",
+  "DeleteTopics",
+  "InitProducerId",
   "OffsetForLeaderEpoch",
   "DescribeConfigs",
   "DescribeLogDirs",
   "SaslAuthenticate",
+  "CreatePartitions",
   "DeleteGroups",
+  "IncrementalAlterConfigs",
   "OffsetDelete",
   "DescribeCluster",
+  "ConsumerGroupHeartbeat",
 ]
 
 /** As the specification has it: https://github.com/apache/kafka/tree/4.1.0/clients/src/main/resources/common/message */

@@ -272,7 +272,7 @@ describe("requests", () => {
 
   test.each([
     ["an API that nobody knows", { key: 999, version: 0 }],
-    ["an API that is not served", { key: 19, version: 2 }],
+    ["an API that is not served", { key: 24, version: 2 }],
     ["a version to come", { key: 12, version: 99 }],
   ])("with %s are answered UNSUPPORTED_VERSION, and the connection stays open", async (_, header) => {
     await using client = await RawKafkaClient.connect(address)

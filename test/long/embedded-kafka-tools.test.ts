@@ -51,7 +51,23 @@ test.skipIf(!(await canStartKafka()))(
 
     const created = await kafkaTool("TopicCommand", address, "--create", "--topic", "other")
     expect(created.status).toBe(1)
-    expect(created.stdout).toContain("does not support CREATE_TOPICS")
+    expect(created.stdout).toContain("topics of the embedded log are created and configured by Hookline")
+
+    const grown = await kafkaTool(
+      "TopicCommand",
+      address,
+      "--alter",
+      "--topic",
+      "webhooks",
+      "--partitions",
+      "3",
+    )
+    expect(grown.stdout).toContain("raise partitions of the connection")
+
+    const topic = ["--topic", "webhooks", "--group", "new", "--timeout-ms", "10000"]
+    const protocol = ["--consumer-property", "group.protocol=consumer"]
+    const joined = await kafkaTool("consumer.ConsoleConsumer", address, ...topic, ...protocol)
+    expect(`${joined.stdout}${joined.stderr}`).toContain("Set group.protocol=classic")
   },
 )
 

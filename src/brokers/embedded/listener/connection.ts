@@ -1,7 +1,7 @@
 import { steadyMs } from "../../../clock.ts"
 import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
 import { answer, type Serving } from "./apis/apis.ts"
-import type { Broker } from "./apis/context.ts"
+import { NoAnswer, type Broker } from "./apis/context.ts"
 import { Frames } from "./frames.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
 import type { Authentication } from "./security/authentication.ts"
@@ -159,9 +159,9 @@ export class Connection {
         if (state === "refused") return this.#refuse("its user or password is wrong")
         if (this.isKnown) this.#frames.maxBytes = LIMITS.frameBytes
       } catch (error) {
-        const isTooLarge = error instanceof TooLarge
-        if (!isTooLarge && !(error instanceof Malformed)) this.#deps.failed(error)
-        this.#refuse(isTooLarge ? error.message : "it does not speak the Kafka protocol")
+        const isTold = error instanceof TooLarge || error instanceof NoAnswer
+        if (!isTold && !(error instanceof Malformed)) this.#deps.failed(error)
+        this.#refuse(isTold ? error.message : "it does not speak the Kafka protocol")
         return
       }
     }

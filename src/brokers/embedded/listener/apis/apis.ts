@@ -5,14 +5,22 @@ import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
 import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ApiVersions } from "../protocol/messages.ts"
 import { describeConfigs, describeLogDirs } from "./configs.ts"
-import { served, type Context, type Served } from "./context.ts"
+import { NoAnswer, served, type Context, type Served } from "./context.ts"
 import { fetch } from "./fetch.ts"
 import { deleteGroups, describeGroups, listGroups } from "./group-admin.ts"
 import { offsetCommit, offsetDelete, offsetFetch } from "./group-offsets.ts"
 import { findCoordinator, heartbeat, joinGroup, leaveGroup, syncGroup } from "./groups.ts"
 import { describeCluster, metadata } from "./metadata.ts"
 import { listOffsets, offsetForLeaderEpoch } from "./offsets.ts"
-import { produce } from "./produce.ts"
+import {
+  consumerGroupHeartbeat,
+  createPartitions,
+  createTopics,
+  deleteTopics,
+  incrementalAlterConfigs,
+  initProducerId,
+  produce,
+} from "./read-only.ts"
 import { saslAuthenticate, saslHandshake } from "./sasl.ts"
 
 /*
@@ -50,6 +58,12 @@ const SERVED: readonly Served[] = [
   deleteGroups,
   offsetDelete,
   describeCluster,
+  initProducerId,
+  createTopics,
+  deleteTopics,
+  createPartitions,
+  incrementalAlterConfigs,
+  consumerGroupHeartbeat,
 ]
 
 const BY_KEY = new Map(SERVED.map((one) => [one.api.key, one]))
@@ -75,7 +89,7 @@ export type Serving = Omit<Context, "version" | "clientId"> & { readonly failed:
  * Serves a request.
  *
  * @returns the response, in parts
- * @throws Malformed where not even the header can be read, TooLarge for an answer over the limit
+ * @throws Malformed where not even the header can be read, TooLarge for an answer over the limit, NoAnswer
  */
 export async function answer(frame: Buffer, serving: Serving): Promise<readonly Buffer[]> {
   const from = new ByteReader(frame)
@@ -100,6 +114,7 @@ export async function answer(frame: Buffer, serving: Serving): Promise<readonly 
     while (serving.log.whenOpen() !== undefined) await serving.log.whenOpen()
     response = await one.serve(request as never, { ...serving, version, clientId })
   } catch (error) {
+    if (error instanceof NoAnswer) throw error
     const isMalformed = error instanceof Malformed
     if (!isMalformed) serving.failed(error)
     response = failure(one.api, isMalformed ? ERROR.INVALID_REQUEST : ERROR.UNKNOWN_SERVER_ERROR)

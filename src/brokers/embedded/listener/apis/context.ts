@@ -48,6 +48,9 @@ export function checkGroup(groupId: string, { groups, authentication }: Context)
   return groups.isLoaded ? ERROR.NONE : ERROR.COORDINATOR_LOAD_IN_PROGRESS
 }
 
+/** A request that is refused by the end of the connection. The message is the reason, for the log. */
+export class NoAnswer extends Error {}
+
 /** How an API is served: any version of it, from `least` where that is below the specification's. */
 export interface Served {
   readonly api: Api

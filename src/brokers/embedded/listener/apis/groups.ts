@@ -5,15 +5,17 @@ import { ERROR } from "../protocol/error-codes.ts"
 import { FindCoordinator, Heartbeat, JoinGroup, LeaveGroup, SyncGroup } from "../protocol/messages.ts"
 import { checkGroup, NODE_ID, served, type Context } from "./context.ts"
 
-/** FindCoordinatorRequest.CoordinatorType: other kinds than groups there are none here. */
+/** FindCoordinatorRequest.CoordinatorType: there are no coordinators of other kinds here. */
 const GROUP = 0
+const TRANSACTION = 1
 const MAX_SESSION_MS = 1_800_000
 
 export const findCoordinator = served(FindCoordinator, (request, { version, advertised }) => {
-  const isGroup = request.keyType === GROUP
-  const found = isGroup
-    ? { nodeId: NODE_ID, ...advertised }
-    : { nodeId: -1, errorCode: ERROR.COORDINATOR_NOT_AVAILABLE }
+  const errorCode =
+    request.keyType === TRANSACTION
+      ? ERROR.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+      : ERROR.COORDINATOR_NOT_AVAILABLE
+  const found = request.keyType === GROUP ? { nodeId: NODE_ID, ...advertised } : { nodeId: -1, errorCode }
   if (version < 4) return found
   return { coordinators: request.coordinatorKeys.map((key) => ({ key, ...found })) }
 })

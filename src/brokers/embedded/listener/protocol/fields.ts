@@ -205,7 +205,10 @@ function codecOf(field: Field, version: number, flexible: Versions): Codec<unkno
 }
 
 function elementOf(type: Type, version: number, flexible: Versions, isNullable: boolean): Codec<unknown> {
-  if (typeof type !== "string") return structOf(type, version, flexible) as Codec<unknown>
+  if (typeof type !== "string") {
+    const struct = structOf(type, version, flexible) as Codec<unknown>
+    return isNullable ? nullable(struct) : struct
+  }
   const isFlexible = isIn(flexible, version)
   switch (type) {
     case "bool":
@@ -241,6 +244,15 @@ function elementOf(type: Type, version: number, flexible: Versions, isNullable: 
       }
   }
 }
+
+/** A struct after a byte that is negative where there is none. */
+const nullable = (struct: Codec<unknown>): Codec<unknown> => ({
+  read: (from) => (from.int8() < 0 ? null : struct.read(from)),
+  write(to, value) {
+    to.int8(value === null ? -1 : 1)
+    if (value !== null) struct.write(to, value)
+  },
+})
 
 function takeBytes(from: ByteReader, flexible: boolean, width: 2 | 4, isNullable: boolean): Buffer | null {
   const length = from.length(flexible, width)

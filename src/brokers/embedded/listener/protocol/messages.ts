@@ -651,6 +651,109 @@ export const ApiVersions = {
   },
 } as const satisfies Api
 
+export const CreateTopics = {
+  key: 19,
+  versions: "2-7",
+  flexible: "5+",
+  request: {
+    topics: {
+      in: "0+",
+      each: {
+        name: { in: "0+", is: "string" },
+        numPartitions: { in: "0+", is: "int32" },
+        replicationFactor: { in: "0+", is: "int16" },
+        assignments: {
+          in: "0+",
+          each: { partitionIndex: { in: "0+", is: "int32" }, brokerIds: { in: "0+", each: "int32" } },
+        },
+        configs: {
+          in: "0+",
+          each: { name: { in: "0+", is: "string" }, value: { in: "0+", is: "string", nullable: "0+" } },
+        },
+      },
+    },
+    timeoutMs: { in: "0+", is: "int32", default: 60000 },
+    validateOnly: { in: "1+", is: "bool", default: false },
+  },
+  response: {
+    throttleTimeMs: { in: "2+", is: "int32" },
+    topics: {
+      in: "0+",
+      each: {
+        name: { in: "0+", is: "string" },
+        topicId: { in: "7+", is: "uuid" },
+        errorCode: { in: "0+", is: "int16" },
+        errorMessage: { in: "1+", is: "string", nullable: "0+" },
+        topicConfigErrorCode: { in: "5+", is: "int16", tag: 0, tagged: "5+" },
+        numPartitions: { in: "5+", is: "int32", default: -1 },
+        replicationFactor: { in: "5+", is: "int16", default: -1 },
+        configs: {
+          in: "5+",
+          each: {
+            name: { in: "5+", is: "string" },
+            value: { in: "5+", is: "string", nullable: "5+" },
+            readOnly: { in: "5+", is: "bool" },
+            configSource: { in: "5+", is: "int8", default: -1 },
+            isSensitive: { in: "5+", is: "bool" },
+          },
+          nullable: "5+",
+        },
+      },
+    },
+  },
+} as const satisfies Api
+
+export const DeleteTopics = {
+  key: 20,
+  versions: "1-6",
+  flexible: "4+",
+  request: {
+    topics: {
+      in: "6+",
+      each: {
+        name: { in: "6+", is: "string", nullable: "6+", default: null },
+        topicId: { in: "6+", is: "uuid" },
+      },
+    },
+    topicNames: { in: "0-5", each: "string" },
+    timeoutMs: { in: "0+", is: "int32" },
+  },
+  response: {
+    throttleTimeMs: { in: "1+", is: "int32" },
+    responses: {
+      in: "0+",
+      each: {
+        name: { in: "0+", is: "string", nullable: "6+" },
+        topicId: { in: "6+", is: "uuid" },
+        errorCode: { in: "0+", is: "int16" },
+        errorMessage: { in: "5+", is: "string", nullable: "5+", default: null },
+      },
+    },
+  },
+} as const satisfies Api
+
+export const InitProducerId = {
+  key: 22,
+  versions: "0-6",
+  flexible: "2+",
+  request: {
+    transactionalId: { in: "0+", is: "string", nullable: "0+" },
+    transactionTimeoutMs: { in: "0+", is: "int32" },
+    producerId: { in: "3+", is: "int64", default: -1 },
+    producerEpoch: { in: "3+", is: "int16", default: -1 },
+    enable2Pc: { in: "6+", is: "bool", default: false },
+    keepPreparedTxn: { in: "6+", is: "bool", default: false },
+  },
+  response: {
+    throttleTimeMs: { in: "0+", is: "int32" },
+    errorCode: { in: "0+", is: "int16" },
+    producerId: { in: "0+", is: "int64", default: -1 },
+    producerEpoch: { in: "0+", is: "int16" },
+    ongoingTxnProducerId: { in: "6+", is: "int64", default: -1 },
+    ongoingTxnProducerEpoch: { in: "6+", is: "int16", default: -1 },
+  },
+} as const satisfies Api
+
 export const OffsetForLeaderEpoch = {
   key: 23,
   versions: "2-4",
@@ -796,6 +899,35 @@ export const SaslAuthenticate = {
   },
 } as const satisfies Api
 
+export const CreatePartitions = {
+  key: 37,
+  versions: "0-3",
+  flexible: "2+",
+  request: {
+    topics: {
+      in: "0+",
+      each: {
+        name: { in: "0+", is: "string" },
+        count: { in: "0+", is: "int32" },
+        assignments: { in: "0+", each: { brokerIds: { in: "0+", each: "int32" } }, nullable: "0+" },
+      },
+    },
+    timeoutMs: { in: "0+", is: "int32" },
+    validateOnly: { in: "0+", is: "bool" },
+  },
+  response: {
+    throttleTimeMs: { in: "0+", is: "int32" },
+    results: {
+      in: "0+",
+      each: {
+        name: { in: "0+", is: "string" },
+        errorCode: { in: "0+", is: "int16" },
+        errorMessage: { in: "0+", is: "string", nullable: "0+", default: null },
+      },
+    },
+  },
+} as const satisfies Api
+
 export const DeleteGroups = {
   key: 42,
   versions: "0-2",
@@ -806,6 +938,42 @@ export const DeleteGroups = {
     results: {
       in: "0+",
       each: { groupId: { in: "0+", is: "string" }, errorCode: { in: "0+", is: "int16" } },
+    },
+  },
+} as const satisfies Api
+
+export const IncrementalAlterConfigs = {
+  key: 44,
+  versions: "0-1",
+  flexible: "1+",
+  request: {
+    resources: {
+      in: "0+",
+      each: {
+        resourceType: { in: "0+", is: "int8" },
+        resourceName: { in: "0+", is: "string" },
+        configs: {
+          in: "0+",
+          each: {
+            name: { in: "0+", is: "string" },
+            configOperation: { in: "0+", is: "int8" },
+            value: { in: "0+", is: "string", nullable: "0+" },
+          },
+        },
+      },
+    },
+    validateOnly: { in: "0+", is: "bool" },
+  },
+  response: {
+    throttleTimeMs: { in: "0+", is: "int32" },
+    responses: {
+      in: "0+",
+      each: {
+        errorCode: { in: "0+", is: "int16" },
+        errorMessage: { in: "0+", is: "string", nullable: "0+" },
+        resourceType: { in: "0+", is: "int8" },
+        resourceName: { in: "0+", is: "string" },
+      },
     },
   },
 } as const satisfies Api
@@ -867,5 +1035,47 @@ export const DescribeCluster = {
       },
     },
     clusterAuthorizedOperations: { in: "0+", is: "int32", default: -2147483648 },
+  },
+} as const satisfies Api
+
+export const ConsumerGroupHeartbeat = {
+  key: 68,
+  versions: "0-1",
+  flexible: "0+",
+  request: {
+    groupId: { in: "0+", is: "string" },
+    memberId: { in: "0+", is: "string" },
+    memberEpoch: { in: "0+", is: "int32" },
+    instanceId: { in: "0+", is: "string", nullable: "0+", default: null },
+    rackId: { in: "0+", is: "string", nullable: "0+", default: null },
+    rebalanceTimeoutMs: { in: "0+", is: "int32", default: -1 },
+    subscribedTopicNames: { in: "0+", each: "string", nullable: "0+", default: null },
+    subscribedTopicRegex: { in: "1+", is: "string", nullable: "1+", default: null },
+    serverAssignor: { in: "0+", is: "string", nullable: "0+", default: null },
+    topicPartitions: {
+      in: "0+",
+      each: { topicId: { in: "0+", is: "uuid" }, partitions: { in: "0+", each: "int32" } },
+      nullable: "0+",
+      default: null,
+    },
+  },
+  response: {
+    throttleTimeMs: { in: "0+", is: "int32" },
+    errorCode: { in: "0+", is: "int16" },
+    errorMessage: { in: "0+", is: "string", nullable: "0+", default: null },
+    memberId: { in: "0+", is: "string", nullable: "0+", default: null },
+    memberEpoch: { in: "0+", is: "int32" },
+    heartbeatIntervalMs: { in: "0+", is: "int32" },
+    assignment: {
+      in: "0+",
+      is: {
+        topicPartitions: {
+          in: "0+",
+          each: { topicId: { in: "0+", is: "uuid" }, partitions: { in: "0+", each: "int32" } },
+        },
+      },
+      nullable: "0+",
+      default: null,
+    },
   },
 } as const satisfies Api

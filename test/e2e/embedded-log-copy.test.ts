@@ -1,8 +1,18 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { ByteReader } from "../../src/brokers/embedded/listener/protocol/byte-reader.ts"
+import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
+import { ERROR } from "../../src/brokers/embedded/listener/protocol/error-codes.ts"
+import { readResponse, writeRequest, type Api } from "../../src/brokers/embedded/listener/protocol/fields.ts"
+import { Fetch, OffsetForLeaderEpoch } from "../../src/brokers/embedded/listener/protocol/messages.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { joinWithKcat, kafkaAddressOf, type RunningConsumer } from "../support/kafka-clients.ts"
+import {
+  joinWithKcat,
+  kafkaAddressOf,
+  RawKafkaClient,
+  type RunningConsumer,
+} from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -42,6 +52,34 @@ const read = (consumer: RunningConsumer, id: string): Promise<string> =>
 
 const keysOf = (consumer: RunningConsumer): string[] =>
   [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
+
+async function ask(client: RawKafkaClient, api: Api, version: number, request: object): Promise<string> {
+  const body = new ByteWriter()
+  writeRequest(api, version, request as never, body)
+  client.request({ key: api.key, version, flexible: true }, 1, body.written())
+  const response = await client.response()
+  return JSON.stringify(readResponse(api, version, new ByteReader(response!.subarray(5))))
+}
+
+/** A consumer that runs all the time, as the protocol has it: its epoch is fenced, and ended where the copy did (KIP-320). */
+async function seesNewEpoch(address: string): Promise<void> {
+  await using client = await RawKafkaClient.connect(address)
+  const partition = { partition: 0, currentLeaderEpoch: 0, fetchOffset: 100, partitionMaxBytes: 1e6 }
+  const topics = [{ topic: "webhooks", partitions: [partition] }]
+  const fetched = await ask(client, Fetch, 12, { topics, maxBytes: 1e6 })
+  expect(fetched).toContain(`"errorCode":${ERROR.FENCED_LEADER_EPOCH}`)
+  const asked = [
+    { topic: "webhooks", partitions: [{ partition: 0, currentLeaderEpoch: -1, leaderEpoch: 0 }] },
+  ]
+  const epoch = await ask(client, OffsetForLeaderEpoch, 4, { topics: asked })
+  expect(epoch).toContain('"leaderEpoch":0,"endOffset":60')
+  const all = [{ topic: "webhooks", partitions: [{ ...partition, currentLeaderEpoch: -1, fetchOffset: 60 }] }]
+  const { bytes } = /"records":\{"type":"Buffer","data":\[(?<bytes>[^\]]*)/.exec(
+    await ask(client, Fetch, 12, { topics: all, maxBytes: 1e6 }),
+  )!.groups!
+  const batch = Buffer.from(bytes!.split(",").map(Number))
+  expect(batch.readInt32BE(12)).toBeGreaterThan(0)
+}
 
 for (const whenCopied of [
   "at once",
@@ -86,6 +124,7 @@ for (const whenCopied of [
         count: 1,
       })
       later.push(...(await post(last, "d", 10)))
+      await seesNewEpoch(address)
       {
         await using consumer = joinWithKcat(address, "billing", "webhooks")
         await read(consumer, later.at(-1)!)

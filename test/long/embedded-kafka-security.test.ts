@@ -162,6 +162,13 @@ test("an address that others reach takes TLS and users", async () => {
   }
   await Bun.write(file, configuration(`${listen}\n${tls()}\nkafka_users = a:${PASSWORD}`))
   expect(await hookline(["check", "-c", file])).toMatchObject({ status: 0 })
+  await Bun.write(
+    file,
+    configuration(`${listen}\n${tls()}\nkafka_users = a:${PASSWORD}\nkafka_groups = b=billing`),
+  )
+  expect((await hookline(["check", "-c", file])).stderr).toContain(
+    "kafka_groups: b is not a user of kafka_users",
+  )
   const mismatched = tls({ ...certificates.server, key: certificates.client.key })
   await Bun.write(file, configuration(`${listen}\n${mismatched}\nkafka_users = a:short`))
   const { stderr } = await hookline(["check", "-c", file])

@@ -20,6 +20,8 @@ if (!["run", "worker"].includes(process.argv[2] ?? "")) {
 if (process.argv[2] === "run") holdHangups()
 // Bun would print the requests that Hookline makes, with tokens and secrets
 if (process.env.BUN_CONFIG_VERBOSE_FETCH !== undefined) process.env.BUN_CONFIG_VERBOSE_FETCH = "0"
+// Passwords and tokens go over TLS: a variable meant for other programs must not end the checks of certificates
+delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
 
 try {
   enterFolder()

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test"
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { makeCertificate } from "../support/certificate.ts"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { fillLog } from "../support/embedded-log.ts"
 import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
@@ -131,8 +132,20 @@ test("tail ends silently with status 141 once head has read its lines", async ()
   expect(readFileSync(join(folder, "line"), "utf8")).toEndWith("}\n")
 })
 
+/** What `check --connect` prints for a schema registry at this URL. */
+async function checkRegistry(name: string, url: string, variables: Record<string, string>): Promise<string> {
+  const folder = base.make(name)
+  const configuration = `${reloadConf({ admin: "off" })}`.replace(
+    "connection = log",
+    `connection = log\nvalue_format = json-schema\nregistry_url = ${url}\nregistry_username = user\nregistry_password = obviously-fake`,
+  )
+  writeFileSync(join(folder, "pipelines.conf"), configuration)
+  const command = endingWithThisProcess(program, "check", "--connect")
+  const { stdout, stderr } = await runToEnd(command, { cwd: folder, env: { ...process.env, ...variables } })
+  return `${stdout}${stderr}`
+}
+
 test("BUN_CONFIG_VERBOSE_FETCH prints no token of a request that Hookline makes", async () => {
-  const folder = base.make("verbose")
   const asked: (string | null)[] = []
   await using registry = Bun.serve({
     port: 0,
@@ -142,15 +155,25 @@ test("BUN_CONFIG_VERBOSE_FETCH prints no token of a request that Hookline makes"
       return new Response("{}", { status: 404 })
     },
   })
-  const configuration = `${reloadConf({ admin: "off" })}`.replace(
-    "connection = log",
-    `connection = log\nvalue_format = json-schema\nregistry_url = ${registry.url.origin}\nregistry_username = user\nregistry_password = obviously-fake`,
-  )
-  writeFileSync(join(folder, "pipelines.conf"), configuration)
-  const command = endingWithThisProcess(program, "check", "--connect")
-  const env = { ...process.env, BUN_CONFIG_VERBOSE_FETCH: "curl" }
-  const { stdout, stderr } = await runToEnd(command, { cwd: folder, env })
+  const printed = await checkRegistry("verbose", registry.url.origin, { BUN_CONFIG_VERBOSE_FETCH: "curl" })
   const [basic] = asked
   expect(basic).toStartWith("Basic ")
-  expect(`${stdout}${stderr}`).not.toContain(basic!.slice("Basic ".length))
+  expect(printed).not.toContain(basic!.slice("Basic ".length))
+})
+
+test("NODE_TLS_REJECT_UNAUTHORIZED=0 does not make Hookline trust a server's certificate", async () => {
+  const { pem, privateKey } = makeCertificate("localhost", { hosts: ["localhost"], nowMs: Date.now() })
+  let requests = 0
+  await using registry = Bun.serve({
+    port: 0,
+    tls: { key: privateKey.export({ format: "pem", type: "pkcs8" }), cert: pem },
+    fetch() {
+      requests++
+      return new Response("{}", { status: 404 })
+    },
+  })
+  const url = `https://localhost:${registry.port}`
+  const printed = await checkRegistry("untrusted", url, { NODE_TLS_REJECT_UNAUTHORIZED: "0" })
+  expect(printed).toContain("its certificate is not trusted (self signed certificate)")
+  expect(requests).toBe(0)
 })

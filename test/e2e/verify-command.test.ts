@@ -112,13 +112,6 @@ const square = createHmac("sha256", SECRET)
 describe("the likely mistake of a refused request is named, with 1", () => {
   test.each<[string, string[], string | undefined, string, string]>([
     [
-      "a flipped bit in the body",
-      ["-p", "stripe", "-H", stripe(BODY)],
-      BODY.replace("evt_1", "evt_0"),
-      "no_match",
-      "byte 11 is '0', signed as '1'",
-    ],
-    [
       "a wrong secret",
       ["-p", "stripe", "-H", stripe(BODY, NOW_S, "other")],
       undefined,

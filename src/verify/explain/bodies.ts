@@ -1,7 +1,6 @@
 import { readJson } from "../schemes/json-body.ts"
 import type { SignedRequest } from "../verifier.ts"
 import type { Candidate } from "./inquiry.ts"
-import type { Mistake } from "./words.ts"
 
 /** The body before it was changed, likely changes first. */
 export function* otherBodies(request: SignedRequest): Iterable<Candidate> {
@@ -81,27 +80,3 @@ const STYLES: readonly [string, (json: string) => string][] = [
   ],
   [", with <, > and & escaped as Go does", (json) => escapeUnits(json, /[<>&\u2028\u2029]/g)],
 ]
-
-/** Longer bodies are not searched for a flipped bit: it takes eight signatures a byte. */
-export const MOST_BYTES_FLIPPED = 2048
-
-/** The body with each of its bits flipped in turn: one buffer, changed in place. */
-export function* flippedBodies(body: Uint8Array): Iterable<{ body: Uint8Array; mistake: () => Mistake }> {
-  const flipped = Buffer.from(body)
-  for (let i = 0; i < flipped.length; i++) {
-    for (let bit = 1; bit < 256; bit *= 2) {
-      flipped[i]! ^= bit
-      yield {
-        body: flipped,
-        mistake: () => ({
-          kind: "body_bit",
-          detail: `byte ${i} is ${spell(body[i]!)}, signed as ${spell(body[i]! ^ bit)}`,
-        }),
-      }
-      flipped[i]! ^= bit
-    }
-  }
-}
-
-const spell = (byte: number): string =>
-  byte > 32 && byte < 127 ? `'${String.fromCharCode(byte)}'` : `0x${byte.toString(16).padStart(2, "0")}`

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test"
-import { createHmac, generateKeyPairSync } from "node:crypto"
+import { createHmac } from "node:crypto"
 import {
   BODY,
   JWKS,
@@ -167,13 +167,6 @@ const NAMED: [string, string, SignedCase, MistakeKind, string][] = [
     { body: '{"a":"é"}', change: ofBody((it) => Buffer.from(it).toString("latin1")) },
     "body_changed",
     "Latin-1",
-  ],
-  [
-    "a flipped bit",
-    "stripe",
-    { body: '{"amount":100}', change: ofBody((it) => it.replace("1", "3")) },
-    "body_bit",
-    "byte 10 is '3', signed as '1'",
   ],
   [
     "a base64 signature where hex is right",
@@ -440,19 +433,6 @@ describe("the likely mistake is named", () => {
     const named = new Set(NAMED.map(([, , , kind]) => kind))
     expect(Object.keys(MISTAKES).filter((kind) => !named.has(kind as MistakeKind))).toEqual(["body_unlike"])
   })
-
-  test("a flipped bit under a public key is found too", async () => {
-    const { publicKey, privateKey } = generateKeyPairSync("ed25519")
-    const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString()
-    const settings = { public_key: [publicKey.export({ format: "pem", type: "spki" }).toString()] }
-    const request = await received(
-      "discord",
-      { secret: [pem] },
-      ofBody((it) => it.replace("paid", "paie")),
-    )
-    const { found } = await diagnose({ provider: "discord", settings, request, nowMs: NOW })
-    expect(found.map(({ kind }) => kind)).toEqual(["body_bit"])
-  })
 })
 
 describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
@@ -528,15 +508,6 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
     })
 
   if (signs === "body") {
-    test("one flipped bit of the body is named", async () => {
-      const named = await namedOf(({ body }) => {
-        const flipped = Buffer.from(body)
-        flipped[flipped.length >> 1]! ^= 1
-        return { body: flipped }
-      })
-      expect(named).toEqual(["body_bit"])
-    })
-
     // tokens have one encoding, and of whom nobody else can sign as there is no example
     if (findFamily(provider)!.family !== "jwt" && findFamily(provider)!.signer !== undefined)
       test("a signature in another encoding is named", async () => {

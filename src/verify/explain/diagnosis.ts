@@ -1,5 +1,5 @@
 import { slices } from "../../clock.ts"
-import { flippedBodies, MOST_BYTES_FLIPPED, otherBodies } from "./bodies.ts"
+import { otherBodies } from "./bodies.ts"
 import { exampleHeaders } from "./example.ts"
 import { otherScheme } from "./scheme.ts"
 import { beforeEnrichment, readRecord } from "./records.ts"
@@ -112,29 +112,8 @@ async function findMistakes(
     ...(await otherProviders()),
   ]
   if (found.length > 0) return found
-  const mistake =
-    otherScheme(explanation, settings.secret ?? [], request) ??
-    (await flippedBit(inquiry, explanation, fetcher))
+  const mistake = otherScheme(explanation, settings.secret ?? [], request)
   return mistake === undefined ? [] : [mistake]
-}
-
-async function flippedBit(
-  { provider, settings, request, nowMs }: Inquiry,
-  { result }: Explanation,
-  fetcher: Fetcher | undefined,
-): Promise<Mistake | undefined> {
-  const verifier = makeVerifier(provider, { ...settings, tolerance: 0 }, fetcher)
-  const isSigned =
-    verifier.needs === "body" && result instanceof Refused && result.reason !== "missing_header"
-  if (!isSigned || request.body.length > MOST_BYTES_FLIPPED) return undefined
-  const slice = slices()
-  for (const { body, mistake } of flippedBodies(request.body)) {
-    const over = slice()
-    if (over !== undefined) await over
-    const checked = verifier.verify({ ...request, body }, nowMs)
-    if ((checked instanceof Promise ? await checked : checked) instanceof Verified) return mistake()
-  }
-  return undefined
 }
 
 function timeMistake({ timestampMs = 0, result }: Explanation, nowMs: number): Mistake {

@@ -14,21 +14,31 @@ export interface VirtualListHandle {
 
 interface VirtualListProps {
   readonly count: number
+  /** Rows that were removed above those in sight, ever: these stay where they are. */
+  readonly removedRows: number
   /** Pixels, of every row. */
   readonly rowHeight: number
   readonly label: string
   readonly class: string
   /** Of the row at a place: an `<li>` with a key. */
   row(index: number): ComponentChildren
-  /** Called after each change with the rows that are there now, and whether the first is in sight. */
-  looked(first: number, end: number, isAtTop: boolean): void
+  /** Called after each change with the end of the rows in the document, and whether the first row is in sight. */
+  looked(end: number, isAtTop: boolean): void
   handle(handle: VirtualListHandle): void
   /** What follows the last row. */
   readonly children?: ComponentChildren
 }
 
 /** A list of any length of which only the rows in sight are in the document. */
-export function VirtualList({ count, rowHeight, row, looked, handle, ...props }: VirtualListProps) {
+export function VirtualList({
+  count,
+  removedRows,
+  rowHeight,
+  row,
+  looked,
+  handle,
+  ...props
+}: VirtualListProps) {
   const scroller = useRef<HTMLDivElement>(null)
   const [range, setRange] = useState({ top: 0, height: 0 })
   const first = Math.max(0, Math.min(Math.floor(range.top / rowHeight) - AHEAD, count - 1))
@@ -65,7 +75,12 @@ export function VirtualList({ count, rowHeight, row, looked, handle, ...props }:
       element.removeEventListener("scroll", read)
     }
   }, [rowHeight])
-  useEffect(() => looked(first, end, range.top < rowHeight))
+  const removedBefore = useRef(removedRows)
+  useLayoutEffect(() => {
+    scroller.current!.scrollTop -= (removedRows - removedBefore.current) * rowHeight
+    removedBefore.current = removedRows
+  }, [removedRows])
+  useEffect(() => looked(end, range.top < rowHeight))
   return (
     <div ref={scroller} class={`virtual-list ${props.class}`}>
       <ul

@@ -81,7 +81,7 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
   const move = (by: number): void => {
     const at = cursor === undefined ? -1 : tail.placeOf(cursor)
     const next = Math.min(Math.max(at < 0 ? 0 : at + by, 0), tail.count - 1)
-    const [record] = next < 0 ? [] : tail.rows(next, next + 1)
+    const record = tail.row(next)
     if (record === undefined) return
     const { partition, offset } = record
     list.current?.reveal(next)

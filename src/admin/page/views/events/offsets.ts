@@ -1,7 +1,7 @@
 import type { RecordPlace } from "./place.ts"
 
 /** Offsets of partitions as the API names them, `0:42.3:17`, by partition. */
-export const parseOffsets = (text = ""): Map<number, number> =>
+const parseOffsets = (text: string): Map<number, number> =>
   new Map(
     text
       .split(".")
@@ -14,5 +14,16 @@ export function beforeThese(records: readonly RecordPlace[], id: string): string
   const offsets = parseOffsets(id)
   for (const { partition, offset } of records)
     offsets.set(partition, Math.min(offset, offsets.get(partition) ?? offset))
-  return [...offsets].map(([partition, offset]) => `${partition}:${offset}`).join(".")
+  return format(offsets)
 }
+
+/** The API's name for some records and what comes before them. `before`: its name for the latter; null: nothing does. */
+export function withThese(records: readonly RecordPlace[], before: string | null): string {
+  const offsets = parseOffsets(before ?? "")
+  for (const { partition, offset } of records)
+    offsets.set(partition, Math.max(offset + 1, offsets.get(partition) ?? 0))
+  return format(offsets)
+}
+
+const format = (offsets: ReadonlyMap<number, number>): string =>
+  [...offsets].map(([partition, offset]) => `${partition}:${offset}`).join(".")

@@ -56,19 +56,18 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         label="Events, newest first"
         class={`${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`}
         count={count}
+        removedRows={tail.removedRows}
         rowHeight={ROW_HEIGHT}
         handle={(it) => {
           handle.current = it
           props.handle(it)
         }}
-        looked={(first, end, isAtTop) => {
+        looked={(end, isAtTop) => {
           tail.visible = handle.current?.visible ?? 0
-          tail.look(first, end, isAtTop)
+          tail.look(end, isAtTop)
         }}
         row={(index) => {
-          const [record] = tail.rows(index, index + 1)
-          if (record === undefined)
-            return <li key={`at ${index}`} class="record list-row record-missing" aria-hidden="true" />
+          const record = tail.row(index)!
           const { partition, offset } = record
           return (
             <RecordRow
@@ -99,7 +98,7 @@ function FreshNote({ tail, show }: { tail: TopicTail; show: () => void }) {
   }
   return (
     <button type="button" class="fresh" onClick={resume}>
-      <span aria-hidden="true">↑</span> {formatCount(fresh)} new
+      <span aria-hidden="true">↑</span> {formatCount(fresh)} newer
     </button>
   )
 }

@@ -2,22 +2,17 @@ import { signal } from "@preact/signals"
 import type { LiveRecords, RecordPage, RecordSummary } from "../../../api/shapes.ts"
 import { apiUrl, get } from "../../api-client.ts"
 import { readEvents, type StreamState } from "../../event-stream.ts"
-import { beforeThese } from "./offsets.ts"
-import type { RecordPlace, Source } from "./place.ts"
+import { beforeThese, withThese } from "./offsets.ts"
+import { isSame, type RecordPlace, type Source } from "./place.ts"
 import type { Bounds } from "./range.ts"
-import { RecordPages, type Missing } from "./record-pages.ts"
 
 /** Records asked for at once: some screens at first, then as many as the API gives. */
 const FIRST_LIMIT = 100
 const LIMIT = 500
-/** Rows beyond those that are looked at for which older records are asked for. */
+/** Rows beyond those in sight for which older records are asked for. */
 const AHEAD = 50
 /** Summaries in memory; each takes half a kilobyte. */
-const MOST_LOADED = 10_000
-/** How long a missing row is in sight before it is loaded. */
-const LINGER_MS = 250
-/** At the top, where the next live event moves it down: longer than until that comes. */
-const LINGER_LIVE_MS = 1000
+const MOST_RECORDS = 20_000
 /** Requests for older records that go on by themselves where a filter finds nothing. */
 const MOST_SEARCHES = 10
 
@@ -26,7 +21,8 @@ export interface TailQuery extends Source, Bounds {
 }
 
 /**
- * Records of a topic: older ones as someone scrolls to them, and new ones as they come.
+ * Records of a topic: older ones as someone scrolls to them, and new ones as they arrive. Beyond `MOST_RECORDS`, those at the
+ * other end are removed.
  *
  * New records go on top of the list, unless it is paused, or someone reads further down, or the record that someone has
  * opened would be pushed out of sight: then they are counted in `fresh`, and the list stays where it is.
@@ -39,7 +35,7 @@ export class TopicTail {
   readonly stream = signal<StreamState | undefined>(undefined)
   readonly error = signal<unknown>(undefined)
   readonly isLoading = signal(true)
-  /** Newest records that the list does not show yet. */
+  /** Newest records that the list does not show. */
   readonly fresh = signal(0)
   readonly isPaused = signal(false)
   /** Records that came too fast to be searched by the filter. */
@@ -52,15 +48,23 @@ export class TopicTail {
   kept: RecordPlace | undefined
   /** Rows that there is room for. */
   visible = 0
-  #pages = new RecordPages(MOST_LOADED)
-  #first = 0
-  #end = 0
+  /** Rows that were removed above those in sight, ever. */
+  removedRows = 0
+  /** The newest first. */
+  #records: readonly RecordSummary[] = []
+  /** Of `#records`, the newest ones that the list does not show yet. */
+  #hidden = 0
+  /** Whether `fresh` counts records that are not in `#records`. */
+  #hasGap = false
+  /** Value of `before` for the next older ones; null: there are none. */
+  #older: string | null = null
+  /** Changes with each list that does not continue the one before. */
+  #list = 0
+  /** Of the last live event: what is before the next one. */
+  #id: string | undefined
   #isAtTop = true
   #isStarted = false
-  /** Whether the list goes on into the live stream. */
-  #isFollowing = false
   readonly #leaving = new AbortController()
-  readonly #restoring = new Set<Missing["before"]>()
 
   constructor(query: TailQuery) {
     this.query = query
@@ -88,90 +92,110 @@ export class TopicTail {
 
   /** Rows of the list. */
   get count(): number {
-    return this.#pages.count - this.fresh.peek()
+    return this.#records.length - this.#hidden
   }
 
   get hasOlder(): boolean {
-    return !this.#isStarted || this.#pages.older !== null
+    return !this.#isStarted || this.#older !== null
   }
 
-  /** The rows at these places; undefined: one is being loaded again. */
-  rows(first: number, end: number): (RecordSummary | undefined)[] {
-    return this.#pages.slice(first + this.fresh.peek(), end + this.fresh.peek())
+  row(index: number): RecordSummary | undefined {
+    return this.#records[this.#hidden + index]
   }
 
   /** -1: it is not in the list. */
   placeOf(record: RecordPlace): number {
-    const at = this.#pages.indexOf(record)
-    return at < 0 ? -1 : at - this.fresh.peek()
+    const at = this.#records.findIndex((it) => isSame(it, record))
+    return Math.max(-1, at - this.#hidden)
   }
 
-  /** Says what is in sight: what is missing there is loaded, and so is what is older near the end. */
-  look(first: number, end: number, isAtTop: boolean): void {
-    this.#first = first
-    this.#end = end
-    if (isAtTop && !this.#isAtTop && !this.isPaused.peek() && this.fresh.peek() > 0) {
-      this.fresh.value = 0
-      this.version.value++
-    }
+  /** Takes note of what is in sight: near the end of the list, older records are loaded. */
+  look(end: number, isAtTop: boolean): void {
+    const hasReturned = isAtTop && !this.#isAtTop
     this.#isAtTop = isAtTop
-    const fresh = this.fresh.peek()
-    for (const missing of this.#pages.missing(first + fresh, end + fresh)) this.#restoreSoon(missing)
+    if (hasReturned && !this.isPaused.peek()) this.#showFresh()
     if (end >= this.count - AHEAD && this.error.peek() === undefined && this.searched.peek() === 0)
       this.loadOlder()
-    this.#pages.letGo(first + fresh)
   }
 
   pause(): void {
     this.isPaused.value = true
   }
 
-  /** Shows what is new, and goes on. */
+  /** Shows what is new, and continues. */
   resume(): void {
     this.isPaused.value = false
     this.#isAtTop = true
-    this.#first = 0
+    this.#showFresh()
+  }
+
+  #showFresh(): void {
+    if (this.fresh.peek() === 0) return
+    if (this.#hasGap) return this.#start(this.#id)
+    this.#hidden = 0
     this.fresh.value = 0
     this.version.value++
   }
 
   loadOlder(): void {
     if (this.isLoading.peek() || !this.hasOlder) return
-    void this.#load(this.#pages.older ?? undefined)
+    void this.#load(this.#older ?? undefined)
   }
 
   /** @param before undefined: from the newest */
   #start(before: string | undefined): void {
     this.#isStarted = true
-    this.#pages = new RecordPages(MOST_LOADED)
-    this.fresh.value = 0
+    this.#replace([], null)
     void this.#load(before)
   }
 
+  #replace(records: readonly RecordSummary[], older: string | null): void {
+    this.#list++
+    this.#records = records
+    this.#older = older
+    this.#hidden = 0
+    this.#hasGap = false
+    this.fresh.value = 0
+    this.isLoading.value = false
+  }
+
   async #load(before: string | undefined): Promise<void> {
-    const pages = this.#pages
+    const list = this.#list
     let from = before
     this.isLoading.value = true
     this.error.value = undefined
     this.searched.value = 0
     try {
       for (let search = 0; search < MOST_SEARCHES; search++) {
-        const page = await this.#page(from, pages.count === 0 ? FIRST_LIMIT : LIMIT)
-        if (pages !== this.#pages) return
-        pages.addOlder(page, from)
+        const page = await this.#page(from, this.#records.length < FIRST_LIMIT ? FIRST_LIMIT : LIMIT)
+        if (list !== this.#list) return
+        this.#addOlder(page)
         this.#note(page.records)
         this.searched.value = page.records.length > 0 ? 0 : this.searched.value + page.scanned
         if (page.records.length > 0 || page.older === null) break
         from = page.older
       }
     } catch (error) {
-      if (this.#leaving.signal.aborted || pages !== this.#pages) return
+      if (this.#leaving.signal.aborted || list !== this.#list) return
       this.error.value = error
-      pages.older ??= from ?? null
+      this.#older ??= from ?? null
       if (from === undefined) this.#isStarted = false
     }
     this.isLoading.value = false
     this.version.value++
+  }
+
+  #addOlder({ records, older }: RecordPage): void {
+    const all = [...this.#records, ...records]
+    this.#records = all.slice(-MOST_RECORDS)
+    this.#older = older
+    const removed = all.length - this.#records.length
+    if (removed === 0) return
+    const removedRows = Math.max(0, removed - this.#hidden)
+    this.#hidden -= removed - removedRows
+    this.removedRows += removedRows
+    this.fresh.value += removedRows
+    this.#hasGap = true
   }
 
   #page(before: string | undefined, limit: number): Promise<RecordPage> {
@@ -179,65 +203,42 @@ export class TopicTail {
     return get("records", { connection, topic, where, since, until, before, limit }, this.#leaving.signal)
   }
 
-  /** What is in sight only in passing is not loaded. */
-  #restoreSoon(missing: Missing): void {
-    if (this.#restoring.has(missing.before)) return
-    this.#restoring.add(missing.before)
-    const lingerMs = this.#isAtTop && !this.isPaused.peek() ? LINGER_LIVE_MS : LINGER_MS
-    setTimeout(() => {
-      const fresh = this.fresh.peek()
-      const isLookedAt = this.#pages
-        .missing(this.#first + fresh, this.#end + fresh)
-        .some(({ before }) => before === missing.before)
-      if (isLookedAt && !this.#leaving.signal.aborted) void this.#restore(missing)
-      else this.#restoring.delete(missing.before)
-    }, lingerMs)
-  }
-
-  async #restore(missing: Missing): Promise<void> {
-    const pages = this.#pages
-    const wanted = Math.min(missing.count, LIMIT)
-    try {
-      const records: RecordSummary[] = []
-      let before = missing.before ?? null
-      // a filter finds some in each request
-      do {
-        const page: RecordPage = await this.#page(before ?? undefined, wanted - records.length)
-        records.push(...page.records)
-        before = page.older
-      } while (records.length < wanted && before !== null)
-      pages.restore(missing, records, before)
-      this.#note(records)
-    } catch (error) {
-      if (!this.#leaving.signal.aborted) this.error.value = error
-    } finally {
-      this.#restoring.delete(missing.before)
-    }
-    this.version.value++
-  }
-
   #take({ records, skipped }: LiveRecords, id: string): void {
-    if (!this.#isFollowing) {
-      this.#isFollowing = true
-      this.#start(id)
-    }
+    if (this.#id === undefined) this.#start(id)
+    this.#id = id
     if (records.length + skipped === 0) return
-    // of a filter's it is not known how many there are
+    // the number of skipped records that pass a filter is unknown
     const missing = this.query.where === undefined ? skipped : 0
     this.skipped.value += skipped - missing
-    if (missing > 0) this.#pages.addMissing(missing, beforeThese(records, id))
-    this.#pages.addNewer(records, id)
     this.#note(records)
     const fresh = this.fresh.peek() + records.length + missing
-    this.fresh.value = this.isPaused.peek() || !this.#isAtTop || this.#pushesOut(fresh) ? fresh : 0
-    this.#pages.letGo(this.#first + this.fresh.peek())
+    const isHeld = this.isPaused.peek() || !this.#isAtTop || this.#pushesOut(fresh)
+    const isKept =
+      !this.#hasGap && missing === 0 && !(isHeld && this.#records.length + records.length > MOST_RECORDS)
+    if (isKept) this.#addNewer(records)
+    else if (isHeld) this.#hasGap = true
+    else this.#replace(records.toReversed(), beforeThese(records, id))
+    this.#hidden = isHeld ? this.#hidden + (isKept ? records.length : 0) : 0
+    this.fresh.value = isHeld ? fresh : 0
     this.version.value++
+  }
+
+  /** @param records the oldest first */
+  #addNewer(records: readonly RecordSummary[]): void {
+    const all = [...records.toReversed(), ...this.#records]
+    const removed = all.slice(MOST_RECORDS)
+    this.#records = all.slice(0, MOST_RECORDS)
+    if (removed.length === 0) return
+    this.#older = withThese(removed, this.#older)
+    // what is being loaded follows the removed ones
+    this.#list++
+    this.isLoading.value = false
   }
 
   /** Whether so many new records would take the one that someone looks at out of sight. */
   #pushesOut(fresh: number): boolean {
-    const at = this.kept === undefined ? -1 : this.#pages.indexOf(this.kept)
-    return at >= fresh && at - fresh < this.visible && at >= this.visible
+    const at = this.kept === undefined ? -1 : this.placeOf(this.kept)
+    return at >= 0 && at < this.visible && at + fresh >= this.visible
   }
 
   #note(records: readonly RecordSummary[]): void {

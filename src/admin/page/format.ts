@@ -67,3 +67,13 @@ export const formatUtc = (ms: number): string =>
 /** Words that follow a colon elsewhere, as a heading or a row has them: `No secret or key matches`. */
 export const sentence = (words: string): string =>
   words.slice(0, 1).toUpperCase() + words.slice(1).replace(/\.$/, "")
+
+/** A time as `<input type="datetime-local">` has it: local, to the millisecond; empty: it is none. */
+export function toLocalTime(ms = Number.NaN): string {
+  if (!(Math.abs(ms) <= 8.64e15)) return ""
+  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)
+  return local.toISOString().slice(0, -1)
+}
+
+/** NaN: the field is empty, or not filled in yet. */
+export const fromLocalTime = (text: string): number => new Date(text).getTime()

@@ -1,30 +1,23 @@
-import { useState } from "preact/hooks"
+import { useAction } from "../action.ts"
 import { ApiError, post } from "../api-client.ts"
 import { ErrorNote } from "../components/error-note.tsx"
 import { isSignedOut, sessions } from "../store/session.ts"
 
 /** Asks for the token of `[admin]`, and gives it to the server for a cookie; the page itself keeps nothing. */
 export function SignIn() {
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault()
-    const form = event.currentTarget as HTMLFormElement
-    setBusy(true)
+  const { isBusy, error, run } = useAction(async (form: HTMLFormElement) => {
     try {
       await post("session", { token: new FormData(form).get("token") })
-      isSignedOut.value = false
-      sessions.value++
     } catch (fault) {
-      const isWrong = fault instanceof ApiError && fault.status === 401
-      setError(
-        isWrong
-          ? new ApiError(401, "That is not the token", "It is the one of [admin] token or token_file.")
-          : fault,
-      )
-    } finally {
-      setBusy(false)
+      if (!(fault instanceof ApiError) || fault.status !== 401) throw fault
+      throw new ApiError(401, "That is not the token", "It is the one of [admin] token or token_file.")
     }
+    isSignedOut.value = false
+    sessions.value++
+  })
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    run(event.currentTarget as HTMLFormElement)
   }
   return (
     <form class="sign-in" onSubmit={submit}>

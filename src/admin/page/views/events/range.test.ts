@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { boundsOf, fromInput, toInput } from "./range.ts"
+import { boundsOf } from "./range.ts"
 
 const NOW = 1_800_000_000_000
 
@@ -20,9 +20,3 @@ test.each([
     { since: NOW - 3_600_000, until: undefined },
   ],
 ])("%j", (query, bounds) => expect(boundsOf(query, NOW)).toEqual(bounds))
-
-test("a field for a time shows the local one, and gives back the same", () => {
-  expect(fromInput(toInput(NOW))).toBe(String(NOW))
-  expect(toInput(undefined)).toBe("")
-  expect(fromInput("")).toBeUndefined()
-})

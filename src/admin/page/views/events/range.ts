@@ -28,16 +28,3 @@ function toTime(text: string | undefined): number | undefined {
   const ms = Number(text ?? "")
   return text !== undefined && text !== "" && Number.isFinite(ms) ? ms : undefined
 }
-
-/** As `<input type="datetime-local">` has it: local, in seconds. */
-export function toInput(ms: number | undefined): string {
-  if (ms === undefined) return ""
-  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)
-  return Number.isNaN(local.getTime()) ? "" : local.toISOString().slice(0, 19)
-}
-
-/** undefined: the field is empty, or not filled in yet. */
-export function fromInput(text: string): string | undefined {
-  const ms = new Date(text).getTime()
-  return Number.isNaN(ms) ? undefined : String(ms)
-}

@@ -1,9 +1,10 @@
 import type { Ref } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { State } from "../../components/state.tsx"
+import { fromLocalTime, toLocalTime } from "../../format.ts"
 import { parseCondition } from "./condition.ts"
 import type { Place, Source } from "./place.ts"
-import { boundsOf, fromInput, RANGES, toInput } from "./range.ts"
+import { boundsOf, RANGES } from "./range.ts"
 import type { TopicTail } from "./topic-tail.ts"
 
 interface ToolbarProps {
@@ -77,21 +78,22 @@ interface CustomRangeProps {
 
 function CustomRange({ range, change }: CustomRangeProps) {
   const { since, until } = boundsOf(range, 0)
+  const timeOf = (text: string): string | undefined => (text === "" ? undefined : `${fromLocalTime(text)}`)
   return (
     <>
       <input
         type="datetime-local"
-        step={1}
+        step={0.001}
         aria-label="Since"
-        value={toInput(since)}
-        onChange={({ currentTarget: { value } }) => change({ ...range, since: fromInput(value) })}
+        value={toLocalTime(since)}
+        onChange={({ currentTarget: { value } }) => change({ ...range, since: timeOf(value) })}
       />
       <input
         type="datetime-local"
-        step={1}
+        step={0.001}
         aria-label="Until"
-        value={toInput(until)}
-        onChange={({ currentTarget: { value } }) => change({ ...range, until: fromInput(value) })}
+        value={toLocalTime(until)}
+        onChange={({ currentTarget: { value } }) => change({ ...range, until: timeOf(value) })}
       />
     </>
   )

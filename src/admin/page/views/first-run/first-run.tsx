@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks"
 import type { PipelineOverview, ProviderSetup, Sample, SendResult } from "../../../api/shapes.ts"
+import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { CodeBlock } from "../../components/code-block.tsx"
 import { DetailTabs } from "../../components/detail-tabs.tsx"
@@ -85,28 +86,18 @@ function Steps({ pipeline }: { pipeline: PipelineOverview }) {
 }
 
 function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address: string }) {
-  const [isBusy, setBusy] = useState(false)
-  const [result, setResult] = useState<SendResult>()
   const sample = useLoad(
     (signal) => get<Sample>(`samples/${encodeURIComponent(pipeline.id)}`, {}, signal),
     [pipeline.id],
   )
-  const [error, setError] = useState<unknown>()
-  const send = async ({ body, content_type }: Sample): Promise<void> => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      const answer = await post<SendResult>("send", { pipeline: pipeline.id, body, content_type })
-      setResult(answer)
-      if (answer.record === null) return
+  const { isBusy, result, error, run } = useAction(async ({ body, content_type }: Sample) => {
+    const answer = await post<SendResult>("send", { pipeline: pipeline.id, body, content_type })
+    if (answer.record !== null) {
       toast(`Published to ${answer.record.topic}`)
       navigate(recordHref(answer.record))
-    } catch (fault) {
-      setError(fault)
-    } finally {
-      setBusy(false)
     }
-  }
+    return answer
+  })
   if (sample.error !== undefined) return <ErrorNote error={sample.error} retry={sample.reload} />
   if (sample.value === undefined) return <Skeleton rows={2} />
   const { value } = sample
@@ -123,7 +114,7 @@ function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address
           type="button"
           class="primary"
           disabled={isBusy || value.problem !== null}
-          onClick={() => void send(value)}
+          onClick={() => run(value)}
         >
           Send a sample
         </button>

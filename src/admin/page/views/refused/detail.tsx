@@ -1,5 +1,6 @@
-import { useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import type { CaptureDetail, SendResult } from "../../../api/shapes.ts"
+import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { bytesOfBase64, shownTextOf } from "../../base64.ts"
 import { copy } from "../../clipboard.ts"
@@ -39,15 +40,15 @@ const TABS = ["Explanation", "JSON", "Raw", "Headers"] as const
 function Opened({ capture, close }: { capture: CaptureDetail; close: () => void }) {
   const { summary, headers, detail, record, is_masked } = capture
   const [tab, chooseTab] = useState<(typeof TABS)[number]>("Explanation")
-  const resend = useResend(summary.id)
+  const resend = useAction(() => post<SendResult>(`captures/${encodeURIComponent(summary.id)}/resend`))
   const copyCurl = (): void => void copy(curlOfCapture(capture), "curl")
   useShortcuts("The request", [
-    { keys: "r", label: "Send it again now", run: resend.send },
+    { keys: "r", label: "Send it again now", run: resend.run },
     { keys: "c", label: "Copy as curl", run: copyCurl },
   ])
   useCommands(
     () => [
-      { kind: "Request", title: "Send it again now", keys: "r", run: resend.send },
+      { kind: "Request", title: "Send it again now", keys: "r", run: resend.run },
       { kind: "Request", title: "Copy as curl", keys: "c", run: copyCurl },
     ],
     [summary.id],
@@ -76,7 +77,7 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
         </p>
       </div>
       <div class="detail-foot">
-        <button type="button" class="primary" disabled={resend.isBusy} onClick={resend.send}>
+        <button type="button" class="primary" disabled={resend.isBusy} onClick={resend.run}>
           Send it again now <kbd>r</kbd>
         </button>
         <button type="button" onClick={copyCurl}>
@@ -131,37 +132,3 @@ const curlOfCapture = ({ summary, url, headers, body_base64 }: CaptureDetail): s
     headers,
     body: body_base64 === null ? null : bytesOfBase64(body_base64),
   })
-
-interface Resend {
-  readonly isBusy: boolean
-  readonly result: SendResult | undefined
-  readonly error: unknown
-  /** How often it was sent: what is said of it may be another thing then. */
-  readonly count: number
-  send(): void
-}
-
-/** Sends a captured request through its pipeline as it is configured now. */
-function useResend(id: string): Resend {
-  const [state, setState] = useState<Omit<Resend, "send">>({
-    isBusy: false,
-    result: undefined,
-    error: undefined,
-    count: 0,
-  })
-  const isBusy = useRef(false)
-  const send = async (): Promise<void> => {
-    if (isBusy.current) return
-    isBusy.current = true
-    setState(({ count }) => ({ isBusy: true, result: undefined, error: undefined, count }))
-    try {
-      const result = await post<SendResult>(`captures/${encodeURIComponent(id)}/resend`)
-      setState(({ count }) => ({ isBusy: false, result, error: undefined, count: count + 1 }))
-    } catch (error) {
-      setState(({ count }) => ({ isBusy: false, result: undefined, error, count }))
-    } finally {
-      isBusy.current = false
-    }
-  }
-  return { ...state, send: () => void send() }
-}

@@ -1,5 +1,6 @@
-import { useRef, useState } from "preact/hooks"
+import { useRef } from "preact/hooks"
 import type { ReplayCount, ReplayJob, ReplayRequest } from "../../../api/shapes.ts"
+import { useAction } from "../../action.ts"
 import { post } from "../../api-client.ts"
 import { Dialog } from "../../components/dialog.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -19,20 +20,12 @@ interface ConfirmProps {
 
 /** How many records there are and what becomes of them, before the first is sent. */
 export function Confirm({ counted: { request, count }, started, close }: ConfirmProps) {
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
   const dialog = useRef<HTMLDivElement>(null)
-  const start = async (): Promise<void> => {
-    setBusy(true)
-    try {
-      const job = await post<ReplayJob>("replays", request)
-      dialog.current?.closest("dialog")?.close()
-      started(job)
-    } catch (fault) {
-      setError(fault)
-      setBusy(false)
-    }
-  }
+  const start = useAction(async () => {
+    const job = await post<ReplayJob>("replays", request)
+    dialog.current?.closest("dialog")?.close()
+    started(job)
+  })
   const { records, is_exact } = count
   const many = `${is_exact ? "" : "About "}${formatCounted(records, "record")}`
   const duration = request.rate === undefined ? undefined : (records / request.rate) * 1000
@@ -54,14 +47,14 @@ export function Confirm({ counted: { request, count }, started, close }: Confirm
             </>
           )}
         </dl>
-        {error !== undefined && <ErrorNote error={error} />}
+        {start.error !== undefined && <ErrorNote error={start.error} />}
         <div class="confirm-actions">
           <button
             type="button"
             class="primary"
             autofocus
-            disabled={isBusy || records === 0}
-            onClick={() => void start()}
+            disabled={start.isBusy || records === 0}
+            onClick={start.run}
           >
             Start the replay
           </button>

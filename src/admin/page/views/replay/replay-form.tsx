@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks"
 import type { ReplayCount, ReplayJob, Topic } from "../../../api/shapes.ts"
+import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
@@ -16,32 +17,24 @@ export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
   const { query } = route.value
   const topics = useLoad((signal) => get<Topic[]>("topics", {}, signal), [])
   const [counted, setCounted] = useState<Counted>()
-  const [isCounting, setCounting] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const count = async (event: SubmitEvent): Promise<void> => {
+  const { isBusy, error, run } = useAction(async (form: FormData) => {
+    const request = requestOf(form)
+    setCounted({ request, count: await post<ReplayCount>("replays/count", { from: request.from }) })
+  })
+  const count = (event: SubmitEvent): void => {
     event.preventDefault()
-    const form = new FormData(event.currentTarget as HTMLFormElement)
-    setCounting(true)
-    setError(undefined)
-    try {
-      const request = requestOf(form)
-      setCounted({ request, count: await post<ReplayCount>("replays/count", { from: request.from }) })
-    } catch (fault) {
-      setError(fault)
-    } finally {
-      setCounting(false)
-    }
+    run(new FormData(event.currentTarget as HTMLFormElement))
   }
   if (topics.error !== undefined) return <ErrorNote error={topics.error} retry={topics.reload} />
   if (topics.value === undefined || overview.value === undefined) return <Skeleton rows={8} />
   return (
     <>
-      <form class="replay-form" key={JSON.stringify(query)} onSubmit={(event) => void count(event)}>
+      <form class="replay-form" key={JSON.stringify(query)} onSubmit={count}>
         <From fields={fieldsOf(query)} topics={topics.value} />
         <To topics={topics.value} />
         {error !== undefined && <ErrorNote error={error} />}
         <p class="replay-submit">
-          <button type="submit" class="primary" disabled={isCounting}>
+          <button type="submit" class="primary" disabled={isBusy}>
             Count the records…
           </button>
           <span class="muted">Nothing is sent before you have seen how many there are.</span>

@@ -1,6 +1,7 @@
 import { effect } from "@preact/signals"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { ReplayJob } from "../../../api/shapes.ts"
+import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { RecordLink } from "../../components/record-link.tsx"
@@ -125,32 +126,26 @@ function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
 }
 
 function Actions({ job: { id, state, request } }: { job: ReplayJob }) {
-  const [error, setError] = useState<unknown>()
-  const act = async (action: "pause" | "resume" | "cancel"): Promise<void> => {
-    try {
-      await post(`replays/${encodeURIComponent(id)}/${action}`)
-      setError(undefined)
-    } catch (fault) {
-      setError(fault)
-    }
-  }
+  const { error, run } = useAction((action: "pause" | "resume" | "cancel") =>
+    post(`replays/${encodeURIComponent(id)}/${action}`),
+  )
   const { to } = request
   const isLive = state === "running" || state === "paused"
   return (
     <>
       <div class="replay-actions">
         {state === "running" && (
-          <button type="button" onClick={() => void act("pause")}>
+          <button type="button" onClick={() => run("pause")}>
             Pause
           </button>
         )}
         {state === "paused" && (
-          <button type="button" onClick={() => void act("resume")}>
+          <button type="button" onClick={() => run("resume")}>
             Resume
           </button>
         )}
         {isLive && (
-          <button type="button" onClick={() => void act("cancel")}>
+          <button type="button" onClick={() => run("cancel")}>
             Cancel
           </button>
         )}

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { describeFrom, fieldsOf, fromLocalTime, requestOf, toLocalTime } from "./replay-request.ts"
+import { toLocalTime } from "../../format.ts"
+import { describeFrom, fieldsOf, requestOf } from "./replay-request.ts"
 
 const NONE = {
   source: "",
@@ -101,11 +102,6 @@ describe("requestOf a form", () => {
     expect(requestOf(form({ ...fields, where: "/type = invoice.*" })).from.where).toBe("json:/type=invoice.*")
     expect(() => requestOf(form({ ...fields, where: "invoice" }))).toThrow("Write /type = invoice.*")
   })
-})
-
-test.each([0, 1795373652123, 1782864000000])("a time of a form is to the millisecond: %d", (ms) => {
-  expect(toLocalTime(ms)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$/)
-  expect(fromLocalTime(toLocalTime(ms))).toBe(ms)
 })
 
 test("a range in words names its last offset", () => {

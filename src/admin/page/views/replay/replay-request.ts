@@ -1,4 +1,5 @@
 import type { ReplayRequest } from "../../../api/shapes.ts"
+import { fromLocalTime, toLocalTime } from "../../format.ts"
 import { parseCondition } from "../events/condition.ts"
 
 /** What the form's fields hold, by their names; the link's query fills them. */
@@ -77,16 +78,6 @@ export function splitSource(source: string): readonly [connection: string, topic
   const at = source.indexOf("/")
   return [source.slice(0, at), source.slice(at + 1)]
 }
-
-/** A time as `datetime-local` wants it, to the millisecond; empty: it is none. */
-export function toLocalTime(ms: number): string {
-  if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return ""
-  const at = new Date(ms)
-  const local = new Date(ms - at.getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(0, -1)
-}
-
-export const fromLocalTime = (text: string): number => new Date(text).getTime()
 
 /** `log/payments, partition 0, offsets 42 to 100`; `until_offset` is before it. */
 export function describeFrom(from: ReplayRequest["from"], formatTime: (ms: number) => string): string {

@@ -1,5 +1,6 @@
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import type { PipelineOverview, ProviderSetup, Sample, SendRequest, SendResult } from "../../../api/shapes.ts"
+import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -104,9 +105,11 @@ function Form({ sample, provider }: FormProps) {
   }, [sample])
   const isJson = isJsonType(contentType)
   const problem = useChecked(body, isJson)
-  const { isBusy, result, error, send } = useSend()
+  const { isBusy, result, error, run } = useAction((request: SendRequest) =>
+    post<SendResult>("send", request),
+  )
   const sendIt = (): void =>
-    send({
+    run({
       pipeline: sample.pipeline,
       body,
       content_type: contentType,
@@ -192,28 +195,4 @@ function useChecked(body: string, isJson: boolean): string | undefined {
     return () => clearTimeout(timer)
   }, [body, isJson])
   return problem
-}
-
-interface Sending {
-  readonly isBusy: boolean
-  readonly result: SendResult | undefined
-  readonly error: unknown
-}
-
-function useSend(): Sending & { send(request: SendRequest): void } {
-  const [state, setState] = useState<Sending>({ isBusy: false, result: undefined, error: undefined })
-  const isBusy = useRef(false)
-  const send = async (request: SendRequest): Promise<void> => {
-    if (isBusy.current) return
-    isBusy.current = true
-    setState((it) => ({ ...it, isBusy: true, error: undefined }))
-    try {
-      setState({ isBusy: false, result: await post<SendResult>("send", request), error: undefined })
-    } catch (error) {
-      setState({ isBusy: false, result: undefined, error })
-    } finally {
-      isBusy.current = false
-    }
-  }
-  return { ...state, send: (request) => void send(request) }
 }

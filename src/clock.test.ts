@@ -33,9 +33,14 @@ test("in slices: the event loop runs between long steps, and short ones share a 
   expect(done).toEqual(["step 1", "turn", "step 2", "turn", "step 3", "turn", "closed"])
 
   const short: string[] = []
-  setImmediate(() => short.push("turn"))
-  await inSlices(steps(100, 0, short))
-  expect(short).not.toContain("turn")
+  const turnOfShort = (): void => {
+    short.push("turn")
+    if (!short.includes("closed")) setImmediate(turnOfShort)
+  }
+  setImmediate(turnOfShort)
+  await inSlices(steps(1000, 0, short))
+  // a busy machine takes the processor away in the middle of a slice
+  expect(short.filter((it) => it === "turn").length).toBeLessThan(100)
 })
 
 test("the promise resolves in the turn of the last slice", async () => {

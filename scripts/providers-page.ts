@@ -56,8 +56,12 @@ const PARTS = ["id", "type", "time"] as const
 const where = (location: string | undefined): string => (location === undefined ? "" : `\`${location}\``)
 
 /** What `event:id` means for it. */
-const deduplication = ({ id }: EventLocations, scheme: Family): string =>
-  id === undefined ? "" : isForgeable(id, usualCoverage(scheme)) ? "id and body" : "id"
+function deduplication({ id }: EventLocations, scheme: Family): string {
+  if (id === undefined) return ""
+  const covers = usualCoverage(scheme)
+  if (!isForgeable(id, covers)) return "id"
+  return covers.renewed === undefined ? "id and body" : `id and body without \`${covers.renewed}\``
+}
 
 /** `format = json`, `lists = split`, and the provider's page. */
 function decoding({ docs, ...options }: BodyForm): readonly string[] {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { PRESETS } from "../verify/presets/presets.ts"
+import { toFamily } from "../verify/schemes/scheme-form.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
 import type { Event } from "../pipeline/event.ts"
@@ -102,6 +103,32 @@ test("event:id in an unsigned header is a key together with the body: a forged i
 test("where the id ends and the body begins is part of the key", () => {
   const key = parseDedupeKey("event:id", "p", sender("header:X-Id", OF_THE_BODY))!
   expect(key(event("1{}", { "X-Id": "e" }))).not.toBe(key(event("{}", { "X-Id": "e1" })))
+})
+
+const RENEWED: Coverage = { ...OF_THE_BODY, time: true, renewed: "at" }
+
+test.each([
+  ["another value", '{"a":1,"at":1,"b":2}', '{"a":1,"at":2,"b":2}', true],
+  ["a value of another length and form", '{"a":1,"at":1}', '{"a":1,"at":{"time":[1,"}"]}}', true],
+  ["its name escaped", '{"at":1,"a":1}', String.raw`{"\u0061t":1,"a":1}`, true],
+  ["another value in a deeper member of the name", '{"a":{"at":1}}', '{"a":{"at":2}}', false],
+  ["another value before it", '{"a":1,"at":1,"b":2}', '{"a":3,"at":1,"b":2}', false],
+  ["another value after it", '{"a":1,"at":1,"b":2}', '{"a":1,"at":1,"b":3}', false],
+])("of the body without the member that each attempt has anew: %s", (_what, first, second, isSame) => {
+  const key = parseDedupeKey("event:id", "p", sender("header:X-Id", RENEWED))!
+  const [one, other] = [first, second].map((body) => key(event(body, { "X-Id": "e1" })))
+  expect(one === other).toBe(isSame)
+})
+
+test("a sender of one's own whose signed time is in the body has one key for all attempts", () => {
+  const scheme = toFamily({ hmac: { header: "X-Sig", time: { member: "at", unit: "s" } } })
+  const key = parseDedupeKey("event:id", "p", sender("header:X-Id", scheme.covers({})))!
+  const attempt = (at: number) => key(event(`{"n":1,"at":${at}}`, { "X-Id": "e1" }))
+  expect(attempt(1)).toBe(attempt(2)!)
+})
+
+test("sentry: a new Request-ID for each attempt is no id", () => {
+  expect(() => keyOfPreset("sentry")).toThrow("event:id has no known place in events of sentry")
 })
 
 test("event:id of a sender with a token is a key by itself: retries may differ in other members", () => {

@@ -1,8 +1,10 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
 import { keysIn } from "../dedupe/key.ts"
 import type { Event } from "../pipeline/event.ts"
-import { QUOTE, MINUS } from "../json/bytes.ts"
+import { MINUS, QUOTE, skipSpace, startOfText } from "../json/bytes.ts"
+import { spells, toName, type Name } from "../json/name.ts"
 import { isDigit } from "../json/tokens.ts"
+import { Items } from "../json/walk.ts"
 import { parseRawPointer } from "../json/pointer.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
 import { headerNameIn } from "./extraction.ts"
@@ -29,7 +31,7 @@ export const isDedupeKey = (text: string): boolean => text === EVENT_ID || parse
  * its own by a header: the value and the item's index.
  *
  * With `event:id`, an id that the provider's signature does not cover is a key together with the body: a captured request
- * with the id of another event makes that event no duplicate.
+ * with the id of another event makes that event no duplicate. A member that each attempt has anew is left out of it.
  *
  * @param pipeline the pipeline's id
  * @param sender the pipeline's, `context.sender`
@@ -46,11 +48,27 @@ export function parseDedupeKey(
   const covers = text === EVENT_ID ? sender?.covers : undefined
   const isBound = covers !== undefined && isForgeable(location, covers)
   const keyOf = keysIn(isBound ? [pipeline, EVENT_ID, location] : [pipeline, location])
+  const renewed = covers?.renewed === undefined ? undefined : toName(covers.renewed)
   return (event) => {
     const found = find(event)
     if (found === undefined) return undefined
-    return isBound ? keyOf(String(found.length), ":", found, event.body) : keyOf(found)
+    if (!isBound) return keyOf(found)
+    const body = renewed === undefined ? [event.body] : without(event.body, renewed)
+    return keyOf(String(found.length), ":", found, ...body)
   }
+}
+
+/** The bytes before and after a top-level member of a JSON object; of duplicates, between them too. */
+function without(body: Uint8Array, name: Name): readonly Uint8Array[] {
+  const members = new Items(body, skipSpace(body, startOfText(body)))
+  const kept: Uint8Array[] = []
+  let from = 0
+  while (members.next()) {
+    if (!spells(body, members.nameStart, members.nameEnd, name)) continue
+    kept.push(body.subarray(from, members.nameStart))
+    from = members.valueEnd
+  }
+  return [...kept, body.subarray(from)]
 }
 
 function parseFinder(text: string): ((event: Event) => string | Uint8Array | undefined) | undefined {

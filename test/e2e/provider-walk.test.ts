@@ -9,7 +9,7 @@ import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
 import { textOf } from "../support/documents.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
-import { JWKS, PRIVATE_KEYS, sendersWith } from "../support/senders.ts"
+import { JWKS, sendersWith, signingSettings, verifierSection } from "../support/senders.ts"
 
 const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
 const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
@@ -22,21 +22,12 @@ const WALKED = Object.keys(SAMPLES).filter(
 const pipeline = (provider: string): string =>
   [
     `[pipeline:${provider}:WebHookSource]\nhost = 127.0.0.1\nport = 0`,
-    `[pipeline:${provider}:Verifier]\nprovider = ${provider}`,
-    ...Object.entries(SENDERS[provider]!.settings).map(([key, value]) => `${key} = ${inFile(value)}`),
+    verifierSection(provider, provider, SENDERS[provider]!),
     `[pipeline:${provider}:BrokerSink]\ntopic = ${provider}\n`,
   ].join("\n")
-const inFile = (value: unknown): string =>
-  Array.isArray(value)
-    ? value.map((it) => `\n  ${String(it).replaceAll("\n", "\n  ")}`).join("")
-    : String(value)
 
 /** The settings that the provider signs with. */
-function signing(provider: string): VerifierSettings {
-  const { settings } = SENDERS[provider]!
-  const key = PRIVATE_KEYS[provider]
-  return key === undefined ? settings : { ...settings, secret: [key] }
-}
+const signing = (provider: string): VerifierSettings => signingSettings(provider, SENDERS[provider]!)
 
 /** The records that docs/providers.md shows, by preset. */
 const shown: { readonly [provider: string]: readonly string[] } = Object.fromEntries(

@@ -2,12 +2,11 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
-import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
 import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
 import { SAMPLES } from "../../src/verify/samples/samples.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
-import { JWKS, PRIVATE_KEYS, sendersWith } from "../support/senders.ts"
+import { JWKS, sendersWith, signingSettings } from "../support/senders.ts"
 
 const SECRET = "a-secret-of-nobody"
 
@@ -50,10 +49,8 @@ const SIGNABLE = PROVIDER_NAMES.filter((name) => findFamily(name)!.signer !== un
 
 describe.each(SIGNABLE)("%s", (provider) => {
   test("two events are accepted by the provider's verifier, and are told apart", async () => {
-    const { settings } = SENDERS[provider]!
-    await using receiver = receive(makeVerifier(provider, settings))
-    const key = PRIVATE_KEYS[provider]
-    const signing: VerifierSettings = key === undefined ? settings : { ...settings, secret: [key] }
+    await using receiver = receive(makeVerifier(provider, SENDERS[provider]!.settings))
+    const signing = signingSettings(provider, SENDERS[provider]!)
     const next = eventMaker(new URL(`${receiver.url}?x=1`), signing, { provider })
     const tally = await sendEvents(
       next,
@@ -78,19 +75,15 @@ test.each([
 test("samples are of providers that there are, and are sent as what their Content-Type says", async () => {
   for (const provider of Object.keys(SAMPLES)) {
     expect(PROVIDER_NAMES).toContain(provider)
-    const next = eventMaker(new URL("http://127.0.0.1/"), signingSettings(provider), { provider })
+    const next = eventMaker(new URL("http://127.0.0.1/"), signingSettings(provider, SENDERS[provider]!), {
+      provider,
+    })
     const { headers, body } = await next(1)
     const text = Buffer.from(body).toString()
     if (headers.get("Content-Type") === "application/json") expect(typeof JSON.parse(text)).toBe("object")
     else expect([...new URLSearchParams(text)].length).toBeGreaterThan(0)
   }
 })
-
-function signingSettings(provider: string): VerifierSettings {
-  const { settings } = SENDERS[provider]!
-  const key = PRIVATE_KEYS[provider]
-  return key === undefined ? settings : { ...settings, secret: [key] }
-}
 
 test("the command posts signed events, says what came back, and shows no secret", async () => {
   await using receiver = receive(makeVerifier("github", { secret: [SECRET] }))

@@ -152,6 +152,23 @@ export const PRIVATE_KEYS: { readonly [name: string]: string } = {
   ed25519: privatePem(ed.privateKey),
 }
 
+/** What the provider signs with: a private key in place of the public one. */
+export function signingSettings(provider: string, { settings }: Sender): VerifierSettings {
+  const key = PRIVATE_KEYS[provider]
+  return key === undefined ? settings : { ...settings, secret: [key] }
+}
+
+/** The section of a Verifier of nothing but the provider and what its scheme needs. */
+export const verifierSection = (pipeline: string, provider: string, { settings }: Sender): string =>
+  [
+    `[pipeline:${pipeline}:Verifier]\nprovider = ${provider}`,
+    ...Object.entries(settings).map(([key, value]) => `${key} = ${inFile(value)}`),
+  ].join("\n")
+const inFile = (value: unknown): string =>
+  Array.isArray(value)
+    ? value.map((it) => `\n  ${String(it).replaceAll("\n", "\n  ")}`).join("")
+    : String(value)
+
 // ---- certificates, which providers serve at hosts of their own
 const root = makeCertificate("Test Authority", { isCa: true, nowMs: NOW })
 const paypalCertificate = makeCertificate("messageverificationcerts.paypal.com", { issuer: root, nowMs: NOW })

@@ -488,11 +488,9 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Sentry",
     scheme: { hmac: { header: "Sentry-Hook-Signature" } },
     docs: "https://docs.sentry.io/integrations/integration-platform/webhooks/",
-    event: {
-      id: "header:Request-ID",
-      type: "header:Sentry-Hook-Resource",
-      time: "header:Sentry-Hook-Timestamp",
-    },
+    // https://github.com/getsentry/sentry/blob/master/src/sentry/sentry_apps/api/serializers/app_platform_event.py : each
+    // attempt has a new Request-ID
+    event: { type: "header:Sentry-Hook-Resource", time: "header:Sentry-Hook-Timestamp" },
     note: "The secret is the integration's client secret.",
   },
   pagerduty: {

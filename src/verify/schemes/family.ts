@@ -18,6 +18,8 @@ export interface Coverage {
   readonly id: boolean
   /** Names of headers beside the signature's, in lower case; default: none. */
   readonly headers?: readonly string[]
+  /** The top-level member of the body with the signed time, which is another one in each attempt of a delivery. */
+  readonly renewed?: string | undefined
 }
 
 /** A verification scheme, apart from its settings. */

@@ -51,6 +51,7 @@ export const coverageOf = ({ time, id }: Pick<HmacForm, "time" | "id">): Coverag
   headers: [time !== undefined && "header" in time ? time.header : [], id ?? []]
     .flat()
     .map((name) => name.toLowerCase()),
+  renewed: time !== undefined && "member" in time ? time.member : undefined,
 })
 
 /** Reads and writes requests of a form. */

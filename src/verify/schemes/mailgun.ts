@@ -36,7 +36,7 @@ export function mailgun(): Family {
     {
       family: "mailgun",
       toleranceMs: TOLERANCE_MS,
-      covers: () => ({ body: "none", time: true, id: true }),
+      covers: () => ({ body: "none", time: true, id: true, renewed: "signature" }),
     },
   )
 }

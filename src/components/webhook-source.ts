@@ -81,7 +81,7 @@ const OPTIONS = {
     min: 0.001,
     max: 1_000_000,
     default: "100",
-    doc: "Requests per second of one address, or one IPv6 /64, that may fail verification; beyond it all its requests get 429 with Retry-After before their bodies are read, unless it sent a verified event within the last minute. For pipelines with a Verifier.",
+    doc: "Requests per second of one address, or one IPv6 /64, that may fail verification; a larger or slower one counts as one per 16 KiB of its body, or per second that it took. Beyond the limit all requests of the address get 429 with Retry-After before their bodies are read, unless it sent a verified event within the last minute. For pipelines with a Verifier.",
   }),
   allow: list(network, {
     optional: true,

@@ -106,7 +106,16 @@ function within(
   })
 }
 
-/** Collects a body of unknown length in one doubling buffer: the memory held is what is counted. */
+/** The largest chunk that costs more to be read alone than in the next turn of the event loop, with what follows it. */
+const TINY_BYTES = 1024
+
+/**
+ * Collects a body of unknown length in one doubling buffer: the memory held is what is counted.
+ *
+ * Bun gives each chunk to a read that waits for it, at 0.2 us and more, and joins those that come while none does. So
+ * after a tiny chunk the next read waits for a turn of the event loop: 1 MB in chunks of one byte are then 10 reads
+ * instead of a million.
+ */
 async function collect(
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">,
   reservation: Reservation,
@@ -131,6 +140,7 @@ async function collect(
       buffer = larger
     }
     buffer.set(value, length)
+    if (length > 0 && value.length <= TINY_BYTES) await new Promise(setImmediate)
     length = needed
   }
 }

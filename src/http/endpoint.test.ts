@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
-import { serve, type GivenRoute } from "../../test/support/http-server.ts"
+import { inChunks, serve, type GivenRoute } from "../../test/support/http-server.ts"
+import { openSocket, post as head } from "../../test/support/http-socket.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import { Accepted, Answered, Dropped, Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
@@ -169,6 +170,38 @@ test("who is refused too often waits before the body is read, unless it was veri
   await using it = serve({ ...verifying, unverifiedLimit })
   for (const status of [401, 401, 429]) expect((await post(it.url)).status).toBe(status)
   expect(it.log.at(-1)).toMatchObject({ msg: "request refused", reason: "unverified_rate_limited" })
+})
+
+test.each<[string, number, RequestInit]>([
+  ["of 160 KiB is refused", 401, { body: "x".repeat(160 * 1024) }],
+  ["in chunks is refused", 401, { body: inChunks(Array<string>(20).fill("x".repeat(8 * 1024))) }],
+  ["is found too large within its chunks", 413, { body: inChunks(["x".repeat(512 * 1024), "x"]) }],
+])("an unverified body that %s counts by its bytes", async (_what, status, request) => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 10, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit, maxBodyBytes: 512 * 1024 })
+  expect((await post(it.url, request)).status).toBe(status)
+  expect((await post(it.url)).status).toBe(429)
+})
+
+test("an unverified body that its sender breaks off counts by its bytes", async () => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 10, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit })
+  {
+    using socket = await openSocket(it.port)
+    socket.send(`${head("Content-Length: 163840")}x`)
+    while (it.servers.inFlight().bytes === 0) await Bun.sleep(1)
+  }
+  while (it.servers.inFlight().requests > 0) await Bun.sleep(1)
+  expect((await post(it.url)).status).toBe(429)
+})
+
+test("an unverified body that is waited for counts by its seconds", async () => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 2, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit }, { bodyTimeoutMs: 1050 })
+  using socket = await openSocket(it.port)
+  socket.send(`${head("Content-Length: 2")}{`)
+  expect(await socket.ended).toStartWith("HTTP/1.1 408 ")
+  expect((await post(it.url)).status).toBe(429)
 })
 
 test.each<[string, Handler["handle"]]>([

@@ -4,7 +4,7 @@ import { Event, type Processor, type RequestInfo } from "../pipeline/event.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
-import type { InFlightBudget } from "./admission/budget.ts"
+import { SMALL_BYTES, type InFlightBudget, type Reservation } from "./admission/budget.ts"
 import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
 import type { Deadlines } from "../deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
@@ -85,10 +85,19 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout, info.id)
   }
   /** The same, counting an unverified sender. A fault on this side does not count against it. */
-  const answerSender = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
+  const answerSender = (
+    info: ReceivedRequest,
+    { mostBytes }: Reservation,
+    outcome: Outcome,
+    bytes?: number,
+    event?: Event,
+  ): Response => {
     const isSendersFault =
-      (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 499
-    if (isSendersFault && info.isVerified !== true) unverifiedLimit?.refused(info.remoteAddress)
+      (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 500
+    if (isSendersFault && info.isVerified !== true && unverifiedLimit !== undefined) {
+      const cost = costOf(outcome, mostBytes, info.startedMs)
+      if (cost > 0) unverifiedLimit.refused(info.remoteAddress, cost)
+    }
     return answer(info, outcome, bytes, event)
   }
 
@@ -103,7 +112,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     let event: Event | undefined
     try {
       const admission = admit === undefined ? undefined : await admit(info)
-      if (admission !== undefined) return answerSender(info, admission)
+      if (admission !== undefined) return answerSender(info, reservation, admission)
 
       const { headers } = request
       if (request.method !== "POST") return answer(info, wrongMethod)
@@ -114,6 +123,8 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       const limited = verifiesSenders ? undefined : limitRate()
       if (limited !== undefined) return answer(info, limited)
 
+      // unknown once the connection has broken
+      if (unverifiedLimit !== undefined && !isSmall(headers.get("content-length"))) void info.remoteAddress
       const receivedAtMs = firstCameAtMs ?? Date.now()
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, reservation, bodyLimits)
@@ -124,7 +135,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
         reservation.reserve(0)
         await pause(Math.min(REFUSED_AFTER_MS, deliveryTimeoutMs / 2), draining)
       }
-      if (typeof body === "string") return answerSender(info, REFUSALS[body])
+      if (typeof body === "string") return answerSender(info, reservation, REFUSALS[body])
       reservation.arrived()
 
       const { length } = body
@@ -132,7 +143,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       event.memory = reservation
       event.keepsReceivedBody = outcomes.keepsReceivedBodies
       const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
-      return answerSender(info, outcome, length, event)
+      return answerSender(info, reservation, outcome, length, event)
     } catch (error) {
       outcomes.failed(error, info, event, steadyMs() - info.startedMs)
       return problem(REFUSALS.internal, draining.aborted, info.id)
@@ -140,6 +151,16 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       reservation.release()
     }
   }
+}
+
+/**
+ * The number of requests that a refused one counts as in the limit of unverified requests: one per 16 KiB of its body,
+ * or per second, at least 1. A connection that broke may not be its sender's doing: only the bytes of a larger body count.
+ */
+function costOf(outcome: Outcome, bytes: number, startedMs: number): number {
+  const byBytes = bytes / SMALL_BYTES
+  if (outcome === REFUSALS.client_closed) return byBytes > 1 ? byBytes : 0
+  return Math.max(1, byBytes, (steadyMs() - startedMs) / 1000)
 }
 
 /** The answer for accepted and dropped events, prebuilt: the source's, or a processor's. */
@@ -157,6 +178,9 @@ function acceptedAnswer(
     init: headers === undefined ? { status } : { status, headers },
   }
 }
+
+const isSmall = (contentLength: string | null): boolean =>
+  contentLength !== null && Number(contentLength) <= SMALL_BYTES
 
 /** The media type without its parameters, in lower case; empty if none. */
 function mediaType(contentType: string | null): string {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
 import { readFileSync, writeFileSync } from "node:fs"
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import { inChunks, serve } from "../support/http-server.ts"
@@ -43,6 +43,16 @@ test("a body in many small chunks arrives whole", async () => {
   const chunks = Array.from({ length: 3000 }, (_, i) => `${i},`.repeat(7))
   expect((await streamed(it.url, chunks)).status).toBe(200)
   expect(Buffer.from(it.events[0]!.body).toString()).toBe(chunks.join(""))
+})
+
+test("chunks of one byte are read by many at once, not one by one", async () => {
+  await using it = serve()
+  using reads = spyOn(ReadableStreamDefaultReader.prototype, "read")
+  using socket = await openSocket(it.port)
+  socket.send(post("Transfer-Encoding: chunked") + "1\r\nx\r\n".repeat(100_000) + "0\r\n\r\n")
+  expect(await socket.until(/\r\n\r\n/)).toStartWith("HTTP/1.1 200 ")
+  expect(it.events[0]!.body.length).toBe(100_000)
+  expect(reads.mock.calls.length).toBeWithin(1, 1000)
 })
 
 test("a declared length over the limit is answered before any of the body", async () => {

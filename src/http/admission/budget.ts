@@ -120,6 +120,8 @@ export class InFlightBudget {
 /** One request's share of the budget. */
 export class Reservation {
   readonly budget: InFlightBudget
+  /** The most that was reserved at once. */
+  mostBytes = 0
   readonly #generation: Generation
   #bytes = 0
   #arrivedBytes = 0
@@ -135,6 +137,7 @@ export class Reservation {
     const more = bytes - this.#bytes
     if (more > this.budget.freeBytes || this.#released) return false
     this.#bytes = bytes
+    if (bytes > this.mostBytes) this.mostBytes = bytes
     this.budget.add(more)
     return true
   }

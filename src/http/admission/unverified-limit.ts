@@ -15,9 +15,9 @@ interface Sender {
 }
 
 /**
- * Limits each sender's unverified requests per second; beyond the limit the sender has to wait, whatever it sends.
- * Verified requests cost nothing and exempt the sender for a minute: others may share its address, as all do behind a
- * proxy that `trusted_proxies` does not list.
+ * Limits each sender's unverified requests per second, where large and slow ones count as several; beyond the limit the
+ * sender has to wait, whatever it sends. Verified requests cost nothing and exempt the sender for a minute: others may
+ * share its address, as all do behind a proxy that `trusted_proxies` does not list.
  *
  * A sender is an IPv4 address or an IPv6 /64. Until one has used half of its limit, no sender is looked up.
  */
@@ -64,14 +64,14 @@ export class UnverifiedLimit {
     if (sender !== undefined) sender.verifiedMs = this.#now()
   }
 
-  /** Records a request that was refused or answered unverified. */
-  refused(address: string): void {
+  /** Records a request that was refused or answered unverified, as that many. */
+  refused(address: string, cost = 1): void {
     const nowMs = this.#now()
     const key = senderKey(address)
     const known = this.#senders.get(key)
     const sender = known ?? { tokens: this.#burst, filledMs: nowMs, verifiedMs: Number.NEGATIVE_INFINITY }
     this.#fill(sender, nowMs)
-    sender.tokens = Math.max(0, sender.tokens - 1)
+    sender.tokens = Math.max(0, sender.tokens - cost)
     if (sender.tokens <= this.#burst / 2) this.#watchedUntilMs = nowMs + this.#rememberedMs
     this.#senders.delete(key)
     this.#forget(nowMs)

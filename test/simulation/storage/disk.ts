@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
 import { join } from "node:path"
 import { loadedDiskModel, type DiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
 import type { Random } from "../../support/random.ts"
@@ -78,6 +78,26 @@ export class SimulatedDisk {
     renameSync(left, this.folder)
     this.#disk = this.#model()
     this.#disk.settle()
+  }
+
+  /**
+   * Moves or copies all files out of the folder, but locks.
+   *
+   * @returns puts them in the place of what is there then; all of it is durable
+   */
+  takeFiles(take: "move" | "copy"): () => void {
+    const away = join(this.#base, `away-${this.#generation++}`)
+    mkdirSync(away)
+    this.#moveFiles(this.folder, away, take === "move" ? renameSync : cpSync)
+    return () => {
+      this.#moveFiles(this.folder, away, (file) => rmSync(file))
+      this.#moveFiles(away, this.folder, renameSync)
+      this.#disk.settle()
+    }
+  }
+
+  #moveFiles(from: string, to: string, move: (from: string, to: string) => void): void {
+    for (const name of readdirSync(from)) if (name.includes(".sqlite")) move(join(from, name), join(to, name))
   }
 
   remove(): void {

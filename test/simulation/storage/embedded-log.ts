@@ -23,6 +23,7 @@ function run(scenario: StorageScenario): Outcome {
     publish: (step) => publish(step),
     tryOut: (succeeded, done) =>
       publish({ topic: TOPICS[0]!, key: -1, bytes: 10, timeoutMs: 1000 }, succeeded, done),
+    filesTaken: () => publications.filesTaken(),
     check: (folder, when) => publications.checkLog(readLog(folder), when),
   }))
   const { world } = trial

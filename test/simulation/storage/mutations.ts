@@ -16,6 +16,12 @@ const dedupe = without("dedupe")
 export const STORAGE_MUTATIONS: readonly Mutation[] = [
   log("a commit has its fsync", "storage/database-file.ts", "synchronous = FULL", "synchronous = NORMAL"),
   log(
+    "the paths of the files are compared with the open ones after each commit",
+    "storage/durable-database.ts",
+    "    this.#uncheckpointedCommits++\n    this.files.check()\n",
+    "    this.#uncheckpointedCommits++\n",
+  ),
+  log(
     "a busy batch goes back to the front of the queue",
     "brokers/embedded/pending-records.ts",
     "[...batch, ...this.#waiting]",

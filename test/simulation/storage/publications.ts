@@ -13,6 +13,8 @@ export interface Publication {
   /** undefined: it has none. */
   readonly key: string | undefined
   receipt?: Receipt
+  /** Its file was taken away. */
+  mayBeLost?: boolean
 }
 
 /** Every record that a run published, for comparison with what is stored. */
@@ -41,6 +43,21 @@ export class Publications {
     this.#world.tell("sender", `${one.id} acknowledged at ${receipt.partition}/${receipt.offset}`)
   }
 
+  /**
+   * The files were taken away, or replaced by earlier ones: what was published until now may be lost.
+   *
+   * @returns to be called when they are put back, in the place of those that were made meanwhile
+   */
+  filesTaken(): () => void {
+    const before = this.all.filter(({ mayBeLost }) => mayBeLost !== true)
+    const count = this.all.length
+    for (const one of before) one.mayBeLost = true
+    return () => {
+      for (const one of before) one.mayBeLost = false
+      for (const one of this.all.slice(count)) one.mayBeLost = true
+    }
+  }
+
   refused({ id }: Publication, { code, message }: PublishError): void {
     this.#world.tell("sender", `${id} refused: ${code}, ${message.replaceAll(/\/\S*\//g, "")}`)
   }
@@ -67,9 +84,10 @@ export class Publications {
       found.set(one.id, record)
     }
     this.checkOrder(stored, when)
-    for (const { id, receipt } of this.all) {
+    for (const { id, receipt, mayBeLost = false } of this.all) {
       if (receipt === undefined) continue
       const there = found.get(id)
+      if (there === undefined && mayBeLost) continue
       if (there === undefined) this.#world.violate(`${when}: record ${id} was acknowledged and is not there`)
       else if (there.offset !== receipt.offset || there.partition !== receipt.partition)
         this.#world.violate(

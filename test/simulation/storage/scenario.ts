@@ -24,6 +24,7 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "slow disk"; readonly ms: number; readonly forMs: number }
   | { readonly do: "fill disk"; readonly leftBytes: number; readonly forMs: number }
   | { readonly do: "lock" | "read"; readonly file: number; readonly forMs: number }
+  | { readonly do: "take files"; readonly how: "remove" | "rename" | "replace"; readonly forMs: number }
   | { readonly do: "crash"; readonly kind: Crash }
   | { readonly do: "stop" }
   | { readonly do: "stall"; readonly forMs: number }
@@ -67,15 +68,17 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
     ...(simulation === "log" ? [] : Array.from({ length: between(0, 5) }, () => remote(context))),
     ...Array.from({ length: 2 }, (): Step => ({ atMs: between(0, LASTS_MS), do: "look" })),
   ]
+  const settings: StorageSettings = {
+    partitions: random.pick([1, 1, 3]),
+    maxBytes: random.pick([1e9, 1e9, 50_000]),
+    keys: random.pick(["with the log", "with the log", "file", "memory"]),
+    timeoutMs: random.pick([200, 1000]),
+  }
+  if (simulation === "log" && one(4)) steps.push(takeFiles(context))
   return {
     simulation,
     seed,
-    settings: {
-      partitions: random.pick([1, 1, 3]),
-      maxBytes: random.pick([1e9, 1e9, 50_000]),
-      keys: random.pick(["with the log", "with the log", "file", "memory"]),
-      timeoutMs: random.pick([200, 1000]),
-    },
+    settings,
     steps: steps.toSorted((a, b) => a.atMs - b.atMs),
     healMs: LASTS_MS,
   }
@@ -173,6 +176,14 @@ function faults({ random, one, between }: Context): Step[] {
           : [{ atMs, do: "stall", forMs: random.pick([30, 300, 1500]) }]
   }
 }
+
+/** Beginning and end come before everything heals. */
+const takeFiles = ({ random, between }: Context): Step => ({
+  atMs: between(0, LASTS_MS / 2),
+  do: "take files",
+  how: random.pick(["remove", "rename", "replace"]),
+  forMs: random.pick([20, 200, 700]),
+})
 
 const remote = ({ random, between }: Context): Step => ({
   atMs: between(0, LASTS_MS - 100),

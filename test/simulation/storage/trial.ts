@@ -35,6 +35,8 @@ export interface Subject<S> {
   /** Its process has ended. */
   ended?(): void
   remote?(step: Extract<Step, { do: "remote" }>): void
+  /** Its files were taken away. @returns to be called when they are put back */
+  filesTaken?(): () => void
   /** How long it takes to recover once everything works again, in milliseconds; default: RECOVERY_MS. */
   readonly recoveryMs?: number | undefined
   /** Reports what is wrong with what a power cut leaves in a folder. */
@@ -181,6 +183,8 @@ export class Trial<S> {
       case "lock":
       case "read":
         return faults.neighbour(step.do === "read", step.file, step.forMs)
+      case "take files":
+        return this.#takeFiles(step)
       case "crash":
         if (process !== undefined) this.machine.crash(step.kind)
         return
@@ -196,6 +200,27 @@ export class Trial<S> {
       case "remote":
         return this.#subject.remote?.(step)
     }
+  }
+
+  /**
+   * Someone takes the files away: removes them, moves them and puts them back later, or puts an earlier copy in their place.
+   * Whoever does not put back what the process has open restarts it.
+   */
+  #takeFiles({ how, forMs }: Extract<Step, { do: "take files" }>): void {
+    const { world, machine } = this
+    const { process } = machine
+    const putBack = machine.disk.takeFiles(how === "replace" ? "copy" : "move")
+    const given = how === "replace" ? undefined : this.#subject.filesTaken?.()
+    world.after(forMs, () => {
+      if (how !== "remove") putBack()
+      if (how === "rename") given?.()
+      if (how === "replace") this.#subject.filesTaken?.()
+      if (how === "rename" && machine.process === process) return
+      const last = machine.process
+      world.after(forMs, () => {
+        if (last !== undefined && machine.process === last) machine.crash("kill")
+      })
+    })
   }
 
   /** Has the subject judge what a power cut would leave now. */

@@ -1,12 +1,13 @@
+import { Component, type ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { ErrorBoundary } from "../components/error-boundary.tsx"
-import { Toasts } from "../components/toasts.tsx"
+import { ErrorNote } from "../components/error-note.tsx"
 import { useShortcuts } from "../keyboard.ts"
 import { hrefOf, navigate, route } from "../router.ts"
+import { streamState } from "../store/live.ts"
 import { isSignedOut, sessions } from "../store/session.ts"
+import { toasts } from "../store/toasts.ts"
 import { viewOf, VIEWS } from "../views/views.ts"
 import { CommandPalette } from "./command-palette.tsx"
-import { ConnectionBar } from "./connection-bar.tsx"
 import { Header } from "./header.tsx"
 import { ShortcutSheet } from "./shortcut-sheet.tsx"
 import { SignIn } from "./sign-in.tsx"
@@ -60,5 +61,53 @@ export function Shell() {
       {opened === "shortcuts" && <ShortcutSheet close={closeOf("shortcuts")} />}
       <Toasts />
     </>
+  )
+}
+
+/** Shows a fault of one view in its place; the rest of the page goes on. */
+class ErrorBoundary extends Component<{ children: ComponentChildren }, { error: unknown }> {
+  override state = { error: undefined as unknown }
+
+  static override getDerivedStateFromError = (error: unknown): { error: unknown } => ({ error })
+
+  override componentDidCatch(error: unknown): void {
+    console.error(error)
+  }
+
+  render() {
+    if (this.state.error === undefined) return this.props.children
+    return <ErrorNote error={this.state.error} retry={() => this.setState({ error: undefined })} />
+  }
+}
+
+/** The polite live region that toasts come in. */
+function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map(({ id, text }) => (
+        <div key={id} class="toast">
+          {text}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** A restart of a second is not worth a word. */
+const QUIET_MS = 1500
+
+/** Says quietly that the service does not answer, and that the page goes on by itself. It lies over the view: nothing moves. */
+function ConnectionBar() {
+  const isLost = streamState.value === "lost"
+  const [isShown, show] = useState(false)
+  useEffect(() => {
+    if (!isLost) return show(false)
+    const timer = setTimeout(() => show(true), QUIET_MS)
+    return () => clearTimeout(timer)
+  }, [isLost])
+  return (
+    <div class="connection-bar" role="status" aria-live="polite" data-shown={isShown}>
+      {isShown && "Hookline does not answer. Reconnecting; what came meanwhile follows."}
+    </div>
   )
 }

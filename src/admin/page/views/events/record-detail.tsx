@@ -13,10 +13,11 @@ import { RawView } from "../../components/raw-view.tsx"
 import { HeaderTable } from "../../components/send-answer.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Time } from "../../components/time.tsx"
+import { curlOf } from "../../curl.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { useLoad } from "../../load.ts"
 import { hrefOf, navigate } from "../../router.ts"
-import { curlOfRecord } from "./record-curl.ts"
+import { overview } from "../../store/live.ts"
 import { isSame, type RecordPlace, type Source } from "./place.ts"
 
 interface RecordDetailPanelProps {
@@ -143,3 +144,15 @@ const replayHref = ({ connection, topic }: Source, { partition, offset }: Record
     from_offset: String(offset),
     until_offset: String(offset + 1),
   })
+
+/** A command that posts a record's value to the pipeline that publishes to its topic, or else to one's own program. */
+function curlOfRecord({ pipeline, headers }: RecordDetail, value: Uint8Array): string {
+  const url = overview.peek()?.pipelines.find(({ id }) => id === pipeline)?.url
+  const type = headers.find(({ name }) => name.toLowerCase() === "content-type")?.value ?? "application/json"
+  return curlOf({
+    method: "POST",
+    url: url === undefined || url === "" ? "http://localhost:3000/webhook" : url,
+    headers: [{ name: "Content-Type", value: type }],
+    body: value,
+  })
+}

@@ -1,13 +1,14 @@
 import { useRef, useState } from "preact/hooks"
+import type { Attention } from "../../../api/shapes.ts"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Split } from "../../components/split.tsx"
+import { State } from "../../components/state.tsx"
 import { formatCounted } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
-import { AttentionList } from "./attention.tsx"
 import { PipelineDetail } from "./pipeline-detail.tsx"
 import { PipelineTable } from "./pipeline-table.tsx"
 import { nextSort, parseSort, rowsOf } from "./rows.ts"
@@ -106,5 +107,20 @@ export function OverviewView() {
         detailLabel={`Pipeline ${opened}`}
       />
     </>
+  )
+}
+
+/** Only what needs someone's action now; nothing where nothing does. */
+function AttentionList({ items }: { items: readonly Attention[] }) {
+  if (items.length === 0) return null
+  return (
+    <ul class="attention" aria-label="Needs action" aria-live="polite">
+      {items.map(({ level, text, pipeline }) => (
+        <li key={text.replaceAll(/\d+/g, "")}>
+          <State level={level}>{text}</State>
+          {pipeline !== null && <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>}
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks"
 import type { PipelineDetail as Detail } from "../../../api/shapes.ts"
 import { get } from "../../api-client.ts"
-import { CopyButton } from "../../components/copy-button.tsx"
+import { copy } from "../../clipboard.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { formatCount, formatDuration, formatRate } from "../../format.ts"
@@ -98,5 +98,14 @@ function Curves({ detail }: { detail: Detail }) {
         </table>
       )}
     </div>
+  )
+}
+
+/** Copies a text; `text` is called when it is pressed, so that a large one is made only then. */
+function CopyButton({ text, label = "Copy" }: { text: () => string; label?: string }) {
+  return (
+    <button type="button" class="quiet" onClick={() => void copy(text(), label)}>
+      {label}
+    </button>
   )
 }

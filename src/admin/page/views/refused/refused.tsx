@@ -2,6 +2,7 @@ import { useRef } from "preact/hooks"
 import type { CaptureSummary } from "../../../api/shapes.ts"
 import { remove } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
+import { CodeBlock } from "../../components/code-block.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Split } from "../../components/split.tsx"
@@ -11,7 +12,6 @@ import { useShortcuts } from "../../keyboard.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
 import { toast } from "../../store/toasts.ts"
-import { CaptureOff } from "./capture-off.tsx"
 import { useCaptures, type CaptureFilter } from "./captures.ts"
 import { CaptureDetailPanel } from "./detail.tsx"
 
@@ -180,6 +180,24 @@ function Nothing({ filter: { pipeline, outcome } }: { filter: CaptureFilter }) {
         {outcome === "rejected"
           ? "A request that is refused is shown here at once, with the reason and the way to mend it."
           : "Captured requests are kept in memory: a restart forgets them."}
+      </p>
+    </div>
+  )
+}
+
+/** What to do to see refused requests. */
+function CaptureOff() {
+  return (
+    <div class="nothing">
+      <h2>Requests are not captured</h2>
+      <p class="muted">
+        Metrics and log count refused requests with their reasons. To see the requests themselves, explained,
+        and to send them again, set this and reload:
+      </p>
+      <CodeBlock text={"[admin]\ncapture = refused"} what="configuration" />
+      <p class="muted">
+        The last ones are then kept in memory, in full, with known secrets masked; <code>capture = all</code>{" "}
+        keeps accepted ones too.
       </p>
     </div>
   )

@@ -9,7 +9,6 @@ import { useLoad } from "../../load.ts"
 import { route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
 import { Confirm, type Counted } from "./confirm.tsx"
-import { Field } from "./field.tsx"
 import { fieldsOf, requestOf, splitSource, type ReplayFields } from "./replay-request.ts"
 
 /** The range, the target and the rate; counts the records before anything is sent. */
@@ -203,5 +202,28 @@ function To({ topics }: { topics: readonly Topic[] }) {
         placeholder="no limit"
       />
     </fieldset>
+  )
+}
+
+interface FieldProps {
+  readonly name: string
+  readonly label: string
+  readonly type: "text" | "number" | "url" | "datetime-local"
+  readonly class?: string
+  readonly value?: string
+  readonly placeholder?: string
+  readonly list?: string
+  readonly required?: boolean
+  readonly min?: number
+  readonly step?: number | string
+}
+
+/** A labelled input of the form. */
+function Field({ label, class: name = "", value = "", ...input }: FieldProps) {
+  return (
+    <label class={name}>
+      {label}
+      <input {...input} defaultValue={value} autocomplete="off" spellcheck={false} />
+    </label>
   )
 }

@@ -34,8 +34,8 @@ interface Ended {
 }
 
 function run(command: readonly string[], cwd: string, path = ""): Ended {
-  // what `npm run` has set is of another npm
-  const inherited = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))
+  // what `npm run` has set is of another npm; with CI, Yarn refuses an install for which it has no lockfile
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:npm_.*|CI)$/i.test(name))
   const env = { ...Object.fromEntries(inherited), PATH: `${path}:${process.env.PATH}` }
   const { exitCode, stdout, stderr } = Bun.spawnSync([...command], { cwd, env })
   return { status: exitCode, output: stdout.toString() + stderr.toString() }
@@ -73,7 +73,7 @@ function problemsOf(node: string, program: string, words: readonly string[]): st
   const isLocked = lockOf(copy) === lockOf(root)
   const bun = run([join(copy, "bin/hookline"), "--version"], copy, bin)
   return [
-    status === 0 ? [] : `exit status ${status}`,
+    status === 0 ? [] : `exit status ${status}: ${output.trim().split("\n").slice(-20).join("\n")}`,
     warnings,
     ofThis,
     isLocked ? [] : "package-lock.json has changed",

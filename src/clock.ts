@@ -20,6 +20,10 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** A pause that doubles with each of `times` attempts that failed before. */
+export const doubled = ({ first, longest }: { first: number; longest: number }, times: number): number =>
+  Math.min(longest, first * 2 ** times)
+
 /** Work in steps of well under a millisecond, to run at once or in slices. */
 export type Steps<T> = Generator<undefined, T, undefined>
 

@@ -6,6 +6,7 @@ test("an outage begins when it is sampled, though nobody looks", async () => {
   const failed: unknown[] = []
   const readiness: Readiness = {
     state: "not ready",
+    pipelines: [],
     connections: [
       ["kafka", "no broker answers"],
       ["log", undefined],

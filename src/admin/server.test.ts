@@ -48,7 +48,14 @@ test("a fault while a request is answered gets 500 without its cause, which is l
   expect(faults).toEqual([fault, fault, fault])
 })
 
-const READY = { state: "ready", connections: [], impaired: [], stores: [], spools: [] } as const
+const READY = {
+  state: "ready",
+  pipelines: [],
+  connections: [],
+  impaired: [],
+  stores: [],
+  spools: [],
+} as const
 
 test("a check without a Host header, as HAProxy's by default, is answered", async () => {
   const faults: unknown[] = []

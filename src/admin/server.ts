@@ -130,10 +130,11 @@ const refuse: Endpoint = (_request, _server, { path }) =>
 const notFound = (): Response => text(404, "not found; try /, /healthz, /readyz or /metrics\n")
 
 function answer(
-  { state, connections, impaired, stores, listeners, spools, workers }: Readiness,
+  { state, pipelines, connections, impaired, stores, listeners, spools, workers }: Readiness,
   withReasons: boolean,
 ): Response {
   const reasons = {
+    pipelines: problemsOf(Iterator.from(pipelines).take(MAX_LISTED)),
     connections: problemsOf(connections),
     impaired: Object.fromEntries(
       [...impaired].flatMap(([id, problems]) => (problems.length === 0 ? [] : [[id, some(problems)]])),

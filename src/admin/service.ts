@@ -109,6 +109,8 @@ export type ComponentProblems = Iterable<readonly [name: string, problem: string
 export interface Readiness {
   /** `partly ready`: some pipelines or topics accept events, others do not. */
   readonly state: "ready" | "partly ready" | "not ready" | "draining"
+  /** Of the pipelines that accept no events because of their connection or store, by id. */
+  readonly pipelines: ComponentProblems
   /** By connection id. */
   readonly connections: ComponentProblems
   /** Problems of single topics, by connection id. */

@@ -1,5 +1,7 @@
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
+import type { WriterDependencies } from "../storage/durable-writer.ts"
+import { UNOPENED } from "../storage/writer-lock.ts"
 import { SqliteKeys } from "./sqlite-keys.ts"
 import { nameOf, type Location } from "./location.ts"
 import type { KeyStore } from "./key-store.ts"
@@ -16,18 +18,19 @@ export function dedupeKeysSpec(location: Location, log: Logger): ResourceSpec<De
   return {
     name: `dedupe keys in ${unique}`,
     config: location,
-    open: () => new DedupeKeys(openStore(location, log.child({ store }))),
+    open: (unopened) => new DedupeKeys(openStore(location, { log: log.child({ store }), unopened })),
+    retries: UNOPENED,
     close: (keys) => keys.close(),
   }
 }
 
-function openStore(location: Location, log: Logger): KeyStore {
+function openStore(location: Location, deps: Pick<WriterDependencies, "log" | "unopened">): KeyStore {
   switch (location.kind) {
     case "memory":
-      return openMemoryKeys({ log })
+      return openMemoryKeys(deps)
     case "embedded":
-      return new SqliteKeys(location.directory, { log })
+      return new SqliteKeys(location.directory, deps)
     case "redis":
-      return new RedisKeys(location, { log })
+      return new RedisKeys(location, deps)
   }
 }

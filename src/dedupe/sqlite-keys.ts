@@ -1,8 +1,8 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
 import { resolve } from "node:path"
 import { sweepDeadlines } from "../storage/deadlines.ts"
-import { BUSY_RETRY_MS, DurableWriter } from "../storage/durable-writer.ts"
-import type { Failure } from "../storage/serve-database.ts"
+import { DurableWriter, type WriterDependencies } from "../storage/durable-writer.ts"
+import { BUSY_RETRY_MS, type Failure } from "../storage/serve-database.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../clock.ts"
 import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
@@ -83,7 +83,10 @@ export class SqliteKeys implements KeyStore {
    * @param deps `now` is in milliseconds since 1970
    * @throws HooklineError `log_locked`, `log_io`
    */
-  constructor(directory: string, { log, now = Date.now }: { log: Logger; now?: () => number }) {
+  constructor(
+    directory: string,
+    { log, unopened, now = Date.now }: Pick<WriterDependencies, "log" | "unopened"> & { now?: () => number },
+  ) {
     const location = dedupeFileIn(directory)
     this.#directory = resolve(directory)
     this.#title = location.title
@@ -91,6 +94,7 @@ export class SqliteKeys implements KeyStore {
     this.#now = now
     this.#writer = new DurableWriter<KeyDatabase>(location, () => new KeyDatabase(location).close(), {
       log,
+      unopened,
       failed: (failure) => this.#failed(failure),
       recovered: () => this.#write(),
     })

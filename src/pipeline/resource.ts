@@ -1,3 +1,5 @@
+import type { FaultCode, HooklineError } from "../errors.ts"
+
 /**
  * Something open that outlives reloads: a connection, a store, a component's state. Acquiring the same name with an
  * equal config again gives the same instance; runtime/resources.ts has the states.
@@ -7,7 +9,10 @@ export interface ResourceSpec<T> {
   readonly name: string
   /** Its configuration: plain data is compared by value, everything else by identity. */
   readonly config: unknown
-  readonly open: () => T
+  /** @param failure of a moment ago, one of `retries`: what is returned opens itself later */
+  readonly open: (failure?: HooklineError) => T
+  /** @internal Failures at which a start goes on without it. Absent: none. */
+  readonly retries?: readonly FaultCode[]
   /**
    * Absent: nothing to close.
    *

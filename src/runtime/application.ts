@@ -109,7 +109,8 @@ export class Application {
   }
 
   /**
-   * Opens the connections and starts to listen. Does not wait for brokers: senders get 503 until one is reachable.
+   * Opens the connections and starts to listen. Does not wait for brokers: senders get 503 until one is reachable. Nor
+   * for a log, spool or file that can't be opened, as long as at least one pipeline has all it needs.
    *
    * @param options `listen: false` opens no ports: requests come by `fetch` alone
    * @throws HooklineError `config`, also for `workers` above 1, which the command line alone supports; `listen`,

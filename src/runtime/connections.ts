@@ -8,6 +8,7 @@ import { kafkaPortOf } from "./kafka-port.ts"
 import { EMBEDDED } from "../config/sections/embedded-connection.ts"
 import { KAFKA } from "../config/sections/kafka-connection.ts"
 import { HooklineError } from "../errors.ts"
+import { UNOPENED } from "../storage/writer-lock.ts"
 import type { KeyJournal } from "../pipeline/record.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -40,9 +41,9 @@ interface ConnectionDependencies {
 
 /**
  * Opens the connections of a plan, or keeps open ones. Does not wait for brokers. The Kafka client, slow to load, is
- * loaded only for plans that publish to Kafka.
+ * loaded only for plans that publish to Kafka. At a start, those that can't be opened now are in `transaction.unopened`.
  *
- * @throws HooklineError `log_locked`, `log_io`, `no_input`, `listen`
+ * @throws HooklineError `config`, `log_locked`, `log_io`, `listen`
  */
 export async function acquireConnections(
   { connections, memoryLogs }: Pick<Plan, "connections" | "memoryLogs">,
@@ -85,12 +86,14 @@ function acquireEmbedded(
   const broker = transaction.acquire({
     name: `embedded log ${values.directory}`,
     config: reopenConfig(EMBEDDED, values),
-    open: () =>
+    open: (unopened) =>
       openEmbedded(values, {
         log: log.child({ connection: id }),
+        unopened,
         metrics: metrics.connection(id),
         logMetrics: metrics.embeddedLog(id),
       }),
+    retries: UNOPENED,
     close: (it) => it.close(),
   })
   broker.checkPartitions(values.partitions)
@@ -106,7 +109,8 @@ function acquireEmbedded(
   const port = transaction.acquire({
     name: `Kafka listener of ${values.directory}`,
     config: listen,
-    open: () => broker.listen({ listen, ...options }),
+    open: (unopened) => broker.listen({ listen, ...options }, unopened),
+    retries: UNOPENED,
     close: (it) => it.close(),
   })
   transaction.onCommit(() => port.change(options))
@@ -126,7 +130,9 @@ function acquireKafka(
   const kafka: ResourceSpec<YieldingBroker> = {
     name: `connection ${id}`,
     config: reopenConfig(KAFKA, values),
-    open: () => openKafka(values, { log: ownLog, metrics: metrics.kafka(id) }),
+    open: (failure) =>
+      openKafka(values, { log: ownLog, metrics: metrics.kafka(id), isUnreadable: failure !== undefined }),
+    retries: ["config"],
     close: (it) => it.close(),
   }
   const { spool: file, spool_max_bytes: maxBytes } = values
@@ -137,7 +143,9 @@ function acquireKafka(
   const spool = transaction.acquire({
     name: `spool ${file}`,
     config: id,
-    open: () => new SpooledBroker({ file, maxBytes }, { log: ownLog, metrics: metrics.spool(id) }),
+    open: (unopened) =>
+      new SpooledBroker({ file, maxBytes }, { log: ownLog, unopened, metrics: metrics.spool(id) }),
+    retries: UNOPENED,
     close: (it, untilMs) => it.close(untilMs),
   })
   const behind = transaction.acquire({

@@ -3,6 +3,7 @@ import type { Captures, CaptureLimits } from "../admin/captured.ts"
 import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock.ts"
+import type { HooklineError } from "../errors.ts"
 import { captureOf } from "../config/sections/admin.ts"
 import { defaultInFlightBytes } from "../http/admission/budget.ts"
 import type { Route } from "../http/route.ts"
@@ -73,7 +74,8 @@ export async function changePlan(
 ): Promise<void> {
   const { log, membership, signal } = deps
   const connectionsBefore: OpenConnections = before?.connections ?? new Map()
-  const transaction = await deps.resources.begin()
+  const isStart = before === undefined
+  const transaction = await deps.resources.begin({ isStart })
   let change: ServersChange | undefined
   try {
     signal.throwIfAborted()
@@ -82,6 +84,7 @@ export async function changePlan(
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
+    if (isStart) checkReceives(pipelines, transaction.unopened)
     const tracer = await acquireTracer(plan, transaction, deps)
     const openAdmin = membership === undefined ? await loadAdmin(plan) : undefined
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
@@ -104,6 +107,24 @@ export async function changePlan(
     await transaction.abort()
     throw error
   }
+}
+
+/**
+ * Lets a start fail where no pipeline could accept events: whoever supervises the process gets its status, and tries again.
+ *
+ * @throws the first failure
+ */
+function checkReceives(pipelines: BuiltPipelines, unopened: ReadonlyMap<unknown, HooklineError>): void {
+  const [failure] = unopened.values()
+  if (failure === undefined) return
+  for (const { uses, stores } of pipelines.values()) {
+    const needed = [
+      ...[...uses.values()].flatMap(({ broker, instance }) => [broker, instance]),
+      ...stores.values(),
+    ]
+    if (!needed.some((it) => unopened.has(it))) return
+  }
+  throw failure
 }
 
 /** @param workers processes that share the limits */

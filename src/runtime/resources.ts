@@ -47,8 +47,8 @@ export class Resources {
     this.#log = log
   }
 
-  /** Begins a transaction, one at a time. */
-  async begin(): Promise<Transaction> {
+  /** Begins a transaction, one at a time. @param options `isStart`: see `Transaction.unopened` */
+  async begin({ isStart = false } = {}): Promise<Transaction> {
     while (this.#closing.size > 0) await Promise.all(this.#closing)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#transaction = promise
@@ -58,7 +58,7 @@ export class Resources {
       resolve()
     }
     const open = [...this.#active.values(), ...this.#retired]
-    return new Transaction(open, end, (opened) => this.#close(opened, steadyMs()))
+    return new Transaction(open, end, (opened) => this.#close(opened, steadyMs()), isStart)
   }
 
   /** Closes all, until `untilMs`; no transaction may be running. Rejects with the first failure once all were tried. */
@@ -93,6 +93,8 @@ export class Resources {
 
 /** An atomic change of the open resources: committed or aborted. */
 export class Transaction {
+  /** Of a start: the resources that could not be opened and try again by themselves, with the reason. */
+  readonly unopened = new Map<unknown, HooklineError>()
   /** The open ones, by name. */
   readonly #open: ReadonlyMap<string, readonly Resource[]>
   readonly #end: (commit?: Commit) => void
@@ -102,15 +104,18 @@ export class Transaction {
   /** Parts of the resources being opened, the innermost last. */
   readonly #opening: Resource[][] = []
   readonly #committed: (() => void)[] = []
+  readonly #isStart: boolean
 
   constructor(
     open: readonly Resource[],
     end: (commit?: Commit) => void,
     close: (opened: readonly Resource[]) => Promise<void>,
+    isStart: boolean,
   ) {
     this.#open = Map.groupBy(open, ({ name }) => name)
     this.#end = end
     this.#close = close
+    this.#isStart = isStart
   }
 
   /** The open instance of this name with an equal config, else a new one. Throws what `open` throws. */
@@ -151,18 +156,30 @@ export class Transaction {
     for (const part of resource.parts) this.#add(part)
   }
 
-  #openNew<T>({ name, config, open, close }: ResourceSpec<T>): Resource {
+  #openNew<T>(spec: ResourceSpec<T>): Resource {
+    const { name, config, close } = spec
     const isPart = this.#opening.length > 0
     const parts: Resource[] = []
     this.#opening.push(parts)
     try {
-      const value = open()
+      const value = this.#openNowOrLater(spec)
       const closeIt = close && ((untilMs: number) => close(value, untilMs))
       const resource = { name, config, value, close: closeIt, parts, isPart }
       this.#opened.push(resource)
       return resource
     } finally {
       this.#opening.pop()
+    }
+  }
+
+  #openNowOrLater<T>({ open, retries = [] }: ResourceSpec<T>): T {
+    try {
+      return open()
+    } catch (error) {
+      if (!this.#isStart || !(error instanceof HooklineError) || !retries.includes(error.code)) throw error
+      const value = open(error)
+      this.unopened.set(value, error)
+      return value
     }
   }
 }

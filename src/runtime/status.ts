@@ -12,6 +12,10 @@ export interface State {
   /** By connection, the topics that can't be published to, or only in part, as far as the broker knows. */
   readonly impaired: readonly (readonly [id: string, topics: readonly Impairment[]])[]
   readonly stores: readonly Health[]
+  /** Only those that accept no events because of their connection or store. */
+  readonly pipelines: readonly Health[]
+  /** Whether at least one pipeline accepts events. */
+  readonly receives: boolean
   readonly isAccepting: boolean
 }
 
@@ -19,14 +23,36 @@ export interface State {
 export type Health = readonly [name: string, problem: string | undefined]
 
 export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): State {
+  const known = connectionStates(connections, plan, (id) => pipelines.get(id))
+  const stores = [...storesOf(pipelines)].map(([name, keys]): Health => {
+    const ready = keys.ready()
+    return [name, ready === true ? undefined : ready]
+  })
+  const closed = closedPipelines(pipelines, known.connections, stores)
   return {
-    ...connectionStates(connections, plan, (id) => pipelines.get(id)),
-    stores: [...storesOf(pipelines)].map(([name, keys]) => {
-      const ready = keys.ready()
-      return [name, ready === true ? undefined : ready]
-    }),
+    ...known,
+    stores,
+    pipelines: closed,
+    receives: closed.length === 0 || closed.length < pipelines.size,
     isAccepting: servers.isAccepting(),
   }
+}
+
+/** The pipelines that accept no events because of their connection or store. */
+function closedPipelines(
+  pipelines: ActivePlan["pipelines"],
+  connections: readonly Health[],
+  stores: readonly Health[],
+): Health[] {
+  const [first = ""] = connections[0] ?? []
+  const [ofConnections, ofStores] = [new Map(connections), new Map(stores)]
+  return [...pipelines].flatMap(([id, { uses, stores }]): Health[] => {
+    const reasons = [
+      ...[...uses.keys()].map((asked = first) => [`connection ${asked}`, ofConnections.get(asked)]),
+      ...[...stores.keys()].map((name) => [`Deduplicator's store ${name}`, ofStores.get(name)]),
+    ].filter(([, problem]) => problem !== undefined)
+    return reasons.length === 0 ? [] : [[id, reasons.map((it) => it.join(": ")).join("; ")]]
+  })
 }
 
 /** Topics named when all have a problem. */
@@ -75,6 +101,7 @@ export const NOT_ACCEPTING = "max_connections reached; not accepting until some 
 /** Before the configuration is in use. */
 export const STARTING: Readiness = {
   state: "not ready",
+  pipelines: [],
   connections: [],
   impaired: [],
   stores: [],
@@ -84,10 +111,10 @@ export const STARTING: Readiness = {
 
 export function readinessOf(active: ActivePlan, isDraining: boolean): Readiness {
   const state = stateOf(active)
-  const { connections, impaired, stores, isAccepting } = state
-  const isWhole = impaired.every(([, topics]) => topics.length === 0)
+  const { pipelines, connections, impaired, stores, isAccepting } = state
   return {
-    state: readinessState(isDraining, takesEvents(state), isWhole),
+    state: readinessState(isDraining, takesEvents(state), isWhole(state)),
+    pipelines,
     connections,
     impaired: impaired.map(([id, topics]) => [id, topics.map(({ problem }) => problem)] as const),
     stores,
@@ -96,10 +123,14 @@ export function readinessOf(active: ActivePlan, isDraining: boolean): Readiness 
   }
 }
 
-export const takesEvents = ({ connections, stores, isAccepting }: State): boolean =>
-  isAccepting && [...connections, ...stores].every(([, problem]) => problem === undefined)
+export const takesEvents = ({ receives, isAccepting }: State): boolean => isAccepting && receives
 
-/** @param isWhole all listeners accept events, and all topics can be published to */
+/** Whether all connections and stores can be used, and all topics can be published to. */
+export const isWhole = ({ connections, stores, impaired }: State): boolean =>
+  [...connections, ...stores].every(([, problem]) => problem === undefined) &&
+  impaired.every(([, topics]) => topics.length === 0)
+
+/** @param isWhole all listeners accept events, for every pipeline and topic */
 export function readinessState(isDraining: boolean, isReady: boolean, isWhole: boolean): Readiness["state"] {
   if (isDraining) return "draining"
   if (!isReady) return "not ready"

@@ -132,7 +132,7 @@ test("failed: a start beside a reader that keeps the WAL is one, which is said o
   reader.close()
   while (second.failure !== undefined) await Bun.sleep(20)
   expect(await find(second, "a")).toMatchObject({ value: [1] })
-  expect(levels(40)).toHaveLength(1)
+  expect(levels(50)).toHaveLength(1)
   expect(events).toEqual(["recovered"])
 })
 

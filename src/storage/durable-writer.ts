@@ -1,16 +1,24 @@
 // Hot path: `do`, once a batch.
-import { dirname } from "node:path"
 import { steadyMs } from "../clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { checkAccessTo } from "./check-database.ts"
-import { describeFailure, makeFolderOf, warnOfLoose, type DatabaseLocation } from "./database-file.ts"
+import { warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
+import { DiskWatch } from "./disk-watch.ts"
 import { POLL_MS, LockWatch } from "./lock-watch.ts"
+import { OpeningAttempts } from "./opening-attempts.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../thread-url.ts"
 import { lockForWriting } from "./writer-lock.ts"
-import type { Answer, Failure, Opened, Request } from "./serve-database.ts"
+import {
+  failureOf,
+  type Answer,
+  type Call,
+  type Failure,
+  type Methods,
+  type Opened,
+  type Request,
+} from "./serve-database.ts"
 
 /*
  * The event loop's side of a database, whose file is open in a thread of its own (serve-database.ts): a stalled disk holds up
@@ -19,7 +27,8 @@ import type { Answer, Failure, Opened, Request } from "./serve-database.ts"
  *   open     the thread answers requests in order. When idle it polls the write lock, so that one held by another process is
  *            noticed before the next event.
  *   failed   opening the file or a request failed, or the thread crashed: the file is closed, requests are answered `failed`,
- *            and opening is retried until it succeeds. A start begins here while readers keep the file from being recovered.
+ *            and opening is retried until it succeeds. A start begins here while readers keep the file from being recovered,
+ *            and where it goes on without the file: then the lock, too, is taken by each attempt, and released if that fails.
  *   closing  earlier requests are answered, then the thread closes the file. If the disk does not answer in time, the
  *            thread is abandoned.
  *   closed   nothing is answered.
@@ -31,34 +40,26 @@ type Mode = "open" | "failed" | "closing" | "closed"
 
 export interface WriterDependencies {
   readonly log: Logger
+  /** Why the file could not be opened a moment ago: it is opened later. Undefined: now. */
+  readonly unopened?: HooklineError | undefined
   /** The file was closed after a failure. */
   readonly failed: (failure: Failure) => void
   /** It was opened again. @param state as `DurableDatabase.state` */
   readonly recovered: (state: unknown) => void
 }
 
-/** A database's methods, called across threads with plain data. */
-export type Methods<D> = { [K in keyof D as D[K] extends (...args: never[]) => unknown ? K : never]: D[K] }
-type Call<D, K extends keyof Methods<D>> = Extract<Methods<D>[K], (...args: never[]) => unknown>
-
-/** Pause before a `busy` request is repeated. */
-export const BUSY_RETRY_MS = 5
-const REOPEN_MS = 500
-/** A disk that does not answer for so long is logged. */
-const STALLED_MS = 1000
 /** How long a close waits for the disk. */
 const GIVE_UP_MS = 2000
 
-interface Pending {
-  readonly kind: Request["kind"]
-  readonly answered: (answer: Answer<never>) => void
-}
+type Answered = (answer: Answer<never>) => void
 
 export class DurableWriter<D extends DurableDatabase> {
   readonly #location: DatabaseLocation
   readonly #deps: WriterDependencies
-  readonly #releaseLock: () => void
+  #releaseLock: (() => void) | undefined
   readonly #lockWatch: LockWatch
+  readonly #diskWatch: DiskWatch
+  readonly #attempts: OpeningAttempts
   readonly #tick: Timer
   #mode: Mode = "open"
   #failure: Failure | undefined
@@ -67,12 +68,8 @@ export class DurableWriter<D extends DurableDatabase> {
   #files: Opened["files"] | undefined
   #thread: Worker | undefined
   /** Unanswered, in order. */
-  #pending: Pending[] = []
-  /** Since when the thread works on the first. */
-  #pendingSinceMs = 0
+  #pending: { readonly kind: Request["kind"]; readonly answered: Answered }[] = []
   #committedMs = 0
-  #isStallLogged = false
-  #reopening: Timer | undefined
   readonly #closed = Promise.withResolvers<void>()
 
   /**
@@ -85,22 +82,12 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#location = location
     this.#deps = deps
     this.#lockWatch = new LockWatch(location, deps.log)
-    checkAccessTo(location)
-    makeFolderOf(location)
-    this.#releaseLock = lockForWriting(location)
-    try {
-      probe()
-    } catch (error) {
-      const reason = describeFailure(error, location)
-      if (!(error instanceof HeldByReaders)) {
-        this.#releaseLock()
-        throw error instanceof HooklineError ? error : new HooklineError("log_io", reason, { cause: error })
-      }
-      this.#pages = pagesAfter(error, this.#pages)
-      this.#notYet({ kind: "failed", reason, cause: error, isDiskFull: false, pages: this.#pages })
-    }
-    warnOfLoose(location, deps.log)
-    if (this.#mode === "open") this.#open()
+    this.#diskWatch = new DiskWatch(location, deps.log)
+    this.#attempts = new OpeningAttempts(location, deps.log)
+    if (deps.unopened === undefined) this.#begin(probe)
+    else this.#failure = this.#failureOf(deps.unopened)
+    if (this.#failure === undefined) this.#open()
+    else this.#setMode("failed")
     this.#tick = setInterval(() => this.#look(), POLL_MS)
   }
 
@@ -126,7 +113,7 @@ export class DurableWriter<D extends DurableDatabase> {
     then: (answer: Answer<ReturnType<Call<D, K>>>) => void,
     transfer: ArrayBuffer[] = [],
   ): void {
-    this.#ask({ kind: "do", method, args }, then as Pending["answered"], transfer)
+    this.#ask({ kind: "do", method, args }, then as Answered, transfer)
   }
 
   /** Closes the file and releases the lock once earlier requests are answered. */
@@ -141,7 +128,7 @@ export class DurableWriter<D extends DurableDatabase> {
     }, GIVE_UP_MS)
     this.#ask({ kind: "close" }, (answer) => {
       clearTimeout(givingUp)
-      if (answer.kind === "failed") {
+      if (answer.kind === "failed" && this.#files !== undefined) {
         // what was acknowledged is in the WAL
         this.#deps.log.warn({ file, err: answer.cause }, `${title} can't be closed: ${answer.reason}`)
       }
@@ -150,10 +137,33 @@ export class DurableWriter<D extends DurableDatabase> {
     return this.#closed.promise
   }
 
+  /** @throws HooklineError `log_locked`, `log_io` */
+  #begin(probe: () => void): void {
+    this.#releaseLock = lockForWriting(this.#location)
+    try {
+      probe()
+    } catch (error) {
+      const failure = this.#failureOf(error)
+      if (!(error instanceof HeldByReaders)) {
+        this.#releaseLock()
+        if (error instanceof HooklineError) throw error
+        throw new HooklineError("log_io", failure.reason, { cause: error })
+      }
+      this.#pages = failure.pages
+      this.#failure = failure
+      this.#attempts.failed(failure, "can't be opened yet")
+    }
+    warnOfLoose(this.#location, this.#deps.log)
+  }
+
+  #failureOf(error: unknown): Failure {
+    return failureOf(error, this.#location, pagesAfter(error, this.#pages))
+  }
+
   /** Ends the thread, and releases the lock once its file descriptors are closed. */
   #end(then?: () => void): void {
     const release = (): void => {
-      this.#releaseLock()
+      this.#releaseLock?.()
       then?.()
     }
     if (this.#thread === undefined) return release()
@@ -164,8 +174,8 @@ export class DurableWriter<D extends DurableDatabase> {
   /** The only place where the mode changes. */
   #setMode(mode: Mode): void {
     this.#mode = mode
-    clearTimeout(this.#reopening)
-    if (mode === "failed") this.#openLater()
+    if (mode === "failed") this.#attempts.next(this.#open)
+    else this.#attempts.end()
     if (mode === "closing" || mode === "closed") clearInterval(this.#tick)
     if (mode !== "closed") return
     this.#pending = []
@@ -184,10 +194,10 @@ export class DurableWriter<D extends DurableDatabase> {
     return thread
   }
 
-  #ask(request: Request, answered: Pending["answered"], transfer: ArrayBuffer[] = []): void {
+  #ask(request: Request, answered: Answered, transfer: ArrayBuffer[] = []): void {
     if (this.#mode === "closed") return
     if (this.#thread === undefined) return queueMicrotask(() => answered(this.#failure!))
-    if (this.#pending.length === 0) this.#pendingSinceMs = steadyMs()
+    if (this.#pending.length === 0) this.#diskWatch.waits()
     this.#pending.push({ kind: request.kind, answered })
     this.#thread.postMessage(request, transfer)
   }
@@ -196,64 +206,66 @@ export class DurableWriter<D extends DurableDatabase> {
     const first = this.#pending.shift()
     // the thread was abandoned
     if (first === undefined) return
-    const nowMs = steadyMs()
-    this.#answersAgain(nowMs - this.#pendingSinceMs)
-    this.#pendingSinceMs = nowMs
+    this.#diskWatch.answers()
     if (answer.kind === "failed") this.#pages = answer.pages
     if (first.kind === "do" || first.kind === "poll") {
       if (answer.kind === "busy") this.#lockWatch.held()
       if (answer.kind === "failed" && this.#mode === "open") this.#failed(answer)
     }
     if (answer.kind === "done" && answer.isCommitted) {
-      this.#committedMs = nowMs
+      this.#committedMs = steadyMs()
       this.#lockWatch.free()
     }
     first.answered(answer)
   }
 
-  #open(): void {
+  readonly #open = (): void => {
+    try {
+      this.#releaseLock ??= lockForWriting(this.#location)
+    } catch (error) {
+      return this.#notYet(this.#failureOf(error))
+    }
     this.#thread ??= this.#start()
-    const state = { location: this.#location, pages: this.#pages, files: this.#files }
-    this.#ask({ kind: "open", ...state }, (answer) => {
-      if (this.#mode !== "open" && this.#mode !== "failed") return
-      if (answer.kind === "busy") this.#openLater()
-      else if (answer.kind === "done") this.#opened(answer.value as Opened)
-      else if (this.#mode === "open") this.#failed(answer)
-      else this.#notYet(answer)
-    })
-  }
-
-  #openLater(): void {
-    this.#reopening = setTimeout(() => this.#open(), REOPEN_MS)
+    this.#ask(
+      { kind: "open", location: this.#location, pages: this.#pages, files: this.#files },
+      (answer) => {
+        if (this.#mode !== "open" && this.#mode !== "failed") return
+        if (answer.kind === "busy") this.#attempts.next(this.#open)
+        else if (answer.kind === "done") this.#opened(answer.value as Opened)
+        else if (this.#mode === "open") this.#failed(answer)
+        else this.#notYet(answer)
+      },
+    )
   }
 
   /** failed -> open */
   #opened({ state, files }: Opened): void {
     this.#pages = "synced"
     this.#files = files
+    this.#attempts.succeeded(this.#mode === "failed")
     if (this.#mode === "open") return
     this.#failure = undefined
     this.#setMode("open")
-    const { file, title } = this.#location
-    this.#deps.log.info({ file }, `${title} can be written again`)
     this.#deps.recovered(state)
   }
 
   /** open -> failed */
   #failed(failure: Failure): void {
-    const { file, title } = this.#location
     this.#failure = failure
-    this.#deps.log.error({ file, err: failure.cause }, `${title} can't be written: ${failure.reason}`)
+    this.#attempts.failed(failure, "can't be written")
     this.#setMode("failed")
     this.#deps.failed(failure)
   }
 
-  /** failed -> failed, also at the start */
+  /** failed -> failed, also at a start */
   #notYet(failure: Failure): void {
-    const { file, title } = this.#location
-    if (failure.reason !== this.#failure?.reason)
-      this.#deps.log.warn({ file, err: failure.cause }, `${title} can't be opened yet: ${failure.reason}`)
     this.#failure = failure
+    this.#attempts.failed(failure, "can't be opened yet")
+    // or whoever puts another file there finds it locked, and so would this process, at another path
+    if (this.#deps.unopened !== undefined && this.#files === undefined) {
+      this.#releaseLock?.()
+      this.#releaseLock = undefined
+    }
     this.#setMode("failed")
   }
 
@@ -264,8 +276,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#thread?.terminate()
     this.#thread = undefined
     this.#pages = "lost"
-    const reason = `its thread failed: ${message}`
-    const failure: Failure = { kind: "failed", reason, cause: message, isDiskFull: false, pages: "lost" }
+    const failure = this.#failureOf(new HooklineError("internal", `its thread failed: ${message}`))
     if (this.#mode === "open") this.#failed(failure)
     this.#failure ??= failure
     for (const { answered } of pending) answered(failure)
@@ -274,10 +285,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** Polls the write lock unless a commit has just had it, and logs a stalled disk. */
   #look(): void {
     const stall = this.#stall
-    if (stall !== undefined && !this.#isStallLogged) {
-      this.#isStallLogged = true
-      this.#deps.log.warn({ file: this.#location.file }, stall)
-    }
+    if (stall !== undefined) this.#diskWatch.report(stall)
     if (this.#mode !== "open" || this.#pending.length > 0 || steadyMs() - this.#committedMs < POLL_MS) return
     this.#ask({ kind: "poll" }, () => {})
   }
@@ -285,16 +293,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** That the disk does not answer. Recovery after a failure may take longer. */
   get #stall(): string | undefined {
     const [first] = this.#pending
-    const ms = steadyMs() - this.#pendingSinceMs
     const isRecovery = first?.kind === "open" && this.#mode === "failed"
-    if (first === undefined || isRecovery || ms < STALLED_MS) return undefined
-    return `the disk of ${dirname(this.#location.file)} has not answered for ${(ms / 1000).toFixed(1)} s`
-  }
-
-  #answersAgain(ms: number): void {
-    if (!this.#isStallLogged) return
-    this.#isStallLogged = false
-    const { file } = this.#location
-    this.#deps.log.warn({ file, ms: Math.round(ms) }, `the disk of ${dirname(file)} answers again`)
+    return first === undefined || isRecovery ? undefined : this.#diskWatch.problem
   }
 }

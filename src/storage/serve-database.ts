@@ -1,3 +1,4 @@
+import { HooklineError } from "../errors.ts"
 import { describeFailure, isBusy, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { checkIdentities, type FileIdentities } from "./open-files.ts"
@@ -49,7 +50,20 @@ export interface Failure {
   readonly pages: PageState
 }
 
+/** Pause before a `busy` request is repeated. */
+export const BUSY_RETRY_MS = 5
+
+/** A database's methods, called across threads with plain data. */
+export type Methods<D> = { [K in keyof D as D[K] extends (...args: never[]) => unknown ? K : never]: D[K] }
+export type Call<D, K extends keyof Methods<D>> = Extract<Methods<D>[K], (...args: never[]) => unknown>
+
 export type Answer<T> = Done<T> | { readonly kind: "busy" } | Failure
+
+export function failureOf(error: unknown, location: DatabaseLocation, pages: PageState): Failure {
+  const cause = error instanceof HooklineError ? (error.cause ?? error) : error
+  const reason = describeFailure(error, location)
+  return { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
+}
 
 /** The thread's end of the messages. */
 export type Port = Pick<Worker, "addEventListener" | "postMessage">
@@ -96,7 +110,6 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
       if (database === undefined) broken = { kind: "busy" }
       return { kind: "busy" }
     }
-    const reason = describeFailure(error, location!)
     pages = pagesAfter(error, database === undefined ? pages : database.isSynced ? "synced" : "unsynced")
     try {
       database?.closeFailed(error)
@@ -104,7 +117,7 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
       // what was acknowledged is in the WAL; the first failure is answered
     }
     database = undefined
-    return (broken = { kind: "failed", reason, cause: error, isDiskFull: isDiskFull(error), pages })
+    return (broken = failureOf(error, location!, pages))
   }
 
   const answer = (request: Request): Answer<unknown> => {

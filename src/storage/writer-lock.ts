@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, rmSync } from "node:fs"
-import { HooklineError } from "../errors.ts"
+import { type FaultCode, HooklineError } from "../errors.ts"
+import { checkAccessTo } from "./check-database.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
 import {
   checkIsKind,
@@ -8,17 +9,23 @@ import {
   holderFileOf,
   isBusy,
   lockOf,
+  makeFolderOf,
   type DatabaseLocation,
 } from "./database-file.ts"
 
+/** Failures to open a database for writing, which may end by themselves. */
+export const UNOPENED = ["log_locked", "log_io"] as const satisfies readonly FaultCode[]
+
 /**
- * Takes the writer lock of a database: an exclusive transaction on the empty database `lockFile`, hence an advisory lock of
+ * Takes the writer lock of a database, whose folder is created if it is missing: an exclusive transaction on the empty database `lockFile`, hence an advisory lock of
  * the system that ends with the process. The holder file only names the holder in errors.
  *
  * @returns what releases it
  * @throws HooklineError `log_locked`, `log_io`
  */
 export function lockForWriting(location: DatabaseLocation): () => void {
+  checkAccessTo(location)
+  makeFolderOf(location)
   const holderFile = holderFileOf(location.lockFile)
   const lock = lockOf(location)
   let db: Database | undefined

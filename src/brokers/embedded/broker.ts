@@ -5,8 +5,8 @@ import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
-import { BUSY_RETRY_MS, DurableWriter } from "../../storage/durable-writer.ts"
-import type { Answer } from "../../storage/serve-database.ts"
+import { DurableWriter } from "../../storage/durable-writer.ts"
+import { BUSY_RETRY_MS, type Answer } from "../../storage/serve-database.ts"
 import { KafkaListener, type KafkaPort } from "./listener/kafka-listener.ts"
 import type { PortOptions } from "./listener/port.ts"
 import { LogDatabase } from "./log-database.ts"
@@ -28,6 +28,8 @@ export interface EmbeddedOptions {
 
 export interface EmbeddedDeps {
   readonly log: Logger
+  /** As in storage/durable-writer.ts. */
+  readonly unopened?: HooklineError | undefined
   readonly metrics: ConnectionMetrics
   readonly logMetrics?: LogMetrics
   /** Milliseconds since 1970. */
@@ -88,12 +90,12 @@ export class EmbeddedBroker implements Broker {
   }
 
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
-    const { log, metrics, logMetrics = UNCOUNTED, now = Date.now, steady, roundMs } = deps
+    const { log, unopened, metrics, logMetrics = UNCOUNTED, now = Date.now, steady, roundMs } = deps
     const location = logIn(options.directory)
     this.#log = log
     this.#directory = resolve(options.directory)
     this.#partitions = options.partitions ?? 1
-    // 0 while readers keep the file from being opened: retention deletes nothing by age in its first hour then
+    // 0 while the file is not open: retention deletes nothing by age in its first hour then
     let newestMs: number | undefined = 0
     const probe = (): void => {
       const database = new LogDatabase(location)
@@ -104,6 +106,7 @@ export class EmbeddedBroker implements Broker {
     }
     this.#writer = new DurableWriter<LogDatabase>(location, probe, {
       log,
+      unopened,
       failed: (failure) => {
         this.#kafka?.close()
         this.#publisher.rejectAll(failure)
@@ -164,10 +167,10 @@ export class EmbeddedBroker implements Broker {
     this.#kafka?.retain(this.#kept)
   }
 
-  /** Lets Kafka clients read the log. */
-  listen(options: PortOptions): KafkaPort {
+  /** Lets Kafka clients read the log. @param unopened of the consumer groups, as in storage/durable-writer.ts */
+  listen(options: PortOptions, unopened?: HooklineError): KafkaPort {
     if (this.#kafka === undefined) {
-      this.#kafka = new KafkaListener(this.#directory, this.#kept, this.#log)
+      this.#kafka = new KafkaListener(this.#directory, this.#kept, { log: this.#log, unopened })
       // once the file is open; after a failure `recovered` says so
       this.#writer.do("state", [], ({ kind }) => {
         if (kind === "done") this.#kafka?.open()

@@ -1,5 +1,6 @@
 import { statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
+import { doubled } from "../../clock.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Record } from "../../pipeline/record.ts"
 import { Ages } from "./record-ages.ts"
@@ -267,6 +268,3 @@ export const noDeletions = (): { [reason in Reason]: { records: number; bytes: n
   age: { records: 0, bytes: 0 },
   size: { records: 0, bytes: 0 },
 })
-
-const doubled = ({ first, longest }: { first: number; longest: number }, times: number): number =>
-  Math.min(longest, first * 2 ** times)

@@ -22,6 +22,8 @@ export interface KafkaClient {
   readonly clientId: string
   /** Brokers to begin with. */
   readonly bootstrap: readonly EndpointOptions[]
+  /** Set until the files of the options could be read. @throws OptionError `config` while they can't be */
+  readCredentials?: (() => void) | undefined
   readonly security: Pick<ConnectionOptions, "tls" | "sasl">
   /** What `security.tls` has. */
   readonly tlsFiles?: TlsFiles
@@ -35,26 +37,46 @@ export interface KafkaClient {
 /**
  * Reads certificates and credentials. Asks for no access token yet.
  *
+ * @param isUnreadable they could not be read a moment ago: each connection tries it first, until they can
  * @throws OptionError `config` of a file that can't be read, or is unusable
  */
-export function kafkaClient(options: KafkaOptions, telemetry?: CredentialTelemetry): KafkaClient {
+export function kafkaClient(
+  options: KafkaOptions,
+  telemetry?: CredentialTelemetry,
+  isUnreadable = false,
+): KafkaClient {
   tolerateUnknownCodes()
-  const { client_id: clientId, security_protocol: protocol } = options
+  // the option's form has been checked
+  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
+  const client = { clientId: options.client_id, bootstrap, system: SYSTEM, hasAnswered: false }
+  if (!isUnreadable) return { ...client, ...credentials(options, telemetry) }
+  const later: KafkaClient = {
+    ...client,
+    security: {},
+    readCredentials: () =>
+      void Object.assign(later, credentials(options, telemetry), { readCredentials: undefined }),
+  }
+  return later
+}
+
+function credentials(
+  options: KafkaOptions,
+  telemetry: CredentialTelemetry | undefined,
+): Pick<KafkaClient, "security" | "tlsFiles" | "tokens"> {
+  const { security_protocol: protocol } = options
   const tlsFiles =
     protocol === "ssl" || protocol === "sasl_ssl" ? new TlsFiles(options, telemetry) : undefined
   const { sasl, tokens } = authentication(options, SYSTEM, telemetry)
-  // the option's form has been checked
-  const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
-  const client = { clientId, bootstrap, ...(tokens && { tokens }), system: SYSTEM, hasAnswered: false }
   const known = sasl === undefined ? {} : { sasl }
-  if (tlsFiles === undefined) return { ...client, security: known }
+  const asked = tokens && { tokens }
+  if (tlsFiles === undefined) return { ...asked, security: known }
   const security = {
     ...known,
     get tls() {
       return tlsFiles.current
     },
   }
-  return { ...client, security, tlsFiles }
+  return { ...asked, security, tlsFiles }
 }
 
 /**
@@ -97,7 +119,7 @@ export class KafkaConnection {
   }
 
   /**
-   * @throws BrokerFailure, TokenFailure
+   * @throws BrokerFailure, TokenFailure, OptionError `config` of a file that can't be read yet
    * @param requestTimeoutMs after which a request without an answer fails, and the connection with it
    */
   static async open(
@@ -105,6 +127,7 @@ export class KafkaConnection {
     endpoint: EndpointOptions,
     requestTimeoutMs: number,
   ): Promise<KafkaConnection> {
+    client.readCredentials?.()
     const token = await client.tokens?.get()
     await client.tlsFiles?.refresh()
     const options = { ...client.security, requestTimeout: requestTimeoutMs }

@@ -1,3 +1,4 @@
+import { OptionError } from "../../errors.ts"
 import { TokenFailure, TokenRejected } from "./auth/access-tokens.ts"
 
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
@@ -74,7 +75,9 @@ export function reasonOf(error: unknown): string {
   const known = search(error, ({ message = "" }) => BY_MESSAGE.find(([part]) => message.includes(part))?.[1])
   if (known !== undefined) return known
   const isRefused = search(error, ({ code }) => code === "PLT_KFK_AUTHENTICATION" || undefined)
-  const unissued = search(error, (it) => (it instanceof TokenFailure ? it.message : undefined))
+  const unissued = search(error, (it) =>
+    it instanceof TokenFailure || it instanceof OptionError ? it.message : undefined,
+  )
   if (unissued !== undefined) return unissued
   if (isRefused === true) return AUTHENTICATION_FAILED
   return search(error, ({ code }) => SYSTEM[String(code)]) ?? innermost(error)

@@ -1,3 +1,4 @@
+import { doubled } from "../../clock.ts"
 import type { PublishError } from "../../errors.ts"
 import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
 import { EncodedBatch } from "./batch.ts"
@@ -131,7 +132,7 @@ export class Partition {
         return this.#retry(batch, nowMs)
       case "retry_bounded":
         if (++batch.attempts >= ATTEMPTS) return this.#refuse(errors.batchRefused(this.topic.name, errorCode))
-        return this.#retry(batch, nowMs, Math.min(RETRY_MS.first * 2 ** batch.attempts, RETRY_MS.longest))
+        return this.#retry(batch, nowMs, doubled(RETRY_MS, batch.attempts))
       case "retry_records":
         if (batch.isUncertain) return this.#retry(batch, nowMs)
         return this.#requeue(batch, nowMs)

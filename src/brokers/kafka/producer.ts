@@ -15,6 +15,13 @@ import { recordBytes } from "./record-batch.ts"
 import { EXPIRE_MS, MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
 import { Topic } from "./topic.ts"
 
+interface KafkaDependencies {
+  readonly log: Logger
+  readonly metrics: KafkaMetrics
+  /** As in connection.ts. */
+  readonly isUnreadable?: boolean
+}
+
 /**
  * Opens a connection to Apache Kafka that publishes with acks=all as an idempotent producer. Does not wait for the
  * cluster: see `ready`.
@@ -26,9 +33,9 @@ import { Topic } from "./topic.ts"
  */
 export function openKafka(
   options: KafkaOptions,
-  { log, metrics }: { readonly log: Logger; readonly metrics: KafkaMetrics },
+  { log, metrics, isUnreadable }: KafkaDependencies,
 ): YieldingBroker {
-  const client = kafkaClient(options, { log, metrics })
+  const client = kafkaClient(options, { log, metrics }, isUnreadable)
   const { system } = client
   const cluster = new ClusterMetadata(client, log, metrics, toLookUp, update)
   const { producerId } = cluster

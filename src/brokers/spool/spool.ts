@@ -1,6 +1,7 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock.ts"
+import type { WriterDependencies } from "../../storage/durable-writer.ts"
 import type { Broker, Impairment, SpoolState, YieldingBroker } from "../broker.ts"
 import { SpoolDestination } from "./destination.ts"
 import type { SpoolParts } from "./forwarder.ts"
@@ -18,11 +19,12 @@ import { SpoolWatch } from "./progress-watch.ts"
  * Of two brokers the first gets SETTLE_MS (destination.ts) to settle what it has, before the second gets what comes later.
  * What is cancelled then, sent and not acknowledged, may be in its log and goes to the second as well.
  *
- * A start with a file that is not empty begins with `spooling`. Where readers keep the file from being recovered, no
- * event is taken until they let go of it.
+ * A start with a file that is not empty begins with `spooling`. While the file can't be opened, no event is taken: those in
+ * it come first.
  */
 
-export interface SpoolDependencies extends Pick<SpoolParts, "log" | "metrics"> {
+export interface SpoolDependencies
+  extends Pick<SpoolParts, "log" | "metrics">, Pick<WriterDependencies, "unopened"> {
   readonly settleMs?: number
   readonly stuckMs?: number
 }
@@ -44,9 +46,9 @@ export class SpooledBroker implements Broker {
   #closing: Promise<void> | undefined
 
   /** @throws HooklineError `log_locked`, `log_io` */
-  constructor(options: SpoolOptions, { log, metrics, settleMs, stuckMs }: SpoolDependencies) {
+  constructor(options: SpoolOptions, { log, unopened, metrics, settleMs, stuckMs }: SpoolDependencies) {
     this.#destination = new SpoolDestination(settleMs)
-    this.#store = new SpoolStore(options, log, () => this.#resume())
+    this.#store = new SpoolStore(options, { log, unopened }, () => this.#resume())
     this.#parts = {
       destination: this.#destination,
       store: this.#store,

@@ -1,7 +1,6 @@
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import type { Logger } from "../../telemetry/log.ts"
-import { DurableWriter, type Methods } from "../../storage/durable-writer.ts"
-import type { Answer, Failure } from "../../storage/serve-database.ts"
+import { DurableWriter, type WriterDependencies } from "../../storage/durable-writer.ts"
+import type { Answer, Failure, Methods } from "../../storage/serve-database.ts"
 import { unpackBatch } from "../embedded/batch.ts"
 import { Publisher } from "../embedded/publisher.ts"
 import type { StoredRecord } from "../broker.ts"
@@ -41,8 +40,12 @@ export class SpoolStore {
   #makingReserve: Timer | undefined
   #isClosing = false
 
-  /** @param opened called when readers no longer keep the file from being recovered @throws HooklineError `log_locked`, `log_io` */
-  constructor({ file, maxBytes, requeues = false }: SpoolOptions, log: Logger, opened: () => void) {
+  /** @param opened called when the file is open, if it is not at first @throws HooklineError `log_locked`, `log_io` */
+  constructor(
+    { file, maxBytes, requeues = false }: SpoolOptions,
+    { log, unopened }: Pick<WriterDependencies, "log" | "unopened">,
+    opened: () => void,
+  ) {
     const location = spoolAt(file)
     let contents: Contents | undefined
     const probe = (): void => {
@@ -56,6 +59,7 @@ export class SpoolStore {
     }
     this.#writer = new DurableWriter<SpoolDatabase>(location, probe, {
       log,
+      unopened,
       failed: (failure) => this.#failed(failure),
       recovered: (state) => {
         if (contents !== undefined) return this.#note(state as Contents)

@@ -1,7 +1,8 @@
+import { doubled } from "../../clock.ts"
+
 /** A worker that ran for this long restarts from the first delay. */
 const STABLE_MS = 60_000
-const INITIAL_DELAY_MS = 500
-const MAX_DELAY_MS = 30_000
+const DELAY_MS = { first: 500, longest: 30_000 }
 
 /** The delay before a worker restarts: none at first, longer each time it ends soon. */
 export class BackOff {
@@ -11,7 +12,7 @@ export class BackOff {
   ended(ranMs: number): number {
     if (ranMs >= STABLE_MS) this.#ends = 0
     this.#ends++
-    return this.#ends === 1 ? 0 : Math.min(MAX_DELAY_MS, INITIAL_DELAY_MS * 2 ** (this.#ends - 2))
+    return this.#ends === 1 ? 0 : doubled(DELAY_MS, this.#ends - 2)
   }
 
   /** After a change that may fix the cause. */

@@ -18,6 +18,11 @@ const up = (worker: number, kafka?: string, store?: string, topics: string[] = [
       ],
       impaired: topics.length === 0 ? [] : [["kafka", topics.map(impairment)]],
       stores: [["redis", store]],
+      pipelines: [
+        ["kafka", kafka],
+        ["deduplicating", store],
+      ].flatMap(([id, problem]) => (problem === undefined ? [] : [[id!, problem] as const])),
+      receives: kafka === undefined && store === undefined,
       isAccepting: true,
     },
   }
@@ -70,6 +75,12 @@ test("as long as one takes events the whole is partly ready, and what the others
   expect(state).toBe("partly ready")
   expect(connections.get("kafka")).toBe("worker 1: no leader")
   expect([...workers.values()]).toEqual([undefined, undefined, "ended, to be restarted", "does not answer"])
+})
+
+test("a pipeline that one worker has no connection for is named with the worker; one that none has, without", () => {
+  const pipelinesOf = (workers: WorkerStatus[]) => [...readinessOf(workers, false).pipelines]
+  expect(pipelinesOf([up(1, "no leader"), up(2)])).toEqual([["kafka", "worker 1: no leader"]])
+  expect(pipelinesOf([up(1, "no leader"), up(2, "no leader")])).toEqual([["kafka", "no leader"]])
 })
 
 test.each([

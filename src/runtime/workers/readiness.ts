@@ -1,22 +1,21 @@
 import type { Readiness } from "../../admin/service.ts"
-import { NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../status.ts"
+import { isWhole, NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../status.ts"
 import type { WorkerStatus } from "./slot.ts"
 
 /**
  * Ready while at least one worker takes events and none stalls (a stalled one still gets new connections). Partly ready
- * when a listening worker can't take events, or a topic can't be published to. Lists every worker's problems.
+ * when a listening worker can't take events, or not for every pipeline and topic. Lists every worker's problems.
  */
 export function readinessOf(workers: readonly WorkerStatus[], isDraining: boolean): Readiness {
   const isUp = ({ state }: WorkerStatus): boolean => state !== undefined && takesEvents(state)
+  const isWholeUp = (it: WorkerStatus): boolean => isUp(it) && isWhole(it.state!)
   const isReady = workers.some(isUp) && workers.every(({ stalledMs }) => stalledMs === undefined)
-  const impaired = impairedIn(workers)
-  const isWhole =
-    impaired.every(([, problems]) => problems.length === 0) &&
-    workers.every((it) => it.slot !== "up" || isUp(it))
+  const areWhole = workers.every((it) => it.slot !== "up" || isWholeUp(it))
   return {
-    state: readinessState(isDraining, isReady, isWhole),
+    state: readinessState(isDraining, isReady, areWhole),
+    pipelines: joined(workers, ({ pipelines }) => pipelines),
     connections: joined(workers, ({ connections }) => connections),
-    impaired,
+    impaired: impairedIn(workers),
     stores: joined(workers, ({ stores }) => stores),
     spools: [],
     workers: workers.map((it) => [String(it.worker), problemOf(it)] as const),
@@ -48,12 +47,13 @@ function joined(
   workers: readonly WorkerStatus[],
   of: (state: State) => readonly Health[],
 ): readonly Health[] {
-  const all = workers.flatMap(({ worker, state }) =>
-    state === undefined ? [] : of(state).map(([name, problem]) => ({ worker, name, problem })),
+  const known = workers.filter(({ state }) => state !== undefined)
+  const all = known.flatMap(({ worker, state }) =>
+    of(state!).map(([name, problem]) => ({ worker, name, problem })),
   )
   return [...Map.groupBy(all, ({ name }) => name)].map(([name, each]) => {
     const problems = new Set(each.map(({ problem }) => problem))
-    if (problems.size === 1) return [name, each[0]!.problem]
+    if (problems.size === 1 && each.length === known.length) return [name, each[0]!.problem]
     const texts = each.flatMap(({ worker, problem }) =>
       problem === undefined ? [] : [`worker ${worker}: ${problem}`],
     )

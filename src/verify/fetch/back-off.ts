@@ -1,5 +1,6 @@
-const FIRST_MS = 1000
-const LONGEST_MS = 300_000
+import { doubled } from "../../clock.ts"
+
+const PAUSE_MS = { first: 1000, longest: 300_000 }
 
 interface Failed<E> {
   readonly error: E
@@ -29,8 +30,7 @@ export class BackOff<E> {
     const times = (this.#failed.get(name)?.times ?? 0) + 1
     this.#failed.delete(name)
     if (this.#failed.size >= this.#most) this.#failed.delete(this.#failed.keys().next().value!)
-    const pauseMs = Math.min(FIRST_MS * 2 ** (times - 1), LONGEST_MS)
-    this.#failed.set(name, { error, times, untilMs: nowMs + pauseMs })
+    this.#failed.set(name, { error, times, untilMs: nowMs + doubled(PAUSE_MS, times - 1) })
   }
 
   succeeded(name: string): void {

@@ -1,6 +1,6 @@
 import { formatEndpoint, isInUse, listenFailure } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
-import { DurableWriter } from "../../../storage/durable-writer.ts"
+import { DurableWriter, type WriterDependencies } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
 import { RequestLog } from "../../../telemetry/request-log.ts"
@@ -59,10 +59,15 @@ export class KafkaListener {
   #ended: PromiseWithResolvers<void> | undefined
 
   /** @throws HooklineError `log_locked`, `log_io` */
-  constructor(directory: string, retention: Retention, log: Logger) {
+  constructor(
+    directory: string,
+    retention: Retention,
+    { log, unopened }: Pick<WriterDependencies, "log" | "unopened">,
+  ) {
     const location = groupsIn(directory)
     this.#groups = new DurableWriter(location, () => new GroupDatabase(location).close(), {
       log,
+      unopened,
       failed: () => {},
       recovered: () => this.#load(),
     })

@@ -1,13 +1,14 @@
 /**
  * `npm run test:faults`: every fault scenario at its full length, then the table of what each of them did.
  * `npm run test:faults -- --write` puts the table into docs/reliability.md as well; `-- --short` runs fewer rounds of
- * each, and loads that take seconds, as CI does. One file at a time: what a scenario measures is not to be disturbed.
+ * each, and loads that take seconds, as CI does. `-- FILE --write` runs a file and replaces its rows alone. One file at a
+ * time: what a scenario measures is not to be disturbed.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { formatTable, type Row } from "../support/fault-table.ts"
+import { formatTable, parseTable, type Row } from "../support/fault-table.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { runTests } from "../support/run-tests.ts"
 
@@ -19,14 +20,15 @@ const marked = (name: string): { begin: string; end: string } => ({
   end: `<!-- end of the table${name} -->\n`,
 })
 
-const { values: flags } = parseArgs({
+const { values: flags, positionals: files } = parseArgs({
+  allowPositionals: true,
   options: { write: { type: "boolean", default: false }, short: { type: "boolean", default: false } },
 })
 if (flags.write && flags.short) throw new Error("the table is written from scenarios of full length")
 using folder = temporaryFolder()
 const rowsFile = join(folder.path, "rows")
 process.exitCode = await runTests(
-  ["./test/faults"],
+  files.length === 0 ? ["./test/faults"] : files,
   { HOOKLINE_FAULTS: flags.short ? "short" : "full", HOOKLINE_FAULTS_ROWS: rowsFile },
   { again: process.env.CI === "true" },
 )
@@ -35,24 +37,32 @@ const lines = existsSync(rowsFile) ? readFileSync(rowsFile, "utf8").trimEnd().sp
 const rows = lines.map((line) => JSON.parse(line) as Row)
 // Also where the file was run once more: a loss is never an accident of the machine.
 if (rows.some(({ lost }) => lost > 0)) process.exitCode = 1
-const [faults, surroundings] = [false, true].map((isIn) =>
-  formatTable(rows.filter(({ scenario }) => scenario.startsWith(SURROUNDINGS) === isIn)).replaceAll(
-    SURROUNDINGS,
-    "",
-  ),
-) as [string, string]
-process.stdout.write(`\n${faults}\n${surroundings}\n`)
-if (flags.write && process.exitCode === 0) {
-  writeTable("", faults)
-  writeTable(" of surroundings", surroundings)
+for (const [name, isIn] of [
+  ["", false],
+  [" of surroundings", true],
+] as const) {
+  const own = rows.flatMap((row) =>
+    row.scenario.startsWith(SURROUNDINGS) === isIn
+      ? [{ ...row, scenario: row.scenario.replace(SURROUNDINGS, "") }]
+      : [],
+  )
+  process.stdout.write(`\n${formatTable(own)}`)
+  if (flags.write && process.exitCode === 0) writeTable(name, own)
 }
 
-/** Replaces a table of the page, and the line of the machine above it. */
-function writeTable(name: string, table: string): void {
+/** Replaces a table of the page, and the line of the machine above it; after a run of single files, their rows alone. */
+function writeTable(name: string, own: readonly Row[]): void {
   const { begin, end } = marked(name)
   const page = readFileSync(PAGE, "utf8")
   const [before, after] = [page.indexOf(begin) + begin.length, page.indexOf(end)]
+  const [, machine = "", ...lines] = page.slice(before, after).split("\n")
+  const kept = files.length === 0 ? [] : parseTable(lines)
+  const all = new Map([...kept, ...own].map((row) => [row.scenario, row]))
   const [cpu] = cpus()
-  const machine = `Bun ${Bun.version}, ${cpus().length} cores of ${cpu?.model.trim()}, senders and brokers on the same cores:`
-  writeFileSync(PAGE, `${page.slice(0, before)}\n${machine}\n\n${table}\n${page.slice(after)}`)
+  const thisMachine = `Bun ${Bun.version}, ${cpus().length} cores of ${cpu?.model.trim()}, senders and brokers on the same cores:`
+  const above = files.length === 0 ? thisMachine : machine
+  writeFileSync(
+    PAGE,
+    `${page.slice(0, before)}\n${above}\n\n${formatTable([...all.values()])}\n${page.slice(after)}`,
+  )
 }

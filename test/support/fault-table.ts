@@ -53,6 +53,27 @@ export function formatTable(unordered: readonly Row[]): string {
   ])
 }
 
+/** The rows of a table as `formatTable` writes it. */
+export function parseTable(lines: readonly string[]): Row[] {
+  const [, , ...rows] = lines.filter((line) => line.startsWith("|"))
+  return rows.map((line) => {
+    const [, scenario = "", ...cells] = line.split("|").map((cell) => cell.trim())
+    const [sent, acknowledged, found, lost, doubled, longestWaitMs, backAfterMs] = cells
+      .slice(0, COLUMNS.length - 1)
+      .map((cell) => (cell === "" ? undefined : Number(cell)))
+    return {
+      scenario,
+      sent: sent!,
+      acknowledged: acknowledged!,
+      found: found!,
+      lost: lost!,
+      doubled: doubled!,
+      longestWaitMs,
+      backAfterMs,
+    }
+  })
+}
+
 /** A Markdown table of a head and rows; the first column is text, the others are numbers. */
 export function alignedTable(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))

@@ -190,21 +190,21 @@ test.skipIf(!canBeAnother)(
     const lock = join(folder.path, "data/log/writer.lock")
     writeFileSync(lock, "")
     const command = [...STRANGER, process.execPath, "-e", HOLD, lock]
-    const tries = async (mode: number): Promise<{ held: boolean; starts: boolean }> => {
+    const tries = async (mode: number): Promise<{ held: boolean; writes: boolean }> => {
       chmodSync(lock, mode)
       const stranger = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" })
       const { value } = await stranger.stdout.getReader().read()
-      const starts = await runAll(folder.path, "000").then(
+      const writes = await runAll(folder.path, "000").then(
         () => true,
         () => false,
       )
+      await stops.pop()!()
       stranger.kill()
       await stranger.exited
-      return { held: value !== undefined, starts }
+      return { held: value !== undefined, writes }
     }
-    expect(await tries(0o644)).toEqual({ held: true, starts: false })
-    stops.length = 0
-    expect(await tries(0o600)).toEqual({ held: false, starts: true })
+    expect(await tries(0o644)).toEqual({ held: true, writes: false })
+    expect(await tries(0o600)).toEqual({ held: false, writes: true })
   },
   20_000,
 )

@@ -36,6 +36,7 @@ interface PodSpec {
   readonly volumes: readonly {
     readonly name: string
     readonly configMap?: { readonly name: string }
+    readonly persistentVolumeClaim?: { readonly claimName: string }
     readonly secret?: {
       readonly secretName: string
       readonly items?: readonly { key: string; path: string }[]
@@ -58,14 +59,20 @@ interface Rendered {
       }
       readonly spec: PodSpec
     }
+    readonly volumeClaimTemplates: readonly { readonly metadata: { readonly name: string } }[]
     readonly endpoints: readonly { readonly port: string; readonly authorization: object }[]
     readonly policyTypes: readonly string[]
   }
 }
 
-async function chart(
-  values: object,
-): Promise<{ status: number; stderr: string; objects: readonly Rendered[] }> {
+interface Chart {
+  /** What lint found; null: nothing. */
+  readonly wrong: string | null
+  readonly objects: readonly Rendered[]
+}
+
+/** The chart with each of these values. */
+async function charts(values: readonly object[]): Promise<readonly Chart[]> {
   const child = Bun.spawn(["python3", join(ROOT, "test/support/helm-chart.py"), CHART, KUBERNETES], {
     env: DEPLOY_TOOLS,
     stdin: new Blob([JSON.stringify(values)]),
@@ -73,17 +80,28 @@ async function chart(
     stderr: "pipe",
   })
   const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  return { status, stderr, objects: status === 0 ? (JSON.parse(stdout) as Rendered[]) : [] }
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
+  return JSON.parse(stdout) as Chart[]
 }
 
 async function render(values: object): Promise<(kind: string, name?: string) => Rendered> {
-  const { status, stderr, objects } = await chart(values)
-  expect({ status, stderr }).toEqual({ status: 0, stderr: "" })
+  const [{ wrong, objects }] = (await charts([values])) as [Chart]
+  expect(wrong).toBeNull()
   return (kind, name) => {
     const found = objects.find((it) => it.kind === kind && (name === undefined || it.metadata.name === name))
     if (found === undefined) throw new Error(`no ${kind} among ${objects.map(({ kind }) => kind).join(", ")}`)
     return found
   }
+}
+
+/** Each combination of these choices. */
+function product<T extends { readonly [name: string]: readonly unknown[] }>(
+  choices: T,
+): { readonly [K in keyof T]: T[K][number] }[] {
+  let all: { readonly [name: string]: unknown }[] = [{}]
+  for (const [name, values] of Object.entries(choices))
+    all = all.flatMap((it) => values.map((value) => ({ ...it, [name]: value })))
+  return all as { readonly [K in keyof T]: T[K][number] }[]
 }
 
 /** `hookline check` of what the pod's file system would have, in a folder, with a key of each Secret. */
@@ -263,8 +281,80 @@ topic = payments
     [{ files: { "../a.conf": "[service]" } }, "../a.conf"],
     [{ reload: "never" }, "reload"],
   ])("refuses the values %j", async (values, named) => {
-    const { status, stderr } = await chart(values)
-    expect(status).toBe(1)
-    expect(stderr).toContain(named)
+    const [{ wrong }] = (await charts([values])) as [Chart]
+    expect(wrong).toContain(named)
+  })
+
+  test("refuses to scale pods in and out that have disks, and several pods with an embedded log, and takes every other combination", async () => {
+    const KAFKA = "[connection:c]\nbootstrap_servers = kafka:9092\n"
+    const LOG = "[connection:c]\n  directory = /var/lib/hookline/log\n"
+    const sources = {
+      kafka: { configuration: KAFKA },
+      spool: { configuration: `${KAFKA}spool = /var/lib/hookline/spool.sqlite\n` },
+      log: { configuration: LOG },
+      "log in a file": { configuration: KAFKA, files: { "more.conf": LOG, "notes.txt": "directory = x" } },
+      "no log": { configuration: `${KAFKA}# directory = x\n`, files: { "notes.txt": LOG } },
+    }
+    const cases = product({
+      source: Object.keys(sources) as (keyof typeof sources)[],
+      disk: [false, true],
+      scales: [false, true],
+      replicas: [0, 1, 2],
+    })
+    const values = cases.map(({ source, disk, scales, replicas }) => ({
+      ...sources[source],
+      persistence: { enabled: disk },
+      autoscaling: { enabled: scales },
+      replicas,
+    }))
+    for (const [at, { wrong }] of (await charts(values)).entries()) {
+      const { source, disk, scales, replicas } = cases[at]!
+      const hasLog = source.startsWith("log")
+      const reasons = [
+        ...(disk && scales ? ["scaling in removes pods and keeps their disks"] : []),
+        ...(hasLog && scales ? ["false with an embedded log"] : []),
+        ...(hasLog && replicas > 1 ? ["1 with an embedded log"] : []),
+      ]
+      if (reasons.length === 0) expect([cases[at], wrong]).toEqual([cases[at], null])
+      for (const reason of reasons)
+        expect([cases[at], wrong]).toEqual([cases[at], expect.stringContaining(reason)])
+    }
+  }, 300_000)
+
+  test("renders every combination of its optional objects", async () => {
+    const optional = {
+      persistence: { enabled: true },
+      ingress: { enabled: true, hosts: [{ host: "hooks.example.com" }] },
+      serviceMonitor: { enabled: true },
+      networkPolicy: { enabled: false },
+      podDisruptionBudget: { enabled: false },
+      admin: { tokenSecret: { name: "kept-elsewhere" } },
+      serviceAccount: { name: "made-elsewhere" },
+    }
+    const changed = Object.entries(optional)
+    const cases = Array.from({ length: 2 ** changed.length }, (_, bits) =>
+      Object.fromEntries(changed.filter((_, at) => (bits & (2 ** at)) !== 0)),
+    )
+    for (const [at, { wrong }] of (await charts(cases)).entries())
+      expect([cases[at], wrong]).toEqual([cases[at], null])
+  }, 300_000)
+
+  test("gives the disk of a pod that is gone the name and path by which docs/deploying.md drains it", async () => {
+    const block = blocksOf("docs/deploying.md").find(({ text }) => text.includes("kind: Pod"))!
+    const pod = Bun.YAML.parse(block.text) as { readonly metadata: object; readonly spec: PodSpec }
+    const values = { secrets: ["providers"], persistence: { enabled: true } }
+    const find = await render(values)
+    const { template, volumeClaimTemplates } = find("StatefulSet").spec
+    const [container] = pod.spec.containers
+    expect(container.args.slice(0, 2)).toEqual(["spool", "drain"])
+    const { volumeMounts: mounts } = template.spec.containers[0]
+    for (const mount of container.volumeMounts) expect(mounts).toContainEqual(mount)
+    expect(pod.spec.securityContext).toEqual(template.spec.securityContext)
+    expect(container.securityContext).toEqual(template.spec.containers[0].securityContext)
+    const claims = pod.spec.volumes.flatMap(({ persistentVolumeClaim: claim }) => claim?.claimName ?? [])
+    // the release of the docs is called hookline
+    expect(claims).toEqual([`${volumeClaimTemplates[0]!.metadata.name}-hookline-2`])
+    // else it would get webhooks
+    expect(pod.metadata).not.toHaveProperty("labels")
   })
 })

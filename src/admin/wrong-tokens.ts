@@ -1,27 +1,12 @@
-import { pause } from "../clock.ts"
-import { UnverifiedLimit } from "../http/admission/unverified-limit.ts"
+import { Guesses } from "../guesses.ts"
 import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
 import type { Logger } from "../telemetry/log.ts"
 
-/** Wrong tokens of one address that are answered at once, as of somebody who mistypes. */
-const AT_ONCE = 10
-/** How many of them it gets back. */
-const PER_SECOND = AT_ONCE / 60
-/** How long the answers to further ones are held back. */
-const DELAY_MS = 1000
-/** Answers held back at a time, of all addresses. */
-const MAX_DELAYED = 100
-
-/**
- * Slows down guessing of the admin token, by the address that guesses. A right token is not slowed down by wrong ones,
- * whatever their address: behind a proxy all callers have the same. What keeps it from being guessed is its length.
- */
+/** Logs wrong admin tokens, and slows down who guesses them. A right token is not slowed down. */
 export class WrongTokens {
-  readonly #limit = new UnverifiedLimit({ perSecond: PER_SECOND, burst: AT_ONCE })
-  readonly #closing = new AbortController()
+  readonly #guesses = new Guesses()
   readonly #report: () => void
   #address = ""
-  #delayed = 0
 
   constructor(log: Pick<Logger, "warn">) {
     this.#report = atMostEveryMinute((count) =>
@@ -36,16 +21,12 @@ export class WrongTokens {
   async count(address: string): Promise<number> {
     this.#address = address
     this.#report()
-    const waitS = this.#limit.wait(address)
-    this.#limit.refused(address)
-    if (waitS === 0 || this.#delayed >= MAX_DELAYED) return waitS
-    this.#delayed++
-    await pause(DELAY_MS, this.#closing.signal)
-    this.#delayed--
+    const waitS = this.#guesses.count(address)
+    if (waitS > 0) await this.#guesses.delay()
     return waitS
   }
 
   close(): void {
-    this.#closing.abort()
+    this.#guesses.close()
   }
 }

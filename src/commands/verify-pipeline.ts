@@ -1,7 +1,7 @@
 import { atOnce } from "../clock.ts"
 import type { Verification } from "../components/define-component.ts"
 import { loadConfiguration } from "../config/file/load.ts"
-import { addressTest, senderBehind } from "../http/addresses.ts"
+import { addressTest, senderBehind } from "../addresses.ts"
 import { parsePublicUrl, publicUrl } from "../http/public-url.ts"
 import { verificationsOf } from "../runtime/explain-request.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "bun:test"
 import { steadyMs } from "../../../clock.ts"
+import { Guesses } from "../../../guesses.ts"
 import type { Broker } from "./apis/context.ts"
 import { Connection, type Socket } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
@@ -44,7 +45,8 @@ function connect(takes = Number.POSITIVE_INFINITY): { client: Client; connection
   const connection = new Connection(client, {
     broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
     advertised: () => ({ host: "127.0.0.1", port: 9092 }),
-    clientHost: "/127.0.0.1",
+    clientAddress: "127.0.0.1",
+    guesses: new Guesses(),
     authentication: new Authentication(undefined, false),
     receiving,
     unsent,

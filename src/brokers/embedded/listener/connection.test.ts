@@ -1,5 +1,6 @@
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test"
 import { steadyMs } from "../../../clock.ts"
+import { Guesses } from "../../../guesses.ts"
 import type { Broker } from "./apis/context.ts"
 import { Connection } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
@@ -28,7 +29,8 @@ class Client {
     this.connection = new Connection(socket, {
       broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
       advertised: () => ({ host: "127.0.0.1", port: 9092 }),
-      clientHost: "/127.0.0.1",
+      clientAddress: "127.0.0.1",
+      guesses: new Guesses(),
       authentication: new Authentication(usersOf([]), false),
       receiving: this.receiving,
       unsent,

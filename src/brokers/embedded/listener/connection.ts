@@ -3,6 +3,7 @@ import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
 import { answer, type Serving } from "./apis/apis.ts"
 import { NoAnswer, type Broker } from "./apis/context.ts"
 import { Frames } from "./frames.ts"
+import type { Guesses } from "../../../guesses.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
 import type { Authentication } from "./security/authentication.ts"
 import type { Step } from "./security/scram.ts"
@@ -27,8 +28,9 @@ export interface Socket {
 export interface ConnectionDependencies {
   readonly broker: Broker
   readonly advertised: () => EndpointOptions
-  readonly clientHost: string
+  readonly clientAddress: string
   readonly authentication: Authentication
+  readonly guesses: Guesses
   readonly receiving: SharedBytes
   readonly unsent: SharedBytes
   /** A fault while a request was served. */
@@ -147,14 +149,19 @@ export class Connection {
       this.#deps.receiving.add(-4 - frame.length)
       await this.#deps.unsent.room()
       try {
-        const { authentication } = this.#deps
+        const { authentication, clientAddress, guesses } = this.#deps
+        // a check of a password costs 2 ms
+        if (authentication.state === "begun" && guesses.wait(clientAddress) > 0 && !(await guesses.delay()))
+          return this.#refuse("too many wrong users or passwords came from its address")
         const response = authentication.expectsBare
           ? bareReply(authentication.take(frame))
           : await answer(frame, this.#serving(signal))
         const { state } = authentication
         this.isKnown = state === "done"
-        // who guesses passwords waits for each
-        if (state === "refused") await Bun.sleep(REFUSED_MS)
+        if (state === "refused") {
+          guesses.count(clientAddress)
+          await Bun.sleep(REFUSED_MS)
+        }
         await this.#send(response)
         if (state === "refused") return this.#refuse("its user or password is wrong")
         if (this.isKnown) this.#frames.maxBytes = LIMITS.frameBytes
@@ -172,7 +179,8 @@ export class Connection {
   }
 
   #serving(signal: AbortSignal): Serving {
-    const { broker, advertised, clientHost, authentication, failed } = this.#deps
+    const { broker, advertised, clientAddress, authentication, failed } = this.#deps
+    const clientHost = `/${clientAddress}`
     return { ...broker, advertised: advertised(), clientHost, authentication, failed, signal }
   }
 

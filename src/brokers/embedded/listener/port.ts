@@ -2,6 +2,7 @@ import { steadyMs } from "../../../clock.ts"
 import { descriptorLimit, openDescriptors } from "../../../descriptors.ts"
 import type { EndpointOptions } from "../../../config/sections/endpoint.ts"
 import type { Broker } from "./apis/context.ts"
+import { Guesses } from "../../../guesses.ts"
 import { Connection } from "./connection.ts"
 import { Authentication } from "./security/authentication.ts"
 import type { Users } from "./security/credentials.ts"
@@ -36,6 +37,7 @@ export class Port {
   readonly #server: Bun.TCPSocketListener<Connection | undefined>
   /** The oldest first. */
   readonly #connections = new Set<Connection>()
+  readonly #guesses = new Guesses()
   readonly #check: Timer
   /** As far as it is not the server's, for new connections. */
   options: PortOptions
@@ -64,7 +66,8 @@ export class Port {
           const own = { host: socket.localAddress, port: socket.localPort }
           const deps = {
             broker,
-            clientHost: `/${client}`,
+            clientAddress: client,
+            guesses: this.#guesses,
             authentication: new Authentication(this.options.users, tls !== undefined),
             advertised: () => this.options.advertised ?? own,
             receiving,
@@ -129,6 +132,7 @@ export class Port {
   /** Disconnects all clients. */
   close(): void {
     clearInterval(this.#check)
+    this.#guesses.close()
     this.#server.stop(true)
   }
 }

@@ -59,7 +59,7 @@ export class Authentication {
     const step = this.state === "begun" ? this.#step!(message) : "refused"
     if (step === "refused") this.state = "refused"
     else if (step.user !== undefined) {
-      this.#groups = this.#users!.get(step.user)!.groups
+      this.#groups = this.#users!.byName.get(step.user)!.groups
       this.state = "done"
     }
     return step
@@ -79,6 +79,7 @@ const matches = (pattern: string, group: string): boolean =>
 function plain(users: Users, message: Uint8Array): Step {
   const [authorization, name = "", password = "", ...more] = Buffer.from(message).toString().split("\0")
   const isItself = authorization === "" || authorization === name
-  const isRight = hasPassword(users, name, password) && users.has(name)
-  return isRight && isItself && more.length === 0 ? { reply: Buffer.alloc(0), user: name } : "refused"
+  return hasPassword(users, name, password) && isItself && more.length === 0
+    ? { reply: Buffer.alloc(0), user: name }
+    : "refused"
 }

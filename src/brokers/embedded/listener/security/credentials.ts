@@ -10,8 +10,12 @@ export interface ScramKeys {
 
 export type ScramHash = "sha256" | "sha512"
 
-/** By name; no password is in it. */
-export type Users = ReadonlyMap<string, User>
+/** No password is in it. */
+export interface Users {
+  readonly byName: ReadonlyMap<string, User>
+  /** What salts are made of. */
+  readonly saltKey: Uint8Array
+}
 
 type User = { readonly [hash in ScramHash]: ScramKeys } & {
   /** Patterns of the consumer groups that the user may use; undefined: all. */
@@ -21,20 +25,31 @@ type User = { readonly [hash in ScramHash]: ScramKeys } & {
 /** As Kafka has it by default. */
 const ITERATIONS = 4096
 const SALT_BYTES = 16
+/** Of this process, so that a reload changes no salt, neither of a user nor of a name that nobody has. */
+const SALT_KEY = randomBytes(32)
 
 /** @param given `name:password`, each. @param groups `name=pattern`, each; undefined: no user is limited */
-export const usersOf = (given: readonly string[], groups?: readonly string[]): Users =>
-  new Map(
+export const usersOf = (given: readonly string[], groups?: readonly string[]): Users => ({
+  saltKey: SALT_KEY,
+  byName: new Map(
     given.map((pair) => {
       const at = pair.indexOf(":")
       const [name, password] = [pair.slice(0, at), pair.slice(at + 1)]
-      const keys = { sha256: keysOf(password, "sha256"), sha512: keysOf(password, "sha512") }
+      const keys = (hash: ScramHash): ScramKeys => keysOf(password, hash, saltOf(SALT_KEY, name, hash))
       const own = groups?.filter((one) => one.startsWith(`${name}=`)).map((one) => one.slice(name.length + 1))
-      return [name, { ...keys, ...(own !== undefined && { groups: own }) }]
+      return [
+        name,
+        { sha256: keys("sha256"), sha512: keys("sha512"), ...(own !== undefined && { groups: own }) },
+      ]
     }),
-  )
+  ),
+})
 
-export function keysOf(password: string, hash: ScramHash, salt = randomBytes(SALT_BYTES)): ScramKeys {
+function saltOf(key: Uint8Array, name: string, hash: ScramHash): Uint8Array {
+  return createHmac("sha256", key).update(`${hash} ${name}`).digest().subarray(0, SALT_BYTES)
+}
+
+function keysOf(password: string, hash: ScramHash, salt: Uint8Array): ScramKeys {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, createHash(hash).digest().length, hash)
   const clientKey = createHmac(hash, salted).update("Client Key").digest()
   return {
@@ -45,17 +60,16 @@ export function keysOf(password: string, hash: ScramHash, salt = randomBytes(SAL
   }
 }
 
-/** Of a user that nobody is: checking it takes as long as checking another. */
-const NOBODY = {
-  sha256: keysOf(randomBytes(16).toString("hex"), "sha256"),
-  sha512: keysOf(randomBytes(16).toString("hex"), "sha512"),
-}
+const nobody = (hash: ScramHash): ScramKeys =>
+  keysOf(randomBytes(16).toString("hex"), hash, randomBytes(SALT_BYTES))
+const NOBODY = { sha256: nobody("sha256"), sha512: nobody("sha512") }
 
-/** A user's keys, or somebody's where there is no such user. */
-export const keysFor = (users: Users, name: string, hash: ScramHash): ScramKeys =>
-  (users.get(name) ?? NOBODY)[hash]
+/** A user's keys. Where there is no such user, nobody's: checking them takes as long, and the salt shows no difference. */
+export function keysFor({ byName, saltKey }: Users, name: string, hash: ScramHash): ScramKeys {
+  return { ...(byName.get(name) ?? NOBODY)[hash], salt: saltOf(saltKey, name, hash) }
+}
 
 export function hasPassword(users: Users, name: string, password: string): boolean {
   const { salt, storedKey } = keysFor(users, name, "sha256")
-  return timingSafeEqual(keysOf(password, "sha256", Buffer.from(salt)).storedKey, storedKey)
+  return timingSafeEqual(keysOf(password, "sha256", salt).storedKey, storedKey) && users.byName.has(name)
 }

@@ -45,7 +45,7 @@ export class ScramServer {
     if (given.length !== signature.length) return "refused"
     const clientKey = given.map((byte, at) => byte ^ signature[at]!)
     const isRight = timingSafeEqual(createHash(this.#hash).update(clientKey).digest(), storedKey)
-    if (!isRight || !this.#users.has(this.#name)) return "refused"
+    if (!isRight || !this.#users.byName.has(this.#name)) return "refused"
     const verifier = createHmac(this.#hash, serverKey).update(all).digest("base64")
     return { reply: Buffer.from(`v=${verifier}`), user: this.#name }
   }

@@ -1,6 +1,6 @@
 // Hot path where pipelines verify: each request asks `isWatching`.
-import { steadyMs } from "../../clock.ts"
-import { senderKey } from "../addresses.ts"
+import { steadyMs } from "./clock.ts"
+import { senderKey } from "./addresses.ts"
 
 /** Senders remembered, up to 3 MB; beyond them the least recently refused one is forgotten. */
 const MAX_SENDERS = 20_000

@@ -1,0 +1,85 @@
+import { expect, test } from "bun:test"
+import { Guesses } from "../../../../guesses.ts"
+import type { Broker } from "../apis/context.ts"
+import { Connection } from "../connection.ts"
+import { LIMITS, SharedBytes } from "../limits.ts"
+import { Authentication } from "./authentication.ts"
+import { usersOf } from "./credentials.ts"
+
+const PASSWORD = "obviously-fake"
+const users = usersOf([`billing:${PASSWORD}`])
+
+/** The salt and iterations that a client gets for a user's name, as the server's first message has them. */
+function challenge(mechanism: string, name: string, known = users): string {
+  const authentication = new Authentication(known, false)
+  authentication.begin(mechanism, true)
+  const step = authentication.take(Buffer.from(`n,,n=${name},r=nonce`))
+  if (step === "refused") throw new Error("refused")
+  return /s=.*$/.exec(Buffer.from(step.reply).toString())![0]
+}
+
+test.each(["SCRAM-SHA-256", "SCRAM-SHA-512"])(
+  "%s does not show whether a user exists: each name has a salt of its own, always the same",
+  (mechanism) => {
+    const names = ["billing", "audit", "nobody"]
+    const first = names.map((name) => challenge(mechanism, name))
+    expect(new Set(first).size).toBe(3)
+    for (const text of first) expect(text).toMatch(/^s=[A-Za-z0-9+/]{22}==,i=4096$/)
+    expect(names.map((name) => challenge(mechanism, name))).toEqual(first)
+    // nor does a reload, by which `billing` is nobody's and `audit` a user's
+    const reloaded = usersOf([`audit:${PASSWORD}`])
+    expect(names.map((name) => challenge(mechanism, name, reloaded))).toEqual(first)
+  },
+)
+
+const framed = (bytes: Buffer): Buffer => {
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(bytes.length)
+  return Buffer.concat([length, bytes])
+}
+/** SaslHandshake, version 0, after which messages come without the protocol's headers. */
+const HANDSHAKE = framed(Buffer.from("0011 0000 00000001 ffff 0005 504c41494e".replaceAll(" ", ""), "hex"))
+
+/** Connects and presents a password by PLAIN. @returns whether it is accepted, or why the client is disconnected */
+function login(guesses: Guesses, address: string, password: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const authentication = new Authentication(users, true)
+    const socket = {
+      write(bytes: Uint8Array) {
+        if (authentication.state === "done") resolve("accepted")
+        return bytes.length
+      },
+      pause() {},
+      resume() {},
+      terminate() {},
+    }
+    const connection = new Connection(socket, {
+      broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
+      advertised: () => ({ host: "127.0.0.1", port: 9092 }),
+      clientAddress: address,
+      authentication,
+      guesses,
+      receiving: new SharedBytes(LIMITS.receivingBytes),
+      unsent: new SharedBytes(LIMITS.unsentBytes),
+      failed: reject,
+      refused: resolve,
+    })
+    connection.received(HANDSHAKE)
+    connection.received(framed(Buffer.from(`\0billing\0${password}`)))
+  })
+}
+
+test("after ten wrong passwords of an address, no more than a hundred a second are checked, and a right one is accepted", async () => {
+  const guesses = new Guesses()
+  const guess = (): Promise<string> => login(guesses, "192.0.2.1", "guess")
+  const wrong = "its user or password is wrong"
+  expect(new Set(await Promise.all(Array.from({ length: 10 }, guess)))).toEqual(new Set([wrong]))
+
+  const flood = Array.from({ length: 300 }, guess)
+  const others = login(guesses, "192.0.2.2", PASSWORD)
+  const refused = Promise.race(flood)
+  expect(await refused).toBe("too many wrong users or passwords came from its address")
+  expect(await others).toBe("accepted")
+  expect((await Promise.all(flood)).filter((it) => it === wrong)).toHaveLength(100)
+  expect(await login(guesses, "192.0.2.1", PASSWORD)).toBe("accepted")
+})

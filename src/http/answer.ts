@@ -15,6 +15,7 @@ const REFUSED = {
   address_not_allowed: [403, "This address may not send webhooks here."],
   body_timeout: [408, "The body did not arrive in time."],
   body_too_large: [413, "The body is larger than this endpoint accepts."],
+  compression_ratio: [413, "The body decompresses to more than 1,032 times its size."],
   content_type: [415, "This endpoint does not accept this content type."],
   content_encoding: [415, "Unsupported content encoding.", { "Accept-Encoding": ACCEPTED_CODINGS }],
   invalid_encoding: [400, "The body does not match its content encoding, or is truncated."],

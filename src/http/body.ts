@@ -69,6 +69,11 @@ async function readChunked(
   return request.signal.aborted ? "client_closed" : body
 }
 
+/** The most that a body may expand: what deflate can at most. Brotli and zstd make megabytes of ten bytes. */
+const MAX_RATIO = 1032
+/** Any body may expand to so many bytes. */
+const EXPANDED_BYTES = 64 * 1024
+
 /** Decodes a body within its limits. Both forms are counted meanwhile, then the decoded one only. */
 export function decodeBody(
   encoded: Uint8Array,
@@ -76,11 +81,16 @@ export function decodeBody(
   reservation: Reservation,
   maxBytes: number,
 ): Uint8Array | RefusalReason {
-  const limitBytes = Math.min(maxBytes, reservation.budget.freeBytes)
-  if (limitBytes <= 0) return "in_flight_full"
+  const roomBytes = Math.min(maxBytes, reservation.budget.freeBytes)
+  if (roomBytes <= 0) return "in_flight_full"
+  const limitBytes = Math.min(roomBytes, Math.max(encoded.length * MAX_RATIO, EXPANDED_BYTES))
   const decoded = decode(encoded, limitBytes)
-  if (decoded === "invalid") return "invalid_encoding"
-  if (decoded === "too_large") return limitBytes < maxBytes ? "in_flight_full" : "body_too_large"
+  if (typeof decoded === "string") {
+    reservation.mostBytes = Math.max(reservation.mostBytes, limitBytes)
+    if (decoded === "invalid") return "invalid_encoding"
+    if (limitBytes < roomBytes) return "compression_ratio"
+    return roomBytes < maxBytes ? "in_flight_full" : "body_too_large"
+  }
   // synchronous since the free bytes were read: can't fail
   reservation.reserve(decoded.length)
   return decoded

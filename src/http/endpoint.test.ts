@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test"
+import { randomBytes } from "node:crypto"
+import { brotliCompressSync, gzipSync } from "node:zlib"
 import { inChunks, serve, type GivenRoute } from "../../test/support/http-server.ts"
 import { openSocket, post as head } from "../../test/support/http-socket.ts"
 import type { Handler } from "../pipeline/compose.ts"
@@ -181,6 +183,29 @@ test.each<[string, number, RequestInit]>([
   await using it = serve({ ...verifying, unverifiedLimit, maxBodyBytes: 512 * 1024 })
   expect((await post(it.url, request)).status).toBe(status)
   expect((await post(it.url)).status).toBe(429)
+})
+
+test.each<[string, number, Uint8Array]>([
+  ["decompresses to 160 KiB", 401, brotliCompressSync(randomBytes(160 * 512).toString("hex"))],
+  ["decompresses to more than is accepted", 413, brotliCompressSync(randomBytes(700 * 512).toString("hex"))],
+])("an unverified body that %s counts by what it decompresses to", async (_what, status, body) => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 10, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit, maxBodyBytes: 512 * 1024 })
+  const headers = { "Content-Encoding": "br" }
+  expect((await post(it.url, { body: new Uint8Array(body), headers })).status).toBe(status)
+  expect((await post(it.url)).status).toBe(429)
+})
+
+test("a body that arrived while its address used up the limit is not decompressed", async () => {
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 1, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit })
+  const body = gzipSync("{}")
+  using socket = await openSocket(it.port)
+  socket.send(head("Content-Encoding: gzip", `Content-Length: ${body.length}`))
+  while (it.servers.inFlight().requests === 0) await Bun.sleep(1)
+  expect((await post(it.url)).status).toBe(401)
+  socket.send(body)
+  expect(await socket.until(/\}$/)).toStartWith("HTTP/1.1 429 ")
 })
 
 test("an unverified body that its sender breaks off counts by its bytes", async () => {

@@ -60,6 +60,9 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
     if (draining.aborted) return REFUSALS.draining
     if (allows !== undefined && !allows(info.remoteAddress)) return REFUSALS.address_not_allowed
+    return refuseLimited(info)
+  }
+  const refuseLimited = (info: RequestInfo): Rejected | undefined => {
     if (unverifiedLimit?.isWatching !== true) return undefined
     const waitS = unverifiedLimit.wait(info.remoteAddress)
     return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
@@ -129,8 +132,12 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, reservation, bodyLimits)
       if (slowBodies) server.timeout(request, idleTimeoutS)
-      if (decode !== undefined && typeof body !== "string")
+      if (decode !== undefined && typeof body !== "string") {
+        // its address may have used the limit up meanwhile
+        const late = refuseLimited(info)
+        if (late !== undefined) return answer(info, late, body.length)
         body = decodeBody(body, decode, reservation, maxBodyBytes)
+      }
       if (body === "in_flight_full") {
         reservation.reserve(0)
         await pause(Math.min(REFUSED_AFTER_MS, deliveryTimeoutMs / 2), draining)

@@ -142,6 +142,20 @@ test.each(["compress", "gzip, br", "gzip;q=1", "constructor"])(
   },
 )
 
+test.each(encodings.filter(([, coding]) => coding !== "identity"))(
+  "%s that expands beyond what deflate can is answered 413, and what deflate can is accepted",
+  async (_name, coding, encode) => {
+    await using it = serve({ maxBodyBytes: 8 * 1024 * 1024 })
+    const compressed = encode("x".repeat(8 * 1024 * 1024))
+    const isMore = compressed.length * 1032 < 8 * 1024 * 1024
+    expect(isMore).toBe(["br", "zstd"].includes(coding))
+    const answer = await send(it.url, compressed, { "Content-Encoding": coding })
+    expect(answer.status).toBe(isMore ? 413 : 200)
+    if (isMore) expect(it.log).toMatchObject([{ reason: "compression_ratio" }])
+    expect((await send(it.url, encode("x".repeat(60_000)), { "Content-Encoding": coding })).status).toBe(200)
+  },
+)
+
 test.skipIf(process.platform !== "linux").each([
   ["gzip", gzipSync],
   ["zstd", zstdCompressSync],

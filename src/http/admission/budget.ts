@@ -120,7 +120,7 @@ export class InFlightBudget {
 /** One request's share of the budget. */
 export class Reservation {
   readonly budget: InFlightBudget
-  /** The most that was reserved at once. */
+  /** The most bytes that were reserved at once, or decompressed in vain. */
   mostBytes = 0
   readonly #generation: Generation
   #bytes = 0

@@ -120,15 +120,16 @@ test("a template can have several values, of headers too", () => {
   expect(of({ a: { b: "paid" } })).toBe("sink")
 })
 
-test("a template gives max_topics topics; events of further ones get 503, those of known ones go on", () => {
+test("a template gives max_topics topics; events of further ones go to the sink's, those of known ones go on", () => {
   const known = new Set<string>()
-  const { of, prepared, logged } = routing({ ...TEMPLATE, max_topics: "2" }, known)
+  const { of, prepared, logged, unrouted } = routing({ ...TEMPLATE, max_topics: "2" }, known)
   expect([of({ type: "a" }), of({ type: "b" }), of({ type: "a" })]).toEqual([
     "events.a",
     "events.b",
     "events.a",
   ])
-  expect([of({ type: "c" }), of({ type: "d" })]).toEqual(["503 too_many_topics", "503 too_many_topics"])
+  expect([of({ type: "c" }), of({ type: "d" })]).toEqual(["sink", "sink"])
+  expect(unrouted).toEqual(["too_many_topics", "too_many_topics"])
   expect(of({ type: "b" })).toBe("events.b")
   expect(prepared).toEqual(["events.a", "events.b"])
   expect(logged).toEqual([{ events: 1, max_topics: 2 }])

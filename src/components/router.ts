@@ -5,7 +5,6 @@ import { WrongValue } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
-import { unavailable } from "../pipeline/unavailable.ts"
 import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { parseEventValue } from "./event-value.ts"
@@ -48,10 +47,17 @@ export const router = defineComponent({
       atMostEveryMinute((events) =>
         log.warn({ events, reason: why }, "events without a route go to the sink's topic"),
       )
+    const logTooMany = atMostEveryMinute((events) =>
+      log.error(
+        { events, max_topics: mostTopics },
+        "max_topics reached: events of further topics go to the sink's topic; raise it, or narrow `topics`",
+      ),
+    )
     const logged: { readonly [why in Unrouted]?: () => void } = {
       no_value: logUnrouted("no_value"),
       invalid_topic: logUnrouted("invalid_topic"),
       topic_not_allowed: logUnrouted("topic_not_allowed"),
+      too_many_topics: logTooMany,
     }
     const route = (event: Event, chosen: Chosen) => {
       if ("topic" in chosen) {
@@ -78,33 +84,22 @@ export const router = defineComponent({
     prepareTopics([...known])
     // asked of known ones too: before the switch of a reload the Router before adds its own
     const choose = compileTemplate(parseTemplate(topic, context.sender), isAllowed)
-    const logTooMany = atMostEveryMinute((events) =>
-      log.error(
-        { events, max_topics: mostTopics },
-        "max_topics reached: events of further topics get 503; raise it, or narrow `topics`",
-      ),
-    )
-    for (const reason of ["no_value", "invalid_topic", "topic_not_allowed"] as const)
+    for (const reason of ["no_value", "invalid_topic", "topic_not_allowed", "too_many_topics"] as const)
       metrics.unrouted(reason, 0)
     const process: Processor = (event) => {
       const chosen = choose(event)
       if ("topic" in chosen && !known.has(chosen.topic)) {
-        if (known.size >= mostTopics) {
-          logTooMany()
-          return unavailable(
-            "too_many_topics",
-            `the topic would be ${chosen.topic}, and max_topics is ${mostTopics}`,
-          )
-        }
+        if (known.size >= mostTopics) return route(event, TOO_MANY_TOPICS)
         known.add(chosen.topic)
         prepareTopics([chosen.topic])
       }
       return route(event, chosen)
     }
-    return Object.assign(process, { outcomes: [unavailable("too_many_topics")] })
+    return process
   },
 })
 
+const TOO_MANY_TOPICS: Chosen = { none: "too_many_topics" }
 const ROUTED_TO_DROP = new Dropped("routed_to_drop", "a line of the Router drops events with this value", {
   isRoutine: true,
 })

@@ -16,8 +16,6 @@ export const UNAVAILABLE = {
   log_io: [NOT_STORED, 30],
   // after an operator's fix the same event succeeds: the sender should keep it
   refused: [NOT_STORED, 60],
-  // as above: topics of a Router's template
-  too_many_topics: [NOT_STORED, 60],
   schema_unavailable: [NOT_STORED, 5],
   deduplicator_unavailable: [NOT_STORED, 5],
   duplicate_pending: [SAME_ID_PENDING, 5],

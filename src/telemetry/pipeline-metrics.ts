@@ -28,7 +28,10 @@ export interface PipelineMetrics {
   /** An event without the Filter's value was kept. */
   unfiltered(count?: number): void
   /** An event went to the sink's topic since the Router found none for it. */
-  unrouted(reason: "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed", count?: number): void
+  unrouted(
+    reason: "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed" | "too_many_topics",
+    count?: number,
+  ): void
   /** Milliseconds from the end of the body to the acknowledgement. */
   acknowledged(ms: number): void
 }
@@ -94,7 +97,7 @@ export function pipelineMetrics(own: OwnMetrics) {
   )
   const unrouted = own.tallies(
     "hookline_unrouted_events_total",
-    "Events published to the sink's topic since the Router found none: they lack its value (no_value), no line matches (no_rule), or the template gives a name that Kafka forbids (invalid_topic) or `topics` does not allow (topic_not_allowed).",
+    "Events published to the sink's topic since the Router found none: they lack its value (no_value), no line matches (no_rule), or the template gives a name that Kafka forbids (invalid_topic), that `topics` does not allow (topic_not_allowed), or that would be one more than `max_topics` (too_many_topics).",
     ["pipeline", "reason"],
   )
   const pipeline = once((pipeline: string): PipelineMetrics => {

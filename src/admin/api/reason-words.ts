@@ -11,7 +11,6 @@ const UNAVAILABLE_WORDS: { readonly [reason in keyof typeof UNAVAILABLE]: string
   closing: "the service was stopping",
   log_io: "the disk of the log or spool failed, or was full",
   refused: "the broker refused the record",
-  too_many_topics: "the Router's template gave more topics than it may",
   schema_unavailable: "its topic has no usable schema, or the registry was unavailable",
   deduplicator_unavailable: "the Deduplicator's store was unavailable",
   duplicate_pending: "another event with its id was being published",

@@ -54,7 +54,7 @@ function routeOf(pattern: string, topic: string): RouteLine {
 
 /** What a Router chose: a topic, DROP, or why there is none. */
 export type Chosen = { readonly topic: string } | { readonly none: Unrouted }
-export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed"
+export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed" | "too_many_topics"
 
 export const NO_VALUE: Chosen = { none: "no_value" }
 const NO_RULE: Chosen = { none: "no_rule" }

@@ -35,7 +35,8 @@ export interface Sender {
 
 /**
  * The sender behind proxies: the last address in X-Forwarded-For that is not a trusted proxy itself. Entries before it are
- * the sender's own and prove nothing.
+ * the sender's own and prove nothing: with an empty one behind them, which a proxy wrote that knew no address, the sender
+ * is unknown.
  *
  * @param peer address of the connection
  * @param forwardedFor the header, several joined by commas
@@ -47,12 +48,11 @@ export function senderBehind(
 ): Sender {
   let address = peer
   let proxies = 0
-  const named = (forwardedFor ?? "").split(",").map((entry) => entry.trim())
+  const named = (forwardedFor ?? "").replace(/^[\s,]+/, "").split(",")
   while (trusted(address)) {
     proxies++
-    let entry = named.pop()
-    while (entry === "") entry = named.pop()
-    if (entry === undefined) break
+    const entry = named.pop()?.trim()
+    if (entry === undefined || (entry === "" && named.length === 0)) break
     address = withoutPort(entry)
     if (isIP(address) === 0 || address.includes("%")) return { address: "unknown", proxies }
   }

@@ -40,7 +40,7 @@ function groupsOf(address: string): number[] {
 function reference(peer: string, entries: readonly string[]): { address: string; proxies: number } {
   if (!isTrusted(peer)) return { address: peer, proxies: 0 }
   const last = entries.at(-1)
-  if (last === undefined) return { address: peer, proxies: 1 }
+  if (last === undefined || entries.every((entry) => entry === "")) return { address: peer, proxies: 1 }
   const [, bracketed, dotted] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(last) ?? []
   const address = bracketed ?? dotted ?? last
   if (!isAddress(address)) return { address: "unknown", proxies: 1 }
@@ -77,13 +77,7 @@ export const forwarded: Target = {
     if (!isAddress(peer)) return
     const entries = forwardedFor.split(",").map((entry) => entry.trim())
     const sender = senderBehind(peer, forwardedFor, trusts)
-    assert.deepEqual(
-      sender,
-      reference(
-        peer,
-        entries.filter((entry) => entry !== ""),
-      ),
-    )
+    assert.deepEqual(sender, reference(peer, entries))
     if (isIPv6(sender.address)) {
       const groups = groupsOf(sender.address).map((group) => group.toString(16))
       assert.equal(senderKey(sender.address), senderKey(groups.join(":")))

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { Guesses } from "../../../../guesses.ts"
 import { steadyMs } from "../../../../clock.ts"
 import { Connection } from "../connection.ts"
 import { LIMITS, SharedBytes } from "../limits.ts"
@@ -33,7 +34,8 @@ function connect() {
   const connection = new Connection(socket, {
     broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
     advertised: () => ({ host: "127.0.0.1", port: 9092 }),
-    clientHost: "/127.0.0.1",
+    clientAddress: "127.0.0.1",
+    guesses: new Guesses(),
     authentication: new Authentication(undefined, false),
     receiving: new SharedBytes(LIMITS.receivingBytes),
     unsent: new SharedBytes(LIMITS.unsentBytes),

@@ -210,8 +210,10 @@ describe("the groups of another log", () => {
       return groups
     }
     const groups = reopened("one")
-    join(groups, "g", "consumer", subscription("t"))
+    const memberId = join(groups, "g", "consumer", subscription("t"))
     await groups.commit([offset("g", "t")])
+    // or it would be removed, and that written, when its session has ended
+    groups.find("g")!.leave(memberId, null, 0)
     expect(reopened("one").offset("g", "t", 0)).toEqual({ offset: 1, leaderEpoch: 0, metadata: "" })
 
     const others = reopened("other")

@@ -87,11 +87,14 @@ describe("with a schema", () => {
   )
 
   test.each([
-    ["{}", "the object must have required property 'id' (required)"],
-    ['{"id":4711}', "/id must be string (type)"],
-    ['{"id":"a","amount":-4711}', "/amount must be > 0 (exclusiveMinimum)"],
-    ['{"id":"a","items":["4711"]}', "/items/0 must be equal to constant (const)"],
-    [`{"id":"a","x${"y".repeat(1000)}":4711}`, `/x${"y".repeat(198)}... must be null (type)`],
+    ["{}", "/id is missing (#/required)"],
+    ['{"id":4711}', "/id does not satisfy #/properties/id/type"],
+    ['{"id":"a","amount":-4711}', "/amount does not satisfy #/properties/amount/$ref/exclusiveMinimum"],
+    ['{"id":"a","items":["4711"]}', "/items/0 does not satisfy #/properties/items/0/const"],
+    [
+      `{"id":"a","x${"y".repeat(1000)}":4711}`,
+      `/x${"y".repeat(198)}... does not satisfy #/patternProperties/^x/type`,
+    ],
   ])("%s is answered 400 with the place and the rule, not with the value", (body, problem) => {
     const outcome = validate({ schema })(event(body), IN_TIME) as Rejected
     expect(outcome).toMatchObject({ kind: "rejected", status: 400, reason: "schema_mismatch" })
@@ -146,6 +149,68 @@ describe("with a schema", () => {
     expect(validate({ schema })(event(`{"b":${nested}}`), IN_TIME)).not.toHaveProperty("reason")
   })
 
+  test.each([
+    [
+      "an item that contains did not find, with unevaluatedItems",
+      { properties: { a: { contains: { type: "string" }, unevaluatedItems: false } } },
+      '{"a":["x",1]}',
+    ],
+    [
+      "an empty list, with contains and prefixItems",
+      { properties: { a: { contains: {}, prefixItems: [{ const: 1 }] } } },
+      '{"a":[]}',
+    ],
+    [
+      "a member that a failing if named, with unevaluatedProperties",
+      {
+        if: { properties: { a: { const: 1 } }, required: ["a"] },
+        else: { properties: { b: true } },
+        unevaluatedProperties: false,
+      },
+      '{"a":2,"b":1}',
+    ],
+    [
+      "a list of texts, where the $dynamicRef leads to numbers",
+      {
+        $id: "https://example.com/numbers",
+        $ref: "list",
+        $defs: {
+          numbers: { $dynamicAnchor: "item", type: "number" },
+          list: {
+            $id: "list",
+            properties: { a: { items: { $dynamicRef: "#item" } } },
+            $defs: { any: { $dynamicAnchor: "item" } },
+          },
+        },
+      },
+      '{"a":["x"]}',
+    ],
+    [
+      "a member __proto__ of another type",
+      '{"properties":{"__proto__":{"type":"number"}}}',
+      '{"__proto__":"x"}',
+    ],
+  ])("%s is invalid", (_what, schema, body) => {
+    expect(validate({ schema: schemaFile(schema) })(event(body), IN_TIME)).toMatchObject({
+      reason: "schema_mismatch",
+    })
+  })
+
+  test.each([
+    ["https://json-schema.org/draft/2019-09/schema", "$defs"],
+    ["http://json-schema.org/draft-07/schema#", "definitions"],
+  ])("one of %s is evaluated as such", ($schema, definitions) => {
+    const process = validate({
+      schema: schemaFile({
+        $schema,
+        properties: { a: { items: [{ $ref: `#/${definitions}/text` }], additionalItems: false } },
+        [definitions]: { text: { type: "string" } },
+      }),
+    })
+    expect(process(event('{"a":["x"]}'), IN_TIME)).not.toHaveProperty("reason")
+    expect(process(event('{"a":["x",1]}'), IN_TIME)).toMatchObject({ reason: "schema_mismatch" })
+  })
+
   test("a keyword that is not known is an annotation, and the log says so", () => {
     const schema = schemaFile({ requried: ["id"] })
     expect(validate({ schema })(event("{}"), IN_TIME)).not.toHaveProperty("reason")
@@ -159,7 +224,7 @@ describe("a schema that can't be used is an error of the configuration that name
     ["a folder", directory, "it is a folder"],
     ["no JSON", schemaFile('{"type":}'), "expected a value at byte 8"],
     ["no object", schemaFile("true"), "is not a JSON object"],
-    ["an unknown type", schemaFile({ type: "text" }), "must be equal to one of the allowed values"],
+    ["an unknown type", schemaFile({ type: "text" }), 'Unknown type: "text" at #'],
     ["a pattern that is none", schemaFile({ pattern: "(" }), "regular expression"],
     ["a lookahead", schemaFile({ properties: { a: { pattern: "^(?!b)" } } }), "it has (?!; write it without"],
     [
@@ -167,14 +232,27 @@ describe("a schema that can't be used is an error of the configuration that name
       schemaFile({ patternProperties: { "(a)\\1": {} } }),
       "can't be matched in bounded time",
     ],
-    ["another draft", schemaFile({ $schema: "http://json-schema.org/draft-07/schema#" }), "draft-07"],
+    [
+      "another draft",
+      schemaFile({ $schema: "http://json-schema.org/draft-04/schema#" }),
+      "its $schema at # is none of the drafts 2020-12, 2019-09 and draft-07",
+    ],
+    [
+      "a $dynamicRef with unevaluatedProperties",
+      schemaFile({ allOf: [{ $dynamicRef: "#a" }], unevaluatedProperties: false }),
+      "$dynamicRef at #/allOf/0 is not supported in a schema with unevaluatedProperties; use $ref",
+    ],
+    [
+      "a keyword of another type",
+      schemaFile({ properties: { a: { minimum: "5" } } }),
+      'Unexpected type for "minimum" at #/properties/a',
+    ],
     [
       "a reference elsewhere",
       schemaFile({ $ref: "https://example.com/a.json" }),
       "https://example.com/a.json",
     ],
     ["a reference to nothing", schemaFile({ $ref: "#/$defs/none" }), "#/$defs/none"],
-    ["an asynchronous one", schemaFile({ $async: true }), "$async"],
   ])("%s", (_name, schema, problem) => {
     let fault: unknown
     try {

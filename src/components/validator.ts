@@ -20,7 +20,7 @@ export const validator = defineComponent({
     }),
     schema: file({
       optional: true,
-      doc: "A file with a JSON Schema (2020-12) that the object must match. No $ref is fetched, and format is not checked. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
+      doc: "A file with a JSON Schema that the object must match: of draft 2020-12, 2019-09 or draft-07, as its $schema says; 2020-12 without one. No $ref is fetched, and format is not checked; what else is not supported is in limits.md. Patterns are matched in bounded time: lookaround and backreferences are refused. With a schema a duplicate member name is invalid, too: consumers may read the other value.",
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {

@@ -1,8 +1,10 @@
+import { lint, validator } from "@exodus/schemasafe"
+// @ts-expect-error -- it has no types: what generated validators call
+import library from "@exodus/schemasafe/src/scope-functions.js"
 import { readFileSync } from "node:fs"
-import { Ajv2020, type ErrorObject, type Options } from "ajv/dist/2020.js"
 import { HooklineError } from "../errors.ts"
 import { whyUnreadable } from "../paths.ts"
-import { boundedPattern } from "./bounded-pattern.ts"
+import { boundedPattern, type Pattern } from "./bounded-pattern.ts"
 import { findFlaw } from "./check.ts"
 import { findDuplicateName } from "./duplicates.ts"
 import { asBuffer, startOfText } from "./bytes.ts"
@@ -18,27 +20,12 @@ export interface Mismatch {
 /** Validates a valid JSON text; undefined: it matches. */
 export type FindMismatch = (json: Uint8Array) => Mismatch | undefined
 
-/**
- * Reads and compiles a JSON Schema (2020-12): `format` is not asserted, unknown keywords are annotations. A `$ref` must resolve
- * within the file, and patterns must match in bounded time.
- *
- * @param path an absolute path
- * @param warn receives unknown keywords, which may be misspelled
- * @throws HooklineError `config`: unreadable or not such a schema
- */
-export function loadSchema(path: string, warn: (message: string) => void): FindMismatch {
-  const schema = readSchema(path)
-  if ("$async" in schema)
-    throw new HooklineError("config", `the JSON Schema ${path} has $async, which is not supported`)
-  try {
-    return compile(Ajv2020, schema, warn)
-  } catch (error) {
-    const reason = (error as Error).message
-    throw new HooklineError("config", `${path} is not a usable JSON Schema (2020-12): ${reason}`, {
-      cause: error,
-    })
-  }
-}
+/** The drafts that are validated, as `$schema` names them. */
+const DRAFTS = {
+  "2020-12": "https://json-schema.org/draft/2020-12/schema",
+  "2019-09": "https://json-schema.org/draft/2019-09/schema",
+  "draft-07": "http://json-schema.org/draft-07/schema",
+} as const
 
 /** A JSON Schema and those that its `$ref`s name. */
 export interface SchemaSet {
@@ -47,49 +34,59 @@ export interface SchemaSet {
 }
 
 /**
- * Compiles a schema as `loadSchema` does, of the draft that its `$schema` names: 2020-12, 2019-09 or draft-07; without one it
- * is of draft-07, as Confluent's serializers take it.
+ * Reads and compiles a JSON Schema as `compileSchema` does, without `$schema` of draft 2020-12.
  *
- * @throws Error: it is of another draft, or unusable
+ * @param path an absolute path
+ * @param warn receives unknown keywords, which may be misspelled
+ * @throws HooklineError `config`: unreadable or not such a schema
  */
-export async function compileSchema(
-  { schema, references }: SchemaSet,
-  warn: (message: string) => void,
-): Promise<FindMismatch> {
-  for (const it of [schema, ...references.map((reference) => reference.schema)])
-    if (typeof it !== "object" || it === null || Array.isArray(it) || "$async" in it)
-      throw new Error("it is not a JSON object, or has $async")
-  const draft = (schema as { $schema?: unknown }).$schema
-  return compile(await draftOf(draft), schema as object, warn, references)
-}
-
-/** Ajv for one of the drafts. */
-type ValidatorClass = new (options: Options) => Pick<Ajv2020, "addSchema" | "compile">
-
-/** On demand: pipelines without a registry need none of the older ones. */
-async function draftOf($schema: unknown): Promise<ValidatorClass> {
-  switch (typeof $schema === "string" ? $schema.replace(/#$/, "") : $schema) {
-    case "https://json-schema.org/draft/2020-12/schema":
-      return Ajv2020
-    case "https://json-schema.org/draft/2019-09/schema":
-      return (await import("ajv/dist/2019.js")).Ajv2019
-    case undefined:
-    case "http://json-schema.org/draft-07/schema":
-      return (await import("ajv")).Ajv
-    default:
-      throw new Error("its $schema is none of the drafts 2020-12, 2019-09 and draft-07")
+export function loadSchema(path: string, warn: (message: string) => void): FindMismatch {
+  const schema = readSchema(path)
+  try {
+    return compileSchema({ schema, references: [] }, "2020-12", warn)
+  } catch (error) {
+    const reason = (error as Error).message
+    throw new HooklineError("config", `${path} is not a usable JSON Schema: ${reason}`, { cause: error })
   }
 }
 
-function compile(
-  Ajv: ValidatorClass,
-  schema: object,
+/**
+ * Compiles a schema of the draft that its `$schema` names: 2020-12, 2019-09 or draft-07. `format` is not asserted, unknown
+ * keywords are annotations. A `$ref` must resolve within the set, and patterns must match in bounded time. What can't be
+ * evaluated as the draft has it makes the schema unusable.
+ *
+ * @param set its schemas are changed
+ * @param draft that of a schema without `$schema`
+ * @throws Error: the keyword that makes it unusable, with its place as a JSON pointer
+ */
+export function compileSchema(
+  { schema, references }: SchemaSet,
+  draft: keyof typeof DRAFTS,
   warn: (message: string) => void,
-  references: SchemaSet["references"] = [],
 ): FindMismatch {
-  const ajv = new Ajv({ ...OPTIONS, logger: { log: warn, warn, error: warn } })
-  for (const reference of references) ajv.addSchema(reference.schema as object, reference.name)
-  const conforms = ajv.compile(schema)
+  for (const it of [schema, ...references.map((reference) => reference.schema)]) prepare(it)
+  const root = schema as SchemaObject
+  const options = {
+    mode: "spec",
+    isJSON: true,
+    $schemaDefault: DRAFTS[draft],
+    schemas: byAddress(root, references),
+  } as const
+  const conforms = inBoundedTime(validator(root, options))
+  const explain = inBoundedTime(validator(root, { ...options, includeErrors: true }))
+  for (const { message } of lint(root, { ...options, allowUnusedKeywords: false }))
+    if (message.startsWith(UNKNOWN)) warn(`unknown keyword${message.slice(UNKNOWN.length)}`)
+  return findMismatchBy(conforms, explain)
+}
+
+const UNKNOWN = "Keyword not supported"
+
+interface Validate {
+  (value: unknown): boolean
+  errors?: readonly { readonly keywordLocation: string; readonly instanceLocation: string }[]
+}
+
+function findMismatchBy(conforms: Validate, explain: Validate): FindMismatch {
   const mismatch = (problem: string): Mismatch => ({ rule: "schema_mismatch", problem })
   return (json) => {
     try {
@@ -100,12 +97,97 @@ function compile(
         return { rule: "duplicate_member", problem }
       }
       if (conforms(parsed)) return undefined
+      explain(parsed)
     } catch (error) {
       // recursive schemas recurse; the engine limits the depth
       if (error instanceof RangeError) return mismatch("is nested too deeply to be validated")
       throw error
     }
-    return mismatch(describe(conforms.errors![0]!))
+    return mismatch(describe(explain.errors![0]!))
+  }
+}
+
+/**
+ * The validator with its patterns matched by `boundedPattern`: its source is evaluated with another `RegExp`. The source names
+ * the library's functions, instead of repeating theirs, which a bundler may have changed.
+ *
+ * @throws SyntaxError, or Unbounded
+ */
+function inBoundedTime(validate: { toModule(): string }): Validate {
+  const patterns = new Map<string, Pattern>()
+  const BoundedRegExp = function (pattern: string): Pattern {
+    const compiled = patterns.get(pattern) ?? boundedPattern(pattern)
+    patterns.set(pattern, compiled)
+    return compiled
+  }
+  const functions: { [name: string]: object } = library
+  for (const [name, it] of Object.entries(functions))
+    Object.assign(it, { [Symbol.for("toJayString")]: `functions.${name}` })
+  // eslint-disable-next-line no-new-func -- as the library evaluates it
+  return new Function("RegExp", "functions", `return ${validate.toModule()}`)(
+    BoundedRegExp,
+    functions,
+  ) as Validate
+}
+
+/** By name, and by what the name is relative to the `$id`s. */
+function byAddress(root: SchemaObject, references: SchemaSet["references"]): { [address: string]: object } {
+  const schemas = [root, ...references.map(({ schema }) => schema as SchemaObject)]
+  const bases = schemas.flatMap(({ $id }) => (typeof $id === "string" && URL.canParse($id) ? [$id] : []))
+  return Object.fromEntries(
+    references.flatMap(({ name, schema }) =>
+      [name, ...bases.map((base) => new URL(name, base).href)].map((address) => [address, schema as object]),
+    ),
+  )
+}
+
+type SchemaObject = { [keyword: string]: unknown }
+
+/** Members of a schema whose names are not keywords. */
+const MAPS = "properties patternProperties dependentSchemas dependencies $defs definitions".split(" ")
+/** Members of a schema that hold any JSON. */
+const DATA = ["const", "enum", "default", "examples"]
+
+/** Removes each `format`, and finds what can't be validated. @throws Error */
+function prepare(schema: unknown): void {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+    throw new Error("it is not a JSON object")
+  const found = new Map<string, string>()
+  for (const [at, keywords] of schemasIn(schema, "#")) {
+    delete keywords["format"]
+    for (const name of Object.keys(keywords)) if (!found.has(name)) found.set(name, at)
+    const $schema = keywords["$schema"]
+    const named = typeof $schema === "string" ? $schema.replace(/#$/, "") : $schema
+    if (named !== undefined && !Object.values<unknown>(DRAFTS).includes(named))
+      throw new Error(`its $schema at ${at} is none of the drafts 2020-12, 2019-09 and draft-07`)
+    const patterns = [keywords["pattern"], ...Object.keys(keywords["patternProperties"] ?? {})]
+    for (const pattern of patterns) if (typeof pattern === "string") checkPattern(pattern, at)
+  }
+  for (const dynamic of ["$dynamicRef", "$recursiveRef"])
+    for (const unevaluated of ["unevaluatedProperties", "unevaluatedItems"])
+      if (found.has(dynamic) && found.has(unevaluated))
+        throw new Error(
+          `${dynamic} at ${found.get(dynamic)} is not supported in a schema with ${unevaluated}; use $ref`,
+        )
+}
+
+function checkPattern(pattern: string, at: string): void {
+  try {
+    boundedPattern(pattern)
+  } catch (error) {
+    throw new Error(`${(error as Error).message} (at ${at})`, { cause: error })
+  }
+}
+
+/** The schemas in a schema, itself included, each with its place. */
+function* schemasIn(value: unknown, at: string, isMap = false): Generator<[at: string, SchemaObject]> {
+  if (typeof value !== "object" || value === null) return
+  const isSchema = !isMap && !Array.isArray(value)
+  if (isSchema) yield [at, value as SchemaObject]
+  for (const [name, inner] of Object.entries(value)) {
+    if (isSchema && DATA.includes(name)) continue
+    const token = name.replaceAll("~", "~0").replaceAll("/", "~1")
+    yield* schemasIn(inner, `${at}/${token}`, isSchema && MAPS.includes(name))
   }
 }
 
@@ -123,18 +205,10 @@ function readSchema(path: string): object {
   return JSON.parse(bytes.subarray(startOfText(bytes)).toString()) as object
 }
 
-const OPTIONS: Options = {
-  strict: false,
-  strictSchema: "log",
-  validateFormats: false,
-  // "toString" is not a property of {}
-  ownProperties: true,
-  code: { regExp: Object.assign(boundedPattern, { code: "boundedPattern" }) },
-}
-
 /** May quote member names of the body, shortened, never values. */
-function describe({ instancePath, keyword, message }: ErrorObject): string {
-  const path = instancePath.length > 200 ? `${instancePath.slice(0, 200)}...` : instancePath
-  const location = path === "" ? "the object" : path
-  return `does not match the schema: ${location} ${message ?? "is invalid"} (${keyword})`
+function describe({ instanceLocation, keywordLocation }: NonNullable<Validate["errors"]>[number]): string {
+  const shorten = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}...` : text)
+  const location = instanceLocation === "#" ? "the object" : shorten(instanceLocation.slice(1))
+  const rule = shorten(keywordLocation)
+  return `does not match the schema: ${location} ${rule.endsWith("/required") ? `is missing (${rule})` : `does not satisfy ${rule}`}`
 }

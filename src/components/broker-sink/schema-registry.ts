@@ -78,7 +78,7 @@ export class SchemaRegistry {
     if (current?.id === id && current.version === version) return current
     try {
       const set = { schema: JSON.parse(schema) as unknown, references: await this.#resolve(references) }
-      return { id, version, findMismatch: await compileSchema(set, warn) }
+      return { id, version, findMismatch: compileSchema(set, "draft-07", warn) }
     } catch (error) {
       if (error instanceof RegistryUnavailable) throw error
       const { message } = error as Error

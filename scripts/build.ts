@@ -1,6 +1,6 @@
 /**
- * Compiles what is published: `dist/` with modules, types and source maps, by tsc; the admin page; and what says on Node
- * that Bun is needed.
+ * Compiles what is published: `dist/` with modules, types and source maps, by tsc; the admin page; and what other resolvers than
+ * Bun's load, which says where Bun is missing that it is needed.
  *
  * Run it with `npm run build`; `npm pack` does.
  */
@@ -32,11 +32,13 @@ for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
 rmSync(join(dist, "admin/built-page.js.map"))
 writeFileSync(join(dist, "admin/built-page.js"), await builtPageModule())
 
-// Node links a module's names before it runs the first line, so that they have to be there for the message to be read
+// Resolvers other than Bun's choose it (Node's, vitest's, a bundler's), whatever the program then runs on. Node links a module's
+// names before it runs the first line, so that they have to be there for the message to be read
 const names = Object.keys((await import(join(dist, "index.js"))) as object)
 writeFileSync(
   join(dist, "needs-bun.js"),
-  `export let ${names.join(", ")}
-throw Object.assign(new Error("hookline runs on Bun, not on Node.js: start the program with bun, see https://bun.com"), { stack: "" })
+  `if (globalThis.Bun === undefined)
+  throw Object.assign(new Error("hookline runs on Bun, not on Node.js: start the program with bun, see https://bun.com"), { stack: "" })
+export const { ${names.join(", ")} } = await import("./index.js")
 `,
 )

@@ -164,9 +164,9 @@ function splitSetting(text: string): [SettingKey, string] {
 
 /** Parses as the configuration does. */
 function parseSetting(key: SettingKey, text: string): unknown {
-  const { secret, form, fromCode } = SETTINGS[key]
+  const { secret, form, parse } = SETTINGS[key]
   try {
-    return (fromCode as (given: string) => unknown)(text)
+    return parse(text, { baseDir: process.cwd() })
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
     throw usage(`--set ${key}: ${secret ? `is not ${form}` : error.message}`)

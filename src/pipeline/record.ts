@@ -2,7 +2,7 @@
 export type RecordHeader = readonly [name: string, value: Uint8Array]
 
 /** What a record or header without a value has for one: Kafka's null, which deletes a key in a compacted topic. */
-export const NO_VALUE = new Uint8Array(0)
+export const NO_VALUE: Uint8Array = new Uint8Array(0)
 
 /** A record to publish. Bytes are not copied: they must not change after `publish`. */
 export interface Record {

@@ -11,6 +11,7 @@ import { contextsOf } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
+import type { RequestsFrom } from "../http/server.ts"
 import { composePipeline } from "../pipeline/compose.ts"
 import type { Publisher, TopicSchemas } from "../pipeline/event.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
@@ -33,6 +34,8 @@ export interface PipelineDependencies {
   readonly topicsAdded: () => void
   /** Processes that share the load. */
   readonly workers: number
+  /** undefined: own ports. */
+  readonly from: RequestsFrom | undefined
 }
 
 export interface BuiltPipeline {
@@ -82,7 +85,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, workers, topicsAdded } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, workers, from, topicsAdded } = deps
   const { id, sink } = pipeline
   const uses = new Map<string | undefined, OpenConnection>()
   const topics = new Map<Broker, readonly string[]>()
@@ -148,7 +151,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     log: requestLog,
   })
   const route = make(pipeline.source)(handler)
-  transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
+  if (from?.ports !== false) transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
   return { route, uses, topics, routedTopics, stores, schemas }
 }
 

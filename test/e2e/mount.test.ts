@@ -13,6 +13,8 @@ import {
   type MemoryConnection,
   type PipelineParts,
 } from "../../src/index.ts"
+import { join } from "node:path"
+import { runToEnd } from "../support/child.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openSocket, post as rawPost } from "../support/http-socket.ts"
 import { withPemFiles } from "../support/certificate.ts"
@@ -61,6 +63,23 @@ const values = (memory: MemoryConnection): unknown[] =>
   memory.records().map(({ value }) => JSON.parse(Buffer.from(value).toString()) as unknown)
 
 describe("an application mounted in a Bun.serve", () => {
+  test.each([
+    [false, 0],
+    [true, 1],
+  ])(
+    "with own ports: %p, the log warns of an address that is open to all %d times",
+    async (listen, warnings) => {
+      const program = `import { Application, Pipeline, brokerSink, memoryConnection, webHookSource } from ${JSON.stringify(join(import.meta.dir, "../../src/index.ts"))}
+const app = new Application().registerConnection("kafka", memoryConnection())
+app.addPipeline(new Pipeline("hooks", { source: webHookSource({ port: 0 }), processors: [], sink: brokerSink({ topic: "hooks" }) }))
+await app.start({ listen: ${listen} })
+await app.stop()`
+      const { status, stdout } = await runToEnd([process.execPath, "-e", program], { cwd: folder.path })
+      expect(status).toBe(0)
+      expect(stdout.split("\n").filter((line) => line.includes("NOT VERIFIED"))).toHaveLength(warnings)
+    },
+  )
+
   test("is started by the first request, publishes, and opens no port", async () => {
     const { app, memory } = application({ port: 8080 })
     await using other = serve(app.fetch)

@@ -54,6 +54,12 @@ test.each([
   }
 })
 
+test("--set tolerance=0 turns the check of the time off, as in the file", async () => {
+  const args = ["-p", "stripe", "-H", stripe(BODY, NOW_S - 86_400)]
+  expect((await verify(args)).status).toBe(1)
+  expect((await verify([...args, "--set", "tolerance=0"])).status).toBe(0)
+})
+
 test("a verified request is explained in steps, with 0", async () => {
   const { status, stdout, stderr } = await verify([
     "-p",

@@ -116,10 +116,14 @@ export function wrong(): void {
 }
 `
 
+/** TypeScript's releases that others have, the oldest first: docs/library.md names it. */
+const COMPILERS = { "typescript-5.4": "npm:typescript@5.4.5", "typescript-5.9": "npm:typescript@5.9.3" }
+
 beforeAll(async () => {
   await succeed(["npm", "pack", "--pack-destination", folder.path], root)
   const { hono, typescript, "@types/bun": bunTypes } = manifest.devDependencies
-  const devDependencies = { hono, typescript, "@types/bun": bunTypes }
+  const others = { ...COMPILERS, esbuild: "0.27.2", vitest: "4.1.12" }
+  const devDependencies = { hono, typescript, "@types/bun": bunTypes, ...others }
   await Bun.write(
     join(project, "package.json"),
     JSON.stringify({ name: "project", private: true, type: "module", devDependencies }),
@@ -195,6 +199,26 @@ describe("a project that uses it compiles strictly", () => {
   })
 })
 
+test.each(Object.keys(COMPILERS))("%s compiles it strictly, with its types checked", async (compiler) => {
+  // Hono's own types need a later one
+  const withoutHono = SAMPLE.split("\n").filter((line) => !/hono/i.test(line))
+  await Bun.write(join(project, "library.ts"), withoutHono.join("\n"))
+  const compilerOptions = {
+    module: "NodeNext",
+    target: "ES2022",
+    lib: ["ESNext", "DOM", "DOM.AsyncIterable"],
+    types: [],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true,
+  }
+  const config = `tsconfig.${compiler}.json`
+  await Bun.write(join(project, config), JSON.stringify({ compilerOptions, files: ["library.ts"] }))
+  const tsc = join(project, "node_modules", compiler, "bin/tsc")
+  expect(await run(["node", tsc, "-p", config], project)).toEqual({ status: 0, output: "" })
+})
+
 test("what the README and docs/library.md show compiles", async () => {
   const files: string[] = []
   for (const page of ["README.md", "docs/library.md"]) {
@@ -229,6 +253,51 @@ test("it runs on Bun, alone and mounted in Hono", async () => {
     tested: 1,
     values: 1,
   })
+})
+
+test("vitest runs a test of it on Bun, though it resolves modules as for Node.js", async () => {
+  const program = `
+import { expect, test } from "vitest"
+import { Pipeline, brokerSink, testPipeline, webHookSource } from "hookline"
+test("a pipeline answers", async () => {
+  const pipeline = new Pipeline("hooks", { source: webHookSource(), processors: [], sink: brokerSink({ topic: "hooks" }) })
+  expect((await testPipeline(pipeline, { a: 1 })).status).toBe(200)
+})`
+  await Bun.write(join(project, "vitest/a.test.ts"), program)
+  const vitest = join(project, "node_modules/.bin/vitest")
+  expect(await succeed([process.execPath, "--bun", vitest, "run", "--dir", "vitest"], project)).toMatch(
+    /1 passed/,
+  )
+})
+
+test.each([
+  [
+    "esbuild",
+    [
+      "node_modules/.bin/esbuild",
+      "--bundle",
+      "--platform=node",
+      "--format=esm",
+      "--external:bun",
+      "--external:bun:*",
+    ],
+  ],
+  ["Bun", [process.execPath, "build", "--target", "bun"]],
+])("a minified bundle by %s runs on Bun, with a JSON Schema", async (name, bundler) => {
+  const program = `
+import { Application, Pipeline, brokerSink, memoryConnection, validator, webHookSource } from "hookline"
+const app = new Application({ service: { logLevel: "silent" } }).registerConnection("kafka", memoryConnection())
+app.addPipeline(new Pipeline("hooks", {
+  source: webHookSource(), processors: [validator({ schema: "schema.json" })], sink: brokerSink({ topic: "hooks" }),
+}))
+const post = (body: string) => app.fetch(new Request("http://localhost/webhook", { method: "POST", body }))
+console.log((await post('{"a":[1,2]}')).status, (await post('{"a":[1,1]}')).status)
+await app.stop()`
+  await Bun.write(join(project, "schema.json"), '{"properties":{"a":{"uniqueItems":true}}}')
+  await Bun.write(join(project, "bundled.ts"), program)
+  const bundle = `bundled.${name}.js`
+  await succeed([...bundler, "bundled.ts", "--minify", `--outfile=${bundle}`], project)
+  expect(await succeed([process.execPath, bundle], project)).toBe("200 400\n")
 })
 
 test.each([

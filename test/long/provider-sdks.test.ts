@@ -5,6 +5,8 @@ import { makeSigner, makeVerifier } from "../../src/verify/presets/providers.ts"
 import { sampleRequest } from "../../src/verify/samples/samples.ts"
 import { Verified } from "../../src/verify/verifier.ts"
 import { cases } from "../support/cases.ts"
+import { runToEnd } from "../support/child.ts"
+import { PythonPackages } from "../support/python-packages.ts"
 
 // Hookline beside the libraries that the providers give their customers: what theirs sign ours accept, what ours sign
 // theirs accept, and what was changed on the way both refuse.
@@ -181,3 +183,27 @@ describe.each(Object.entries(PROVIDER_SDKS))("%s", (_, sdk) => {
     await fc.assert(property, { numRuns: CASES })
   }, 30_000)
 })
+
+const workos = new PythonPackages("workos==10.8.0")
+test.skipIf(!(await workos.areHere()))(
+  "workos: its Python library takes what ours signs",
+  async () => {
+    const keys = { secret: "secret \u2713", verifier: {}, signer: { secret: ["secret \u2713"] } }
+    const signed = await signByOurs(
+      { provider: "workos" } as ProviderSdk,
+      { url: "https://a.test/", headers: {}, body: '{"id":"e"}' },
+      keys,
+    )
+    const program = `import sys
+from workos.webhooks._verification import verify_header
+signature, secret, body = sys.argv[1:]
+verify_header(event_body=body.encode(), event_signature=signature, secret=secret)`
+    const verify = (body: string) =>
+      runToEnd(["python3", "-c", program, signed.headers["workos-signature"]!, keys.secret, body], {
+        env: workos.env,
+      })
+    expect(await verify(signed.body)).toEqual({ status: 0, stdout: "", stderr: "" })
+    expect((await verify(`${signed.body} `)).stderr).toContain("ValueError")
+  },
+  60_000,
+)

@@ -153,7 +153,10 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   workos: {
     title: "WorkOS",
-    scheme: likeStripe("WorkOS-Signature", 3 * MINUTES, { time: { item: "t=", unit: "ms" } }),
+    scheme: likeStripe("WorkOS-Signature", 3 * MINUTES, {
+      written: ", ",
+      time: { item: "t=", unit: "ms" },
+    }),
     docs: "https://workos.com/docs/events/data-syncing/webhooks",
     // https://workos.com/docs/events
     event: { id: "json:/id", type: "json:/event", time: "json:/created_at" },

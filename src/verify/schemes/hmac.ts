@@ -20,6 +20,8 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
   readonly header: string | readonly string[]
   /** Separator of a list; items that start with `prefix` are signatures. */
   readonly list?: "," | ";" | " " | undefined
+  /** The separator as the provider writes it, which its library may split at; default: `list`. */
+  readonly written?: string | undefined
   /** Whether the prefix may be missing. */
   readonly prefixOptional?: boolean | undefined
   /** Template of the signed text, see payload.ts; default: the body. */
@@ -126,7 +128,7 @@ export function hmacScheme(form: HmacForm): MacScheme {
     const signature = expected(payload({ timestamp, id, method, url, body }))
     const items = time !== undefined && "item" in time ? [time.item + timestamp, signature] : [signature]
     const written = new Headers(given)
-    written.set(headers[0]!, items.join(list))
+    written.set(headers[0]!, items.join(form.written ?? list))
     if (time !== undefined && "header" in time) written.set(time.header, timestamp)
     if (idHeader !== undefined) written.set(idHeader, id)
     for (const [name, value] of fixed) written.set(name, value)

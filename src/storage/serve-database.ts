@@ -60,7 +60,8 @@ export type Call<D, K extends keyof Methods<D>> = Extract<Methods<D>[K], (...arg
 export type Answer<T> = Done<T> | { readonly kind: "busy" } | Failure
 
 export function failureOf(error: unknown, location: DatabaseLocation, pages: PageState): Failure {
-  const cause = error instanceof HooklineError ? (error.cause ?? error) : error
+  // a HooklineError's message says it all
+  const cause = error instanceof HooklineError ? error.cause : error
   const reason = describeFailure(error, location)
   return { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
 }

@@ -129,7 +129,7 @@ async function liveEvents(): Promise<void> {
   for (const [path, asked, last] of streams) {
     called.add(`GET ${path}`)
     const { schema } = document.paths[path]!["get"]!.responses["200"]!.content!["text/event-stream"]!
-    const forms = (schema as { oneOf: { title: string }[] }).oneOf
+    const { oneOf: forms = [schema as { title: string }] } = schema as { oneOf?: { title: string }[] }
     for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/${asked}`)) {
       fits(
         forms.find(({ title }) => title === name)!,
@@ -190,6 +190,25 @@ test("every operation of the document answers as it says", async () => {
   for (const callAll of areas) await callAll()
   expect([...called].toSorted()).toEqual(described().toSorted())
 }, 20_000)
+
+test("a method that a path does not have is answered 405, and Allow names those that it has", async () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    const has = Object.keys(methods).map((method) => method.toUpperCase())
+    const allowed = has.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter(
+      (it) => !has.includes(it),
+    )) {
+      const response = await it.fetch(path.slice("/api/".length).replaceAll(/\{\w+\}/g, "0"), { method })
+      expect([method, path, response.status, response.headers.get("allow")?.split(", ").toSorted()]).toEqual([
+        method,
+        path,
+        405,
+        allowed.toSorted(),
+      ])
+      expect(response.headers.get("content-type")).toBe("application/problem+json")
+    }
+  }
+})
 
 test("docs/admin.md has a command for each operation", () => {
   const commands = blocksOf("docs/admin.md").flatMap(({ language, text }) =>

@@ -208,5 +208,5 @@ test.each([
 
 test("another method gets 405 with Allow", async () => {
   const response = await fetch(`${running.adminUrl}/api/overview`, { method: "PATCH" })
-  expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"])
+  expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"])
 })

@@ -30,6 +30,7 @@ export function describe(routes: readonly Route[]): object {
       description: manifest.description,
       license: { name: "MIT", identifier: "MIT" },
     },
+    servers: [{ url: "/", description: "The listener of [admin], which serves this document." }],
     paths,
     components: {
       schemas: { Problem: PROBLEM },
@@ -52,7 +53,34 @@ const PROBLEM = {
   },
 }
 
-function operation({ method, path, summary, params, query, body, response, events, isOpen }: Route): object {
+/** What a request is refused with, whatever the route does. */
+const REFUSED: { readonly [status: number]: string } = {
+  400: "A parameter or the body is not as described here.",
+  401: "The token is missing or wrong.",
+  403: "The request is of another site's page.",
+  404: "There is none of this name.",
+  413: "The body is too large.",
+  415: "Content-Type is not application/json.",
+}
+
+function refusals({ params, query, body }: Route): object {
+  const statuses = [
+    ...(params === undefined && query === undefined && body === undefined ? [] : [400]),
+    401,
+    403,
+    ...(params === undefined ? [] : [404]),
+    ...(body === undefined ? [] : [413, 415]),
+  ]
+  return Object.fromEntries(statuses.map((status) => [status, refused(REFUSED[status]!)]))
+}
+
+const refused = (description: string): object => ({
+  description,
+  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+})
+
+function operation(route: Route): object {
+  const { method, path, summary, params, query, body, response, events, isOpen } = route
   return {
     operationId: nameOf(method, path),
     summary,
@@ -61,10 +89,8 @@ function operation({ method, path, summary, params, query, body, response, event
     ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
     responses: {
       ...answers(response, events),
-      default: {
-        description: "An error.",
-        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-      },
+      ...refusals(route),
+      default: refused("An error."),
     },
   }
 }
@@ -75,7 +101,7 @@ function answers(response: TSchema | undefined, events: Route["events"]): object
     return {
       200: {
         description: `Server-sent events: ${Object.keys(events).join(", ")}. The schema is that of their data.`,
-        content: { "text/event-stream": { schema: { oneOf: texts } } },
+        content: { "text/event-stream": { schema: texts.length === 1 ? texts[0] : { oneOf: texts } } },
       },
     }
   }

@@ -64,7 +64,8 @@ export function readTexts(
 }
 
 function toValue(text: string, { type }: { type?: string }): unknown {
-  if ((type === "integer" || type === "number") && /^-?\d{1,16}(\.\d{1,6})?$/.test(text)) return Number(text)
+  if ((type === "integer" || type === "number") && /^-?\d{1,300}(\.\d{1,300})?(e[+-]?\d{1,3})?$/i.test(text))
+    return Number(text)
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true"
   return text
 }

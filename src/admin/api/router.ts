@@ -39,11 +39,13 @@ export class Router {
     const { pathname, searchParams } = pathAndQuery(request)
     const method = request.method === "HEAD" ? "GET" : request.method
     const segments = pathname.split("/")
-    const fitting = this.#routes.filter((it) => fits(it.segments, segments))
-    if (fitting.length === 0) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
-    const found = fitting.find(({ route }) => route.method === method)
+    const fitting = this.#routes.find((it) => fits(it.segments, segments))
+    if (fitting === undefined) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
+    const here = this.#routes.filter(({ route }) => route.path === fitting.route.path)
+    const found = here.find(({ route }) => route.method === method)
     if (found === undefined) {
-      const allowed = [...new Set(fitting.map(({ route }) => route.method))].join(", ")
+      const methods = here.map(({ route }) => route.method)
+      const allowed = methods.flatMap((it) => (it === "GET" ? ["GET", "HEAD"] : [it])).join(", ")
       throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
     }
     const { route } = found

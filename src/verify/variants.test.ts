@@ -169,6 +169,29 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     "verified",
   ],
   [
+    "Mollie: the header twice, as while a secret is rotated",
+    "mollie",
+    { secret: ["k"] },
+    {
+      headers: { "X-Mollie-Signature": `sha256=${mac("new", "{}", "hex")}, sha256=${mac("k", "{}", "hex")}` },
+    },
+    "verified",
+  ],
+  [
+    "Mollie: the header twice, without the prefix",
+    "mollie",
+    { secret: ["k"] },
+    { headers: { "X-Mollie-Signature": `${mac("k", "{}", "hex")}, ${mac("old", "{}", "hex")}` } },
+    "verified",
+  ],
+  [
+    "Mollie: the header twice, with signatures of others",
+    "mollie",
+    { secret: ["k"] },
+    { headers: { "X-Mollie-Signature": `sha256=${mac("a", "{}", "hex")}, sha256=${mac("b", "{}", "hex")}` } },
+    "no_match",
+  ],
+  [
     "Bitbucket: the example of its documentation",
     "bitbucket",
     { secret: ["It's a Secret to Everybody"] },

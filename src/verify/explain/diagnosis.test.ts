@@ -491,7 +491,8 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
       const twice = await namedOf((it) =>
         header(it, name, `${it.headers.get(name)}, ${it.headers.get(name)}`),
       )
-      expect([name, twice]).toEqual([name, ["header_twice"]])
+      // Mollie's may come twice
+      expect([name, twice]).toEqual([name, provider === "mollie" ? [] : ["header_twice"]])
     }
   })
 

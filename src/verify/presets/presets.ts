@@ -460,13 +460,15 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: {
       hmac: {
         header: "X-Mollie-Signature",
+        list: ",",
+        repeatable: true,
         prefix: "sha256=",
         prefixOptional: true,
       },
     },
     docs: "https://docs.mollie.com/reference/webhooks-best-practices",
     event: { id: "json:/id", type: "json:/type", time: "json:/createdAt" },
-    note: "Classic webhooks (an id in a form) are not signed.",
+    note: "Classic webhooks (an id in a form) are not signed. While Mollie rotates a secret it signs with both.",
   },
   notion: {
     title: "Notion",

@@ -29,6 +29,8 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
   readonly time?: TimeLocation | undefined
   /** The header of the signed id. */
   readonly id?: string | undefined
+  /** Whether the header, a list separated by commas, may come several times. */
+  readonly repeatable?: boolean
   /** Headers that must have these values: a supported version and algorithm. */
   readonly fixed?: { readonly [header: string]: string }
 }
@@ -63,6 +65,10 @@ export function hmacScheme(form: HmacForm): MacScheme {
   const fixed = Object.entries(form.fixed ?? {})
   const payload = parsePayload(form.payload ?? "{body}")
 
+  const { repeatable = false } = form
+  const withPrefix = (text: string): string =>
+    form.prefixOptional === true && !text.startsWith(prefix) ? prefix + text : text
+
   const read = (request: SignedRequest): Claim | Refused => {
     const signatures: string[] = []
     let timestamp = ""
@@ -70,15 +76,15 @@ export function hmacScheme(form: HmacForm): MacScheme {
       const value = request.headers.get(header)
       if (value === null || value === "") continue
       if (list === undefined) {
-        signatures.push(form.prefixOptional === true && !value.startsWith(prefix) ? prefix + value : value)
+        signatures.push(withPrefix(value))
         continue
       }
       const timeItem = time !== undefined && "item" in time ? time.item : undefined
       // duplicate headers are joined by a comma and a space; lists that may contain one have a time, once
-      if ((timeItem === undefined || list !== ",") && value.includes(", "))
+      if ((timeItem === undefined || list !== ",") && !repeatable && value.includes(", "))
         return new Refused("malformed", `duplicate ${header}`)
       for (const spaced of value.split(list, 2 * MOST_SIGNATURES)) {
-        const item = spaced.trim()
+        const item = repeatable ? withPrefix(spaced.trim()) : spaced.trim()
         if (item.startsWith(prefix)) signatures.push(item)
         else if (timeItem !== undefined && item.startsWith(timeItem)) {
           if (timestamp !== "") return new Refused("malformed", `${header} has more than one ${timeItem}`)

@@ -79,16 +79,24 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     ]).toEqual([1, 0, 0])
   }, 30_000)
 
-  test("one that stalls for longer than stall_timeout is killed and replaced, and nothing acknowledged is lost", async () => {
+  test("one that stalls for longer than stall_timeout is killed and replaced: connections that it got end with it, and nothing acknowledged is lost", async () => {
     const senders = new NumberedSenders(serving(running), { keyless: 8 })
     try {
       await senders.many(200)
       const workers = childrenOf(running.pid)
       process.kill(workers[0]!, "SIGSTOP")
+      const connections = Array.from({ length: 30 }, () =>
+        fetch(serving(running).url, { headers: { Connection: "close" } }).then(
+          ({ status }) => status,
+          () => "closed",
+        ),
+      )
       const line = await running.logged(isKill)
       expect(line).toMatchObject({ level: "error", pid: workers[0] })
       expect(line["stalled_ms"]).toBeWithin(STALL_TIMEOUT_MS, STALL_TIMEOUT_MS + 1000)
       await running.logged(({ msg, pid }) => msg.startsWith("worker ended") && pid === workers[0])
+      // by the kernel's choice of a worker
+      expect(new Set(await Promise.all(connections))).toEqual(new Set([405, "closed"]))
       await running.logged(({ msg }) => msg === "worker restarted")
       await allReady()
       await senders.many(200)

@@ -8,6 +8,7 @@ import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
 import { declareHealth } from "./health.ts"
+import { declareLog } from "./declare-log.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
@@ -63,6 +64,7 @@ export function declareProgram(): Command {
   declareRun(program)
   declareDev(program)
   declareReading(program)
+  declareLog(program, config())
   declareSpool(program)
   declareVerify(program)
   declareSend(program)

@@ -41,6 +41,8 @@ export function dedupeFileIn(directory: string): DatabaseLocation {
     kind: "dedupe store",
     title: `The Deduplicator's store in ${directory}`,
     alternative: "another folder",
+    remedy:
+      "stop Hookline, then move it away, and retries of earlier events are published again, or restore a backup",
   }
 }
 

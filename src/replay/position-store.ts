@@ -66,6 +66,7 @@ export function positionFile(stateFolder: string, kind: PositionKind, name: stri
     kind: "position file",
     title: `The position of ${kind} ${name}`,
     alternative: "another --name",
+    remedy: "move it away, or restore a backup",
   }
 }
 

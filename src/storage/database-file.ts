@@ -21,6 +21,8 @@ export interface DatabaseLocation {
   readonly title: string
   /** For messages: `another directory` */
   readonly alternative: string
+  /** For messages: what to do when its pages are damaged. */
+  readonly remedy: string
 }
 
 /** The writer's lock, an empty database. */
@@ -42,6 +44,7 @@ export function logIn(directory: string): DatabaseLocation {
     kind: "log",
     title: `The log in ${directory}`,
     alternative: "another directory",
+    remedy: "stop Hookline, then restore a backup, or copy what can be read with hookline log rescue",
   }
 }
 
@@ -163,6 +166,20 @@ export function isDiskFull(error: unknown): boolean {
     : (error as { code?: string } | undefined)?.code === "ENOSPC"
 }
 
+/** Pages of a database are not what was written to them. Until a restart nothing is read from it or written to it. */
+export class DamagedFile extends HooklineError {
+  constructor({ file, remedy }: Pick<DatabaseLocation, "file" | "remedy">, what: string, cause?: unknown) {
+    super("log_io", `${file} is damaged (${what}); ${remedy}`, { cause })
+    this.name = "DamagedFile"
+  }
+}
+
+export function isDamage(error: unknown): boolean {
+  return error instanceof SQLiteError
+    ? ["SQLITE_CORRUPT", "SQLITE_NOTADB"].includes(primaryCode(error))
+    : error instanceof DamagedFile
+}
+
 /** Of an extended code like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
 function primaryCode({ code }: SQLiteError): string {
   return /^SQLITE_[A-Z]+/.exec(code ?? "")?.[0] ?? "SQLITE_ERROR"
@@ -202,7 +219,7 @@ export function describeFailure(error: unknown, location: DatabaseLocation): str
     case "SQLITE_NOTADB":
       return isNot(location)
     case "SQLITE_CORRUPT":
-      return `${file} is damaged (${error.message}); move it away, or restore it`
+      return new DamagedFile(location, error.message).message
     case "SQLITE_CANTOPEN":
     case "SQLITE_READONLY":
     case "SQLITE_PERM":

@@ -1,5 +1,5 @@
 import { Database, type Statement } from "bun:sqlite"
-import { openDurably, type DatabaseLocation, type Layout } from "./database-file.ts"
+import { DamagedFile, openDurably, pragma, type DatabaseLocation, type Layout } from "./database-file.ts"
 import { OpenFiles } from "./open-files.ts"
 import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from "./recovery.ts"
 
@@ -10,6 +10,8 @@ import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from 
 export const CHECKPOINT_BYTES = 1024 * 1024
 /** Or commits: each writes whole pages, so that this many are some 10 MiB of 16 KiB pages. */
 const CHECKPOINT_COMMITS = 256
+/** Of a file whose pages are checked when it is opened: 0.35 s from memory, 2 s from a disk of 125 MB/s. */
+const CHECKED_BYTES = 256 * 1024 * 1024
 
 /**
  * A database whose commits are durable when they return, in its thread (serve-database.ts). The embedded log, the spool and
@@ -41,6 +43,19 @@ export abstract class DurableDatabase {
   /** What the event loop has to know once the file is open; plain data. */
   state(): unknown {
     return undefined
+  }
+
+  /**
+   * Checks the pages of a file that was just opened, if it is small enough for events to wait for that.
+   *
+   * @param _wasUnclean it was not closed by the process that had it open last
+   * @returns whether it is @throws DamagedFile, SQLiteError
+   */
+  check(_wasUnclean: boolean): boolean {
+    if (pragma(this.db, "page_count") * pragma(this.db, "page_size") > CHECKED_BYTES) return false
+    const { quick_check: found } = this.db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()!
+    if (found !== "ok") throw new DamagedFile(this.location, found.replace(/^\*\*\*.*\n/, ""))
+    return true
   }
 
   /** Called behind the answer to an operation. */

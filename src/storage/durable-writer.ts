@@ -9,16 +9,9 @@ import { POLL_MS, LockWatch } from "./lock-watch.ts"
 import { OpeningAttempts } from "./opening-attempts.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../thread-url.ts"
-import { lockForWriting } from "./writer-lock.ts"
-import {
-  failureOf,
-  type Answer,
-  type Call,
-  type Failure,
-  type Methods,
-  type Opened,
-  type Request,
-} from "./serve-database.ts"
+import { WriterLock } from "./writer-lock.ts"
+import { failureOf } from "./serve-database.ts"
+import type { Answer, Call, Failure, Methods, Opened, Request } from "./serve-database.ts"
 
 /*
  * The event loop's side of a database, whose file is open in a thread of its own (serve-database.ts): a stalled disk holds up
@@ -56,7 +49,7 @@ type Answered = (answer: Answer<never>) => void
 export class DurableWriter<D extends DurableDatabase> {
   readonly #location: DatabaseLocation
   readonly #deps: WriterDependencies
-  #releaseLock: (() => void) | undefined
+  readonly #lock: WriterLock
   readonly #lockWatch: LockWatch
   readonly #diskWatch: DiskWatch
   readonly #attempts: OpeningAttempts
@@ -64,7 +57,6 @@ export class DurableWriter<D extends DurableDatabase> {
   #mode: Mode = "open"
   #failure: Failure | undefined
   #pages: PageState = "synced"
-  /** What may be opened again after a failure. */
   #files: Opened["files"] | undefined
   #thread: Worker | undefined
   /** Unanswered, in order. */
@@ -81,6 +73,7 @@ export class DurableWriter<D extends DurableDatabase> {
   constructor(location: DatabaseLocation, probe: () => void, deps: WriterDependencies) {
     this.#location = location
     this.#deps = deps
+    this.#lock = new WriterLock(location)
     this.#lockWatch = new LockWatch(location, deps.log)
     this.#diskWatch = new DiskWatch(location, deps.log)
     this.#attempts = new OpeningAttempts(location, deps.log)
@@ -139,13 +132,14 @@ export class DurableWriter<D extends DurableDatabase> {
 
   /** @throws HooklineError `log_locked`, `log_io` */
   #begin(probe: () => void): void {
-    this.#releaseLock = lockForWriting(this.#location)
+    this.#lock.take()
     try {
       probe()
     } catch (error) {
       const failure = this.#failureOf(error)
       if (!(error instanceof HeldByReaders)) {
-        this.#releaseLock()
+        this.#failure = failure
+        this.#unlock()
         if (error instanceof HooklineError) throw error
         throw new HooklineError("log_io", failure.reason, { cause: error })
       }
@@ -156,6 +150,17 @@ export class DurableWriter<D extends DurableDatabase> {
     warnOfLoose(this.#location, this.#deps.log)
   }
 
+  /** A file that is damaged, or was not checked since it was not closed, is checked when it is opened next. */
+  #unlock(): void {
+    const isChecked = this.#files !== undefined || !this.#lock.wasUnclean
+    this.#lock.release(isChecked && this.#failure?.isDamaged !== true)
+  }
+
+  /** Whether the start went on without the file, and it was not open since: it may be replaced meanwhile, also if damaged. */
+  get #isAwaited(): boolean {
+    return this.#deps.unopened !== undefined && this.#files === undefined
+  }
+
   #failureOf(error: unknown): Failure {
     return failureOf(error, this.#location, pagesAfter(error, this.#pages))
   }
@@ -163,7 +168,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** Ends the thread, and releases the lock once its file descriptors are closed. */
   #end(then?: () => void): void {
     const release = (): void => {
-      this.#releaseLock?.()
+      this.#unlock()
       then?.()
     }
     if (this.#thread === undefined) return release()
@@ -174,7 +179,8 @@ export class DurableWriter<D extends DurableDatabase> {
   /** The only place where the mode changes. */
   #setMode(mode: Mode): void {
     this.#mode = mode
-    if (mode === "failed") this.#attempts.next(this.#open)
+    if (mode === "failed" && (this.#failure?.isDamaged !== true || this.#isAwaited))
+      this.#attempts.next(this.#open)
     else this.#attempts.end()
     if (mode === "closing" || mode === "closed") clearInterval(this.#tick)
     if (mode !== "closed") return
@@ -208,10 +214,9 @@ export class DurableWriter<D extends DurableDatabase> {
     if (first === undefined) return
     this.#diskWatch.answers()
     if (answer.kind === "failed") this.#pages = answer.pages
-    if (first.kind === "do" || first.kind === "poll") {
-      if (answer.kind === "busy") this.#lockWatch.held()
-      if (answer.kind === "failed" && this.#mode === "open") this.#failed(answer)
-    }
+    const isUse = first.kind === "do" || first.kind === "poll"
+    if (isUse && answer.kind === "busy") this.#lockWatch.held()
+    if (isUse && answer.kind === "failed" && this.#mode === "open") this.#failed(answer)
     if (answer.kind === "done" && answer.isCommitted) {
       this.#committedMs = steadyMs()
       this.#lockWatch.free()
@@ -221,21 +226,19 @@ export class DurableWriter<D extends DurableDatabase> {
 
   readonly #open = (): void => {
     try {
-      this.#releaseLock ??= lockForWriting(this.#location)
+      this.#lock.take()
     } catch (error) {
       return this.#notYet(this.#failureOf(error))
     }
     this.#thread ??= this.#start()
-    this.#ask(
-      { kind: "open", location: this.#location, pages: this.#pages, files: this.#files },
-      (answer) => {
-        if (this.#mode !== "open" && this.#mode !== "failed") return
-        if (answer.kind === "busy") this.#attempts.next(this.#open)
-        else if (answer.kind === "done") this.#opened(answer.value as Opened)
-        else if (this.#mode === "open") this.#failed(answer)
-        else this.#notYet(answer)
-      },
-    )
+    const state = { pages: this.#pages, files: this.#files, wasUnclean: this.#lock.wasUnclean }
+    this.#ask({ kind: "open", location: this.#location, ...state }, (answer) => {
+      if (this.#mode !== "open" && this.#mode !== "failed") return
+      if (answer.kind === "busy") this.#attempts.next(this.#open)
+      else if (answer.kind === "done") this.#opened(answer.value as Opened)
+      else if (this.#mode === "open") this.#failed(answer)
+      else this.#notYet(answer)
+    })
   }
 
   /** failed -> open */
@@ -262,10 +265,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#failure = failure
     this.#attempts.failed(failure, "can't be opened yet")
     // or whoever puts another file there finds it locked, and so would this process, at another path
-    if (this.#deps.unopened !== undefined && this.#files === undefined) {
-      this.#releaseLock?.()
-      this.#releaseLock = undefined
-    }
+    if (this.#isAwaited) this.#unlock()
     this.#setMode("failed")
   }
 
@@ -294,6 +294,7 @@ export class DurableWriter<D extends DurableDatabase> {
   get #stall(): string | undefined {
     const [first] = this.#pending
     const isRecovery = first?.kind === "open" && this.#mode === "failed"
-    return first === undefined || isRecovery ? undefined : this.#diskWatch.problem
+    const problem = first === undefined || isRecovery ? undefined : this.#diskWatch.problem
+    return problem !== undefined && first?.kind === "open" ? `${problem}: it is being checked` : problem
   }
 }

@@ -1,5 +1,5 @@
 import { HooklineError } from "../errors.ts"
-import { describeFailure, isBusy, isDiskFull, type DatabaseLocation } from "./database-file.ts"
+import { describeFailure, isBusy, isDamage, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { checkIdentities, type FileIdentities } from "./open-files.ts"
 import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
@@ -22,6 +22,7 @@ export type Request =
       readonly pages: PageState
       /** Of the files when they were open before. */
       readonly files: FileIdentities | undefined
+      readonly wasUnclean: boolean
     }
   | { readonly kind: "do"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly kind: "poll" }
@@ -46,6 +47,8 @@ export interface Failure {
   readonly reason: string
   readonly cause: unknown
   readonly isDiskFull: boolean
+  /** What was open is not opened again: what is there is written to no more. */
+  readonly isDamaged?: true
   /** For the next `open`. */
   readonly pages: PageState
 }
@@ -63,7 +66,8 @@ export function failureOf(error: unknown, location: DatabaseLocation, pages: Pag
   // a HooklineError's message says it all
   const cause = error instanceof HooklineError ? error.cause : error
   const reason = describeFailure(error, location)
-  return { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
+  const failure: Failure = { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
+  return isDamage(error) || isDamage(cause) ? { ...failure, isDamaged: true } : failure
 }
 
 /** The thread's end of the messages. */
@@ -91,6 +95,7 @@ export function serveDatabase(open: (location: DatabaseLocation) => DurableDatab
         if (pages === "lost") recoverAlone(location.file)
         pages = "synced"
         database = open(location)
+        database.check(request.wasUnclean || request.files !== undefined)
         return { state: database.state(), files: database.files.lasting } satisfies Opened
       case "close":
         database?.close()

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { type FaultCode, HooklineError } from "../errors.ts"
-import { checkAccessTo } from "./check-database.ts"
+import { checkAccessTo, hasWal } from "./check-database.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
 import {
   checkIsKind,
@@ -17,13 +17,14 @@ import {
 export const UNOPENED = ["log_locked", "log_io"] as const satisfies readonly FaultCode[]
 
 /**
- * Takes the writer lock of a database, whose folder is created if it is missing: an exclusive transaction on the empty database `lockFile`, hence an advisory lock of
- * the system that ends with the process. The holder file only names the holder in errors.
+ * Takes the writer lock of a database, whose folder is created if it is missing: an exclusive transaction on the empty
+ * database `lockFile`, hence an advisory lock of the system that ends with the process. The holder file only names the holder
+ * in errors.
  *
- * @returns what releases it
+ * @returns what releases it; where the file was not closed well, the next process is to know by the holder file
  * @throws HooklineError `log_locked`, `log_io`
  */
-export function lockForWriting(location: DatabaseLocation): () => void {
+export function lockForWriting(location: DatabaseLocation): (isClean?: boolean) => void {
   checkAccessTo(location)
   makeFolderOf(location)
   const holderFile = holderFileOf(location.lockFile)
@@ -42,13 +43,42 @@ export function lockForWriting(location: DatabaseLocation): () => void {
     throw locked(location, error)
   }
   const open = db
-  return () => {
+  return (isClean = true) => {
     try {
-      rmSync(holderFile, { force: true })
+      if (isClean) rmSync(holderFile, { force: true })
     } catch {
       // the disk fails: the file stays, and is read only while the lock is held
     }
     open.close()
+  }
+}
+
+/** Whether the process that had a database open last did not close it. Known until it is locked again. */
+const wasUnclean = (location: DatabaseLocation): boolean =>
+  hasWal(location) || existsSync(holderFileOf(location.lockFile))
+
+/** The writer lock of a database that is opened more than once. */
+export class WriterLock {
+  readonly #location: DatabaseLocation
+  /** Whether the process that had the file open last did not close it. */
+  wasUnclean = false
+  #release: ((isClean: boolean) => void) | undefined
+
+  constructor(location: DatabaseLocation) {
+    this.#location = location
+  }
+
+  /** @throws HooklineError `log_locked`, `log_io` */
+  take(): void {
+    if (this.#release !== undefined) return
+    this.wasUnclean ||= wasUnclean(this.#location)
+    this.#release = lockForWriting(this.#location)
+  }
+
+  /** @param isClean whether the next process need not check the file */
+  release(isClean: boolean): void {
+    this.#release?.(isClean)
+    this.#release = undefined
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { readTopic } from "../../src/brokers/read-topic.ts"
-import { EmbeddedReader, openForReading } from "../../src/brokers/embedded/reader.ts"
+import { EmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { spoolAt } from "../../src/brokers/spool/spool-database.ts"
 import { steadyMs } from "../../src/clock.ts"
 import { report } from "../support/fault-table.ts"
@@ -50,7 +50,7 @@ const subjects: Subject[] = [
       return { connection: `bootstrap_servers = 127.0.0.1:${nobody}\nspool = ${onDisk(`${name}.sqlite`)}` }
     },
     async events(name) {
-      const reader = new EmbeddedReader(openForReading(spoolAt(onDisk(`${name}.sqlite`))))
+      const reader = new EmbeddedReader(spoolAt(onDisk(`${name}.sqlite`)))
       const { signal } = new AbortController()
       const records = await Array.fromAsync(
         readTopic(reader, TOPIC, { from: "beginning", follow: false, signal }),

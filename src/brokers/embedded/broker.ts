@@ -108,7 +108,9 @@ export class EmbeddedBroker implements Broker {
       log,
       unopened,
       failed: (failure) => {
-        this.#kafka?.close()
+        // nobody recovers a damaged one: clients read what can be read
+        if (failure.isDamaged === true) this.#kafka?.open()
+        else this.#kafka?.close()
         this.#publisher.rejectAll(failure)
       },
       recovered: (state) => {
@@ -172,8 +174,9 @@ export class EmbeddedBroker implements Broker {
     if (this.#kafka === undefined) {
       this.#kafka = new KafkaListener(this.#directory, this.#kept, { log: this.#log, unopened })
       // once the file is open; after a failure `recovered` says so
-      this.#writer.do("state", [], ({ kind }) => {
-        if (kind === "done") this.#kafka?.open()
+      this.#writer.do("state", [], (answer) => {
+        if (answer.kind === "done" || (answer.kind === "failed" && answer.isDamaged === true))
+          this.#kafka?.open()
       })
     }
     return this.#kafka.listen(options)

@@ -1,10 +1,11 @@
 import { statSync } from "node:fs"
 import { dirname } from "node:path"
 import type { LogState } from "../broker.ts"
-import type { DatabaseLocation } from "../../storage/database-file.ts"
+import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
+import { findDamage } from "./damage.ts"
 import { furthestCommits } from "./listener/groups/group-database.ts"
 import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
 import { createIdentity, LOG_LAYOUT, readIdentity } from "./log-tables.ts"
@@ -24,6 +25,9 @@ import type { Committed } from "./writer.ts"
 const QUIET_MS = 20
 /** Between two slices of space that is given back while batches come. */
 const GIVE_BACK_MS = 10
+
+/** Of checking a large file in a round: a commit waits for it. */
+const CHECK_MS = 4
 
 /** Between two looks at the file's size. */
 const SIZE_MS = 5000
@@ -46,6 +50,8 @@ export class LogDatabase extends TrimmingWriter {
   #isOwed = false
   #wasCheckpointed = false
   #gaveBackMs = Number.NEGATIVE_INFINITY
+  /** Of a file that is checked while it takes records. */
+  #unchecked: Generator<undefined> | undefined
   #sizedMs = Number.NEGATIVE_INFINITY
   #sizeBytes = 0
 
@@ -62,6 +68,18 @@ export class LogDatabase extends TrimmingWriter {
     this.#journal = this.load(() => new KeyJournalTable(this.db))
     this.load(() => this.recover())
     this.load(() => this.#noticeCopy())
+  }
+
+  override check(wasUnclean: boolean): boolean {
+    try {
+      const isChecked = super.check(wasUnclean)
+      if (!isChecked && wasUnclean) this.#unchecked = findDamage(this.db, this.location)
+      return isChecked
+    } catch (error) {
+      // to name the records, if it is theirs
+      if (isDamage(error)) for (const _ of findDamage(this.db, this.location));
+      throw error
+    }
   }
 
   /** The dedupe keys in the journal. */
@@ -120,9 +138,9 @@ export class LogDatabase extends TrimmingWriter {
   keep(limits: Limits): Trimmed {
     this.#limits = limits
     if (this.heldBytes > 0) this.recover()
-    let more = false
+    let more = this.#checkSlice()
     if (performance.now() - this.#batchMs < QUIET_MS) this.#isOwed = this.isDue(limits)
-    else more = this.checkpoint() || this.#trim(limits) > 0 || this.giveBack()
+    else more = this.checkpoint() || this.#trim(limits) > 0 || this.giveBack() || more
     const deleted = this.#deleted
     this.#deleted = noDeletions()
     const { bytesKept: bytes, heldBytes, oldestMs } = this
@@ -154,17 +172,29 @@ export class LogDatabase extends TrimmingWriter {
     }
   }
 
-  /** Begins an epoch if groups have committed offsets beyond the end: an earlier copy has replaced the log. */
+  /** @returns whether there is more to check @throws DamagedFile */
+  #checkSlice(): boolean {
+    const startedMs = performance.now()
+    while (this.#unchecked !== undefined && performance.now() - startedMs < CHECK_MS)
+      if (this.#unchecked.next().done === true) this.#unchecked = undefined
+    return this.#unchecked !== undefined
+  }
+
+  /** Begins an epoch if an earlier copy has replaced the log: a backup, or groups have committed offsets beyond the end. */
   #noticeCopy(): void {
     const { current } = readEpochs(this.db)
+    const isBackup = this.db.query("SELECT 1 FROM sqlite_schema WHERE name = 'backup'").get() !== null
     const commits = furthestCommits(dirname(this.location.file), readIdentity(this.db)!)
     const isBeyond = commits.some(({ topic, partition, offset, epoch }) => {
       const { nextOffset = 0 } = this.topics.get(topic)?.partitions[partition] ?? {}
       return epoch >= current && offset > nextOffset
     })
-    if (!isBeyond) return
+    if (!isBeyond && !isBackup) return
     const after = Math.max(current, ...commits.map(({ epoch }) => epoch))
-    this.transact(() => beginEpoch(this.db, after))
+    this.transact(() => {
+      beginEpoch(this.db, after)
+      this.db.run("DROP TABLE IF EXISTS backup")
+    })
   }
 
   /** As of some seconds ago at most. */

@@ -8,13 +8,16 @@ import { mergeByTime } from "../merge-by-time.ts"
 import {
   checkIsKind,
   describeFailure,
+  isDamage,
   logIn,
   makeTemporariesInMemory,
   type DatabaseLocation,
 } from "../../storage/database-file.ts"
+import { DamagedRecords, describeDamage, isSound, readBeforeDamage, UNKNOWN_END } from "./damage.ts"
 import {
   endOf,
   firstAt,
+  partitionRow,
   partitionRows,
   readIdentity,
   recordsTable,
@@ -40,7 +43,7 @@ export function openEmbeddedReader(directory: string): LogReader {
   const location = logIn(directory)
   if (!exists(location.file))
     throw new HooklineError("no_log", `There is no log in ${directory}: ${location.file} does not exist`)
-  return new EmbeddedReader(openForReading(location))
+  return new EmbeddedReader(location)
 }
 
 /** Opens a log's file. @throws HooklineError `no_input` if it is another kind of file, or unreadable */
@@ -63,8 +66,11 @@ export function openForReading(location: DatabaseLocation): Database {
 /** Owns the file that it reads. */
 export class EmbeddedReader implements LogReader {
   readonly #db: Database
+  readonly #location: DatabaseLocation
 
-  constructor(db: Database) {
+  /** @throws HooklineError `no_input` */
+  constructor(location: DatabaseLocation, db = openForReading(location)) {
+    this.#location = location
     this.#db = db
   }
 
@@ -106,7 +112,10 @@ export class EmbeddedReader implements LogReader {
     const rows = this.#partitionsOf(topic)
     const known = ranges.filter(({ partition }) => partition < rows.length)
     const statements = known.map(({ partition }) => this.#slices(rows[partition]!))
-    const readings = known.map((range, at) => new Reading(topic, range, statements[at]!, missed))
+    const readings = known.map((range, at) => {
+      const row = rows[range.partition]!
+      return new Reading(topic, range, statements[at]!, (from) => this.#readBeforeDamage(row, from), missed)
+    })
     try {
       if (known.some(({ end }) => !Number.isFinite(end))) yield* follow(readings, signal)
       else if (readings.length === 1) yield* readings[0]!.whole(signal)
@@ -126,6 +135,22 @@ export class EmbeddedReader implements LogReader {
       `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row)}
        WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
     )
+  }
+
+  /** @throws HooklineError `no_input` if the first record of the range is damaged */
+  #readBeforeDamage(row: PartitionRow, range: OffsetRange): readonly RecordRow[] {
+    try {
+      const { first_offset: firstOffset } = partitionRow(this.#db, row.id, row.partition)!
+      return readBeforeDamage(this.#db, recordsTable(row), range, firstOffset)
+    } catch (cause) {
+      if (!(cause instanceof DamagedRecords)) throw cause
+      const { file, remedy } = this.#location
+      const { end } = cause.gap
+      const next =
+        end < range.end ? `; hookline tail --offset ${row.partition}:${end} continues after them` : ""
+      const what = describeDamage({ topic: row.name, partition: row.partition, ...cause.gap })
+      throw new HooklineError("no_input", `${file} is damaged (${what})${next}; ${remedy}`, { cause })
+    }
   }
 
   /** By number. */
@@ -148,13 +173,21 @@ class Reading {
   readonly #topic: string
   readonly #range: OffsetRange
   readonly #slices: Slices
+  readonly #beforeDamage: (range: OffsetRange) => readonly RecordRow[]
   readonly #missed: ((range: OffsetRange) => void) | undefined
   #next: number
 
-  constructor(topic: string, range: OffsetRange, slices: Slices, missed?: (range: OffsetRange) => void) {
+  constructor(
+    topic: string,
+    range: OffsetRange,
+    slices: Slices,
+    beforeDamage: (range: OffsetRange) => readonly RecordRow[],
+    missed?: (range: OffsetRange) => void,
+  ) {
     this.#topic = topic
     this.#range = range
     this.#slices = slices
+    this.#beforeDamage = beforeDamage
     this.#missed = missed
     this.#next = range.first
   }
@@ -166,7 +199,7 @@ class Reading {
   /** Records up to a slice; without any a range that ends is read. */
   *slice(signal: AbortSignal): Generator<StoredRecord> {
     const { partition, end } = this.#range
-    const rows = this.#slices.all(this.#next, Math.min(end, Number.MAX_SAFE_INTEGER), SLICE_RECORDS)
+    const rows = this.#rows(Math.min(end, UNKNOWN_END))
     const there = rows[0]?.offset ?? end
     if (this.#next < there && Number.isFinite(there))
       this.#missed?.({ partition, first: this.#next, end: there })
@@ -176,6 +209,17 @@ class Reading {
       this.#next = row.offset + 1
     }
     if (rows.length === 0 && Number.isFinite(end)) this.#next = end
+  }
+
+  #rows(end: number): readonly RecordRow[] {
+    const first = this.#next
+    try {
+      const rows = this.#slices.all(first, end, SLICE_RECORDS)
+      if (rows.every((row, at) => row.offset === first + at && isSound(row, first))) return rows
+    } catch (error) {
+      if (!isDamage(error)) throw error
+    }
+    return this.#beforeDamage({ ...this.#range, first, end })
   }
 
   /** To the end. */

@@ -225,10 +225,11 @@ export class TrimmingWriter extends LogWriter {
   /** Finds a record behind those at the front that are dated ahead, in doubling steps and then by halves. */
   #lookBehind(partition: Partition, nowMs: number): void {
     if (!this.#ages.isDatedAhead(partition, nowMs)) return
+    // a log that was rescued has gaps
     const timeAt = (offset: number): number =>
       this.db
         .query<{ timestamp: number }, [number]>(
-          `SELECT timestamp FROM ${recordsTable(partition)} WHERE offset = ?`,
+          `SELECT timestamp FROM ${recordsTable(partition)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
         )
         .get(offset)!.timestamp
     const end = partition.nextOffset - 1

@@ -24,8 +24,9 @@ export async function inspectSpool(
   file: string,
 ): Promise<{ topics: SpooledTopicInfo[]; quarantined: QuarantineInfo[] }> {
   if (!exists(file)) return { topics: [], quarantined: [] }
-  const db = openForReading(spoolAt(file))
-  const reader = new EmbeddedReader(db)
+  const location = spoolAt(file)
+  const db = openForReading(location)
+  const reader = new EmbeddedReader(location, db)
   try {
     const topics: SpooledTopicInfo[] = []
     for (const { topic, records, bytes = 0 } of await reader.topics()) {

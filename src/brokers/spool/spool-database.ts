@@ -24,6 +24,7 @@ export function spoolAt(file: string): DatabaseLocation {
     kind: "spool",
     title: `The spool ${file}`,
     alternative: "another file",
+    remedy: "stop Hookline, then move it away, or restore a backup",
   }
 }
 

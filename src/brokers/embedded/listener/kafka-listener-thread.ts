@@ -2,6 +2,7 @@ import { Commits } from "./commits.ts"
 import type { Broker } from "./apis/context.ts"
 import type { GroupChanges } from "./groups/group-database.ts"
 import { Groups } from "./groups/groups.ts"
+import type { LostRecords } from "../damage.ts"
 import { LogView } from "./log-view.ts"
 import { Port } from "./port.ts"
 import { SharedCounters } from "./shared-counters.ts"
@@ -19,12 +20,24 @@ const failed = (error: unknown): void => tell({ kind: "fault", error })
 const ports = new Map<number, Port>()
 let broker: Broker
 
+const MOST_NOTED = 1000
+/** Records that the log has a line about. */
+const noted = new Set<string>()
+
+function noteDamage(records: LostRecords): void {
+  const { topic, partition, first } = records
+  const name = `${topic} ${partition} ${first}`
+  if (noted.has(name) || noted.size === MOST_NOTED) return
+  noted.add(name)
+  tell({ kind: "damaged", records })
+}
+
 function perform(message: ToThread): void {
   switch (message.kind) {
     case "start": {
       const counters = new SharedCounters(message.counters)
       broker = {
-        log: new LogView(message.directory, counters),
+        log: new LogView(message.directory, counters, noteDamage),
         commits: new Commits(counters),
         groups: new Groups({
           write: (changes) => tell({ kind: "write", changes }),

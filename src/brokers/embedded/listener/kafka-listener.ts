@@ -1,5 +1,6 @@
 import { formatEndpoint, isInUse, listenFailure } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
+import { logIn } from "../../../storage/database-file.ts"
 import { DurableWriter, type WriterDependencies } from "../../../storage/durable-writer.ts"
 import { threadUrl } from "../../../thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
@@ -227,6 +228,15 @@ export class KafkaListener {
         this.#log.info(
           { groups: groups.slice(0, MAX_LISTED), count: groups.length },
           "consumer groups deleted with their offsets: they had no members and no commits for 7 days",
+        )
+        break
+      }
+      case "damaged": {
+        const { file, remedy } = logIn(this.#directory)
+        const { topic, partition, first, end } = message.records
+        this.#log.error(
+          { file, topic, partition, first_offset: first, end_offset: end },
+          `${file} is damaged: Kafka clients that read these records get CORRUPT_MESSAGE; ${remedy}`,
         )
         break
       }

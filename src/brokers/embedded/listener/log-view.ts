@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto"
 import type { Database, Statement } from "bun:sqlite"
-import { steadyMs } from "../../../clock.ts"
-import { logIn } from "../../../storage/database-file.ts"
+import { isDamage, logIn } from "../../../storage/database-file.ts"
 import {
   endOf,
   firstAt,
@@ -12,25 +10,14 @@ import {
   type PartitionRow,
   type RecordRow,
 } from "../log-tables.ts"
+import { DamagedRecords, readBeforeDamage, type Gap, type LostRecords } from "../damage.ts"
 import { readEpochs, Epochs } from "../log-epochs.ts"
 import { openForReading } from "../reader.ts"
 import { AheadBatches } from "./ahead-batches.ts"
 import { encodeRecordBatch, setEpoch, type RecordBatch } from "./protocol/record-batch.ts"
 import { RecentBatches } from "./recent-batches.ts"
 import type { SharedCounters } from "./shared-counters.ts"
-
-/** Between two looks for topics that are not there: clients ask again. */
-const LOOK_MS = 50
-
-/** A topic as clients see it. */
-export interface Topic {
-  readonly id: number
-  readonly name: string
-  /** In base64url; the same for as long as the log is. */
-  readonly uuid: string
-  /** How many it has, as of the last look. */
-  partitions: number
-}
+import { Topics, type Topic } from "./topics.ts"
 
 /** A partition as a request names it. */
 export interface PartitionOf {
@@ -58,21 +45,26 @@ export class LogView {
   readonly directory: string
   #db: Database | undefined
   #opened = Promise.withResolvers<void>()
-  #topics = new Map<string, Topic>()
-  #topicsByUuid = new Map<string, Topic>()
+  readonly #topics = new Topics()
   #statements = new Map<string, Statement<RecordRow, [number]>>()
   #clusterId = ""
   #epochs = new Epochs([])
-  #lookedMs = Number.NEGATIVE_INFINITY
   readonly #counters: SharedCounters
+  readonly #damaged: (records: LostRecords) => void
   /** As of the change `#offsetsAt` of the log, by table. */
   readonly #offsets = new Map<string, Offsets>()
   #offsetsAt = 0
   readonly #recent = new RecentBatches()
   readonly #ahead = new AheadBatches()
 
-  constructor(directory: string, counters: SharedCounters) {
+  /** @param damaged called with records that a client asked for, each time */
+  constructor(
+    directory: string,
+    counters: SharedCounters,
+    damaged: (records: LostRecords) => void = () => {},
+  ) {
     this.directory = directory
+    this.#damaged = damaged
     this.#counters = counters
   }
 
@@ -100,7 +92,14 @@ export class LogView {
 
   /** Has all that is read meanwhile be as of one moment, and be found with one look at the WAL's index. */
   atOnce<T>(read: () => T): T {
-    return this.#open.transaction(read)()
+    let done: { readonly value: T } | undefined
+    try {
+      return this.#open.transaction(() => (done = { value: read() }).value)()
+    } catch (error) {
+      // a damaged page that was met ends the transaction in an error, too
+      if (done !== undefined && isDamage(error)) return done.value
+      throw error
+    }
   }
 
   /** undefined: it is open. */
@@ -133,34 +132,16 @@ export class LogView {
     return this.#epochs.endOf(epoch, table) ?? Number.POSITIVE_INFINITY
   }
 
-  /** By name. */
   topics(): readonly Topic[] {
-    const all = this.#open.query<{ id: number; name: string }, []>("SELECT id, name FROM topics").all()
-    for (const { id, name } of all)
-      if (!this.#topics.has(name)) this.#add({ id, name, uuid: this.#uuidOf(id), partitions: 1 })
-    const others = this.#open
-      .query<{ name: string; others: number }, []>(
-        "SELECT name, count(*) AS others FROM partitions JOIN topics ON id = topic_id GROUP BY id",
-      )
-      .all()
-    for (const { name, others: count } of others) this.#topics.get(name)!.partitions = 1 + count
-    this.#lookedMs = steadyMs()
-    return [...this.#topics.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    return this.#topics.all(this.#open, this.#clusterId)
   }
 
   topic(name: string): Topic | undefined {
-    if (!this.#topics.has(name)) this.#look()
-    return this.#topics.get(name)
+    return this.#topics.named(name) ?? (this.#look(), this.#topics.named(name))
   }
 
   topicById(uuid: string): Topic | undefined {
-    if (!this.#topicsByUuid.has(uuid)) this.#look()
-    return this.#topicsByUuid.get(uuid)
-  }
-
-  /** Looks for new topics and partitions, once for all that a request asks for. */
-  #look(): void {
-    if (steadyMs() - this.#lookedMs >= LOOK_MS) this.topics()
+    return this.#topics.byId(uuid) ?? (this.#look(), this.#topics.byId(uuid))
   }
 
   /** The numbers of a topic's partitions. */
@@ -172,6 +153,10 @@ export class LogView {
   has({ topic, partition }: PartitionOf): boolean {
     if (partition >= topic.partitions) this.#look()
     return partition >= 0 && partition < topic.partitions
+  }
+
+  #look(): void {
+    this.#topics.look(this.#open, this.#clusterId)
   }
 
   /** undefined: the topic has no such partition. */
@@ -206,7 +191,10 @@ export class LogView {
     const { end = 0 } = this.offsets(of) ?? {}
     const recent = this.#recent.find(table, offset, end, maxBytes)
     if (recent !== undefined) return recent
-    const batch = this.#ahead.take(table, offset, maxBytes) ?? this.#read(table, offset, maxBytes)
+    let batch = this.#ahead.take(table, offset, maxBytes) ?? this.#read(table, offset, maxBytes)
+    // retention deletes the first ones alone
+    const isHere = batch !== undefined && batch.firstOffset <= offset
+    if (!isHere && offset < end) batch = this.#readBeforeDamage(of, { first: offset, end }, maxBytes)
     // it has what was committed since, and the consumer will ask for what comes behind it
     if (batch !== undefined && batch.endOffset > end) this.#offsets.delete(table)
     if (batch !== undefined && batch.endOffset >= end) this.#recent.add(table, batch)
@@ -235,7 +223,28 @@ export class LogView {
       )
       this.#statements.set(table, statement)
     }
-    const batch = encodeRecordBatch(statement.iterate(offset), maxBytes)
+    try {
+      return this.#inEpoch(table, encodeRecordBatch(statement.iterate(offset), maxBytes))
+    } catch (error) {
+      if (isDamage(error)) return undefined
+      throw error
+    }
+  }
+
+  /** @throws DamagedRecords */
+  #readBeforeDamage(of: PartitionOf, range: Gap, maxBytes: number): RecordBatch | undefined {
+    const table = tableOf(of)
+    try {
+      const rows = readBeforeDamage(this.#open, table, range, this.#row(of)!.first_offset)
+      return this.#inEpoch(table, encodeRecordBatch(rows, maxBytes))
+    } catch (error) {
+      const { topic, partition } = of
+      if (error instanceof DamagedRecords) this.#damaged({ topic: topic.name, partition, ...error.gap })
+      throw error
+    }
+  }
+
+  #inEpoch(table: string, batch: RecordBatch | undefined): RecordBatch | undefined {
     if (batch !== undefined && this.epoch > 0) setEpoch(batch, this.#epochs.at(table, batch.endOffset - 1))
     return batch
   }
@@ -265,16 +274,6 @@ export class LogView {
 
   #row({ topic, partition }: PartitionOf): PartitionRow | undefined {
     return partitionRow(this.#open, topic.id, partition)
-  }
-
-  #add(topic: Topic): void {
-    this.#topics.set(topic.name, topic)
-    this.#topicsByUuid.set(topic.uuid, topic)
-  }
-
-  #uuidOf(topicId: number): string {
-    const hash = createHash("sha256").update(`${this.#clusterId}/${topicId}`).digest()
-    return hash.subarray(0, 16).toString("base64url")
   }
 
   get #open(): Database {

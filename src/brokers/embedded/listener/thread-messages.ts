@@ -1,3 +1,4 @@
+import type { LostRecords } from "../damage.ts"
 import type { PortOptions } from "./port.ts"
 import type { GroupChanges } from "./groups/group-database.ts"
 import type { SetBack } from "./groups/groups.ts"
@@ -31,6 +32,8 @@ export type FromThread =
   | { readonly kind: "offsets_set_back"; readonly setBack: readonly SetBack[] }
   /** Groups were deleted, with their offsets, for their age. */
   | { readonly kind: "groups_expired"; readonly groups: readonly string[] }
+  /** A client was told that these records can't be read. */
+  | { readonly kind: "damaged"; readonly records: LostRecords }
   | { readonly kind: "fault"; readonly error: unknown }
   | { readonly kind: "refused"; readonly reason: string; readonly client: string }
   | { readonly kind: "ended" }

@@ -1,7 +1,9 @@
 // Hot path: every record that a consumer reads.
 import { steadyMs } from "../../../../clock.ts"
 import type { Wait } from "../commits.ts"
-import type { LogView, PartitionOf, Topic } from "../log-view.ts"
+import { DamagedRecords } from "../../damage.ts"
+import type { LogView, PartitionOf } from "../log-view.ts"
+import type { Topic } from "../topics.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { Fetch } from "../protocol/messages.ts"
@@ -81,7 +83,12 @@ class Reading {
         if (topic === undefined) return this.#failed(asked.partition, unknown)
         const errorCode = checkEpoch(asked.currentLeaderEpoch, this.#log)
         if (errorCode !== ERROR.NONE) return this.#failed(asked.partition, errorCode)
-        return this.#partition(topic, asked)
+        try {
+          return this.#partition(topic, asked)
+        } catch (error) {
+          if (error instanceof DamagedRecords) return this.#failed(asked.partition, ERROR.CORRUPT_MESSAGE)
+          throw error
+        }
       }),
     }
   }

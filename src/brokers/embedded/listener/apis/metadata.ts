@@ -1,4 +1,5 @@
-import type { LogView, Topic } from "../log-view.ts"
+import type { LogView } from "../log-view.ts"
+import type { Topic } from "../topics.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { DescribeCluster, Metadata } from "../protocol/messages.ts"

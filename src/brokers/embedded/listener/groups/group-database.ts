@@ -26,6 +26,8 @@ export function groupsIn(directory: string): DatabaseLocation {
     kind: "group store",
     title: `The consumer groups in ${directory}`,
     alternative: "another directory",
+    remedy:
+      "stop Hookline, then move it away, and consumers start as auto.offset.reset says, or restore a backup",
   }
 }
 

@@ -1,4 +1,5 @@
 // Hot path: every record that a consumer reads.
+import { isSound } from "../../damage.ts"
 import type { RecordRow } from "../../log-tables.ts"
 import { crc32c } from "./crc32c.ts"
 
@@ -20,19 +21,20 @@ export interface RecordBatch {
 }
 
 /**
- * @param rows rising by offset
+ * @param rows rising by offset; up to the first gap between them, or one that damage has made
  * @param maxBytes of the batch; its first record is in it however large
- * @returns undefined: there are no rows
+ * @returns undefined: there are none
  */
 export function encodeRecordBatch(rows: Iterable<RecordRow>, maxBytes: number): RecordBatch | undefined {
   let bytes = scratch
   let at = HEADER_BYTES
   let count = 0
   let firstOffset = 0
-  let lastOffset = 0
+  let lastOffset = -1
   let firstMs = 0
   let maxMs = 0
   for (const row of rows) {
+    if (!isSound(row, lastOffset + 1) || (count > 0 && row.offset > lastOffset + 1)) break
     if (count === 0) {
       firstOffset = row.offset
       firstMs = maxMs = row.timestamp

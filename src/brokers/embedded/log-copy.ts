@@ -1,0 +1,169 @@
+import type { Database } from "bun:sqlite"
+import { DatabaseCopy } from "../../storage/database-copy.ts"
+import { DamagedFile, isDamage, logIn } from "../../storage/database-file.ts"
+import {
+  createGaps,
+  describeDamage,
+  scan,
+  UNKNOWN_END,
+  type Gap,
+  type LostRecords,
+  type PlacedRow,
+} from "./damage.ts"
+import { furthestCommits } from "./listener/groups/group-database.ts"
+import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
+import { moveFirst, partitionRows, readIdentity, recordsTable, type PartitionRow } from "./log-tables.ts"
+import { openForReading } from "./reader.ts"
+
+/*
+ * Copies an embedded log, which a process may be writing: the same id, topics, offsets, times and dedupe keys.
+ *
+ * `begin` fixes the ends of the partitions and copies the rest; then records up to those ends, which never change, are read a
+ * few at a time, so that the writer's WAL can be reset meanwhile. Of what retention deletes before it is read, the copy
+ * begins later.
+ *
+ * A backup has a table `backup`, until the process that opens it next begins a leader epoch: after the end of the copy, the
+ * log had other records. A log that was rescued begins it at once.
+ */
+
+/** A partition with records to be copied. */
+interface Range extends PartitionRow, Gap {
+  readonly bytes: number
+}
+
+const isRecords = (table: string): boolean => table.startsWith("records_")
+
+export class LogCopy implements Disposable {
+  readonly #copy: DatabaseCopy
+  readonly #directory: string
+  readonly #kind: "backup" | "rescue"
+  readonly #reader: Database
+  #ranges: readonly Range[] = []
+  /** Of keys, values and headers. */
+  bytes = 0
+  records = 0
+
+  /** @param kind when the copy begins a leader epoch @throws HooklineError `no_input` */
+  constructor(directory: string, file: string, kind: "backup" | "rescue") {
+    const location = logIn(directory)
+    this.#directory = directory
+    this.#kind = kind
+    this.#reader = openForReading(location)
+    this.#copy = new DatabaseCopy(location, file)
+  }
+
+  get source(): DatabaseCopy {
+    return this.#copy
+  }
+
+  /** Copies what is not records. Call it after `begin` of the source, which it ends. */
+  copyTables(): void {
+    const copy = this.#copy
+    copy.copyTables((name) => !isRecords(name))
+    const rows = partitionRows(copy.db)
+    if (this.#kind === "backup")
+      this.#ranges = copy.reading(() =>
+        rows.map((row) => rangeOf(copy.db, `source.${recordsTable(row)}`, row)),
+      )
+    copy.end()
+    // a damaged page would end the transaction
+    if (this.#kind === "rescue")
+      this.#ranges = rows.map((row) => {
+        try {
+          return rangeOf(this.#reader, recordsTable(row), row)
+        } catch (error) {
+          if (!isDamage(error)) throw error
+          return { ...row, first: row.first_offset, end: UNKNOWN_END, bytes: 0 }
+        }
+      })
+    this.bytes = this.#ranges.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /**
+   * Copies the records.
+   *
+   * @param progressed called with bytes
+   * @param lost called with records that can't be read
+   */
+  copyRecords(progressed: (bytes: number) => void, lost: (records: LostRecords) => void): void {
+    for (const range of this.#ranges) {
+      const { db } = this.#copy
+      db.run("BEGIN")
+      this.#copyPartition(range, progressed, (gap) => {
+        lost({ topic: range.name, partition: range.partition, ...gap })
+        createGaps(db)
+        db.query("INSERT INTO gaps VALUES (?, ?, ?)").run(recordsTable(range), gap.first, gap.end)
+      })
+      db.run("COMMIT")
+    }
+  }
+
+  /** Closes the copy, which is durable then. */
+  close(): void {
+    const { db } = this.#copy
+    db.transaction(() => {
+      if (this.#kind === "backup") db.run("CREATE TABLE backup (made INTEGER NOT NULL) STRICT")
+      else newEpoch(db, this.#directory)
+    })()
+    this.#reader.close()
+    this.#copy.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.#reader.close()
+    this.#copy[Symbol.dispose]()
+  }
+
+  #copyPartition(range: Range, progressed: (bytes: number) => void, lost: (gap: Gap) => void): void {
+    const { db } = this.#copy
+    const insert = db.query(`INSERT INTO main.${recordsTable(range)} VALUES (?, ?, ?, ?, ?, ?)`)
+    let first: PlacedRow | undefined
+    let position = range.first_position
+    for (const found of scan(this.#reader, recordsTable(range), range)) {
+      if ("gap" in found) {
+        lost(found.gap)
+        continue
+      }
+      first ??= found.rows[0]
+      for (const { offset, end_position: end, timestamp, key, headers, value } of found.rows)
+        insert.run(offset, end, timestamp, key, headers, value)
+      this.records += found.rows.length
+      const end = found.rows.at(-1)!.end_position
+      progressed(end - position)
+      position = end
+    }
+    if (first === undefined) {
+      // all of them were deleted, or can't be read
+      if (range.end < UNKNOWN_END) moveFirst(db, range, range.end, range.first_position + range.bytes)
+    } else if (first.offset > range.first)
+      moveFirst(db, range, first.offset, first.end_position - sizeOf(first))
+  }
+}
+
+function rangeOf(db: Database, table: string, row: PartitionRow): Range {
+  const { first_offset: first, first_position: position } = row
+  const last = db
+    .query<Pick<PlacedRow, "offset" | "end_position">, []>(
+      `SELECT offset, end_position FROM ${table} ORDER BY offset DESC LIMIT 1`,
+    )
+    .get()
+  if (last === null) return { ...row, first, end: first, bytes: 0 }
+  return { ...row, first, end: last.offset + 1, bytes: last.end_position - position }
+}
+
+/** A copy that stands for a log begins an epoch at its end, after each that a consumer has seen. */
+function newEpoch(db: Database, directory: string): void {
+  createEpochs(db)
+  const commits = furthestCommits(directory, readIdentity(db)!)
+  beginEpoch(db, Math.max(readEpochs(db).current, ...commits.map(({ epoch }) => epoch)))
+}
+
+/** For a backup, which has to be whole. @throws DamagedFile */
+export const refuseDamage =
+  (directory: string) =>
+  (records: LostRecords): never => {
+    throw new DamagedFile(logIn(directory), describeDamage(records))
+  }
+
+const sizeOf = ({ key, headers, value }: PlacedRow): number =>
+  value.length + (key?.length ?? 0) + (headers?.length ?? 0)

@@ -1,0 +1,76 @@
+import { closeSync, copyFileSync, fsyncSync, openSync, readFileSync, renameSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
+import { spoolAt } from "../brokers/spool/spool-database.ts"
+import { dedupeFileIn } from "../dedupe/key-database.ts"
+import { HooklineError } from "../errors.ts"
+import { exists, whyUnreadable } from "../paths.ts"
+import { positionFile } from "../replay/position-store.ts"
+import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
+import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
+import { syncFolder } from "../storage/recovery.ts"
+import { lockForWriting } from "../storage/writer-lock.ts"
+import { MANIFEST, type BackupFile } from "./log-backup.ts"
+import { printTable } from "./table.ts"
+
+/** Where the files of each kind are locked. */
+const LOCATIONS: { readonly [kind in BackupFile["kind"]]?: (from: string) => DatabaseLocation } = {
+  log: (from) => logIn(dirname(from)),
+  "group store": (from) => groupsIn(dirname(from)),
+  "dedupe store": (from) => dedupeFileIn(dirname(from)),
+  spool: spoolAt,
+  "position file": (from) => {
+    const folder = dirname(from)
+    const kind = folder.endsWith("replays") ? "replay" : "forward"
+    return positionFile(dirname(folder), kind, from.slice(folder.length + 1, -".sqlite".length))
+  },
+}
+
+/**
+ * Puts the files of a backup back, once none of them is in use; those that are there are renamed, with their WALs.
+ *
+ * @throws HooklineError `no_input`, `log_locked`, `log_io`
+ */
+export function restoreLogs(folder: string): void {
+  const source = resolve(folder)
+  const files = readManifest(join(source, MANIFEST))
+  for (const { file } of files)
+    if (!exists(join(source, file)))
+      throw new HooklineError("no_input", `the backup is not complete: ${join(source, file)} does not exist`)
+  using locks = new DisposableStack()
+  for (const { kind, from } of files) {
+    makePrivateFolder(dirname(from))
+    const location = LOCATIONS[kind]?.(from)
+    if (location !== undefined) locks.defer(lockForWriting(location))
+  }
+  const suffix = `.before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`
+  for (const { file, from } of files) copyDurably(join(source, file), `${from}.restoring`)
+  for (const { from } of files) {
+    for (const path of [from, `${from}-wal`, `${from}-shm`])
+      if (exists(path)) renameSync(path, `${path}${suffix}`)
+    renameSync(`${from}.restoring`, from)
+    syncFolder(dirname(from))
+  }
+  printTable([["RESTORED", "FROM"], ...files.map(({ file, from }) => [from, file])], [0, 1])
+}
+
+function readManifest(path: string): readonly BackupFile[] {
+  try {
+    return (JSON.parse(readFileSync(path, "utf8")) as { files: BackupFile[] }).files
+  } catch (cause) {
+    const why = cause instanceof SyntaxError ? "is not the list of a backup" : whyUnreadable(cause)
+    throw new HooklineError("no_input", `${path} ${why}: name the folder of a complete backup`, { cause })
+  }
+}
+
+function copyDurably(from: string, to: string): void {
+  // of a restore that was interrupted
+  if (!exists(to)) createPrivateFile(to, "")
+  copyFileSync(from, to)
+  const descriptor = openSync(to, "r")
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

@@ -1,0 +1,126 @@
+import { constants as sqlite, Database } from "bun:sqlite"
+import { closeSync, fsyncSync, openSync } from "node:fs"
+import { pathToFileURL } from "node:url"
+import { HooklineError } from "../errors.ts"
+import {
+  checkIsKind,
+  describeFailure,
+  makeTemporariesInMemory,
+  pragma,
+  type DatabaseLocation,
+} from "./database-file.ts"
+import { makePrivateDatabase } from "./private-files.ts"
+
+/*
+ * Copies a database that another process may be writing, by SQLite itself: that process is never waited for, and its locks
+ * stay. `begin` fixes what is copied; until `end` the writer's WAL grows.
+ */
+
+/** For locks held while the file is recovered or closed. */
+const BUSY_MS = 5000
+
+/** A table is copied at once: what is known of it first are its columns. */
+interface TableRow {
+  readonly name: string
+  readonly sql: string
+}
+
+export class DatabaseCopy implements Disposable {
+  readonly location: DatabaseLocation
+  /** The copy. */
+  readonly file: string
+  /** The copy is `main`, what is copied `source`. */
+  readonly db: Database
+  /** Sees whether the source was changed. */
+  readonly #watch: Database
+  #version = 0
+
+  /** @throws HooklineError `no_input` */
+  constructor(location: DatabaseLocation, file: string) {
+    this.location = location
+    this.file = file
+    makePrivateDatabase(file)
+    const { SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE, SQLITE_OPEN_URI } = sqlite
+    this.db = new Database(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI)
+    makeTemporariesInMemory(this.db)
+    this.#watch = this.reading(() => new Database(location.file, { readonly: true }))
+    this.reading(() => {
+      for (const db of [this.db, this.#watch]) db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      checkIsKind(this.#watch, location)
+      this.db.query("ATTACH ? AS source").run(`${pathToFileURL(location.file).href}?mode=ro`)
+      // of a new file
+      this.db.run(`PRAGMA main.page_size = ${pragma(this.#watch, "page_size")}`)
+      this.db.run(`PRAGMA main.auto_vacuum = ${pragma(this.#watch, "auto_vacuum")}`)
+      this.db.run("PRAGMA main.journal_mode = MEMORY")
+      this.db.run("PRAGMA main.synchronous = OFF")
+    })
+  }
+
+  /** Fixes what is copied. */
+  begin(): void {
+    this.reading(() => {
+      this.#version = pragma(this.#watch, "data_version")
+      this.db.run("BEGIN")
+      this.db.query("SELECT count(*) FROM source.sqlite_schema").get()
+    })
+  }
+
+  /** Whether the source is still as it was. */
+  get isCurrent(): boolean {
+    return this.reading(() => pragma(this.#watch, "data_version") === this.#version)
+  }
+
+  /** Lets go of what `begin` has fixed. */
+  giveUp(): void {
+    this.db.run("ROLLBACK")
+  }
+
+  /** Copies tables whole. @param names undefined: all; of others only the columns */
+  copyTables(names?: (name: string) => boolean): void {
+    this.reading(() => {
+      const tables = this.db
+        .query<TableRow, []>(
+          "SELECT name, sql FROM source.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        )
+        .all()
+      for (const { name, sql } of tables) {
+        this.db.run(sql)
+        if (names?.(name) !== false) this.db.run(`INSERT INTO main.${name} SELECT * FROM source.${name}`)
+      }
+      for (const name of ["application_id", "user_version"])
+        this.db.run(`PRAGMA main.${name} = ${pragma(this.#watch, name)}`)
+    })
+  }
+
+  /** The source is no longer needed. */
+  end(): void {
+    this.db.run("COMMIT")
+    this.db.run("DETACH source")
+  }
+
+  /** Closes the copy, which is durable then but for its name. */
+  close(): void {
+    this[Symbol.dispose]()
+    const descriptor = openSync(this.file, "r")
+    try {
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /** Names the source in what is thrown. @throws HooklineError `no_input` */
+  reading<T>(read: () => T): T {
+    try {
+      return read()
+    } catch (cause) {
+      if (cause instanceof HooklineError && cause.code === "no_input") throw cause
+      throw new HooklineError("no_input", describeFailure(cause, this.location), { cause })
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#watch.close()
+    this.db.close()
+  }
+}

@@ -1,0 +1,277 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { Database } from "bun:sqlite"
+import { closeSync, openSync, renameSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { recordsInLog } from "../support/embedded-log.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
+import { hasKcat } from "../support/kcat.ts"
+
+setDefaultTimeout(60_000)
+
+const folder = temporaryFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const PAGE_BYTES = 16_384
+const EVENTS = 400
+
+const CONFIGURATION = `[connection:log]
+directory = log
+kafka_listen = 127.0.0.1:0
+[admin]
+listen = 127.0.0.1:0
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+key = json:/id
+`
+
+/** Events of some kilobytes, each tenth larger than a page. @returns the ids that were acknowledged */
+async function post(running: RunningHookline, name: string, count: number): Promise<string[]> {
+  const acknowledged: string[] = []
+  let next = 0
+  const send = async (): Promise<void> => {
+    for (let n = next++; n < count; n = next++) {
+      const id = `${name}${n}`
+      const text = id.padEnd(n % 10 === 0 ? 40_000 : 2000, "x")
+      const body = JSON.stringify({ id, text })
+      const { status } = await fetch(running.urls["webhooks"]!, { method: "POST", body })
+      if (status === 200) acknowledged.push(id)
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, send))
+  return acknowledged
+}
+
+interface Page {
+  readonly pageno: number
+  readonly pagetype: "leaf" | "overflow" | "internal"
+}
+
+/** The pages of the records of topic `webhooks`, as SQLite itself lists them. */
+function pagesOf(file: string): Page[] {
+  const db = new Database(file, { readwrite: true, create: false })
+  db.run("PRAGMA wal_checkpoint(TRUNCATE)")
+  const pages = db.query<Page, []>("SELECT pageno, pagetype FROM dbstat WHERE name = 'records_1'").all()
+  db.close(true)
+  return pages
+}
+
+const GARBAGE = {
+  "random bytes": crypto.getRandomValues(new Uint8Array(PAGE_BYTES)),
+  zeros: new Uint8Array(PAGE_BYTES),
+  "zeros in its second half": new Uint8Array(PAGE_BYTES / 2),
+} as const
+
+function overwrite(file: string, pageno: number, bytes: Uint8Array): void {
+  const fd = openSync(file, "r+")
+  writeSync(fd, bytes, 0, bytes.length, pageno * PAGE_BYTES - bytes.length)
+  closeSync(fd)
+}
+
+interface Damaged {
+  readonly folder: string
+  readonly file: string
+  readonly acknowledged: readonly string[]
+}
+
+/** A log with events, and a page of its middle that was overwritten while the service was stopped. */
+async function damagedLog(name: string, page: Page["pagetype"], bytes: Uint8Array): Promise<Damaged> {
+  const own = folder.make(name.replaceAll(/\W/g, "-"))
+  const file = join(own, "log/log.sqlite")
+  const acknowledged: string[] = []
+  {
+    await using running = await startHookline(CONFIGURATION, { folder: own })
+    acknowledged.push(...(await post(running, "a", EVENTS)))
+  }
+  expect(acknowledged).toHaveLength(EVENTS)
+  const pages = pagesOf(file).filter(({ pagetype }) => pagetype === page)
+  overwrite(file, pages[pages.length >> 1]!.pageno, bytes)
+  return { folder: own, file, acknowledged }
+}
+
+interface Checked {
+  readonly records: number
+  readonly pages: readonly { readonly page: number; readonly offset: number }[]
+  readonly lost: readonly { readonly first: number; readonly end?: number }[]
+}
+
+const keysIn = async (directory: string): Promise<{ offset: number; key: string }[]> =>
+  (await recordsInLog(directory, "webhooks")).map(({ offset, key }) => ({
+    offset,
+    key: Buffer.from(key!).toString(),
+  }))
+
+function clusterIdOf(file: string): string {
+  using db = new Database(file, { readonly: true })
+  return db.query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity").get()!.cluster_id
+}
+
+const RANGE = /topic webhooks, partition 0: the records? (?:from|at) offset (\d+)(?: to (\d+))? can't be read/
+
+function rangeIn(text: string): { first: number; last: number } {
+  const [, first, last = first] = RANGE.exec(text) ?? []
+  expect([text, first]).toEqual([text, expect.any(String)])
+  return { first: Number(first), last: Number(last) }
+}
+
+const CASES = [
+  { page: "leaf", what: "random bytes" },
+  { page: "leaf", what: "zeros" },
+  { page: "leaf", what: "zeros in its second half" },
+  { page: "overflow", what: "random bytes" },
+] as const
+
+describe.each(CASES)("a $page page of the log overwritten with $what", ({ page, what }) => {
+  test("a start accepts no event, and says in /readyz and one log line which records can't be read; tail names them too", async () => {
+    const damaged = await damagedLog(`start ${page} ${what}`, page, GARBAGE[what])
+    await using running = await startHookline(CONFIGURATION, { folder: damaged.folder })
+    expect(await post(running, "b", 20)).toEqual([])
+    const line = await running.logged(({ level, msg }) => level === "error" && RANGE.test(msg))
+    const { first, last } = rangeIn(line.msg)
+    expect(line.msg).toContain(damaged.file)
+    expect(line.msg).toContain("hookline log rescue")
+    const ready = await fetch(`${running.adminUrl}/readyz`)
+    expect([ready.status, rangeIn(await ready.text())]).toEqual([503, { first, last }])
+
+    const config = ["-c", join(damaged.folder, "pipelines.conf")]
+    const tail = await hookline(["tail", "webhooks", "--format", "json", ...config])
+    expect(tail.status).toBe(66)
+    expect(tail.stdout.split("\n").length - 1).toBe(first)
+    expect([rangeIn(tail.stderr), tail.stderr]).toEqual([
+      { first, last },
+      expect.not.stringContaining("    at "),
+    ])
+    expect(tail.stderr).toContain(`hookline tail --offset 0:${last + 1} continues after them`)
+    const after = await hookline([
+      "tail",
+      "webhooks",
+      "--offset",
+      `0:${last + 1}`,
+      "--format",
+      "json",
+      ...config,
+    ])
+    expect([after.status, after.stdout.split("\n").length - 1]).toEqual([0, EVENTS - last - 1])
+    expect(running.log.filter(({ msg }) => RANGE.test(msg))).toHaveLength(1)
+  })
+})
+
+test.skipIf(!hasKcat())(
+  "Kafka clients get the records before and after damaged ones, and the log names those that they are refused",
+  async () => {
+    const damaged = await damagedLog("listener", "leaf", GARBAGE["random bytes"])
+    await using running = await startHookline(CONFIGURATION, { folder: damaged.folder })
+    const { first, last } = rangeIn((await running.logged(({ msg }) => RANGE.test(msg))).msg)
+    const address = await kafkaAddressOf(running)
+    await using consumer = joinWithKcat(address, "billing", "webhooks")
+    const line = await running.logged(({ msg }) => msg.includes("Kafka clients that read these records"))
+    expect(line).toMatchObject({ level: "error", topic: "webhooks", partition: 0, first_offset: first })
+    expect(line).toMatchObject({ end_offset: last + 1, file: damaged.file })
+    await consumer.said(new RegExp(`(?:^key a\\d+\\n){${first}}`, "m"))
+    expect([...consumer.output().matchAll(/^key /gm)]).toHaveLength(first)
+    const rest = await kcat(address, "-C", "-t", "webhooks", "-o", `${last + 1}`, "-e", "-f", "%o\n")
+    expect(rest.stdout.trim().split("\n")).toHaveLength(EVENTS - last - 1)
+  },
+)
+
+test("a page that is overwritten while the service runs: it is noticed, and no event is accepted after that", async () => {
+  const own = folder.make("running")
+  const file = join(own, "log/log.sqlite")
+  await using running = await startHookline(CONFIGURATION, { folder: own })
+  const acknowledged = await post(running, "a", EVENTS)
+  // a checkpoint of the service has put it into the file
+  const fd = openSync(file, "r+")
+  const { length } = await recordsInLog(join(own, "log"), "webhooks")
+  expect(length).toBe(acknowledged.length)
+  for (let pageno = 8; pageno < 40; pageno++)
+    writeSync(fd, GARBAGE["random bytes"], 0, PAGE_BYTES, (pageno - 1) * PAGE_BYTES)
+  closeSync(fd)
+  const { msg } = await running.logged(({ level, msg }) => level === "error" && msg.includes("is damaged"))
+  expect(msg).toContain("hookline log rescue")
+  expect(await post(running, "b", 20)).toEqual([])
+  expect(running.log.filter(({ msg }) => msg.endsWith("can be written again"))).toEqual([])
+})
+
+test.skipIf(!hasKcat())(
+  "a log that is rescued has all other records at their offsets, under the same id, and its consumers get what comes after them",
+  async () => {
+    const own = folder.make("rescue")
+    const directory = join(own, "log")
+    const config = ["-c", join(own, "pipelines.conf")]
+    const acknowledged: string[] = []
+    let before: readonly { offset: number; key: string }[] = []
+    {
+      await using running = await startHookline(CONFIGURATION, { folder: own })
+      acknowledged.push(...(await post(running, "a", EVENTS)))
+      before = await keysIn(directory)
+      await using consumer = joinWithKcat(await kafkaAddressOf(running), "billing", "webhooks")
+      await consumer.said(new RegExp(`^key ${before.at(-1)!.key}$`, "m"))
+      await consumer.end("SIGTERM")
+    }
+    const file = join(directory, "log.sqlite")
+    const id = clusterIdOf(file)
+    const leaves = pagesOf(file).filter(({ pagetype }) => pagetype === "leaf")
+    const pages = [leaves.length >> 2, leaves.length >> 1, leaves.length - 1].map((at) => leaves[at]!.pageno)
+    for (const pageno of pages) overwrite(file, pageno, GARBAGE["random bytes"])
+
+    const checked = await hookline(["log", "check", "--json", ...config])
+    expect([checked.status, checked.stderr]).toEqual([1, ""])
+    const report = JSON.parse(checked.stdout) as Checked
+    expect(report.pages.map(({ page, offset }) => [page, offset])).toEqual(
+      pages.toSorted((a, b) => a - b).map((page) => [page, (page - 1) * PAGE_BYTES]),
+    )
+    expect(report.lost).toHaveLength(3)
+    const target = join(own, "rescued")
+    const rescued = await hookline(["log", "rescue", target, "--json", ...config])
+    expect([rescued.status, rescued.stderr]).toEqual([1, ""])
+    expect(JSON.parse(rescued.stdout)).toMatchObject({ records: report.records, lost: report.lost, left: [] })
+    renameSync(directory, `${directory}.damaged`)
+    renameSync(target, directory)
+    const isLost = (offset: number): boolean =>
+      report.lost.some(({ first, end = Number.POSITIVE_INFINITY }) => offset >= first && offset < end)
+    const kept = before.filter(({ offset }) => !isLost(offset))
+    expect(await keysIn(directory)).toEqual(kept)
+    expect(kept).toHaveLength(report.records)
+    expect(clusterIdOf(file)).toBe(id)
+    expect((await hookline(["log", "check", ...config])).status).toBe(0)
+
+    await using running = await startHookline(CONFIGURATION, { folder: own })
+    const later = await post(running, "b", 50)
+    expect(later).toHaveLength(50)
+    await using consumer = joinWithKcat(await kafkaAddressOf(running), "billing", "webhooks")
+    const after = (await keysIn(directory)).slice(kept.length).map(({ key }) => key)
+    await consumer.said(new RegExp(`^key ${after.at(-1)!}$`, "m"))
+    expect([...consumer.output().matchAll(/^key (.*)$/gm)].map(([, key]) => key!)).toEqual(after)
+    const all = await kcat(
+      await kafkaAddressOf(running),
+      "-C",
+      "-t",
+      "webhooks",
+      "-o",
+      "0",
+      "-e",
+      "-f",
+      "%k\n",
+    )
+    expect(all.stdout.trim().split("\n")).toEqual([...kept.map(({ key }) => key), ...after])
+  },
+)
+
+test("a log without damage is checked while it is written", async () => {
+  const own = folder.make("sound")
+  await using running = await startHookline(CONFIGURATION, { folder: own })
+  expect(await post(running, "a", 20)).toHaveLength(20)
+  const checked = await hookline(["log", "check", "-c", join(own, "pipelines.conf")])
+  expect([checked.status, checked.stdout]).toEqual([
+    0,
+    `${join(own, "log/log.sqlite")}: 20 records can be read\n`,
+  ])
+  const refused = await hookline(["log", "rescue", join(own, "to"), "-c", join(own, "pipelines.conf")])
+  expect([refused.status, refused.stderr]).toEqual([
+    69,
+    expect.stringContaining("is being written to by process"),
+  ])
+})

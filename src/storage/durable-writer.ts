@@ -152,8 +152,8 @@ export class DurableWriter<D extends DurableDatabase> {
 
   /** A file that is damaged, or was not checked since it was not closed, is checked when it is opened next. */
   #unlock(): void {
-    const isChecked = this.#files !== undefined || !this.#lock.wasUnclean
-    this.#lock.release(isChecked && this.#failure?.isDamaged !== true)
+    const wasOpen = this.#files !== undefined
+    this.#lock.release(wasOpen ? this.#failure?.isDamaged !== true : !this.#lock.wasUnclean)
   }
 
   /** Whether the start went on without the file, and it was not open since: it may be replaced meanwhile, also if damaged. */

@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { Database } from "bun:sqlite"
-import { closeSync, openSync, renameSync, writeSync } from "node:fs"
+import { closeSync, cpSync, openSync, renameSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
-import { recordsInLog } from "../support/embedded-log.ts"
+import { fillLog, recordsInLog } from "../support/embedded-log.ts"
+import { isFull } from "../support/fault-table.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
@@ -274,4 +275,54 @@ test("a log without damage is checked while it is written", async () => {
     69,
     expect.stringContaining("is being written to by process"),
   ])
+})
+
+const TRIALS = isFull ? 40 : 4
+
+test(`pages overwritten at random in ${TRIALS} logs: what is rescued is as it was, and all else is named as lost`, async () => {
+  const own = folder.make("random")
+  const sound = join(own, "sound")
+  const records = Array.from({ length: EVENTS }, (_, n) => ({
+    key: Buffer.from(`k${n}`),
+    value: Buffer.from(`${n}`.padEnd(n % 10 === 0 ? 40_000 : 2000, "x")),
+  }))
+  await fillLog(sound, "webhooks", records)
+  const pages = pagesOf(join(sound, "log.sqlite"))
+  const leaves = pages.filter(({ pagetype }) => pagetype === "leaf")
+  // one that says where all others are, too; bytes in the middle of a value have no checksum
+  const sampled = Array.from({ length: TRIALS }, (_, n) =>
+    n === 0 ? pages.find(({ pagetype }) => pagetype === "internal")! : leaves[(n * 7) % leaves.length]!,
+  )
+  const config = join(own, "pipelines.conf")
+  let [lost, kept] = [0, 0]
+  for (let trial = 0; trial < TRIALS; trial++) {
+    const directory = join(own, `trial-${trial}`)
+    cpSync(sound, directory, { recursive: true })
+    writeFileSync(config, CONFIGURATION.replace("directory = log", `directory = ${directory}`))
+    const bytes = GARBAGE[trial % 2 === 0 ? "random bytes" : "zeros"]
+    const page = sampled[trial]!
+    overwrite(join(directory, "log.sqlite"), page.pageno, bytes)
+    const rescued = await hookline(["log", "rescue", `${directory}-rescued`, "--json", "-c", config])
+    expect([trial, page, rescued.stdout, rescued.stderr, rescued.status]).toEqual([
+      trial,
+      page,
+      expect.any(String),
+      "",
+      1,
+    ])
+    const report = JSON.parse(rescued.stdout) as Checked
+    const found = await recordsInLog(`${directory}-rescued`, "webhooks")
+    const named = new Set(
+      report.lost.flatMap(({ first, end = EVENTS }) =>
+        Array.from({ length: end - first }, (_, n) => first + n),
+      ),
+    )
+    expect(found.map(({ offset }) => offset)).toEqual(
+      [...records.keys()].filter((offset) => !named.has(offset)),
+    )
+    for (const { offset, value } of found) expect(records[offset]!.value.equals(value)).toBe(true)
+    lost += named.size
+    kept += found.length
+  }
+  console.log(`damaged pages: ${TRIALS} trials, ${kept} records rescued, ${lost} named as lost`)
 })

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
 import { join } from "node:path"
 import { loadedDiskModel, type DiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
 import type { Random } from "../../support/random.ts"
@@ -63,8 +63,7 @@ export class SimulatedDisk {
 
   /** What a power cut would leave now, in a folder of its own. */
   copyAfterCut(kept: Kept): string {
-    const target = join(this.#base, `cut-${this.#generation++}`)
-    mkdirSync(target, { mode: 0o700 })
+    const target = this.#newFolder("cut")
     this.#disk.copy(target, kept, this.#random.below(2 ** 31))
     this.#copySparse(target)
     return target
@@ -86,18 +85,17 @@ export class SimulatedDisk {
    * @returns puts them in the place of what is there then; all of it is durable
    */
   takeFiles(take: "move" | "copy"): () => void {
-    const away = join(this.#base, `away-${this.#generation++}`)
-    mkdirSync(away)
-    this.#moveFiles(this.folder, away, take === "move" ? renameSync : cpSync)
+    const moveFiles = (from: string, to: string, move = renameSync): void => {
+      for (const name of readdirSync(from))
+        if (name.includes(".sqlite")) move(join(from, name), join(to, name))
+    }
+    const away = this.#newFolder("away")
+    moveFiles(this.folder, away, take === "move" ? renameSync : copyFileSync)
     return () => {
-      this.#moveFiles(this.folder, away, (file) => rmSync(file))
-      this.#moveFiles(away, this.folder, renameSync)
+      moveFiles(this.folder, this.#newFolder("replaced"))
+      moveFiles(away, this.folder)
       this.#disk.settle()
     }
-  }
-
-  #moveFiles(from: string, to: string, move: (from: string, to: string) => void): void {
-    for (const name of readdirSync(from)) if (name.includes(".sqlite")) move(join(from, name), join(to, name))
   }
 
   remove(): void {
@@ -106,9 +104,13 @@ export class SimulatedDisk {
   }
 
   #model(): ModelledDisk {
-    const shadow = join(this.#base, `shadow-${this.#generation++}`)
-    mkdirSync(shadow)
-    return model().add(this.folder, shadow)
+    return model().add(this.folder, this.#newFolder("shadow"))
+  }
+
+  #newFolder(name: string): string {
+    const folder = join(this.#base, `${name}-${this.#generation++}`)
+    mkdirSync(folder, { mode: 0o700 })
+    return folder
   }
 
   /** A spool's reserve is written past the model; its content is nothing that anyone reads. */

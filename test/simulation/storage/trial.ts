@@ -207,15 +207,15 @@ export class Trial<S> {
    * Whoever does not put back what the process has open restarts it.
    */
   #takeFiles({ how, forMs }: Extract<Step, { do: "take files" }>): void {
-    const { world, machine } = this
-    const { process } = machine
+    const { world, machine, service } = this
+    const hasOpen = service !== undefined && this.#subject.ready(service) === true
     const putBack = machine.disk.takeFiles(how === "replace" ? "copy" : "move")
     const given = how === "replace" ? undefined : this.#subject.filesTaken?.()
     world.after(forMs, () => {
       if (how !== "remove") putBack()
       if (how === "rename") given?.()
       if (how === "replace") this.#subject.filesTaken?.()
-      if (how === "rename" && machine.process === process) return
+      if (how === "rename" && hasOpen && this.service === service) return
       const last = machine.process
       world.after(forMs, () => {
         if (last !== undefined && machine.process === last) machine.crash("kill")

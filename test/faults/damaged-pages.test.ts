@@ -190,7 +190,7 @@ test("a page that is overwritten while the service runs: it is noticed, and no e
   for (let pageno = 8; pageno < 40; pageno++)
     writeSync(fd, GARBAGE["random bytes"], 0, PAGE_BYTES, (pageno - 1) * PAGE_BYTES)
   closeSync(fd)
-  const { msg } = await running.logged(({ level, msg }) => level === "error" && msg.includes("is damaged"))
+  const { msg } = await running.logged(({ msg }) => msg.includes("is damaged"))
   expect(msg).toContain("hookline log rescue")
   expect(await post(running, "b", 20)).toEqual([])
   expect(running.log.filter(({ msg }) => msg.endsWith("can be written again"))).toEqual([])
@@ -326,3 +326,30 @@ test(`pages overwritten at random in ${TRIALS} logs: what is rescued is as it wa
   }
   console.log(`damaged pages: ${TRIALS} trials, ${kept} records rescued, ${lost} named as lost`)
 })
+
+test.skipIf(!isFull)(
+  "a log of more than 256 MiB takes events at once after a kill, and is closed when the check in the background finds damage",
+  async () => {
+    const own = folder.make("large")
+    const file = join(own, "log/log.sqlite")
+    const value = new Uint8Array(1_000_000).fill(120)
+    for (let n = 0; n < 6; n++)
+      await fillLog(
+        join(own, "log"),
+        "webhooks",
+        Array.from({ length: 50 }, () => ({ value })),
+      )
+    const leaves = pagesOf(file).filter(({ pagetype }) => pagetype === "leaf")
+    {
+      await using running = await startHookline(CONFIGURATION, { folder: own })
+      running.signal("SIGKILL")
+      await running.exited
+    }
+    overwrite(file, leaves[10]!.pageno, GARBAGE.zeros)
+    await using running = await startHookline(CONFIGURATION, { folder: own })
+    const line = await running.logged(({ level, msg }) => level === "error" && RANGE.test(msg))
+    expect(rangeIn(line.msg).first).toBeLessThan(300)
+    expect(await post(running, "b", 5)).toEqual([])
+    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(503)
+  },
+)

@@ -49,6 +49,6 @@ function isOfPackage(error: Error): boolean {
     return !error.specifier.startsWith(".") || error.referrer.includes("/node_modules/")
   return (
     error instanceof SyntaxError &&
-    /^Export named .* not found in module .*\/node_modules\//.test(error.message)
+    /^(?:Export named .* not found|Missing 'default' export) in module .*\/node_modules\//.test(error.message)
   )
 }

@@ -37,7 +37,8 @@ describe("a package that is missing, or is of another version, is answered by wh
   test.each([
     ["commander", "missing"],
     ["pino-pretty", "missing"],
-    ["ajv", "another version"],
+    ["ipaddr.js", "another version"],
+    ["jose", "another version"],
   ])("%s: %s", async (name, state) => {
     rmSync(join(packages, name))
     if (state === "another version") {

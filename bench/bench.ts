@@ -1,55 +1,96 @@
 /**
  * `npm run bench`: what a pipeline costs beside a bare `Bun.serve` that reads the body and answers 200.
  *
- * Each target gets the same body over the same number of connections, in turn, for several rounds; the table shows
- * medians. CPU is that of the target's process tree; the ratios of one run are what counts, absolute figures move
- * with the machine. `--seconds N` and `--rounds N` set the length, `--connections N` the load.
+ * With `--workers`, what a second worker brings, and what it costs, on a Kafka some milliseconds away: with many connections,
+ * or the way to Kafka and back would be what is measured.
+ *
+ * Each target gets the same body over the same number of connections, in turn, for several rounds; the table shows medians.
+ * CPU is that of the target's process tree; the load generator and Kafka have the same cores. The ratios of one run, to the
+ * first target of each group, are what counts: absolute figures move with the machine. `--seconds N` and `--rounds N` set the
+ * length, `--connections N` the load, `--delay MILLISECONDS` the way to Kafka.
  */
 import { parseArgs } from "node:util"
+import { hookline } from "./hookline.ts"
 import { openBenchKafka } from "./kafka.ts"
 import { machine } from "./machine.ts"
+import type { Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
 import { measureInTurn } from "./rounds.ts"
 import { markdownTable } from "./table.ts"
+import type { Target } from "./target.ts"
 import { targetNamed } from "./targets.ts"
 
 const { values: flags } = parseArgs({
   options: {
-    seconds: { type: "string", default: "8" },
-    rounds: { type: "string", default: "3" },
-    connections: { type: "string", default: "64" },
+    workers: { type: "boolean", default: false },
+    seconds: { type: "string", default: "5" },
+    rounds: { type: "string", default: "5" },
+    connections: { type: "string" },
+    delay: { type: "string" },
   },
 })
 const seconds = Number(flags.seconds)
 const rounds = Number(flags.rounds)
-const connections = Number(flags.connections)
+const connections = Number(flags.connections ?? (flags.workers ? 1000 : 64))
+const delayMs = Number(flags.delay ?? (flags.workers ? 2 : 0))
+
+const workers = (count: number, hmac: boolean): Target =>
+  hookline({
+    name: `${hmac} ${count}`,
+    title: `Kafka${hmac ? ", HMAC" : ""}, ${count} ${count === 1 ? "worker" : "workers"}`,
+    log: "kafka",
+    hmac,
+    workers: count,
+  })
+
+/** The first target of each group is what the others are compared with. */
+const GROUPS: readonly (readonly Target[])[] = flags.workers
+  ? [false, true].map((hmac) => [workers(1, hmac), workers(2, hmac)])
+  : [["bare", "embedded", "embedded-hmac", "hookline", "hookline-hmac"].map(targetNamed)]
+
+const HEAD = [
+  "target",
+  "req/s",
+  "ratio",
+  "p50 ms",
+  "p99 ms",
+  "CPU us/event",
+  "ratio",
+  "cores",
+  "Kafka's cores",
+  "peak MiB",
+]
 
 async function main(): Promise<void> {
-  const kafka = await openBenchKafka()
-  const targets = ["bare", "embedded", "embedded-hmac", "hookline", "hookline-hmac"]
-    .map(targetNamed)
-    .filter(({ onKafka }) => !onKafka || kafka !== undefined)
+  const kafka = await openBenchKafka({ delayMs })
+  const groups = GROUPS.map((group) => group.filter(({ onKafka }) => !onKafka || kafka !== undefined))
   const load = { name: "load", arrivals: { connections }, body: "1.1 KB" } as const
-  const runs = await measureInTurn(targets, load, { rounds, seconds, kafka }).finally(() => kafka?.stop())
-  const base = medianSample(runs.get("bare")!)
-  const rows = targets.map(({ name, title }) => {
-    const it = medianSample(runs.get(name)!)
-    return [
-      title,
-      it.perSecond.toFixed(0),
-      (it.perSecond / base.perSecond).toFixed(2),
-      it.p50.toFixed(2),
-      it.p99.toFixed(2),
-      it.cpuPerEvent.toFixed(1),
-      (it.cpuPerEvent / base.cpuPerEvent).toFixed(2),
-      it.peak.toFixed(0),
-    ]
-  })
-  const head = ["target", "req/s", "ratio", "p50 ms", "p99 ms", "CPU us/event", "ratio", "peak MiB"]
-  console.log(
-    `\n${machine()}, ${connections} connections, 1.1 KB bodies, medians of ${rounds} rounds of ${seconds} s\n`,
+  const runs = await measureInTurn(groups.flat(), load, { rounds, seconds, kafka }).finally(() =>
+    kafka?.stop(),
   )
-  console.log(markdownTable(head, rows))
+  const medianOf = ({ name }: Target): Sample => medianSample(runs.get(name)!)
+  const rows = groups.flatMap((group) => group.map((it) => row(it, medianOf(it), medianOf(group[0]!))))
+  const away = delayMs === 0 ? "" : `, Kafka ${delayMs} ms away each way`
+  console.log(
+    `\n${machine()}, ${connections} connections, 1.1 KB bodies${away}, medians of ${rounds} rounds of ${seconds} s\n`,
+  )
+  console.log(markdownTable(HEAD, rows))
+}
+
+function row({ title }: Target, it: Sample, base: Sample): string[] {
+  const cores = (cpuPerEvent: number): string => ((it.perSecond * cpuPerEvent) / 1e6).toFixed(2)
+  return [
+    title,
+    it.perSecond.toFixed(0),
+    (it.perSecond / base.perSecond).toFixed(2),
+    it.p50.toFixed(2),
+    it.p99.toFixed(2),
+    it.cpuPerEvent.toFixed(1),
+    (it.cpuPerEvent / base.cpuPerEvent).toFixed(2),
+    cores(it.cpuPerEvent),
+    cores(it.brokerCpuPerEvent),
+    it.peak.toFixed(0),
+  ]
 }
 
 await main()

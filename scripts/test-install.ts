@@ -3,8 +3,8 @@
  * and Yarn on the newest Node; says what goes wrong: an exit status, a warning of this package's own, a lockfile that
  * changes, a Bun that does not run.
  *
- * Run it with `npm run test:install`; the Nodes and npms come from the registry, and it takes ten minutes. `-- --ends` takes
- * the oldest of both together and the newest, as CI does.
+ * Run it with `npm run test:install` before a release; the Nodes and npms come from the registry, and it takes ten minutes.
+ * `-- --ends` takes the oldest of both together and the newest.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -30,8 +30,18 @@ const readiness = async (): Promise<[code: number, told: { [part: string]: unkno
   const answer = await fetch(`${running.adminUrl}/readyz`)
   return [answer.status, (await answer.json()) as { [part: string]: unknown }]
 }
-const becomes = (code: number): Promise<void> =>
-  until(`/readyz is ${code}`, async () => (await readiness())[0] === code, 10_000)
+type Told = Awaited<ReturnType<typeof readiness>>
+/** Says what it was instead, in the error. */
+async function becomes(code: number, holds: (told: Told[1]) => boolean = () => true): Promise<void> {
+  let last: Told | undefined
+  const isSo = async (): Promise<boolean> => {
+    last = await readiness()
+    return last[0] === code && holds(last[1])
+  }
+  await until(`/readyz is ${code}`, isSo, 10_000).catch((error: Error) => {
+    throw new Error(`${error.message}; it is ${JSON.stringify(last)}\n${running.output()}`)
+  })
+}
 const post = async (): Promise<number> =>
   (await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })).status
 
@@ -43,18 +53,10 @@ describe("while another process holds the write lock", () => {
     const holder = await holdWriteLock(file)
     try {
       // a disk that has not answered for a second is not ready either, and says so until the lock is found
-      await until(
-        "/readyz names the lock",
-        async () => {
-          const [status, { status: told, connections }] = await readiness()
-          return (
-            status === 503 &&
-            told === "not ready" &&
-            JSON.stringify(connections).includes(`holds the write lock of ${file}`)
-          )
-        },
-        10_000,
-      )
+      // a disk that has not answered for a second is not ready either, and says so until the lock is found
+      await becomes(503, ({ status, connections }) => {
+        return status === "not ready" && JSON.stringify(connections).includes(`write lock of ${file}`)
+      })
       expect((await metricOf(running, "hookline_connection_ready")).get('connection="broker"')).toBe(0)
       expect(await post()).toBe(503)
       // what waited and was refused does not make it ready

@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, fsyncSync, openSync, readdirSync, statSync } from "node:fs"
+import { copyFileSync, readdirSync, statSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
 import { LogCopy, refuseDamage } from "../brokers/embedded/log-copy.ts"
@@ -13,7 +13,7 @@ import type { Plan } from "../runtime/plan/plan.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
 import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
-import { syncFolder } from "../storage/recovery.ts"
+import { syncFile, syncFolder } from "../storage/recovery.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
@@ -63,7 +63,8 @@ export function backUpLogs(folder: string, flags: BackupFlags): void {
   ]
   const made = new Date().toISOString()
   createPrivateFile(join(target, MANIFEST), `${JSON.stringify({ made, files }, null, 2)}\n`)
-  for (const path of [join(target, MANIFEST), ...foldersOf(target, files)]) sync(path)
+  syncFile(join(target, MANIFEST))
+  for (const one of foldersOf(target, files)) syncFolder(one)
   const sized = files.map((one) => ({ ...one, bytes: statSync(join(target, one.file)).size }))
   if (flags.json === true) return console.log(JSON.stringify({ folder: target, made, files: sized }, null, 2))
   const rows = sized.map(({ file, bytes, from }) => [file, `${bytes}`, from])
@@ -170,7 +171,7 @@ function copySecret(from: string, target: string, file: string): BackupFile {
   makePrivateFolder(dirname(to))
   createPrivateFile(to, "")
   copyFileSync(from, to)
-  sync(to)
+  syncFile(to)
   return { kind: "secret", file, from: resolve(from) }
 }
 
@@ -179,13 +180,3 @@ const foldersOf = (target: string, files: readonly BackupFile[]): string[] => [
     [...files.map(({ file }) => dirname(join(target, file))), join(target, "state"), target].filter(exists),
   ),
 ]
-
-function sync(path: string): void {
-  if (statSync(path).isDirectory()) return syncFolder(path)
-  const descriptor = openSync(path, "r")
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}

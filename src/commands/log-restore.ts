@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, fsyncSync, openSync, readFileSync, renameSync } from "node:fs"
+import { copyFileSync, readFileSync, renameSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
@@ -8,7 +8,7 @@ import { exists, whyUnreadable } from "../paths.ts"
 import { positionFile } from "../replay/position-store.ts"
 import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
-import { syncFolder } from "../storage/recovery.ts"
+import { syncFile, syncFolder } from "../storage/recovery.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { MANIFEST, type BackupFile } from "./log-backup.ts"
 import { printTable } from "./table.ts"
@@ -67,10 +67,5 @@ function copyDurably(from: string, to: string): void {
   // of a restore that was interrupted
   if (!exists(to)) createPrivateFile(to, "")
   copyFileSync(from, to)
-  const descriptor = openSync(to, "r")
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
+  syncFile(to)
 }

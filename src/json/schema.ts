@@ -107,6 +107,11 @@ function findMismatchBy(conforms: Validate, explain: Validate): FindMismatch {
   }
 }
 
+const functions: { [name: string]: object } = library
+// what generated source calls them
+for (const [name, it] of Object.entries(functions))
+  Object.assign(it, { [Symbol.for("toJayString")]: `functions.${name}` })
+
 /**
  * The validator with its patterns matched by `boundedPattern`: its source is evaluated with another `RegExp`. The source names
  * the library's functions, instead of repeating theirs, which a bundler may have changed.
@@ -120,9 +125,6 @@ function inBoundedTime(validate: { toModule(): string }): Validate {
     patterns.set(pattern, compiled)
     return compiled
   }
-  const functions: { [name: string]: object } = library
-  for (const [name, it] of Object.entries(functions))
-    Object.assign(it, { [Symbol.for("toJayString")]: `functions.${name}` })
   // eslint-disable-next-line no-new-func -- as the library evaluates it
   return new Function("RegExp", "functions", `return ${validate.toModule()}`)(
     BoundedRegExp,

@@ -1,5 +1,4 @@
 import { constants as sqlite, Database } from "bun:sqlite"
-import { closeSync, fsyncSync, openSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
 import {
@@ -10,6 +9,7 @@ import {
   type DatabaseLocation,
 } from "./database-file.ts"
 import { makePrivateDatabase } from "./private-files.ts"
+import { syncFile } from "./recovery.ts"
 
 /*
  * Copies a database that another process may be writing, by SQLite itself: that process is never waited for, and its locks
@@ -70,7 +70,7 @@ export class DatabaseCopy implements Disposable {
     return this.reading(() => pragma(this.#watch, "data_version") === this.#version)
   }
 
-  /** Lets go of what `begin` has fixed. */
+  /** Releases what `begin` has fixed. */
   giveUp(): void {
     this.db.run("ROLLBACK")
   }
@@ -101,12 +101,7 @@ export class DatabaseCopy implements Disposable {
   /** Closes the copy, which is durable then but for its name. */
   close(): void {
     this[Symbol.dispose]()
-    const descriptor = openSync(this.file, "r")
-    try {
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
+    syncFile(this.file)
   }
 
   /** Names the source in what is thrown. @throws HooklineError `no_input` */

@@ -21,7 +21,7 @@ import type { Answer, Call, Failure, Methods, Opened, Request } from "./serve-da
  *            noticed before the next event.
  *   failed   opening the file or a request failed, or the thread crashed: the file is closed, requests are answered `failed`,
  *            and opening is retried until it succeeds. A start begins here while readers keep the file from being recovered,
- *            and where it goes on without the file: then the lock, too, is taken by each attempt, and released if that fails.
+ *            and where it continues without the file: then the lock, too, is taken by each attempt, and released if that fails.
  *   closing  earlier requests are answered, then the thread closes the file. If the disk does not answer in time, the
  *            thread is abandoned.
  *   closed   nothing is answered.
@@ -156,7 +156,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#lock.release(wasOpen ? this.#failure?.isDamaged !== true : !this.#lock.wasUnclean)
   }
 
-  /** Whether the start went on without the file, and it was not open since: it may be replaced meanwhile, also if damaged. */
+  /** Whether the start continued without the file, which was not open since: it may be replaced, even if damaged. */
   get #isAwaited(): boolean {
     return this.#deps.unopened !== undefined && this.#files === undefined
   }
@@ -295,6 +295,6 @@ export class DurableWriter<D extends DurableDatabase> {
     const [first] = this.#pending
     const isRecovery = first?.kind === "open" && this.#mode === "failed"
     const problem = first === undefined || isRecovery ? undefined : this.#diskWatch.problem
-    return problem !== undefined && first?.kind === "open" ? `${problem}: it is being checked` : problem
+    return problem !== undefined && first?.kind === "open" ? `${problem}: its file is being checked` : problem
   }
 }

@@ -65,6 +65,16 @@ export function rewriteWal(file: string): void {
   }
 }
 
+/** Makes the content of a file durable, not its name. @throws Error of node:fs */
+export function syncFile(file: string): void {
+  const descriptor = openSync(file, "r")
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
 /** Makes the names in a folder durable. */
 export function syncFolder(folder: string): void {
   let descriptor: number | undefined

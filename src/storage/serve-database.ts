@@ -47,7 +47,7 @@ export interface Failure {
   readonly reason: string
   readonly cause: unknown
   readonly isDiskFull: boolean
-  /** What was open is not opened again: what is there is written to no more. */
+  /** A file that was open is not opened again, so that nothing more is written to it. */
   readonly isDamaged?: true
   /** For the next `open`. */
   readonly pages: PageState

@@ -120,7 +120,7 @@ export class InFlightBudget {
 /** One request's share of the budget. */
 export class Reservation {
   readonly budget: InFlightBudget
-  /** The most bytes that were reserved at once, or decompressed in vain. */
+  /** The most bytes that were reserved at once, or decompressed before the body was refused. */
   mostBytes = 0
   readonly #generation: Generation
   #bytes = 0

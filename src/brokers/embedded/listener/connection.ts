@@ -166,9 +166,9 @@ export class Connection {
         if (state === "refused") return this.#refuse("its user or password is wrong")
         if (this.isKnown) this.#frames.maxBytes = LIMITS.frameBytes
       } catch (error) {
-        const isTold = error instanceof TooLarge || error instanceof NoAnswer
-        if (!isTold && !(error instanceof Malformed)) this.#deps.failed(error)
-        this.#refuse(isTold ? error.message : "it does not speak the Kafka protocol")
+        const hasReason = error instanceof TooLarge || error instanceof NoAnswer
+        if (!hasReason && !(error instanceof Malformed)) this.#deps.failed(error)
+        this.#refuse(hasReason ? error.message : "it does not speak the Kafka protocol")
         return
       }
     }

@@ -8,7 +8,7 @@ import {
   type TestKafka,
 } from "../test/support/kafka.ts"
 import { reasonOf } from "../src/brokers/kafka/failure.ts"
-import { steadyMs } from "../src/clock.ts"
+import { steadyMs } from "../src/clock/clock.ts"
 import { openTestBroker } from "../test/support/kafka-options.ts"
 import { keysOfEach } from "../test/support/keys.ts"
 import { openDelay } from "./delay.ts"

@@ -7,7 +7,7 @@
  */
 import { pino } from "pino"
 import { openKafka } from "../src/brokers/kafka/producer.ts"
-import { steadyMs } from "../src/clock.ts"
+import { steadyMs } from "../src/clock/clock.ts"
 import { kafkaOptions } from "../test/support/kafka-options.ts"
 import type { Load } from "./traffic.ts"
 

@@ -1,4 +1,4 @@
-import { steadyMs } from "../src/clock.ts"
+import { steadyMs } from "../src/clock/clock.ts"
 import { makeSigner } from "../src/verify/presets/providers.ts"
 import { post } from "./load.ts"
 import type { Load, Traffic } from "./traffic.ts"

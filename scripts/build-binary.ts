@@ -14,7 +14,7 @@ const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/hookli
 const page = await builtPageModule()
 
 const { success, logs } = await Bun.build({
-  // the modules of threads are looked for beside the program, see src/thread-url.ts
+  // the modules of threads are looked for beside the program, see src/process/thread-url.ts
   entrypoints: ["cli.ts", ...new Bun.Glob("**/*-thread.ts").scanSync(src)].map((file) => join(src, file)),
   naming: "[name].[ext]",
   compile: {

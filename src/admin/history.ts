@@ -1,4 +1,4 @@
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import type { Activity } from "../telemetry/activity.ts"
 
 /** Length of a step of every series, in milliseconds. */

@@ -1,4 +1,5 @@
-import { inSlices, steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
+import { inSlices } from "../clock/slices.ts"
 import { History, STEP_MS } from "./history.ts"
 import { Outages } from "./outages.ts"
 import type { Service } from "./service.ts"

@@ -1,6 +1,6 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { SpoolState } from "../brokers/broker.ts"
-import { whenScarce } from "../descriptors.ts"
+import { whenScarce } from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"

@@ -1,4 +1,4 @@
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 
 /** How long a session lasts after its last request. */
 const IDLE_MS = 12 * 3_600_000

@@ -1,4 +1,4 @@
-import { Guesses } from "../guesses.ts"
+import { Guesses } from "../senders/guesses.ts"
 import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
 import type { Logger } from "../telemetry/log.ts"
 

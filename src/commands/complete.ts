@@ -1,5 +1,5 @@
 import { Help, type Argument, type Command, type Option } from "commander"
-import { atOnce } from "../clock.ts"
+import { atOnce } from "../clock/slices.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { DROP } from "../components/router/routes.ts"

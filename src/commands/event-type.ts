@@ -1,5 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import { atOnce } from "../clock.ts"
+import { atOnce } from "../clock/slices.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { parsePointer } from "../json/pointer.ts"
 import { presetOf } from "../verify/presets/providers.ts"

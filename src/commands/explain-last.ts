@@ -1,7 +1,7 @@
 import type { TSchema, Static } from "typebox"
 import { Value } from "typebox/value"
 import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes.ts"
-import { atOnce } from "../clock.ts"
+import { atOnce } from "../clock/slices.ts"
 import { readConfigurationFile } from "../config/file/configuration-file.ts"
 import { isConfigured, loadConfiguration } from "../config/file/load.ts"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"

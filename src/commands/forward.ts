@@ -1,5 +1,5 @@
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
-import { pause } from "../clock.ts"
+import { pause } from "../clock/clock.ts"
 import { endlessFrom, watchPartitions, type Gap } from "../replay/follow.ts"
 import { HooklineError } from "../errors.ts"
 import { ReplayJob } from "../replay/job.ts"

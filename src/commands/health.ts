@@ -29,7 +29,7 @@ answers 200, else 69.`,
 /** Prints the answer. @throws HooklineError `unavailable` unless it is 200; `config`, `no_input` */
 async function health({ config, ready }: HealthFlags): Promise<void> {
   const [{ atOnce }, { loadConfiguration }, { planAdmin }] = await Promise.all([
-    import("../clock.ts"),
+    import("../clock/slices.ts"),
     import("../config/file/load.ts"),
     import("../runtime/plan/plan-part.ts"),
   ])

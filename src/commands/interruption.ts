@@ -1,5 +1,5 @@
 import { constants } from "node:os"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 
 /**
  * How long a signal that comes again is the same one: npm passes on the Ctrl-C that the terminal has sent to npm's children

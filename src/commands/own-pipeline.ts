@@ -1,4 +1,4 @@
-import { atOnce } from "../clock.ts"
+import { atOnce } from "../clock/slices.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
 import { isThisMachine } from "../outgoing/proxied-fetch.ts"

@@ -1,4 +1,4 @@
-import { pause } from "../clock.ts"
+import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 

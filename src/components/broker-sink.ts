@@ -1,4 +1,4 @@
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { list, oneOf, text } from "../config/options/option-types.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"

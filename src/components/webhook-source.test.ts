@@ -7,7 +7,7 @@ import { resolveSection } from "../config/options/resolve.ts"
 import { Problems } from "../config/file/problems.ts"
 import { webHookSource } from "./webhook-source.ts"
 import { componentContext } from "../../test/support/component-context.ts"
-import { Deadlines } from "../deadlines.ts"
+import { Deadlines } from "../clock/deadlines.ts"
 
 const context = componentContext({ pipeline: "hooks" })
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { pino } from "pino"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { DedupeKeys } from "./dedupe-keys.ts"
 import { openMemoryKeys } from "./memory-keys.ts"
 

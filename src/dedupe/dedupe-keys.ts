@@ -1,5 +1,5 @@
 // Hot path: every event with a key passes here.
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { KeyedLock } from "./keyed-lock.ts"

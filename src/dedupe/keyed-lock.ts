@@ -1,5 +1,5 @@
 // Hot path: every event with a key passes here; one that has company waits.
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 
 export type LockWait =
   /** The event that had the lock was published. */

@@ -1,5 +1,5 @@
 import { HooklineError } from "../errors.ts"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { RedisLink, type RedisServer } from "./redis-client.ts"

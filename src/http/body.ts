@@ -1,7 +1,7 @@
 // Hot path: every event passes here.
 import { SMALL_BYTES, type Reservation } from "./admission/budget.ts"
 import type { RefusalReason } from "./answer.ts"
-import type { Deadlines } from "../deadlines.ts"
+import type { Deadlines } from "../clock/deadlines.ts"
 import type { Decoder } from "./content-coding.ts"
 
 export interface BodyLimits {

@@ -6,7 +6,7 @@ import {
   relieve,
   reservedDescriptors,
   SPARE,
-} from "../descriptors.ts"
+} from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Listener } from "./listener.ts"

@@ -1,9 +1,9 @@
 // Hot path: made for every event; members that are not read cost nothing.
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
-import { senderBehind, type Sender } from "../addresses.ts"
+import { senderBehind, type Sender } from "../senders/addresses.ts"
 import type { Peer } from "./peer.ts"
 import { newRequestId, proxyRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"

@@ -1,4 +1,4 @@
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import type { Rejected } from "../pipeline/outcome.ts"

@@ -7,7 +7,7 @@ import type { Processor, Publisher } from "./event.ts"
 import { Accepted, Answered, Dropped, Rejected, type Outcome } from "./outcome.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
-import { Deadlines } from "../deadlines.ts"
+import { Deadlines } from "../clock/deadlines.ts"
 
 const accepts: Publisher = () => Promise.resolve(new Accepted({ partition: 0, offset: 0 }))
 const pass: Processor = (event) => event

@@ -1,5 +1,5 @@
-import { steadyMs } from "../clock.ts"
-import type { Deadlines } from "../deadlines.ts"
+import { steadyMs } from "../clock/clock.ts"
+import type { Deadlines } from "../clock/deadlines.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"

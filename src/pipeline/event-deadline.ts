@@ -1,4 +1,4 @@
-import type { Deadlines, Wait } from "../deadlines.ts"
+import type { Deadlines, Wait } from "../clock/deadlines.ts"
 import type { Event, EventContext, Passed, Processor, Publisher } from "./event.ts"
 import type { Accepted, Rejected } from "./outcome.ts"
 import { unavailable } from "./unavailable.ts"

@@ -1,5 +1,5 @@
 // Hot path: one for every webhook.
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import type { DedupeKey } from "./record.ts"

@@ -7,7 +7,7 @@ import { composePipeline } from "./compose.ts"
 import type { Event, Processor, Publisher } from "./event.ts"
 import { Accepted, Dropped, Rejected, type Outcome } from "./outcome.ts"
 import { unavailable } from "./unavailable.ts"
-import { Deadlines } from "../deadlines.ts"
+import { Deadlines } from "../clock/deadlines.ts"
 
 const splits: Processor = (event) =>
   event.split((event.json() as unknown[]).map((it) => Buffer.from(JSON.stringify(it))))

@@ -1,4 +1,4 @@
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import { publishEvent, runProcessor, type EventDeadline } from "./event-deadline.ts"

@@ -1,5 +1,5 @@
 import type { Broker, StoredRecord, YieldingBroker } from "../brokers/broker.ts"
-import { pause } from "../clock.ts"
+import { pause } from "../clock/clock.ts"
 import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Record } from "../pipeline/record.ts"

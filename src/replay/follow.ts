@@ -1,5 +1,5 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
-import { pause } from "../clock.ts"
+import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { ReplayPosition } from "./progress.ts"
 

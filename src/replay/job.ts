@@ -1,5 +1,5 @@
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
-import { pause } from "../clock.ts"
+import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { Cursors } from "./cursors.ts"
 import { flightOf, Flights, type Flight } from "./flights.ts"

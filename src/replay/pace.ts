@@ -1,4 +1,4 @@
-import { pause, steadyMs } from "../clock.ts"
+import { pause, steadyMs } from "../clock/clock.ts"
 
 /** After a wait for something else, what was missed for longer than this is not made up for. */
 const BEHIND_MS = 50

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite"
 import { readdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { HooklineError } from "../errors.ts"
-import { exists, whyUnreadable } from "../paths.ts"
+import { exists, whyUnreadable } from "../process/paths.ts"
 import {
   checkIsKind,
   describeFailure,

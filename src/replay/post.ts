@@ -1,5 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import { pause, steadyMs } from "../clock.ts"
+import { pause, steadyMs } from "../clock/clock.ts"
 import { fetchFailure } from "../outgoing/fetch-failure.ts"
 import { proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { headersOf } from "./request-of-record.ts"

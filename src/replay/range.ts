@@ -1,5 +1,5 @@
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 
 /** Which records of a topic. Without limits: all that it holds now. */

@@ -1,4 +1,4 @@
-import { inSlices } from "../clock.ts"
+import { inSlices } from "../clock/slices.ts"
 import { Replays, type ReplayConnections } from "../admin/replays.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/service.ts"

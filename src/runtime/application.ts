@@ -1,6 +1,6 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { readTopic } from "../brokers/read-topic.ts"
-import { atOnce, type Steps } from "../clock.ts"
+import { atOnce, type Steps } from "../clock/slices.ts"
 import { checkTimeZone } from "../components/local-time.ts"
 import { components } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"

@@ -2,7 +2,7 @@ import type { Broker } from "../brokers/broker.ts"
 import type { Component, ComponentKind, Made } from "../components/define-component.ts"
 import { components } from "../components/registry.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import { nameOf } from "../dedupe/location.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeKeysSpec } from "../dedupe/open-store.ts"
@@ -20,7 +20,7 @@ import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import { Deadlines } from "../deadlines.ts"
+import { Deadlines } from "../clock/deadlines.ts"
 
 export interface PipelineDependencies {
   readonly plan: Plan

@@ -4,7 +4,8 @@ import type { Handler } from "../pipeline/compose.ts"
 import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
 import { checkPartitionsIn } from "../brokers/embedded/partition-count.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
-import { inSlices, steadyMs, type Steps } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
+import { inSlices, type Steps } from "../clock/slices.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
 import type { Location, Problems } from "../config/file/problems.ts"
 import { isInUse, type EndpointOptions } from "../config/sections/endpoint.ts"
@@ -32,8 +33,8 @@ import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
  * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the
- * one that a start takes, as far as it changes nothing: options are resolved, files read, components created by their own
- * `create`. Brokers, stores and their files are replaced by ones in memory, after a look at folders and files.
+ * one that a start takes, where it changes nothing: options are resolved, files read, components created by their own
+ * `create`. Brokers, stores and their files are replaced by ones in memory, after a check of folders and files.
  */
 
 export interface Diagnosis {
@@ -43,13 +44,12 @@ export interface Diagnosis {
   /** What would be published to, by connection. */
   readonly topics: ReadonlyMap<string, readonly string[]>
   readonly stores: readonly RedisServer[]
-  /** The schemas that pipelines need, and the topics that they are of, as far as these are known. */
+  /** The schemas that each pipeline needs, and their topics where these are known. */
   readonly schemas: readonly NeededSchemas[]
   /** With every problem, a line each; undefined: there is none. */
   readonly error: HooklineError | undefined
 }
 
-/** Of a pipeline. */
 export interface NeededSchemas {
   readonly schemas: TopicSchemas
   readonly topics: readonly string[]

@@ -1,4 +1,4 @@
-import { inSlices, type Steps } from "../clock.ts"
+import { inSlices, type Steps } from "../clock/slices.ts"
 import { keysBy } from "../config/options/reloading.ts"
 import { SERVICE } from "../config/sections/service.ts"
 import { HooklineError } from "../errors.ts"

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { Resources, type Transaction } from "./resources.ts"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 
 /** Resources that record when they are opened and closed. */
 function start() {

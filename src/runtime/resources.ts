@@ -1,5 +1,5 @@
 import { HooklineError } from "../errors.ts"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
 

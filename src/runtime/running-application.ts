@@ -1,4 +1,4 @@
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { Changes } from "./configuration-diff.ts"

@@ -3,7 +3,7 @@ import { accessSync, constants, lstatSync, statSync, type Stats } from "node:fs"
 import { dirname } from "node:path"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
-import { whyRefused } from "../paths.ts"
+import { whyRefused } from "../process/paths.ts"
 import {
   checkIsKind,
   describeFailure,

@@ -1,5 +1,5 @@
 import { dirname } from "node:path"
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 

@@ -1,4 +1,4 @@
-import { doubled, steadyMs } from "../clock.ts"
+import { doubled, steadyMs } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 import type { Failure } from "./serve-database.ts"

@@ -1,4 +1,4 @@
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import type { Distribution } from "./distribution.ts"
 import type { Tallies } from "./tally.ts"
 

@@ -1,4 +1,4 @@
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import { labelText, type MetricDeclaration, type MetricLines, type ReadMetric } from "./metric-lines.ts"
 
 interface Series<L extends string> {

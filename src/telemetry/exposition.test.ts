@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { Counter, Gauge, Histogram, Registry } from "prom-client"
-import { atOnce } from "../clock.ts"
+import { atOnce } from "../clock/slices.ts"
 import { Distribution } from "./distribution.ts"
 import { exposeLines, exposing, readRegistry, shareAnswer } from "./exposition.ts"
 import type { MetricLines } from "./metric-lines.ts"

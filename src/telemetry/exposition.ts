@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client"
-import { inSlices } from "../clock.ts"
+import { inSlices } from "../clock/slices.ts"
 import { labelText, type MetricDeclaration, type MetricLines } from "./metric-lines.ts"
 import { CONTENT_TYPES, formatFor, writeMetrics, type TextFormat } from "./text-formats.ts"
 

@@ -1,6 +1,6 @@
 // Hot path: every line of the log is written here.
-import { steadyMs } from "../clock.ts"
-import { threadUrl } from "../thread-url.ts"
+import { steadyMs } from "../clock/clock.ts"
+import { threadUrl } from "../process/thread-url.ts"
 
 /**
  * The memory that a writer shares with its thread. The byte of a position lies at the position modulo CAPACITY_BYTES;

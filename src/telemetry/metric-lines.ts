@@ -1,5 +1,5 @@
 import type { Aggregator } from "prom-client"
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 
 /** A metric in Prometheus' text format, each line split into series and value. */
 export interface MetricLines {

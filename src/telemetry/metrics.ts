@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client"
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import manifest from "../../package.json" with { type: "json" }
 import { readActivity, type Activity } from "./activity.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"

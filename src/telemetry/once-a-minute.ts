@@ -1,4 +1,4 @@
-import { steadyMs } from "../clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 
 const LOG_EVERY_MS = 60_000
 

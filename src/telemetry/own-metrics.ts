@@ -1,4 +1,4 @@
-import { inSlices, type Steps } from "../clock.ts"
+import { inSlices, type Steps } from "../clock/slices.ts"
 import { Distribution } from "./distribution.ts"
 import type { MetricDeclaration, MetricLines, ReadMetric } from "./metric-lines.ts"
 import { Tallies } from "./tally.ts"

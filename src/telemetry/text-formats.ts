@@ -1,5 +1,5 @@
 import { Registry } from "prom-client"
-import type { Steps } from "../clock.ts"
+import type { Steps } from "../clock/slices.ts"
 import type { MetricLines } from "./metric-lines.ts"
 
 /**

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { SqliteKeys } from "../../src/dedupe/sqlite-keys.ts"
 import type { KeyStore } from "../../src/dedupe/key-store.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 

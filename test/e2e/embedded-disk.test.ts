@@ -7,7 +7,7 @@ import { TrimmingWriter } from "../../src/brokers/embedded/trimmer.ts"
 import { logIn } from "../../src/storage/database-file.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 

@@ -10,7 +10,7 @@ import { readTopic } from "../../src/brokers/read-topic.ts"
 import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
 import { writeRequest } from "../../src/brokers/embedded/listener/protocol/fields.ts"
 import { Fetch, Metadata } from "../../src/brokers/embedded/listener/protocol/messages.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { withPemFiles } from "../support/certificate.ts"
 import {
   hookline,

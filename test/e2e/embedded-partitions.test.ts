@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { openLog, recordsInLog } from "../support/embedded-log.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import {
   hookline,
   reload,

@@ -3,7 +3,7 @@ import { statSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 
 const MEBIBYTE = 1024 * 1024

@@ -4,7 +4,7 @@ import { readTopic, type ReadFrom } from "../../src/brokers/read-topic.ts"
 import type { LogReader, OffsetRange, StoredRecord } from "../../src/brokers/broker.ts"
 import { lastRecords } from "../../src/brokers/last-records.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test as bunTest } from "bun:test"
 import { closeSync, constants, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { Application } from "../../src/index.ts"
 import { endingWithThisProcess } from "../support/child.ts"
 import { temporaryFolder, type LogLine } from "../support/hookline.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { copyFileSync, renameSync, rmSync, writeFileSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare } from "../support/findings.ts"
 import { temporaryFolder } from "../support/hookline.ts"

@@ -4,7 +4,7 @@ import { startKafkaBehind } from "../support/kafka-behind.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
 import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 
 setDefaultTimeout(30_000)
 

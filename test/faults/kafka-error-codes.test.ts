@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { protocolErrors } from "@platformatic/kafka"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder, startHookline, type RunningHookline } from "../support/hookline.ts"
 import { answerWithCodes } from "../support/kafka-error-codes.ts"
 import { addressBehind, startKafkaBehind } from "../support/kafka-behind.ts"

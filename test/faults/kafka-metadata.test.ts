@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { PublishError } from "../../src/errors.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"

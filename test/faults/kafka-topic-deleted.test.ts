@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { METADATA } from "../support/kafka-frames.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"

@@ -5,7 +5,7 @@ import {
   describeQuorumV2,
   incrementalAlterConfigsV1,
 } from "@platformatic/kafka"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { kafkaTool } from "../support/kafka-clients.ts"
 import { partitionsOf, startKafka, type OwnKafka } from "../support/kafka.ts"
 import type { MovableClock } from "../support/movable-clock.ts"

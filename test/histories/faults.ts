@@ -1,4 +1,4 @@
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { kafkaTool } from "../support/kafka-clients.ts"
 import type { Random } from "../support/random.ts"
 import {

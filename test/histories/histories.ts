@@ -1,7 +1,7 @@
 import { chmodSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { createTopic } from "../support/kafka.ts"

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { pino } from "pino"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { random, someOf } from "../support/kafka-messages.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../src/brokers/embedded/broker.ts"

@@ -6,7 +6,7 @@ import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes 
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { kafkaClassPath } from "../support/kafka-jars.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import {
   hookline,
   reload,

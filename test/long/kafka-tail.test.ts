@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { canBeRead } from "../support/can-be-read.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openTestBroker } from "../support/kafka-options.ts"

@@ -5,7 +5,7 @@ import { join } from "node:path"
 const PROGRAM = `
   import "./simulated-globals.ts"
   import { World } from "./world.ts"
-  const { pause } = await import("../../src/clock.ts")
+  const { pause } = await import("../../src/clock/clock.ts")
   const run = (seed) => {
     const world = new World(seed)
     const one = world.process("one")

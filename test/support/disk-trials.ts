@@ -15,7 +15,7 @@ import { openSpoolDatabase, spoolAt } from "../../src/brokers/spool/spool-databa
 import { SpooledBroker } from "../../src/brokers/spool/spool.ts"
 import { SqliteKeys } from "../../src/dedupe/sqlite-keys.ts"
 import { dedupeFileIn, KeyDatabase } from "../../src/dedupe/key-database.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { loadedDiskModel, type Kept, type PowerCut } from "./disk-model.ts"
 import { temporaryFolder } from "./hookline.ts"
 

@@ -3,7 +3,7 @@ import { openEmbedded, type EmbeddedBroker, type EmbeddedOptions } from "../../s
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import { readTopic } from "../../src/brokers/read-topic.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import type { Record } from "../../src/pipeline/record.ts"
 
 const PUBLISH_MS = 60_000

@@ -3,7 +3,7 @@ import { openKafka } from "../../src/brokers/kafka/producer.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** Options of a Kafka connection as the configuration leaves them when only the servers are given. */

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net"
 import type { AddressInfo } from "node:net"
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 
 /** A network between clients and a broker that a test can harm. */
 export interface Proxy extends AsyncDisposable {

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import type { TestKafka } from "./kafka.ts"
 import { hasTools } from "./tools.ts"
 

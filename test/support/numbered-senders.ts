@@ -1,4 +1,4 @@
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { KeptConnection, type Answer } from "./kept-connection.ts"
 import { withheldMs } from "./starvation.ts"
 

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../src/clock.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 
 /** Between two looks at what is due. */
 const STEP_MS = 10

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { ApiError } from "./problem.ts"
 import type { Connection } from "./route.ts"
 

@@ -1,4 +1,4 @@
-import { pause } from "../../clock.ts"
+import { pause } from "../../clock/clock.ts"
 import type { LogReader, OffsetRange, StoredRecord } from "../../brokers/broker.ts"
 import type { Matches } from "../../brokers/record-filter.ts"
 import { HooklineError } from "../../errors.ts"

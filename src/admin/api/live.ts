@@ -1,4 +1,4 @@
-import { pause } from "../../clock.ts"
+import { pause } from "../../clock/clock.ts"
 import type { Replay } from "../replays.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
 import { summaryOf } from "./captures.ts"

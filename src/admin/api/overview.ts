@@ -2,7 +2,7 @@ import manifest from "../../../package.json" with { type: "json" }
 import { PipelineDetail, Overview, type Attention } from "./shapes.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { PipelineInfo, Readiness, Service } from "../service.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { Type } from "typebox"
 import type { Sampler } from "../sampler.ts"
 import { ApiError } from "./problem.ts"

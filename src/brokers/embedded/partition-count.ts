@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite"
 import { OptionError } from "../../errors.ts"
-import { exists } from "../../paths.ts"
+import { exists } from "../../process/paths.ts"
 import { hasWal, openUnchanging } from "../../storage/check-database.ts"
 import { describeFailure, type DatabaseLocation } from "../../storage/database-file.ts"
 import { partitionRows } from "./log-tables.ts"

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "bun:test"
 import { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import type { Answer, Failure } from "../../storage/serve-database.ts"
 import { unpackBatch } from "./batch.ts"
 import { Publisher } from "./publisher.ts"

@@ -1,7 +1,7 @@
 // Hot path: `publish`. Measured by `npm run bench`.
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { sweepDeadlines } from "../../storage/deadlines.ts"
 import { BUSY_RETRY_MS, type Answer, type Failure } from "../../storage/serve-database.ts"
 import { packBatch, type PackedBatch } from "./batch.ts"

@@ -7,7 +7,7 @@ import { readTopic, type ReadFrom } from "../read-topic.ts"
 import type { Broker, LogReader, OffsetRange, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded } from "./broker.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 
 let directory: string
 let broker: Broker

@@ -1,8 +1,8 @@
 import { Database, type Statement } from "bun:sqlite"
-import { pause } from "../../clock.ts"
+import { pause } from "../../clock/clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
-import { exists } from "../../paths.ts"
+import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import {

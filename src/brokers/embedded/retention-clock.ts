@@ -1,4 +1,4 @@
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 
 /*
  * The clock by which retention computes ages.

@@ -7,7 +7,7 @@ import {
   listOffsetsV4,
   listOffsetsV7,
 } from "@platformatic/kafka"
-import { pause } from "../../clock.ts"
+import { pause } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import { NO_VALUE } from "../../pipeline/record.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"

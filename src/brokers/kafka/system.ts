@@ -2,7 +2,7 @@ import { isIP } from "node:net"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { Connection, type ConnectionOptions } from "@platformatic/kafka"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { CONNECT_TIMEOUT_MS, KEEP_ALIVE_MS } from "./timeouts.ts"
 

@@ -1,5 +1,5 @@
 import { PublishError } from "../../errors.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 
 /** How long an answer of `ready` is reused. */

@@ -1,4 +1,4 @@
-import { pause } from "../../clock.ts"
+import { pause } from "../../clock/clock.ts"
 import { PublishError } from "../../errors.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { SpoolMetrics } from "../../telemetry/metrics.ts"

@@ -1,6 +1,6 @@
 import { toStored, type RecordRow } from "../embedded/log-tables.ts"
 import { HooklineError } from "../../errors.ts"
-import { exists } from "../../paths.ts"
+import { exists } from "../../process/paths.ts"
 import type { StoredRecord } from "../broker.ts"
 import { EmbeddedReader, openForReading } from "../embedded/reader.ts"
 import { spoolAt } from "./spool-database.ts"

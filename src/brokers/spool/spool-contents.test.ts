@@ -6,7 +6,7 @@ import { until } from "../../../test/support/kafka-options.ts"
 import { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
 import { direct, eachWithSpool, isEmpty, publish, SPOOLED } from "../../../test/support/spool-fixture.ts"
 import { PublishError } from "../../errors.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { openEmbedded } from "../embedded/broker.ts"
 import { inspectSpool, readQuarantine } from "./reader.ts"
 

@@ -11,7 +11,7 @@ import {
   publish,
   SPOOLED,
 } from "../../../test/support/spool-fixture.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { inspectSpool } from "./reader.ts"
 
 const { broker, counts, file, directory, open, texts } = eachWithSpool()

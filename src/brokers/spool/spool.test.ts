@@ -10,7 +10,7 @@ import {
 } from "../../../test/support/spool-fixture.ts"
 import { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { inspectSpool } from "./reader.ts"
 
 const { broker, counts, lines, file, open, texts } = eachWithSpool()

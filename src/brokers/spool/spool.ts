@@ -1,6 +1,6 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import type { WriterDependencies } from "../../storage/durable-writer.ts"
 import type { Broker, Impairment, SpoolState, YieldingBroker } from "../broker.ts"
 import { SpoolDestination } from "./destination.ts"

@@ -1,6 +1,6 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import { pause, steadyMs } from "../../clock.ts"
+import { pause, steadyMs } from "../../clock/clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { forwardTopic, type SpoolParts } from "./forwarder.ts"
 import type { WatchedTopic } from "./progress-watch.ts"

@@ -1,5 +1,5 @@
 import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
-import { pause } from "../../clock.ts"
+import { pause } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import { deliver, type Attempt } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"

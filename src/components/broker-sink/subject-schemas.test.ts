@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { SchemaRegistry } from "./schema-registry.ts"
 import { SubjectSchemas } from "./subject-schemas.ts"
 import { pino } from "pino"

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import type { TopicSchemas } from "../../pipeline/event.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { RegistryUnavailable, type SchemaRegistry, type SubjectSchema } from "./schema-registry.ts"

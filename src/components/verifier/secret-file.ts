@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { exists, whyUnreadable } from "../../paths.ts"
+import { exists, whyUnreadable } from "../../process/paths.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFolder } from "../../storage/check-database.ts"
 import { createPrivateFile, looseMode } from "../../storage/private-files.ts"

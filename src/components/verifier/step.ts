@@ -1,5 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { opening } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"

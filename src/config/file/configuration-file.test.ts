@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "fast-check"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { Problems } from "./problems.ts"
 import { readConfigurationFile, type ConfigurationFile } from "./configuration-file.ts"
 

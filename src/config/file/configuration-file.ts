@@ -1,4 +1,4 @@
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import { filesOf, readSource } from "./include.ts"
 import { interpolate, type Environment } from "./interpolate.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"

@@ -1,7 +1,7 @@
 import { Glob } from "bun"
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, isAbsolute, join, resolve } from "node:path"
-import { whyUnreadable } from "../../paths.ts"
+import { whyUnreadable } from "../../process/paths.ts"
 import type { Location, Problems } from "./problems.ts"
 
 /** A file that another includes. */

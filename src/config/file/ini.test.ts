@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { readIni } from "./ini.ts"
 import { Problems } from "./problems.ts"
 

@@ -1,4 +1,4 @@
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import { hasRouteLines, isRouterKey } from "./route-lines.ts"
 import type { Location } from "./problems.ts"
 

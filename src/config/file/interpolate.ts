@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { whyUnreadable } from "../../paths.ts"
+import { whyUnreadable } from "../../process/paths.ts"
 
 /** The source of substituted values. */
 export interface Environment {

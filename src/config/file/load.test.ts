@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { HooklineError } from "../../errors.ts"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { loadConfiguration } from "./load.ts"
 import type { ConfigurationFile } from "./configuration-file.ts"
 

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { HooklineError } from "../../errors.ts"
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { Environment } from "./interpolate.ts"
-import { whyUnreadable } from "../../paths.ts"
+import { whyUnreadable } from "../../process/paths.ts"
 import { readConfigurationFile, type ConfigurationFile } from "./configuration-file.ts"
 
 const DEFAULT_FILE = "pipelines.conf"

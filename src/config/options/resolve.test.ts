@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { duration, integer, list, oneOf, path, text } from "./option-types.ts"
 import { Problems } from "../file/problems.ts"
 import { resolveSection, type Given } from "./resolve.ts"

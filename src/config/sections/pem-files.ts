@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { whyUnreadable } from "../../paths.ts"
+import { whyUnreadable } from "../../process/paths.ts"
 import { OptionError } from "../../errors.ts"
 
 /*

@@ -1,5 +1,5 @@
 // Hot path where it is used: every event takes a token.
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 
 /** Takes a token. @returns 0, or, if there was none, the whole seconds until the next */
 export type RateLimit = () => number

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { brokerSink } from "../../components/broker-sink.ts"
 import { decoder } from "../../components/decoder.ts"
 import { components } from "../../components/registry.ts"

@@ -1,4 +1,4 @@
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { Location, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"

@@ -1,4 +1,4 @@
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { Problems, type Problem } from "../../config/file/problems.ts"

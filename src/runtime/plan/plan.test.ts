@@ -6,7 +6,7 @@ import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { embeddedConnection, kafkaConnection } from "../connection-spec.ts"
 import { makePlan, type Draft, type Plan } from "./plan.ts"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 
 // Components with as much of the real ones' options as the plan knows of.
 const create = (): never => {

@@ -20,7 +20,7 @@ import type { ConfigurationFile, FileSection } from "../../config/file/configura
 import { TRACES } from "../../config/sections/traces.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Processor } from "../../pipeline/event.ts"
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
 import type { Pipeline } from "../pipeline.ts"
 import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./resolve-pipelines.ts"

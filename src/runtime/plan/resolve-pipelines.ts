@@ -11,7 +11,7 @@ import {
   type FileSection,
 } from "../../config/file/configuration-file.ts"
 import type { Processor } from "../../pipeline/event.ts"
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { Pipeline } from "../pipeline.ts"
 
 /** A pipeline whose options were read; missing ones, and their parts, are undefined. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { components } from "../../components/registry.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"

@@ -1,7 +1,7 @@
 import type { Component } from "../../components/define-component.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
-import type { Steps } from "../../clock.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"

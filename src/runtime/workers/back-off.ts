@@ -1,4 +1,4 @@
-import { doubled } from "../../clock.ts"
+import { doubled } from "../../clock/clock.ts"
 
 /** A worker that ran for this long restarts from the first delay. */
 const STABLE_MS = 60_000

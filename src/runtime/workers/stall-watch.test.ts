@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test"
 import { pino } from "pino"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { STALLED_MS, StallWatch } from "./stall-watch.ts"
 
 const TIMEOUT_MS = 5000

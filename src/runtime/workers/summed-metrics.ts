@@ -1,4 +1,4 @@
-import { atOnce, inSlices, type Steps } from "../../clock.ts"
+import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 
 /** A process's metrics as sent over IPC: few large values, copied at once. */

@@ -1,6 +1,7 @@
 import type { Sample } from "../../admin/history.ts"
 import type { Readiness, Receiver, Service } from "../../admin/service.ts"
-import { type Steps, atOnce, inSlices, steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
+import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"

@@ -1,6 +1,6 @@
 import { extname, join } from "node:path"
 import { HooklineError } from "../../errors.ts"
-import { isCompiled } from "../../thread-url.ts"
+import { isCompiled } from "../../process/thread-url.ts"
 import type { Answer, Call, Worker } from "./worker.ts"
 
 const PROGRAM = join(import.meta.dir, `../../cli${extname(import.meta.path)}`)

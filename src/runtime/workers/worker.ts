@@ -1,5 +1,5 @@
 import type { Receiver } from "../../admin/service.ts"
-import { atOnce, inSlices, type Steps } from "../../clock.ts"
+import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
 import { components } from "../../components/registry.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError, type FaultCode } from "../../errors.ts"

@@ -2,7 +2,7 @@ import { ROOT_CONTEXT } from "@opentelemetry/api"
 import { TracerProvider } from "@opentelemetry/sdk-trace"
 import { expect, test } from "bun:test"
 import { pino } from "pino"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { Metrics } from "../metrics.ts"
 import { SpanQueue } from "./span-queue.ts"
 

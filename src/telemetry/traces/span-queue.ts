@@ -1,6 +1,6 @@
 import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
-import { pause, steadyMs } from "../../clock.ts"
+import { pause, steadyMs } from "../../clock/clock.ts"
 import { fetchFailure } from "../../outgoing/fetch-failure.ts"
 import { proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
 import type { Logger } from "../log.ts"

@@ -1,4 +1,4 @@
-import { slices } from "../../clock.ts"
+import { slices } from "../../clock/slices.ts"
 import { otherBodies } from "./bodies.ts"
 import { exampleHeaders } from "./example.ts"
 import { otherScheme } from "./scheme.ts"

@@ -1,4 +1,4 @@
-import { doubled } from "../../clock.ts"
+import { doubled } from "../../clock/clock.ts"
 
 const PAUSE_MS = { first: 1000, longest: 300_000 }
 

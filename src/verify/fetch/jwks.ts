@@ -1,5 +1,5 @@
 import { createLocalJWKSet, type FetchImplementation, type JSONWebKeySet } from "jose"
-import { steadyMs } from "../../clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { BackOff } from "./back-off.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import type { Fetcher } from "./fetcher.ts"

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { OUTSIDE, NOW, sendersWith, JWKS, BODY, URL_SENT_TO } from "../../../test/support/senders.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
-import { atOnce } from "../../clock.ts"
+import { atOnce } from "../../clock/slices.ts"
 import { sampleRequest } from "../samples/samples.ts"
 import type { HmacForm } from "../schemes/hmac.ts"
 import type { SchemeForm } from "../schemes/scheme-form.ts"

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { readIni, type Ini, type IniEntry } from "../../../src/config/file/ini.ts"
-import { atOnce } from "../../../src/clock.ts"
+import { atOnce } from "../../../src/clock/slices.ts"
 import type { Target } from "../target.ts"
 
 /** The file's grammar: what is read without a complaint, written plainly and read again, is the same. */

@@ -1,6 +1,6 @@
 import type { YieldingBroker } from "../../../src/brokers/broker.ts"
 import { openKafka } from "../../../src/brokers/kafka/producer.ts"
-import { steadyMs } from "../../../src/clock.ts"
+import { steadyMs } from "../../../src/clock/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import type { Logger } from "../../../src/telemetry/log.ts"
 import { kafkaOptions } from "../../support/kafka-options.ts"

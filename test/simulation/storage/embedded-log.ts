@@ -1,5 +1,5 @@
 import { Trial } from "./trial.ts"
-import { steadyMs } from "../../../src/clock.ts"
+import { steadyMs } from "../../../src/clock/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../../src/brokers/embedded/broker.ts"
 import type { Outcome, Simulation } from "../simulation.ts"

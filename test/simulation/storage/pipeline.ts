@@ -18,7 +18,7 @@ import { Publications, type Publication } from "./publications.ts"
 import { TOPICS, type StorageScenario } from "./scenario.ts"
 import { readKeys } from "./stored-records.ts"
 import type { Publish, Subject } from "./trial.ts"
-import { Deadlines } from "../../../src/deadlines.ts"
+import { Deadlines } from "../../../src/clock/deadlines.ts"
 
 const TOPIC = TOPICS[0]!
 const PIPELINE = "payments"

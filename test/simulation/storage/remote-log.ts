@@ -1,7 +1,7 @@
 import type { YieldingBroker } from "../../../src/brokers/broker.ts"
 import { PublishError } from "../../../src/errors.ts"
 import type { Receipt, Record } from "../../../src/pipeline/record.ts"
-import { steadyMs } from "../../../src/clock.ts"
+import { steadyMs } from "../../../src/clock/clock.ts"
 import type { Random } from "../../support/random.ts"
 import type { SimulatedProcess } from "../simulated-process.ts"
 import type { World } from "../world.ts"

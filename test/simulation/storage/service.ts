@@ -1,5 +1,5 @@
 import { PipelineTrial } from "./pipeline.ts"
-import { steadyMs } from "../../../src/clock.ts"
+import { steadyMs } from "../../../src/clock/clock.ts"
 import { openKafka } from "../../../src/brokers/kafka/producer.ts"
 import { SpooledBroker } from "../../../src/brokers/spool/spool.ts"
 import type { Record } from "../../../src/pipeline/record.ts"

@@ -1,5 +1,5 @@
 import { Trial } from "./trial.ts"
-import { steadyMs } from "../../../src/clock.ts"
+import { steadyMs } from "../../../src/clock/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import { SpooledBroker } from "../../../src/brokers/spool/spool.ts"
 import type { Record } from "../../../src/pipeline/record.ts"

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../../clock.ts"
+import { steadyMs } from "../../../clock/clock.ts"
 import type { RecordBatch } from "./protocol/record-batch.ts"
 
 const MAX_BYTES = 4 * 1024 * 1024

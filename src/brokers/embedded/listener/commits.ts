@@ -1,4 +1,4 @@
-import { steadyMs } from "../../../clock.ts"
+import { steadyMs } from "../../../clock/clock.ts"
 import type { SharedCounters } from "./shared-counters.ts"
 
 /** A fetch that waits for records. */

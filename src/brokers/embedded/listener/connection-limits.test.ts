@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "bun:test"
-import { steadyMs } from "../../../clock.ts"
-import { Guesses } from "../../../guesses.ts"
+import { steadyMs } from "../../../clock/clock.ts"
+import { Guesses } from "../../../senders/guesses.ts"
 import type { Broker } from "./apis/context.ts"
 import { Connection, type Socket } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"

@@ -2,7 +2,7 @@ import { formatEndpoint, isInUse, listenFailure } from "../../../config/sections
 import { OptionError } from "../../../errors.ts"
 import { logIn } from "../../../storage/database-file.ts"
 import { DurableWriter, type WriterDependencies } from "../../../storage/durable-writer.ts"
-import { threadUrl } from "../../../thread-url.ts"
+import { threadUrl } from "../../../process/thread-url.ts"
 import type { Logger } from "../../../telemetry/log.ts"
 import { RequestLog } from "../../../telemetry/request-log.ts"
 import type { Retention } from "./apis/context.ts"

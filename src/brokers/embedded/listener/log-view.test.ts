@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, test } from "bun:test"
-import { steadyMs } from "../../../clock.ts"
+import { steadyMs } from "../../../clock/clock.ts"
 import { openLog } from "../../../../test/support/embedded-log.ts"
 import { temporaryFolder } from "../../../../test/support/hookline.ts"
 import { LogView, type PartitionOf } from "./log-view.ts"

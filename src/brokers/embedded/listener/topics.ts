@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Database } from "bun:sqlite"
-import { steadyMs } from "../../../clock.ts"
+import { steadyMs } from "../../../clock/clock.ts"
 
 /** Between two looks for topics that are not there: clients ask again. */
 const LOOK_MS = 50

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import type { Values } from "../../../config/options/option-types.ts"
 import type { Checking } from "../../../config/options/section.ts"
-import { whyUnreadable } from "../../../paths.ts"
+import { whyUnreadable } from "../../../process/paths.ts"
 import { WrongSetting } from "../../schemes/family.ts"
 import { GENERIC } from "../../schemes/generic.ts"
 import { parsePayload } from "../../schemes/payload.ts"

@@ -1,5 +1,5 @@
 // Hot path: every record that a consumer reads.
-import { steadyMs } from "../../../../clock.ts"
+import { steadyMs } from "../../../../clock/clock.ts"
 import type { Wait } from "../commits.ts"
 import { DamagedRecords } from "../../damage.ts"
 import type { LogView, PartitionOf } from "../log-view.ts"

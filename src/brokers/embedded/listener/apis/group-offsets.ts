@@ -1,4 +1,4 @@
-import { steadyMs } from "../../../../clock.ts"
+import { steadyMs } from "../../../../clock/clock.ts"
 import type { GroupChanges } from "../groups/group-database.ts"
 import { isSubscribed } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../../../clock.ts"
+import { steadyMs } from "../../../../clock/clock.ts"
 import type { Group } from "../groups/group.ts"
 import { MEMBER_BYTES, protocolBytes, type Joined, type Synced } from "../groups/member.ts"
 import { ERROR } from "../protocol/error-codes.ts"

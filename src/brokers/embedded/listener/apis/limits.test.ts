@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test"
 import { pino } from "pino"
-import { steadyMs } from "../../../../clock.ts"
+import { steadyMs } from "../../../../clock/clock.ts"
 import { temporaryFolder } from "../../../../../test/support/hookline.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../broker.ts"
 import { Commits } from "../commits.ts"

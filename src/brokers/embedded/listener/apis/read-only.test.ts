@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
-import { Guesses } from "../../../../guesses.ts"
-import { steadyMs } from "../../../../clock.ts"
+import { Guesses } from "../../../../senders/guesses.ts"
+import { steadyMs } from "../../../../clock/clock.ts"
 import { Connection } from "../connection.ts"
 import { LIMITS, SharedBytes } from "../limits.ts"
 import { ByteReader } from "../protocol/byte-reader.ts"

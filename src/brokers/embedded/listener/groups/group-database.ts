@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import type { DatabaseLocation } from "../../../../storage/database-file.ts"
 import { DurableDatabase } from "../../../../storage/durable-database.ts"
-import { exists } from "../../../../paths.ts"
+import { exists } from "../../../../process/paths.ts"
 import { readIdentity } from "../../log-tables.ts"
 import { openForReading } from "../../reader.ts"
 import type { KeptMember } from "./member.ts"

@@ -1,4 +1,4 @@
-import { steadyMs } from "../../../../clock.ts"
+import { steadyMs } from "../../../../clock/clock.ts"
 import { RetentionClock } from "../../retention-clock.ts"
 import { LIMITS } from "../limits.ts"
 import { Group } from "./group.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { Guesses } from "../../../../guesses.ts"
+import { Guesses } from "../../../../senders/guesses.ts"
 import type { Broker } from "../apis/context.ts"
 import { Connection } from "../connection.ts"
 import { LIMITS, SharedBytes } from "../limits.ts"

@@ -1,5 +1,5 @@
 // Hot path where pipelines verify: each request asks `isWatching`.
-import { steadyMs } from "./clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { senderKey } from "./addresses.ts"
 
 /** Senders remembered, up to 3 MB; beyond them the least recently refused one is forgotten. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { atOnce, inSlices, type Steps } from "./clock.ts"
+import { atOnce, inSlices, type Steps } from "./slices.ts"
 
 /** Steps that each hold the event loop for some milliseconds. */
 function* steps(count: number, ms: number, done: string[] = []): Steps<string> {

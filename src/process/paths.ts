@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, readFileSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { HooklineError } from "./errors.ts"
+import { HooklineError } from "../errors.ts"
 
 /*
  * What keeps a path from being used. A path that this user may not look up may well exist: `existsSync` says that it does

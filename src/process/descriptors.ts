@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs"
-import { steadyMs } from "./clock.ts"
-import { limitOf } from "./process-limits.ts"
+import { steadyMs } from "../clock/clock.ts"
+import { limitOf } from "./limits.ts"
 
 /*
  * The descriptors of this process, which connections of three kinds share. None may take them all:

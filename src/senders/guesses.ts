@@ -1,4 +1,4 @@
-import { pause } from "./clock.ts"
+import { pause } from "../clock/clock.ts"
 import { UnverifiedLimit } from "./unverified-limit.ts"
 
 /** Wrong credentials of one address before it is delayed, as of somebody who mistypes. */

@@ -1,7 +1,7 @@
-import { ByteReader } from "../src/brokers/embedded/listener/protocol/byte-reader.ts"
-import { ByteWriter } from "../src/brokers/embedded/listener/protocol/byte-writer.ts"
-import { readResponse, writeRequest } from "../src/brokers/embedded/listener/protocol/fields.ts"
-import { Fetch, ListOffsets } from "../src/brokers/embedded/listener/protocol/messages.ts"
+import { ByteReader } from "../src/kafka-listener/protocol/byte-reader.ts"
+import { ByteWriter } from "../src/kafka-listener/protocol/byte-writer.ts"
+import { readResponse, writeRequest } from "../src/kafka-listener/protocol/fields.ts"
+import { Fetch, ListOffsets } from "../src/kafka-listener/protocol/messages.ts"
 import { RawKafkaClient } from "../test/support/kafka-clients.ts"
 
 const LATEST = -1

@@ -1,5 +1,5 @@
 /**
- * Generates src/brokers/embedded/listener/protocol/messages.ts from the message specifications in the kafka-clients jar:
+ * Generates src/kafka-listener/protocol/messages.ts from the message specifications in the kafka-clients jar:
  * `bin/bun scripts/kafka-messages.ts`, where the APIs or the version of Kafka change.
  */
 import { join } from "node:path"
@@ -110,7 +110,7 @@ for (const api of APIS) {
     response: ${renderFields(response.fields, response)},
   } as const satisfies Api\n`)
 }
-const file = join(import.meta.dir, "../src/brokers/embedded/listener/protocol/messages.ts")
+const file = join(import.meta.dir, "../src/kafka-listener/protocol/messages.ts")
 await Bun.write(
   file,
   `import type { Api } from "./fields.ts"

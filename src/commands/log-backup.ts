@@ -1,6 +1,6 @@
 import { copyFileSync, readdirSync, statSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
-import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
+import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { LogCopy, refuseDamage } from "../brokers/embedded/log-copy.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"

@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync, renameSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
+import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import { HooklineError } from "../errors.ts"

@@ -1,7 +1,7 @@
 import type { Component, Made } from "../components/define-component.ts"
 import { checkTimeZone } from "../components/local-time.ts"
 import type { Handler } from "../pipeline/compose.ts"
-import { groupsIn } from "../brokers/embedded/listener/groups/group-database.ts"
+import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { checkPartitionsIn } from "../brokers/embedded/partition-count.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { steadyMs } from "../clock/clock.ts"

@@ -1,5 +1,5 @@
-import type { PortOptions } from "../brokers/embedded/listener/port.ts"
-import { usersOf } from "../brokers/embedded/listener/security/credentials.ts"
+import type { PortOptions } from "../kafka-listener/port.ts"
+import { usersOf } from "../kafka-listener/security/credentials.ts"
 import type { Connection } from "../config/sections/connection.ts"
 import { readCertificate, readPrivateKey } from "../config/sections/pem-files.ts"
 

@@ -1,5 +1,5 @@
 import { LogDatabase } from "../brokers/embedded/log-database.ts"
-import { GroupDatabase } from "../brokers/embedded/listener/groups/group-database.ts"
+import { GroupDatabase } from "../brokers/embedded/group-database.ts"
 import { openSpoolDatabase } from "../brokers/spool/spool-database.ts"
 import { KeyDatabase } from "../dedupe/key-database.ts"
 import type { DatabaseKind, DatabaseLocation } from "../storage/database-file.ts"

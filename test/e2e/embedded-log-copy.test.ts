@@ -1,11 +1,11 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { ByteReader } from "../../src/brokers/embedded/listener/protocol/byte-reader.ts"
-import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
-import { ERROR } from "../../src/brokers/embedded/listener/protocol/error-codes.ts"
-import { readResponse, writeRequest, type Api } from "../../src/brokers/embedded/listener/protocol/fields.ts"
-import { Fetch, OffsetForLeaderEpoch } from "../../src/brokers/embedded/listener/protocol/messages.ts"
+import { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
+import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
+import { ERROR } from "../../src/kafka-listener/protocol/error-codes.ts"
+import { readResponse, writeRequest, type Api } from "../../src/kafka-listener/protocol/fields.ts"
+import { Fetch, OffsetForLeaderEpoch } from "../../src/kafka-listener/protocol/messages.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import {
   joinWithKcat,

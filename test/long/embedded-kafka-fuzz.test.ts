@@ -1,19 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { pino } from "pino"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { random, someOf } from "../support/kafka-messages.ts"
+import { random, someOf } from "../../src/kafka-listener/testing/some-message.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../src/brokers/embedded/broker.ts"
-import { Commits } from "../../src/brokers/embedded/listener/commits.ts"
-import { Groups } from "../../src/brokers/embedded/listener/groups/groups.ts"
-import { LogView } from "../../src/brokers/embedded/listener/log-view.ts"
-import { SharedCounters } from "../../src/brokers/embedded/listener/shared-counters.ts"
-import { Authentication } from "../../src/brokers/embedded/listener/security/authentication.ts"
-import { Malformed } from "../../src/brokers/embedded/listener/protocol/byte-reader.ts"
-import { ByteWriter } from "../../src/brokers/embedded/listener/protocol/byte-writer.ts"
-import { isIn, rangeOf, writeRequest, type Api } from "../../src/brokers/embedded/listener/protocol/fields.ts"
-import * as messages from "../../src/brokers/embedded/listener/protocol/messages.ts"
-import { answer, type Serving } from "../../src/brokers/embedded/listener/apis/apis.ts"
+import { KafkaLog } from "../../src/brokers/embedded/kafka-log.ts"
+import { Commits } from "../../src/kafka-listener/commits.ts"
+import { Groups } from "../../src/kafka-listener/groups/groups.ts"
+import { LogView } from "../../src/kafka-listener/log-view.ts"
+import { SharedCounters } from "../../src/kafka-listener/shared-counters.ts"
+import { Authentication } from "../../src/kafka-listener/security/authentication.ts"
+import { Malformed } from "../../src/kafka-listener/protocol/byte-reader.ts"
+import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
+import { isIn, rangeOf, writeRequest, type Api } from "../../src/kafka-listener/protocol/fields.ts"
+import * as messages from "../../src/kafka-listener/protocol/messages.ts"
+import { answer, type Serving } from "../../src/kafka-listener/apis/apis.ts"
 
 const FRAMES = 100_000
 const APIS = Object.values(messages) as Api[]
@@ -38,7 +39,7 @@ beforeAll(async () => {
   })
   groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
   serving = {
-    log: new LogView(folder.path, new SharedCounters()),
+    log: new LogView(() => new KafkaLog(folder.path), new SharedCounters()),
     commits: new Commits(new SharedCounters()),
     groups,
     retention: { ms: 1, bytes: 1 },

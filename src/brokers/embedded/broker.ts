@@ -7,13 +7,13 @@ import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
 import { BUSY_RETRY_MS, type Answer } from "../../storage/serve-database.ts"
-import { KafkaListener, type KafkaPort } from "./listener/kafka-listener.ts"
-import type { PortOptions } from "./listener/port.ts"
+import { KafkaListener, type KafkaPort } from "./kafka-listener.ts"
+import type { PortOptions } from "../../kafka-listener/port.ts"
 import { LogDatabase } from "./log-database.ts"
 import { checkPartitions } from "./partition-count.ts"
 import { Publisher, type PublisherDependencies } from "./publisher.ts"
 import { Retention } from "./retention.ts"
-import { RetentionClock } from "./retention-clock.ts"
+import { RetentionClock } from "../../clock/retention-clock.ts"
 
 export interface EmbeddedOptions {
   /** Created if missing. */

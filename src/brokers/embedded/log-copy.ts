@@ -10,7 +10,7 @@ import {
   type LostRecords,
   type PlacedRow,
 } from "./damage.ts"
-import { furthestCommits } from "./listener/groups/group-database.ts"
+import { furthestCommits } from "./group-database.ts"
 import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
 import { moveFirst, partitionRows, readIdentity, recordsTable, type PartitionRow } from "./log-tables.ts"
 import { openForReading } from "./reader.ts"

@@ -6,7 +6,7 @@ import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/
 import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
 import { findDamage } from "./damage.ts"
-import { furthestCommits } from "./listener/groups/group-database.ts"
+import { furthestCommits } from "./group-database.ts"
 import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
 import { createIdentity, LOG_LAYOUT, readIdentity } from "./log-tables.ts"
 import { noDeletions, SLICE_BYTES, TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"

@@ -4,7 +4,7 @@ import type { LogMetrics } from "../../telemetry/metrics.ts"
 import type { LogState } from "../broker.ts"
 import type { Trimmed } from "./log-database.ts"
 import type { Limits, Reason } from "./trimmer.ts"
-import type { ClockReading, RetentionClock } from "./retention-clock.ts"
+import type { ClockReading, RetentionClock } from "../../clock/retention-clock.ts"
 
 export interface RetentionDependencies {
   readonly log: Logger

@@ -1,4 +1,4 @@
-import type { Api } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
+import type { Api } from "../../../src/kafka-listener/protocol/fields.ts"
 
 /*
  * Messages that the embedded log's listener does not serve: https://kafka.apache.org/41/design/protocol/#protocol_api_keys

@@ -1,5 +1,5 @@
-import type { RequestOf, ResponseOf } from "../../../src/brokers/embedded/listener/protocol/fields.ts"
-import type { Metadata } from "../../../src/brokers/embedded/listener/protocol/messages.ts"
+import type { RequestOf, ResponseOf } from "../../../src/kafka-listener/protocol/fields.ts"
+import type { Metadata } from "../../../src/kafka-listener/protocol/messages.ts"
 import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 

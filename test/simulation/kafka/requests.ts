@@ -1,5 +1,5 @@
-import { ByteReader } from "../../../src/brokers/embedded/listener/protocol/byte-reader.ts"
-import { ByteWriter } from "../../../src/brokers/embedded/listener/protocol/byte-writer.ts"
+import { ByteReader } from "../../../src/kafka-listener/protocol/byte-reader.ts"
+import { ByteWriter } from "../../../src/kafka-listener/protocol/byte-writer.ts"
 import {
   type Api,
   isIn,
@@ -7,14 +7,14 @@ import {
   type RequestOf,
   type ResponseOf,
   writeResponse,
-} from "../../../src/brokers/embedded/listener/protocol/fields.ts"
+} from "../../../src/kafka-listener/protocol/fields.ts"
 import {
   ApiVersions,
   DescribeConfigs,
   Metadata,
   Produce,
-} from "../../../src/brokers/embedded/listener/protocol/messages.ts"
-import { Frames } from "../../../src/brokers/embedded/listener/frames.ts"
+} from "../../../src/kafka-listener/protocol/messages.ts"
+import { Frames } from "../../../src/kafka-listener/frames.ts"
 import type { World } from "../world.ts"
 import { createTopics, describeConfigs, initProducerId } from "./administration.ts"
 import type { BrokerModel } from "./model.ts"

@@ -1,0 +1,141 @@
+import { join } from "node:path"
+import type { CommittedOffset, GroupChanges, GroupSnapshot } from "../../kafka-listener/log.ts"
+import { exists } from "../../process/paths.ts"
+import type { DatabaseLocation } from "../../storage/database-file.ts"
+import { DurableDatabase } from "../../storage/durable-database.ts"
+import { readIdentity } from "./log-tables.ts"
+import { openForReading } from "./reader.ts"
+
+/*
+ * The file of consumer groups, `groups.sqlite` next to the log, in WAL mode with synchronous=FULL:
+ *
+ *   groups                      offsets
+ *   group_id  state             group_id  topic     partition  committed
+ *   billing   {"generation":…   billing   webhooks  0          {"offset":1310,…
+ *
+ * `state` is a GroupSnapshot and `committed` a CommittedOffset, as JSON, with bytes in base64. A third table, `identity`, has the
+ * cluster id of the log that the offsets are of: a log that replaces it starts at offset 0 again.
+ */
+const PAGE_BYTES = 4096
+
+export function groupsIn(directory: string): DatabaseLocation {
+  return {
+    file: join(directory, "groups.sqlite"),
+    lockFile: join(directory, "groups.lock"),
+    applicationId: 0x484b4752, // HKGR
+    kind: "group store",
+    title: `The consumer groups in ${directory}`,
+    alternative: "another directory",
+    remedy:
+      "stop Hookline, then move it away, and consumers start as auto.offset.reset says, or restore a backup",
+  }
+}
+
+interface FurthestCommit {
+  readonly topic: string
+  readonly partition: number
+  readonly epoch: number
+  readonly offset: number
+}
+
+/** The largest offsets that groups of a log have committed, by partition and epoch. */
+export function furthestCommits(directory: string, clusterId: string): readonly FurthestCommit[] {
+  const location = groupsIn(directory)
+  if (!exists(location.file)) return []
+  try {
+    using db = openForReading(location)
+    if ((readIdentity(db) ?? clusterId) !== clusterId) return []
+    return db
+      .query<FurthestCommit, []>(
+        `SELECT topic, partition, max(0, committed ->> 'leaderEpoch') AS epoch, max(committed ->> 'offset') AS offset
+         FROM offsets GROUP BY 1, 2, 3`,
+      )
+      .all()
+  } catch {
+    // the listener, which needs the file, reports what is wrong with it
+    return []
+  }
+}
+
+export class GroupDatabase extends DurableDatabase {
+  constructor(location: DatabaseLocation) {
+    super(location, {
+      pageBytes: PAGE_BYTES,
+      createTables(db) {
+        db.run("CREATE TABLE IF NOT EXISTS groups (group_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT")
+        db.run(
+          `CREATE TABLE IF NOT EXISTS offsets (
+            group_id TEXT NOT NULL,
+            topic TEXT NOT NULL,
+            partition INTEGER NOT NULL,
+            committed TEXT NOT NULL,
+            PRIMARY KEY (group_id, topic, partition)
+          ) STRICT, WITHOUT ROWID`,
+        )
+        db.run("CREATE TABLE IF NOT EXISTS identity (cluster_id TEXT NOT NULL) STRICT")
+      },
+    })
+  }
+
+  /** All that is in the file. */
+  override state(): GroupChanges {
+    const groups = this.db.query<{ group_id: string; state: string }, []>("SELECT * FROM groups").all()
+    const offsets = this.db
+      .query<{ group_id: string; topic: string; partition: number; committed: string }, []>(
+        "SELECT * FROM offsets",
+      )
+      .all()
+    // undefined: the file is new, or an older version wrote it
+    const clusterId = readIdentity(this.db)
+    return {
+      ...(clusterId !== undefined && { clusterId }),
+      groups: groups.map(({ group_id: id, state }) => [id, parse(state) as GroupSnapshot]),
+      offsets: offsets.map(({ group_id: id, topic, partition, committed }) => [
+        id,
+        topic,
+        partition,
+        parse(committed) as CommittedOffset,
+      ]),
+    }
+  }
+
+  /** Commits changes; as `transact`. */
+  write({ clusterId, groups, offsets }: GroupChanges): void {
+    this.transact(() => {
+      if (clusterId !== undefined) this.#belongTo(clusterId)
+      for (const [id, state] of groups) {
+        if (state === undefined) this.db.query("DELETE FROM groups WHERE group_id = ?").run(id)
+        else this.db.query("INSERT OR REPLACE INTO groups VALUES (?, ?)").run(id, render(state))
+      }
+      const where = "WHERE group_id = ? AND topic = ? AND partition = ?"
+      for (const [id, topic, partition, committed] of offsets) {
+        if (committed === undefined) this.db.query(`DELETE FROM offsets ${where}`).run(id, topic, partition)
+        else {
+          const text = render(committed)
+          this.db.query("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?, ?)").run(id, topic, partition, text)
+        }
+        this.gathered(PAGE_BYTES)
+      }
+    })
+  }
+
+  #belongTo(clusterId: string): void {
+    const before = readIdentity(this.db)
+    if (before === clusterId) return
+    if (before !== undefined) for (const table of ["groups", "offsets"]) this.db.run(`DELETE FROM ${table}`)
+    this.db.run("DELETE FROM identity")
+    this.db.query("INSERT INTO identity VALUES (?)").run(clusterId)
+  }
+}
+
+const render = (value: object): string =>
+  JSON.stringify(value, (_, it: unknown) =>
+    it instanceof Uint8Array ? { base64: Buffer.from(it).toString("base64") } : it,
+  )
+
+const parse = (text: string): unknown =>
+  JSON.parse(text, (_, it: unknown) =>
+    typeof it === "object" && it !== null && "base64" in it
+      ? new Uint8Array(Buffer.from(String(it.base64), "base64"))
+      : it,
+  )

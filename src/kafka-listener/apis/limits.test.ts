@@ -1,0 +1,168 @@
+import { beforeEach, expect, test } from "bun:test"
+import { steadyMs } from "../../clock/clock.ts"
+import { Commits } from "../commits.ts"
+import { Groups } from "../groups/groups.ts"
+import { LogView } from "../log-view.ts"
+import { SharedCounters } from "../shared-counters.ts"
+import { ByteReader } from "../protocol/byte-reader.ts"
+import { ByteWriter } from "../protocol/byte-writer.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import { readResponse, writeRequest, type Api } from "../protocol/fields.ts"
+import { DescribeGroups, JoinGroup, OffsetCommit, OffsetFetch, SyncGroup } from "../protocol/messages.ts"
+import { MemoryLog } from "../testing/memory-log.ts"
+import { Authentication } from "../security/authentication.ts"
+import { answer, type Serving } from "./apis.ts"
+
+const log = new MemoryLog()
+for (const topic of ["webhooks", ...Array.from({ length: 100 }, (_, n) => `other-${n}`)])
+  log.append(topic, Buffer.from("{}"))
+let serving: Serving
+let written: number
+
+beforeEach(() => {
+  written = 0
+  const groups: Groups = new Groups({
+    write({ offsets }) {
+      written += offsets.length
+      queueMicrotask(() => groups.written(true))
+    },
+    expired: (ids) => expect(ids).toEqual([]),
+  })
+  groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
+  serving = {
+    log: new LogView(() => log, new SharedCounters()),
+    commits: new Commits(new SharedCounters()),
+    groups,
+    retention: { ms: 1, bytes: 1 },
+    advertised: { host: "127.0.0.1", port: 9092 },
+    authentication: new Authentication(undefined, false),
+    clientHost: "/127.0.0.1",
+    failed: (error) => {
+      throw error
+    },
+    signal: new AbortController().signal,
+  }
+  serving.log.open()
+})
+/** @returns the response, of a version without tagged fields */
+async function ask(
+  api: Api,
+  version: number,
+  request: object,
+): Promise<{ readonly [name: string]: unknown }> {
+  const to = new ByteWriter()
+  to.int16(api.key)
+  to.int16(version)
+  to.int32(7)
+  to.int16(-1)
+  writeRequest(api, version, request as { [name: string]: unknown }, to)
+  const response = Buffer.concat(await answer(Buffer.from(to.written()), serving))
+  return readResponse(api, version, new ByteReader(response.subarray(8)))
+}
+
+const MIB = 1024 * 1024
+const join = (groupId: string, metadata: Uint8Array, memberId = ""): ReturnType<typeof ask> =>
+  ask(JoinGroup, 1, {
+    groupId,
+    sessionTimeoutMs: 1_800_000,
+    rebalanceTimeoutMs: 1_800_000,
+    memberId,
+    protocolType: "consumer",
+    protocols: [{ name: "range", metadata }],
+  })
+
+test("the members of groups keep 16 MiB at most, of all groups together", async () => {
+  const errors: unknown[] = []
+  for (let n = 0; n < 6; n++) errors.push((await join(`g${n}`, Buffer.alloc(4 * MIB)))["errorCode"])
+  expect(errors).toEqual([
+    0,
+    0,
+    0,
+    ERROR.GROUP_MAX_SIZE_REACHED,
+    ERROR.GROUP_MAX_SIZE_REACHED,
+    ERROR.GROUP_MAX_SIZE_REACHED,
+  ])
+  // what is small has room
+  expect((await join("small", Buffer.alloc(1000)))["errorCode"]).toBe(0)
+})
+
+test("a member that joins again is what counts, and not what it was", async () => {
+  const { memberId } = (await join("g", Buffer.alloc(9 * MIB))) as { memberId: string }
+  expect((await join("g", Buffer.alloc(10 * MIB), memberId))["errorCode"]).toBe(0)
+})
+
+test("ids that are given out count", async () => {
+  const one = (): ReturnType<typeof ask> =>
+    ask(JoinGroup, 4, {
+      groupId: "g",
+      sessionTimeoutMs: 1_800_000,
+      rebalanceTimeoutMs: 1000,
+      memberId: "",
+      protocolType: "consumer",
+      protocols: [{ name: "range", metadata: Buffer.alloc(0) }],
+    })
+  const errors = new Map<unknown, number>()
+  for (let n = 0; n < 40_000; n++) {
+    const { errorCode } = await one()
+    errors.set(errorCode, (errors.get(errorCode) ?? 0) + 1)
+    if (errorCode === ERROR.GROUP_MAX_SIZE_REACHED) break
+  }
+  expect([...errors.keys()]).toEqual([ERROR.MEMBER_ID_REQUIRED, ERROR.GROUP_MAX_SIZE_REACHED])
+}, 30_000)
+
+test("assignments count", async () => {
+  const { memberId, generationId } = await join("g", Buffer.alloc(10 * MIB))
+  const sync = (assignment: Uint8Array): ReturnType<typeof ask> =>
+    ask(SyncGroup, 1, { groupId: "g", generationId, memberId, assignments: [{ memberId, assignment }] })
+  expect((await sync(Buffer.alloc(7 * MIB)))["errorCode"]).toBe(ERROR.GROUP_MAX_SIZE_REACHED)
+  expect((await sync(Buffer.alloc(1000)))["errorCode"]).toBe(0)
+})
+
+const commit = (groupId: string, committed: readonly string[]): ReturnType<typeof ask> =>
+  ask(OffsetCommit, 2, {
+    groupId,
+    generationIdOrMemberEpoch: -1,
+    memberId: "",
+    retentionTimeMs: -1,
+    topics: [
+      {
+        name: "webhooks",
+        partitions: committed.map((committedMetadata) => ({
+          partitionIndex: 0,
+          committedOffset: 1,
+          committedMetadata,
+        })),
+      },
+    ],
+  })
+
+test("a partition that one request commits a thousand times is written once", async () => {
+  await commit(
+    "g",
+    Array.from({ length: 1000 }, () => "m"),
+  )
+  expect(written).toBe(1)
+})
+
+test("an answer is no larger than 32 MiB", async () => {
+  await commit("g", ["x".repeat(4000)])
+  const asking = ask(OffsetFetch, 1, {
+    groupId: "g",
+    topics: [{ name: "webhooks", partitionIndexes: Array.from({ length: 15_000 }, () => 0) }],
+  })
+  await expect(asking).rejects.toThrow("answer")
+  const { groups } = await ask(DescribeGroups, 0, { groups: ["g"] })
+  expect(groups).toHaveLength(1)
+})
+
+test("unknown topics are looked up once a request", async () => {
+  const startMs = steadyMs()
+  await ask(OffsetCommit, 2, {
+    groupId: "g",
+    generationIdOrMemberEpoch: -1,
+    memberId: "",
+    retentionTimeMs: -1,
+    topics: Array.from({ length: 19_000 }, (_, n) => ({ name: `t${n}`, partitions: [] })),
+  })
+  expect(steadyMs() - startMs).toBeLessThan(2000)
+})

@@ -1,0 +1,74 @@
+import type { Log, Offsets, PartitionOf, Placed } from "../log.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import type { ResponseOf } from "../protocol/fields.ts"
+import { ListOffsets, OffsetForLeaderEpoch } from "../protocol/messages.ts"
+import { checkEpoch, served } from "./context.ts"
+
+/** Timestamps that stand for a place: org.apache.kafka.common.requests.ListOffsetsRequest. */
+const LATEST = -1
+const EARLIEST = -2
+const MAX_TIMESTAMP = -3
+const EARLIEST_LOCAL = -4
+const LATEST_TIERED = -5
+const EARLIEST_PENDING_UPLOAD = -6
+
+type Listed = NonNullable<NonNullable<ResponseOf<typeof ListOffsets>["topics"]>[number]["partitions"]>[number]
+
+export const listOffsets = served(ListOffsets, ({ topics }, { log }) => ({
+  topics: topics.map(({ name, partitions }) => {
+    const topic = log.topic(name)
+    return {
+      name,
+      partitions: partitions.map(({ partitionIndex, timestamp }): Listed => {
+        const of = topic && { topic, partition: partitionIndex }
+        const offsets = of && log.offsets(of)
+        if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
+        const found = find(log.source, of!, offsets, timestamp)
+        const leaderEpoch = found.offset === -1 ? -1 : log.source.epochAt(of!, found.offset!)
+        return { partitionIndex, leaderEpoch, ...found }
+      }),
+    }
+  }),
+}))
+
+/** The place of a time, which may be one of those above. */
+function find(log: Log, of: PartitionOf, offsets: Offsets, timeMs: number): Listed {
+  switch (timeMs) {
+    case LATEST:
+      return { offset: offsets.end }
+    case EARLIEST:
+    case EARLIEST_LOCAL:
+    case EARLIEST_PENDING_UPLOAD:
+      return { offset: offsets.first }
+    case LATEST_TIERED:
+      return { offset: -1 }
+    case MAX_TIMESTAMP:
+      // times rise with offsets, but for a clock that was set back
+      return placed(log.last(of))
+    default:
+      return placed(log.firstAt(of, timeMs))
+  }
+}
+
+const placed = (found: Placed | undefined): Listed =>
+  found === undefined ? { offset: -1 } : { offset: found.offset, timestamp: found.timestampMs }
+
+/** Shows a client that has read further than a log's copy, which then replaced it, where the copy ended (KIP-320). */
+export const offsetForLeaderEpoch = served(OffsetForLeaderEpoch, ({ topics }, { log }) => ({
+  topics: topics.map(({ topic: name, partitions }) => {
+    const topic = log.topic(name)
+    return {
+      topic: name,
+      partitions: partitions.map(({ partition, currentLeaderEpoch, leaderEpoch }) => {
+        const of = topic && { topic, partition }
+        const offsets = of && log.offsets(of)
+        if (offsets === undefined) return { partition, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
+        const errorCode = checkEpoch(currentLeaderEpoch, log.source)
+        if (errorCode !== ERROR.NONE) return { partition, errorCode }
+        if (leaderEpoch < 0 || leaderEpoch > log.source.epoch) return { partition }
+        const endOffset = log.source.epochEnd(of!, leaderEpoch) ?? offsets.end
+        return { partition, leaderEpoch: log.source.epochUpTo(leaderEpoch), endOffset }
+      }),
+    }
+  }),
+}))

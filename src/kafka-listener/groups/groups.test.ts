@@ -1,0 +1,226 @@
+import { describe, expect, test } from "bun:test"
+import { answer, type Serving } from "../apis/apis.ts"
+import { ByteWriter } from "../protocol/byte-writer.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import { writeRequest } from "../protocol/fields.ts"
+import { OffsetDelete } from "../protocol/messages.ts"
+import { Authentication } from "../security/authentication.ts"
+import type { GroupChanges } from "../log.ts"
+import { Groups, type LoadedLog } from "./groups.ts"
+
+const WEEK_MS = 7 * 24 * 3_600_000
+const LOG = "cluster id of the log"
+const START_MS = Date.UTC(2026, 0, 1)
+
+interface Opened {
+  readonly groups: Groups
+  readonly written: GroupChanges[]
+  readonly expired: string[]
+}
+
+/** Time of day, in ms since 1970, and the steady clock. */
+interface Clocks {
+  readonly now: () => number
+  readonly steady: () => number
+}
+
+/** Both move by `passed()`, the time of day also by `ahead()`. */
+const clocks = (passed: () => number, ahead = (): number => 0): Clocks => ({
+  now: () => START_MS + passed() + ahead(),
+  steady: () => 1000 + passed(),
+})
+
+/** A log that no copy has replaced. */
+const logOf = (clusterId: string): LoadedLog => ({ clusterId, lastCommittable: () => Infinity })
+
+const NONE: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }
+
+function open(by: Partial<Clocks> = {}, kept = NONE): Opened {
+  const written: GroupChanges[] = []
+  const expired: string[] = []
+  const groups: Groups = new Groups({
+    ...by,
+    write(changes) {
+      written.push(structuredClone(changes))
+      queueMicrotask(() => groups.written(true))
+    },
+    expired: (ids) => void expired.push(...ids),
+  })
+  groups.load(kept, logOf(LOG))
+  return { groups, written, expired }
+}
+
+const offset = (group: string, topic: string): GroupChanges["offsets"][number] => [
+  group,
+  topic,
+  0,
+  { offset: 1, leaderEpoch: 0, metadata: "" },
+]
+
+/** A subscription of version 1. */
+function subscription(...topics: readonly string[]): Uint8Array {
+  const to = new ByteWriter()
+  to.int16(1)
+  to.int32(topics.length)
+  for (const topic of topics) {
+    to.int16(topic.length)
+    to.bytes(Buffer.from(topic))
+  }
+  to.int32(-1)
+  return to.written()
+}
+
+function join(groups: Groups, id: string, protocolType: string, metadata: Uint8Array): string {
+  const member = { memberId: "", instanceId: null, clientId: "c", clientHost: "/::1", protocolType }
+  const times = { sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 10_000 }
+  let memberId = ""
+  const joining = { ...member, ...times, protocols: [{ name: "range", metadata }], needsId: false }
+  groups.findOrMake(id)!.join(joining, 0, (joined) => (memberId = joined.memberId))
+  return memberId
+}
+
+test("a group is deleted with its offsets a week after it became empty", async () => {
+  let passedMs = 0
+  const { groups, written, expired } = open(clocks(() => passedMs))
+  const memberId = join(groups, "g", "consumer", subscription("t"))
+  await groups.commit([offset("g", "t")])
+  passedMs += WEEK_MS
+  await groups.expire()
+  groups.find("g")!.leave(memberId, null, 0)
+  passedMs += WEEK_MS - 1
+  await groups.expire()
+  expect(groups.offset("g", "t", 0)).toBeDefined()
+  passedMs += 1
+  await groups.expire()
+  expect(groups.find("g")).toBeUndefined()
+  expect(groups.offset("g", "t", 0)).toBeUndefined()
+  expect(written.at(-1)).toEqual({ groups: [["g", undefined]], offsets: [["g", "t", 0, undefined]] })
+  expect(expired).toEqual(["g"])
+})
+
+test("a time of day that is 8 days ahead for a while deletes no group, also right after a start", async () => {
+  let passedMs = 0
+  let aheadMs = 0
+  const first = open(
+    clocks(
+      () => passedMs,
+      () => aheadMs,
+    ),
+  )
+  first.groups.findOrMake("g")
+  await first.groups.commit([offset("g", "t")])
+  aheadMs = 8 * 24 * 3_600_000
+  for (passedMs = 0; passedMs < 32_000; passedMs += 1000) await first.groups.expire()
+  const again = open(
+    clocks(
+      () => passedMs,
+      () => aheadMs,
+    ),
+    first.written.at(-1),
+  )
+  for (; passedMs < 64_000; passedMs += 1000) await again.groups.expire()
+  aheadMs = 0
+  await again.groups.expire()
+  for (const { groups, expired } of [first, again]) {
+    expect(groups.offset("g", "t", 0)).toBeDefined()
+    expect(expired).toEqual([])
+  }
+})
+
+test("a commit without a member keeps the group for a week, over a restart too", async () => {
+  let passedMs = 0
+  const by = clocks(() => passedMs)
+  const { groups, written } = open(by)
+  groups.findOrMake("g")
+  await groups.commit([offset("g", "t")])
+  passedMs += WEEK_MS - 1
+  await groups.commit([offset("g", "t")])
+  const again = open(by, written.at(-1)).groups
+  passedMs += WEEK_MS - 1
+  await again.expire()
+  expect(again.offset("g", "t", 0)).toBeDefined()
+  passedMs += 1
+  await again.expire()
+  expect(again.find("g")).toBeUndefined()
+})
+
+async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Promise<number[]> {
+  const frame = new ByteWriter()
+  frame.int16(OffsetDelete.key)
+  frame.int16(0)
+  frame.int32(1)
+  frame.int16(-1)
+  const asked = topics.map((name) => ({ name, partitions: [{ partitionIndex: 0 }] }))
+  writeRequest(OffsetDelete, 0, { groupId: "g", topics: asked }, frame)
+  const log = { whenOpen: () => undefined }
+  const serving = {
+    groups,
+    log,
+    authentication: new Authentication(undefined, false),
+    failed: expect.unreachable,
+  }
+  const response = Buffer.concat(await answer(Buffer.from(frame.written()), serving as unknown as Serving))
+  // length, correlation id, error code, throttle time, then topics
+  const codes = [response.readInt16BE(8)]
+  let at = 18
+  for (const { length } of topics) {
+    at += 2 + length + 4 + 4
+    codes.push(response.readInt16BE(at))
+    at += 2
+  }
+  return codes
+}
+
+test("offsets of a topic are deleted unless a member has subscribed to it", async () => {
+  const { groups } = open()
+  join(groups, "g", "consumer", subscription("read", "read-too"))
+  await groups.commit([offset("g", "read"), offset("g", "left")])
+  expect(await deleteOffsets(groups, "read", "left")).toEqual([
+    ERROR.NONE,
+    ERROR.GROUP_SUBSCRIBED_TO_TOPIC,
+    ERROR.NONE,
+  ])
+  expect(groups.offset("g", "read", 0)).toBeDefined()
+  expect(groups.offset("g", "left", 0)).toBeUndefined()
+})
+
+test("offsets of a group with members that are no consumers, or can't be read, stay", async () => {
+  const { groups } = open()
+  const memberId = join(groups, "g", "connect", subscription())
+  expect((await deleteOffsets(groups)).at(0)).toBe(ERROR.NON_EMPTY_GROUP)
+  groups.find("g")!.leave(memberId, null, 0)
+  join(groups, "g", "consumer", Buffer.from([0, 1, 0, 0, 0, 9]))
+  expect(await deleteOffsets(groups, "any")).toEqual([ERROR.NONE, ERROR.GROUP_SUBSCRIBED_TO_TOPIC])
+})
+
+describe("the groups of another log", () => {
+  test("are deleted by the first write that succeeds", async () => {
+    const written: GroupChanges[] = []
+    const answers = [false, true, true]
+    const groups: Groups = new Groups({
+      write(changes) {
+        written.push(structuredClone(changes))
+        queueMicrotask(() => groups.written(answers.shift()!))
+      },
+      expired: (ids) => expect(ids).toEqual([]),
+    })
+    const { isOfAnotherLog } = groups.load(
+      { clusterId: "other", groups: [], offsets: [offset("g", "t")] },
+      logOf(LOG),
+    )
+    expect(isOfAnotherLog).toBe(true)
+    expect(await groups.commit([offset("g", "u")])).toBe(true)
+    expect(await groups.commit([offset("g", "v")])).toBe(true)
+    expect(written.map(({ clusterId }) => clusterId)).toEqual([LOG, LOG, undefined])
+    expect(groups.partitions("g")).toEqual([
+      ["u", [0]],
+      ["v", [0]],
+    ])
+  })
+
+  test("that an earlier version wrote without saying of which log are kept", () => {
+    const { groups, written } = open({}, { groups: [], offsets: [offset("g", "t")] })
+    expect(groups.offset("g", "t", 0)).toBeDefined()
+    expect(written).toEqual([{ clusterId: LOG, groups: [], offsets: [] }])
+  })
+})

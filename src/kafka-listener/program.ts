@@ -1,0 +1,160 @@
+import { Commits } from "./commits.ts"
+import type { Broker } from "./apis/context.ts"
+import type { GuessLimit } from "./connection.ts"
+import { Groups } from "./groups/groups.ts"
+import type { GroupChanges, Log, UnreadRecords } from "./log.ts"
+import { LogView } from "./log-view.ts"
+import { Port } from "./port.ts"
+import { SharedCounters } from "./shared-counters.ts"
+import type { FromThread, ToThread } from "./thread-messages.ts"
+
+const MOST_NOTED = 1000
+
+/** What the listener needs of the program that it is a part of. */
+export interface Surroundings {
+  /** @throws if it can't be read */
+  readonly openLog: (directory: string) => Log
+  /** For each port. */
+  readonly limitGuesses: () => GuessLimit
+  /** Whether half of the process's file descriptors are open. */
+  readonly isHalfOpen: () => boolean
+}
+
+/** The program of the listener's thread: serves Kafka clients from a log. */
+export class ListenerProgram {
+  readonly #self: Worker
+  readonly #surroundings: Surroundings
+  readonly #ports = new Map<number, Port>()
+  /** Records that the log has a line about. */
+  readonly #noted = new Set<string>()
+  /** From the first message on. */
+  #broker!: Broker
+
+  /** @param self the thread that this runs in */
+  constructor(self: Worker, surroundings: Surroundings) {
+    this.#self = self
+    this.#surroundings = surroundings
+    self.addEventListener("message", ({ data }: MessageEvent<ToThread>) => {
+      try {
+        this.#perform(data)
+      } catch (error) {
+        this.#failed(error)
+      }
+    })
+  }
+
+  #perform(message: ToThread): void {
+    switch (message.kind) {
+      case "start":
+        this.#start(message)
+        break
+      case "open":
+        this.#broker.log.open()
+        break
+      case "close":
+        this.#broker.log.close()
+        break
+      case "committed":
+        this.#broker.commits.committed(message.topics)
+        break
+      case "retain":
+        this.#broker.retention = message.retention
+        break
+      case "groups":
+        this.#load(message.state).catch(this.#failed)
+        break
+      case "written":
+        this.#broker.groups.written(message.isWritten)
+        break
+      case "listen":
+        this.#listen(message)
+        break
+      case "change":
+        this.#change(message)
+        break
+      case "unlisten":
+        this.#ports.get(message.id)?.close()
+        this.#ports.delete(message.id)
+        break
+      case "end":
+        for (const port of this.#ports.values()) port.close()
+        this.#broker.log.close()
+        this.#post({ kind: "ended" })
+    }
+  }
+
+  #start({ directory, counters: shared }: Extract<ToThread, { kind: "start" }>): void {
+    const counters = new SharedCounters(shared)
+    const { openLog } = this.#surroundings
+    this.#broker = {
+      log: new LogView(
+        () => openLog(directory),
+        counters,
+        (records) => this.#noteDamage(records),
+      ),
+      commits: new Commits(counters),
+      groups: new Groups({
+        write: (changes) => this.#post({ kind: "write", changes }),
+        expired: (groups) => this.#post({ kind: "groups_expired", groups }),
+      }),
+      retention: { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
+    }
+  }
+
+  async #load(state: GroupChanges): Promise<void> {
+    const { log, groups } = this.#broker
+    while (log.whenOpen() !== undefined) await log.whenOpen()
+    const { isOfAnotherLog, setBack } = groups.load(state, {
+      clusterId: log.source.clusterId,
+      lastCommittable: (topic, partition, epoch) => log.lastCommittable(topic, partition, epoch),
+    })
+    if (isOfAnotherLog) this.#post({ kind: "groups_of_another_log" })
+    if (setBack.length > 0) this.#post({ kind: "offsets_set_back", setBack })
+  }
+
+  #listen({ id, port: options }: Extract<ToThread, { kind: "listen" }>): void {
+    const { limitGuesses, isHalfOpen } = this.#surroundings
+    try {
+      const port = new Port(options, {
+        broker: this.#broker,
+        guesses: limitGuesses(),
+        isHalfOpen,
+        failed: this.#failed,
+        refused: (reason, client) => this.#post({ kind: "refused", reason, client }),
+      })
+      this.#ports.set(id, port)
+      this.#post({ kind: "listening", id, port: port.port })
+    } catch (error) {
+      const { code = "", message } = error as NodeJS.ErrnoException
+      this.#post({ kind: "not_listening", id, code, message })
+    }
+  }
+
+  /** Another certificate needs another server, which disconnects the clients of the one before. */
+  #change(message: Extract<ToThread, { kind: "change" }>): void {
+    const port = this.#ports.get(message.id)
+    if (port === undefined) return
+    const { tls } = port.options
+    if (tls?.cert === message.port.tls?.cert && tls?.key === message.port.tls?.key) {
+      port.options = message.port
+      return
+    }
+    port.close()
+    this.#ports.delete(message.id)
+    this.#listen({ ...message, kind: "listen" })
+  }
+
+  #noteDamage(records: UnreadRecords): void {
+    const { topic, partition, first } = records
+    const name = `${topic} ${partition} ${first}`
+    if (this.#noted.has(name) || this.#noted.size === MOST_NOTED) return
+    this.#noted.add(name)
+    this.#post({ kind: "damaged", records })
+  }
+
+  readonly #failed = (error: unknown): void => this.#post({ kind: "fault", error })
+
+  #post(message: FromThread): void {
+    this.#self.postMessage(message, [])
+  }
+}

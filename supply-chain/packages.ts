@@ -18,6 +18,8 @@ interface Locked {
   readonly version: string
   readonly license?: string
   readonly dev?: boolean
+  /** Whether it stands for a workspace of this checkout. */
+  readonly link?: boolean
   readonly devOptional?: boolean
   readonly os?: readonly string[]
   readonly cpu?: readonly string[]
@@ -29,7 +31,10 @@ export function productionPackages(): Package[] {
     packages: { [path: string]: Locked }
   }
   return Object.entries(lock.packages)
-    .filter(([path, { dev, devOptional }]) => path !== "" && dev !== true && devOptional !== true)
+    .filter(
+      ([path, { dev, devOptional, link }]) =>
+        path.startsWith("node_modules/") && link !== true && dev !== true && devOptional !== true,
+    )
     .map(([path, { version, license, os, cpu }]) => ({
       path,
       name: path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length),

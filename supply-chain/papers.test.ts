@@ -28,14 +28,19 @@ test("package-lock.json has the packages of every platform, with a digest and wi
   interface Locked {
     readonly resolved?: string
     readonly integrity?: string
+    readonly link?: boolean
     readonly optionalDependencies?: { readonly [name: string]: string }
   }
   const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
     packages: { [path: string]: Locked }
   }
   const wrong = Object.entries(packages).flatMap(
-    ([path, { resolved, integrity, optionalDependencies = {} }]) => [
-      ...(path !== "" && (resolved !== undefined || integrity === undefined) ? [path] : []),
+    ([path, { resolved, integrity, link, optionalDependencies = {} }]) => [
+      ...(path.startsWith("node_modules/") &&
+      link !== true &&
+      (resolved !== undefined || integrity === undefined)
+        ? [path]
+        : []),
       ...Object.keys(optionalDependencies).filter(
         (name) =>
           packages[`${path}/node_modules/${name}`] === undefined &&

@@ -18,10 +18,19 @@ interface Component {
 interface Manifest {
   name: string
   devDependencies?: unknown
+  workspaces?: unknown
 }
 
 interface Lock {
-  packages: { [path: string]: { dev?: boolean; devOptional?: boolean; devDependencies?: unknown } }
+  packages: {
+    [path: string]: {
+      dev?: boolean
+      devOptional?: boolean
+      link?: boolean
+      devDependencies?: unknown
+      workspaces?: unknown
+    }
+  }
 }
 
 /**
@@ -31,11 +40,16 @@ interface Lock {
 export function renderSbom(): string {
   const manifest = read("package.json") as Manifest
   delete manifest.devDependencies
+  delete manifest.workspaces
   const lock = read("package-lock.json") as Lock
   delete lock.packages[""]!.devDependencies
+  delete lock.packages[""]!.workspaces
   // with `--omit dev` npm leaves packages out that a dependency shares with a development dependency
-  for (const [path, { dev, devOptional }] of Object.entries(lock.packages))
-    if (dev === true || devOptional === true) delete lock.packages[path]
+  for (const [path, { dev, devOptional, link }] of Object.entries(lock.packages)) {
+    // a workspace of this checkout is built into the package
+    const isWorkspace = link === true || !(path === "" || path.startsWith("node_modules/"))
+    if (dev === true || devOptional === true || isWorkspace) delete lock.packages[path]
+  }
 
   const bom = sbomOf(manifest, lock)
   delete bom.serialNumber

@@ -62,7 +62,7 @@ const named = args.filter((arg) => !arg.startsWith("-") && existsSync(join(root,
 const flags = args.filter((arg) => arg !== "--long" && !named.includes(arg))
 const all = isLong
   ? ["./test/long"]
-  : ["./src", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
+  : ["./src", "./console", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
 const files = named.length === 0 ? all : named.map((path) => `./${relative(root, join(root, path))}`)
 
 const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""

@@ -11,7 +11,7 @@ export interface BuiltPage {
  */
 export async function builtPage(): Promise<BuiltPage> {
   const { outputs } = await Bun.build({
-    entrypoints: [join(import.meta.dir, "page/index.html")],
+    entrypoints: [join(import.meta.dir, "../../console/index.html")],
     target: "browser",
     minify: true,
     splitting: true,

@@ -2,6 +2,7 @@ import { Type, type TObject, type TSchema } from "typebox"
 import manifest from "../../../package.json" with { type: "json" }
 import { COOKIE } from "../sessions.ts"
 import { route, type Route } from "./route.ts"
+import * as shapes from "./shapes.ts"
 
 /** The route of the API's own description, which lists it as well. */
 export function openApiRoute(routes: readonly Route[]): Route {
@@ -15,8 +16,21 @@ export function openApiRoute(routes: readonly Route[]): Route {
   return own
 }
 
-/** An OpenAPI 3.1 document, whose schemas are JSON Schema as they are declared. */
+/** The names of schemas that others refer to. */
+const NAMES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(shapes).map(([name, schema]) => [schema, name]),
+)
+
+/** An OpenAPI 3.1 document, whose schemas are JSON Schema as they are declared; each that has a name stands there once. */
 export function describe(routes: readonly Route[]): object {
+  const text = JSON.stringify(documentOf(routes), (key, value: unknown) => {
+    const name = NAMES.get(value)
+    return name === undefined || name === key ? value : { $ref: `#/components/schemas/${name}` }
+  })
+  return JSON.parse(text) as object
+}
+
+function documentOf(routes: readonly Route[]): object {
   const paths: { [path: string]: { [method: string]: object } } = {}
   for (const it of routes) {
     const path = it.path.replace(/:(\w+)/g, "{$1}")
@@ -33,7 +47,7 @@ export function describe(routes: readonly Route[]): object {
     servers: [{ url: "/", description: "The listener of [admin], which serves this document." }],
     paths,
     components: {
-      schemas: { Problem: PROBLEM },
+      schemas: { Problem: PROBLEM, ...shapes },
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: "The token of [admin], where one is set." },
         session: { type: "apiKey", in: "cookie", name: COOKIE, description: "Of POST /api/session." },

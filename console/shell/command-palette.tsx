@@ -1,0 +1,124 @@
+import { useEffect, useState } from "preact/hooks"
+import type { Topic } from "../api.ts"
+import { get } from "../api-client.ts"
+import { findCommands, viewCommands, type Command } from "../commands.ts"
+import { Dialog } from "../components/dialog.tsx"
+import { Keys } from "../components/keys.tsx"
+import { hrefOf, navigate } from "../router.ts"
+import { overview } from "../store/live.ts"
+import { nextTheme } from "../store/theme.ts"
+import { toast } from "../store/toasts.ts"
+import { VIEWS } from "../views/views.ts"
+
+const MAX_SHOWN = 50
+
+interface PaletteProps {
+  close(): void
+  openShortcuts(): void
+}
+
+/** ⌘K: finds pipelines, topics and commands as they are typed. */
+export function CommandPalette({ close, openShortcuts }: PaletteProps) {
+  const [typed, type] = useState("")
+  const [at, setAt] = useState(0)
+  const topics = useTopics()
+  const found = findCommands(
+    [...viewCommands.value, ...fixedCommands(openShortcuts), ...pipelines(), ...topics.map(topicCommand)],
+    typed,
+  ).slice(0, MAX_SHOWN)
+  const chosen = Math.min(at, found.length - 1)
+  const run = (command: Command | undefined): void => {
+    if (command === undefined) return
+    close()
+    command.run()
+  }
+  const move = (by: number): void => setAt((chosen + by + found.length) % Math.max(found.length, 1))
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const action = { ArrowDown: () => move(1), ArrowUp: () => move(-1), Enter: () => run(found[chosen]) }[
+      event.key
+    ]
+    if (action === undefined) return
+    event.preventDefault()
+    action()
+  }
+  useEffect(
+    () => document.querySelector(`#command-${chosen}`)?.scrollIntoView({ block: "nearest" }),
+    [chosen],
+  )
+  return (
+    <Dialog label="Find" class="palette" close={close}>
+      <input
+        class="palette-input"
+        role="combobox"
+        aria-label="Find pipelines, topics and commands"
+        aria-expanded={true}
+        aria-controls="commands"
+        aria-activedescendant={found.length > 0 ? `command-${chosen}` : undefined}
+        placeholder="Find pipelines, topics and commands"
+        value={typed}
+        autofocus
+        onInput={(event) => {
+          type(event.currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div id="commands" class="palette-list" role="listbox" aria-label="Found">
+        {found.map((command, n) => (
+          <div
+            key={`${command.kind} ${command.title}`}
+            id={`command-${n}`}
+            class="palette-item"
+            role="option"
+            aria-selected={n === chosen}
+            onMouseMove={() => setAt(n)}
+            onClick={() => run(command)}
+          >
+            <span>{command.title}</span>
+            {command.keys === undefined ? <small>{command.kind}</small> : <Keys keys={command.keys} />}
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && <p class="palette-none">Nothing is called that.</p>}
+    </Dialog>
+  )
+}
+
+function fixedCommands(openShortcuts: () => void): readonly Command[] {
+  return [
+    ...VIEWS.map(({ id, title, goKey }) => ({
+      kind: "Go to",
+      title,
+      keys: `g ${goKey}`,
+      run: () => navigate(hrefOf(id)),
+    })),
+    { kind: "Page", title: "Change the theme", run: () => toast(`Theme: ${nextTheme()}`) },
+    { kind: "Page", title: "Keyboard shortcuts", keys: "?", run: openShortcuts },
+  ]
+}
+
+const pipelines = (): readonly Command[] =>
+  (overview.value?.pipelines ?? []).map(({ id }) => ({
+    kind: "Pipeline",
+    title: id,
+    run: () => navigate(hrefOf("overview", [id])),
+  }))
+
+const topicCommand = ({ connection, topic }: Topic): Command => ({
+  kind: `Topic of ${connection}`,
+  title: topic,
+  run: () => navigate(hrefOf("events", [connection, topic])),
+})
+
+/** Without them the palette still finds everything else. */
+function useTopics(): readonly Topic[] {
+  const [topics, setTopics] = useState<readonly Topic[]>([])
+  useEffect(() => {
+    const leaving = new AbortController()
+    get<Topic[]>("topics", {}, leaving.signal).then(setTopics, (error: Error) => {
+      if (!leaving.signal.aborted) toast(`Topics can't be listed: ${error.message}`)
+    })
+    return () => leaving.abort()
+  }, [])
+  return topics
+}

@@ -1,0 +1,32 @@
+import { effect, signal } from "@preact/signals"
+import type { CaptureSummary, Overview, ReplayJob } from "../api.ts"
+import { readEvents, type StreamState } from "../event-stream.ts"
+import { sessions } from "./session.ts"
+
+/** What the service says of itself, each second; undefined: it has not yet. */
+export const overview = signal<Overview | undefined>(undefined)
+export const streamState = signal<StreamState>("connecting")
+/** The newest capture; views that list captures put it on top. */
+export const newestCapture = signal<CaptureSummary | undefined>(undefined)
+/** The replay job that changed last. */
+export const changedReplay = signal<ReplayJob | undefined>(undefined)
+/** Milliseconds that the service's clock is ahead of the browser's. */
+export const clockSkewMs = signal(0)
+
+/** Reads `/api/live` as long as the page is open; begins again after a sign-in. */
+export function followOverview(): void {
+  effect(() => {
+    void sessions.value
+    const leaving = new AbortController()
+    void readEvents("/api/live", { event: take, state: (it) => (streamState.value = it) }, leaving.signal)
+    return () => leaving.abort()
+  })
+}
+
+function take(name: string, data: unknown): void {
+  if (name === "overview") {
+    overview.value = data as Overview
+    clockSkewMs.value = overview.value.now - Date.now()
+  } else if (name === "capture") newestCapture.value = data as CaptureSummary
+  else if (name === "replay") changedReplay.value = data as ReplayJob
+}

@@ -1,0 +1,137 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import type { Topic } from "../../api.ts"
+import { get } from "../../api-client.ts"
+import { useCommands } from "../../commands.ts"
+import { ErrorNote } from "../../components/error-note.tsx"
+import { Skeleton } from "../../components/skeleton.tsx"
+import { Split } from "../../components/split.tsx"
+import type { VirtualListHandle } from "../../components/virtual-list.tsx"
+import { useShortcuts } from "../../keyboard.ts"
+import { useLoad } from "../../load.ts"
+import { hrefOf, navigate, route } from "../../router.ts"
+import { now } from "../../store/clock.ts"
+import { overview } from "../../store/live.ts"
+import { FirstRun } from "../first-run/first-run.tsx"
+import { useIsFirstRun } from "../first-run/is-first-run.ts"
+import { parseCondition } from "./condition.ts"
+import { hrefOfPlace, placeOf, type Place, type Source } from "./place.ts"
+import { boundsOf } from "./range.ts"
+import { RecordDetailPanel } from "./record-detail.tsx"
+import { RecordList, type Cursor } from "./record-list.tsx"
+import { Toolbar } from "./toolbar.tsx"
+import { TopicTail } from "./topic-tail.ts"
+
+/** The records of a topic: `#/events/<connection>/<topic>/<partition>/<offset>?where=<filter>&range=15m`. */
+export function Events() {
+  const place = placeOf(route.value)
+  const topics = useLoad((signal) => get<Topic[]>("topics", {}, signal), [])
+  const isFirstRun = useIsFirstRun()
+  const sources = sourcesOf(topics.value ?? [], place.source)
+  const source = place.source ?? sources[0]
+  if (isFirstRun === true && place.source === undefined) return <FirstRun />
+  if (topics.error !== undefined && source === undefined)
+    return <ErrorNote error={topics.error} retry={topics.reload} />
+  if (source === undefined) {
+    if (topics.value === undefined || overview.value === undefined) return <Skeleton rows={12} />
+    return <p class="nothing muted">No connection has a topic yet.</p>
+  }
+  const { filter, range } = place
+  return (
+    <TopicEvents
+      key={JSON.stringify([source, filter, range])}
+      place={{ ...place, source }}
+      source={source}
+      sources={sources}
+    />
+  )
+}
+
+/** Topics of pipelines first: they are there before their first event. */
+function sourcesOf(topics: readonly Topic[], linked: Source | undefined): readonly Source[] {
+  const all = [...(overview.value?.pipelines ?? []), ...topics, ...(linked === undefined ? [] : [linked])]
+  const sources = all.map(
+    ({ connection, topic }) => [`${connection}\n${topic}`, { connection, topic }] as const,
+  )
+  return [...new Map(sources).values()]
+}
+
+interface TopicEventsProps {
+  readonly place: Place
+  readonly source: Source
+  readonly sources: readonly Source[]
+}
+
+/** One topic with one filter and range, as long as these stay the same. */
+function TopicEvents({ place, source, sources }: TopicEventsProps) {
+  const { record: opened, filter, range } = place
+  const condition = parseCondition(filter)
+  const where = "where" in condition ? condition.where : undefined
+  const [tries, setTries] = useState(0)
+  const tail = useMemo(() => new TopicTail({ ...source, where, ...boundsOf(range, now.peek()) }), [tries])
+  useEffect(() => {
+    tail.open()
+    return () => tail.close()
+  }, [tail])
+  const [cursor, setCursor] = useState<Cursor | undefined>(opened && { ...opened, isNew: false })
+  const list = useRef<VirtualListHandle>(undefined)
+  const filterInput = useRef<HTMLInputElement>(null)
+  tail.kept = opened ?? cursor
+
+  const go = (changed: Partial<Place>): void => navigate(hrefOfPlace({ ...place, ...changed }))
+  const move = (by: number): void => {
+    const at = cursor === undefined ? -1 : tail.placeOf(cursor)
+    const next = Math.min(Math.max(at < 0 ? 0 : at + by, 0), tail.count - 1)
+    const record = tail.row(next)
+    if (record === undefined) return
+    const { partition, offset } = record
+    list.current?.reveal(next)
+    setCursor({ partition, offset, isNew: true })
+    if (opened !== undefined)
+      navigate(hrefOfPlace({ ...place, record: { partition, offset } }), { replace: true })
+  }
+  const toggle = (): void => {
+    if (!tail.isPaused.peek()) return tail.pause()
+    tail.resume()
+    list.current?.toTop()
+  }
+  const close = (): void => {
+    if (opened !== undefined) setCursor({ ...opened, isNew: true })
+    go({ record: undefined })
+  }
+  const replay = (): void => {
+    const { since, until } = boundsOf(range, now.peek())
+    const bounds = { since: since?.toString(), until: until?.toString() }
+    navigate(hrefOf("replay", [], { ...source, where, ...bounds }))
+  }
+  useShortcuts("Events", [
+    { keys: "j", label: "Next event", run: () => move(1) },
+    { keys: "k", label: "Previous event", run: () => move(-1) },
+    { keys: "Enter", label: "Open the event", run: () => cursor && go({ record: cursor }) },
+    { keys: "Escape", label: "Close the event", run: () => opened !== undefined && close() },
+    { keys: "/", label: "Filter", run: () => filterInput.current?.focus() },
+    { keys: ".", label: "Pause, resume", run: toggle },
+    { keys: "r", label: "Replay the range to …", run: replay },
+  ])
+  useCommands(() => [{ kind: "Events", title: "Pause or resume", keys: ".", run: toggle }], [tail])
+  return (
+    <>
+      <Toolbar {...{ place, sources, tail, filterInput, go, toggle }} />
+      <Split
+        list={
+          <RecordList
+            tail={tail}
+            opened={opened}
+            cursor={cursor}
+            hasFilter={where !== undefined}
+            hrefTo={(record) => hrefOfPlace({ ...place, record })}
+            moveTo={setCursor}
+            handle={(it) => (list.current = it)}
+            startAgain={() => setTries((it) => it + 1)}
+          />
+        }
+        detail={opened !== undefined && <RecordDetailPanel source={source} place={opened} close={close} />}
+        detailLabel="Event"
+      />
+    </>
+  )
+}

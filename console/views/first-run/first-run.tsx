@@ -1,0 +1,195 @@
+import { useState } from "preact/hooks"
+import type { PipelineOverview, ProviderSetup, Sample, SendResult } from "../../api.ts"
+import { useAction } from "../../action.ts"
+import { get, post } from "../../api-client.ts"
+import { CodeBlock } from "../../components/code-block.tsx"
+import { DetailTabs } from "../../components/detail-tabs.tsx"
+import { ErrorNote } from "../../components/error-note.tsx"
+import { recordHref } from "../../components/record-link.tsx"
+import { SendAnswer } from "../../components/send-answer.tsx"
+import { Skeleton } from "../../components/skeleton.tsx"
+import { curlOf } from "../../curl.ts"
+import { formatCounted } from "../../format.ts"
+import { useLoad } from "../../load.ts"
+import { hrefOf, navigate } from "../../router.ts"
+import { overview } from "../../store/live.ts"
+import { toast } from "../../store/toasts.ts"
+import { linesFor } from "./setup-lines.ts"
+import { isLocal, senderAddress, tunnelsTo } from "./sender-address.ts"
+
+/** What to do until the first event comes: in place of an empty list. */
+export function FirstRun() {
+  const [chosen, choose] = useState("")
+  const it = overview.value
+  if (it === undefined) return <Skeleton rows={8} />
+  const reachable = it.pipelines.filter(({ url }) => url !== "")
+  const pipeline = reachable.find(({ id }) => id === chosen) ?? reachable[0]
+  return (
+    <div class="first-run">
+      <header>
+        <h2>Waiting for the first event</h2>
+        <p class="muted" role="status">
+          {it.captured_refusals === 0 ? (
+            "It is shown here as soon as it comes."
+          ) : (
+            <>
+              {formatCounted(it.captured_refusals, "request")} came and{" "}
+              {it.captured_refusals === 1 ? "was" : "were"} refused: <a href={hrefOf("refused")}>see why</a>.
+            </>
+          )}
+        </p>
+        {reachable.length > 1 && (
+          <label>
+            Pipeline{" "}
+            <select value={pipeline?.id} onChange={(event) => choose(event.currentTarget.value)}>
+              {reachable.map(({ id }) => (
+                <option key={id}>{id}</option>
+              ))}
+            </select>
+          </label>
+        )}
+      </header>
+      {pipeline === undefined ? (
+        <p>No pipeline has an address of its own: requests come through the program that Hookline runs in.</p>
+      ) : (
+        <Steps key={pipeline.id} pipeline={pipeline} />
+      )}
+    </div>
+  )
+}
+
+function Steps({ pipeline }: { pipeline: PipelineOverview }) {
+  const address = senderAddress(pipeline.url, location.hostname)
+  return (
+    <ol class="steps">
+      <li>
+        <h3>Try it with a sample</h3>
+        <SendSample pipeline={pipeline} address={address} />
+      </li>
+      <li>
+        <h3>Paste this address at the provider</h3>
+        <CodeBlock text={address} what="address" />
+        {isLocal(address) && (
+          <p class="muted">The internet does not reach this address; a tunnel, below, makes it public.</p>
+        )}
+      </li>
+      <li>
+        <h3>Let only the provider in</h3>
+        <Configuration pipeline={pipeline} />
+      </li>
+      <li>
+        <h3>Reach this machine from outside</h3>
+        <Tunnels url={pipeline.url} isStripe={pipeline.provider === "stripe"} />
+      </li>
+    </ol>
+  )
+}
+
+function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address: string }) {
+  const sample = useLoad(
+    (signal) => get<Sample>(`samples/${encodeURIComponent(pipeline.id)}`, {}, signal),
+    [pipeline.id],
+  )
+  const { isBusy, result, error, run } = useAction(async ({ body, content_type }: Sample) => {
+    const answer = await post<SendResult>("send", { pipeline: pipeline.id, body, content_type })
+    if (answer.record !== null) {
+      toast(`Published to ${answer.record.topic}`)
+      navigate(recordHref(answer.record))
+    }
+    return answer
+  })
+  if (sample.error !== undefined) return <ErrorNote error={sample.error} retry={sample.reload} />
+  if (sample.value === undefined) return <Skeleton rows={2} />
+  const { value } = sample
+  const curl = curlOf({
+    method: "POST",
+    url: address,
+    headers: [{ name: "Content-Type", value: "application/json" }],
+    body: new TextEncoder().encode('{"type":"example","id":1}'),
+  })
+  return (
+    <>
+      <p class="step-actions">
+        <button
+          type="button"
+          class="primary"
+          disabled={isBusy || value.problem !== null}
+          onClick={() => run(value)}
+        >
+          Send a sample
+        </button>
+        <span class="muted">
+          {value.problem ??
+            (value.provider === null
+              ? "and see the event that it becomes"
+              : `of ${value.provider}${value.signed ? ", signed with the pipeline's secret" : ""}`)}
+        </span>
+        <a href={hrefOf("send", [pipeline.id])}>Edit it first</a>
+      </p>
+      {error !== undefined && <ErrorNote error={error} />}
+      {result !== undefined && <SendAnswer result={result} />}
+      <p class="muted">
+        {pipeline.is_verified
+          ? "Or from a terminal; it is not signed, so it is refused, and Refused explains why:"
+          : "Or from a terminal:"}
+      </p>
+      <CodeBlock text={curl} what="command" />
+    </>
+  )
+}
+
+function Configuration({ pipeline }: { pipeline: PipelineOverview }) {
+  const providers = useLoad((signal) => get<ProviderSetup[]>("providers", {}, signal), [])
+  const [chosen, choose] = useState(pipeline.provider ?? "stripe")
+  if (providers.error !== undefined) return <ErrorNote error={providers.error} retry={providers.reload} />
+  if (providers.value === undefined) return <Skeleton rows={3} />
+  const setup = providers.value.find(({ provider }) => provider === chosen) ?? providers.value[0]
+  if (setup === undefined) return null
+  return (
+    <>
+      <p class="step-actions">
+        <label>
+          Provider{" "}
+          <select value={setup.provider} onChange={(event) => choose(event.currentTarget.value)}>
+            {providers.value.map(({ provider, title }) => (
+              <option key={provider} value={provider}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        {setup.docs !== null && (
+          <a href={setup.docs} target="_blank" rel="noreferrer">
+            Its documentation
+          </a>
+        )}
+      </p>
+      <CodeBlock text={linesFor(pipeline.id, setup)} what="configuration" />
+      {setup.note !== null && <p class="muted">{setup.note}</p>}
+      <p class="muted">
+        {pipeline.provider === setup.provider ? (
+          `${pipeline.id} has it already.`
+        ) : (
+          <>
+            Put it into the configuration file. A variable has to be set when Hookline starts: restart it.
+            With a secret in a file, <code>{"${file:…}"}</code>, a reload is enough: SIGHUP, or by itself
+            under <code>hookline run --watch</code>.
+          </>
+        )}
+      </p>
+    </>
+  )
+}
+
+function Tunnels({ url, isStripe }: { url: string; isStripe: boolean }) {
+  const tunnels = tunnelsTo(url)
+  const names = tunnels.map(({ name }) => name)
+  const [chosen, choose] = useState(isStripe ? names[0]! : names[1]!)
+  const tunnel = tunnels.find(({ name }) => name === chosen)!
+  return (
+    <DetailTabs label="Tunnels" names={names} chosen={chosen} choose={choose}>
+      <CodeBlock text={tunnel.command} what="command" />
+      <p class="muted">{tunnel.next}</p>
+    </DetailTabs>
+  )
+}

@@ -1,0 +1,23 @@
+import type { Topic } from "../../api.ts"
+import { get } from "../../api-client.ts"
+import { useLoad } from "../../load.ts"
+import { overview } from "../../store/live.ts"
+
+/** Whether no pipeline has published an event yet, before this start neither; undefined: not known yet. */
+export function useIsFirstRun(): boolean | undefined {
+  const pipelines = overview.value?.pipelines
+  const isQuiet = pipelines?.every(({ last_event_at }) => last_event_at === null)
+  const { value, error } = useLoad(
+    async (signal) => {
+      if (isQuiet !== true) return undefined
+      const topics = await get<Topic[]>("topics", {}, signal)
+      const isPublishedTo = (it: Topic): boolean =>
+        pipelines!.some(({ connection, topic }) => connection === it.connection && topic === it.topic)
+      return !topics.some((it) => it.records > 0 && isPublishedTo(it))
+    },
+    [isQuiet],
+  )
+  // what can't be told is no first run: the overview says why
+  if (isQuiet === false || error !== undefined) return false
+  return value
+}

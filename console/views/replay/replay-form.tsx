@@ -1,0 +1,229 @@
+import { useState } from "preact/hooks"
+import type { ReplayCount, ReplayJob, Topic } from "../../api.ts"
+import { useAction } from "../../action.ts"
+import { get, post } from "../../api-client.ts"
+import { ErrorNote } from "../../components/error-note.tsx"
+import { Skeleton } from "../../components/skeleton.tsx"
+import { formatCounted } from "../../format.ts"
+import { useLoad } from "../../load.ts"
+import { route } from "../../router.ts"
+import { overview } from "../../store/live.ts"
+import { Confirm, type Counted } from "./confirm.tsx"
+import { fieldsOf, requestOf, splitSource, type ReplayFields } from "./replay-request.ts"
+
+/** The range, the target and the rate; counts the records before anything is sent. */
+export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
+  const { query } = route.value
+  const topics = useLoad((signal) => get<Topic[]>("topics", {}, signal), [])
+  const [counted, setCounted] = useState<Counted>()
+  const { isBusy, error, run } = useAction(async (form: FormData) => {
+    const request = requestOf(form)
+    setCounted({ request, count: await post<ReplayCount>("replays/count", { from: request.from }) })
+  })
+  const count = (event: SubmitEvent): void => {
+    event.preventDefault()
+    run(new FormData(event.currentTarget as HTMLFormElement))
+  }
+  if (topics.error !== undefined) return <ErrorNote error={topics.error} retry={topics.reload} />
+  if (topics.value === undefined || overview.value === undefined) return <Skeleton rows={8} />
+  return (
+    <>
+      <form class="replay-form" key={JSON.stringify(query)} onSubmit={count}>
+        <From fields={fieldsOf(query)} topics={topics.value} />
+        <To topics={topics.value} />
+        {error !== undefined && <ErrorNote error={error} />}
+        <p class="replay-submit">
+          <button type="submit" class="primary" disabled={isBusy}>
+            Count the records…
+          </button>
+          <span class="muted">Nothing is sent before you have seen how many there are.</span>
+        </p>
+      </form>
+      {counted !== undefined && (
+        <Confirm counted={counted} started={started} close={() => setCounted(undefined)} />
+      )}
+    </>
+  )
+}
+
+const RANGES = [
+  ["all", "Everything"],
+  ["offsets", "Offsets"],
+  ["times", "Times"],
+] as const
+
+function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic[] }) {
+  const [range, setRange] = useState(fields.range)
+  const sources = topics.map(({ connection, topic }) => `${connection}/${topic}`)
+  // a link may lead to a topic that is not listed
+  const listed =
+    fields.source === "" || sources.includes(fields.source) ? sources : [fields.source, ...sources]
+  const published = overview.value?.pipelines.map(({ connection, topic }) => `${connection}/${topic}`)
+  const first = published?.find((it) => listed.includes(it)) ?? listed[0]
+  const [source, setSource] = useState(fields.source || (first ?? ""))
+  const chosen = topics.find(({ connection, topic }) => `${connection}/${topic}` === source)
+  return (
+    <fieldset>
+      <legend>From</legend>
+      <label class="wide">
+        Topic
+        <select
+          name="source"
+          required
+          value={source}
+          onChange={(event) => setSource(event.currentTarget.value)}
+        >
+          {listed.map((it) => (
+            <option key={it} value={it}>
+              {splitSource(it).join(" / ")}
+            </option>
+          ))}
+        </select>
+      </label>
+      {chosen !== undefined && (
+        <p class="muted wide">
+          {formatCounted(chosen.records, "record")} in {formatCounted(chosen.partitions, "partition")}
+        </p>
+      )}
+      <div class="wide choices" role="radiogroup" aria-label="Range">
+        {RANGES.map(([value, label]) => (
+          <label key={value} class="choice">
+            <input type="radio" name="range" checked={range === value} onChange={() => setRange(value)} />
+            {label}
+          </label>
+        ))}
+      </div>
+      {range === "offsets" && (
+        <>
+          <Field
+            name="from_offset"
+            label="First offset"
+            type="number"
+            min={0}
+            placeholder="the oldest"
+            value={fields.from_offset}
+          />
+          <Field
+            name="until_offset"
+            label="Before offset"
+            type="number"
+            min={0}
+            placeholder="the end"
+            value={fields.until_offset}
+          />
+        </>
+      )}
+      {range === "times" && (
+        <>
+          <Field name="since" label="Since" type="datetime-local" step={0.001} value={fields.since} />
+          <Field name="until" label="Before" type="datetime-local" step={0.001} value={fields.until} />
+        </>
+      )}
+      <Field
+        name="partition"
+        label="Partition"
+        type="number"
+        min={0}
+        placeholder="all"
+        value={fields.partition}
+      />
+      <Field name="where" label="Filter" type="text" placeholder="/type = invoice.*" value={fields.where} />
+    </fieldset>
+  )
+}
+
+function To({ topics }: { topics: readonly Topic[] }) {
+  const connections = overview.value?.connections ?? []
+  const [to, setTo] = useState<"topic" | "url">("topic")
+  const [connection, setConnection] = useState(connections[0]?.id ?? "")
+  return (
+    <fieldset>
+      <legend>To</legend>
+      <div class="wide choices" role="radiogroup" aria-label="Target">
+        {(["topic", "url"] as const).map((value) => (
+          <label key={value} class="choice">
+            <input
+              type="radio"
+              name="to"
+              value={value}
+              checked={to === value}
+              onChange={() => setTo(value)}
+            />
+            {value === "topic" ? "A topic" : "A URL"}
+          </label>
+        ))}
+      </div>
+      {to === "topic" ? (
+        <>
+          <label>
+            Connection
+            <select
+              name="to_connection"
+              value={connection}
+              onChange={(event) => setConnection(event.currentTarget.value)}
+            >
+              {connections.map(({ id }) => (
+                <option key={id}>{id}</option>
+              ))}
+            </select>
+          </label>
+          <Field
+            name="to_topic"
+            label="Topic"
+            type="text"
+            required
+            list="target-topics"
+            placeholder="payments-copy"
+          />
+          <datalist id="target-topics">
+            {topics
+              .filter((it) => it.connection === connection)
+              .map(({ topic }) => (
+                <option key={topic} value={topic} />
+              ))}
+          </datalist>
+        </>
+      ) : (
+        <Field
+          name="url"
+          label="URL"
+          class="wide"
+          type="url"
+          required
+          placeholder="http://localhost:3000/webhook"
+        />
+      )}
+      <Field
+        name="rate"
+        label="Records a second"
+        type="number"
+        min={0.001}
+        step="any"
+        placeholder="no limit"
+      />
+    </fieldset>
+  )
+}
+
+interface FieldProps {
+  readonly name: string
+  readonly label: string
+  readonly type: "text" | "number" | "url" | "datetime-local"
+  readonly class?: string
+  readonly value?: string
+  readonly placeholder?: string
+  readonly list?: string
+  readonly required?: boolean
+  readonly min?: number
+  readonly step?: number | string
+}
+
+/** A labelled input of the form. */
+function Field({ label, class: name = "", value = "", ...input }: FieldProps) {
+  return (
+    <label class={name}>
+      {label}
+      <input {...input} defaultValue={value} autocomplete="off" spellcheck={false} />
+    </label>
+  )
+}

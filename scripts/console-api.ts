@@ -1,0 +1,73 @@
+/**
+ * Makes console/api.ts, the types of what the admin API answers and accepts, from the API's OpenAPI document, which is all
+ * that the console sees of Hookline. With `--check`: whether that is current.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Api, type ApiDeps } from "../src/admin/api/api.ts"
+import type { Connection } from "../src/admin/api/route.ts"
+
+interface JsonSchema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly const?: unknown
+  readonly anyOf?: readonly JsonSchema[]
+  readonly items?: JsonSchema
+  readonly properties?: { readonly [name: string]: JsonSchema }
+  readonly required?: readonly string[]
+}
+
+const PRIMITIVES: { readonly [type: string]: string } = {
+  integer: "number",
+  number: "number",
+  string: "string",
+  boolean: "boolean",
+  null: "null",
+}
+
+function typeOf(schema: JsonSchema): string {
+  const { $ref, type, anyOf, items, properties, required = [] } = schema
+  if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
+  if (anyOf !== undefined) return anyOf.map(typeOf).join(" | ")
+  if ("const" in schema) return JSON.stringify(schema.const)
+  if (items !== undefined) return `readonly (${typeOf(items)})[]`
+  if (properties === undefined) {
+    const primitive = PRIMITIVES[type ?? ""]
+    if (primitive === undefined) throw new Error(`no type for the schema ${JSON.stringify(schema)}`)
+    return primitive
+  }
+  const members = Object.entries(properties).map(
+    ([name, member]) => `readonly ${name}${required.includes(name) ? "" : "?"}: ${typeOf(member)}`,
+  )
+  return `{ ${members.join("; ")} }`
+}
+
+// no service is asked for the document
+const api = new Api({ service: {}, access: () => ({}) } as unknown as ApiDeps)
+const asked = new Request("http://localhost/api/openapi.json")
+const document = (await (await api.answer(asked, {} as Connection)).json()) as {
+  components: { schemas: { [name: string]: JsonSchema } }
+}
+const types = Object.entries(document.components.schemas).map(
+  ([name, schema]) => `export type ${name} = ${typeOf(schema)}\n`,
+)
+const root = join(import.meta.dir, "..")
+const { stdout, success } = Bun.spawnSync(
+  [join(root, "node_modules/.bin/oxfmt"), "--stdin-filepath", join(root, "console/api.ts")],
+  {
+    cwd: root,
+    stdin: new TextEncoder().encode(
+      `// Made from the admin API's OpenAPI document by \`npm run docs\`.\n\n${types.join("\n")}`,
+    ),
+    stderr: "inherit",
+  },
+)
+if (!success) process.exit(1)
+const text = stdout.toString()
+const target = join(root, "console/api.ts")
+
+if (!process.argv.includes("--check")) writeFileSync(target, text)
+else if (readFileSync(target, "utf8") !== text) {
+  console.error("console/api.ts is not what the admin API's OpenAPI document says; run npm run docs")
+  process.exitCode = 1
+}

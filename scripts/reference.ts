@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { components } from "../src/components/registry.ts"
 import type { Option } from "../src/config/options/option.ts"
 import { keysBy } from "../src/config/options/reloading.ts"
+import { describeRelations } from "../src/config/options/relations.ts"
 import type { Section } from "../src/config/options/section.ts"
 import { ADMIN } from "../src/config/sections/admin.ts"
 import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
@@ -87,6 +88,7 @@ function renderRow(key: string, option: Option<unknown>): string {
     defaultOf(option),
     [
       option.doc,
+      ...describeRelations(option.relations),
       ...(option.secret ? ["Never printed."] : []),
       ...(option.reload === "restart" ? ["A change takes a restart."] : []),
     ].join(" "),

@@ -8,7 +8,6 @@ import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { Span } from "../telemetry/traces/trace.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import {
-  checkCloudEvents,
   checkCloudEventsInPipeline,
   CLOUDEVENTS_OPTIONS,
   cloudEventHeaders,
@@ -17,12 +16,7 @@ import {
 } from "./broker-sink/cloud-events.ts"
 import { publishedTo, startPublishing } from "./broker-sink/publish-span.ts"
 import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
-import {
-  checkValueFormat,
-  schemaJudge,
-  VALUE_FORMAT_OPTIONS,
-  withSchemaId,
-} from "./broker-sink/value-format.ts"
+import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
 import {
@@ -75,10 +69,9 @@ export const brokerSink = defineComponent({
     }),
   },
   check(checking) {
-    const { values, isGiven, wrong } = checking
+    const { values, wrong } = checking
     const { topic, headers, cloudevents, trace_headers, dead_letter_topic: letters } = values
-    checkCloudEvents({ values, isGiven, wrong })
-    checkValueFormat(checking)
+    checkRegistry(checking)
     for (const header of headers ?? []) {
       const [name] = splitHeader(header)!
       if (cloudevents === "binary" && isCloudEventHeader(name))

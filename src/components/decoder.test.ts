@@ -20,7 +20,7 @@ function decode(
   { isForm = false, freeBytes = Infinity } = {},
 ): unknown {
   const problems = new Problems(undefined)
-  const found = { address: "d", section: undefined, given: options, baseDir: "/" }
+  const found = { address: "d", section: undefined, inCode: options, baseDir: "/" }
   const { values } = resolveSection(decoder, found, problems)
   problems.throwIfAny()
   const step = decoder.create(values as Parameters<typeof decoder.create>[0], componentContext())

@@ -23,15 +23,15 @@ export const filter = defineComponent({
     }),
     keep: list(pattern, {
       optional: true,
-      doc: "Events with a value that none of these patterns matches are dropped. Exactly one of keep and drop is given.",
+      doc: "Events with a value that none of these patterns matches are dropped.",
     }),
     drop: list(pattern, {
       optional: true,
+      excludes: "keep",
       doc: "Events with a value that one of these patterns matches are dropped.",
     }),
   },
   check({ isGiven, wrong }) {
-    if (isGiven("keep") && isGiven("drop")) wrong("drop", "conflicts with keep; remove one of them")
     if (!isGiven("keep") && !isGiven("drop"))
       wrong("keep", "is missing; add keep = <patterns> for the events to publish, or drop = <patterns>")
   },

@@ -23,7 +23,7 @@ const HANDLER = composePipeline({
 /** The route for options given in code; throws what is wrong with them. */
 function routeOf(given: { [option: string]: unknown }, its = context): Route {
   const problems = new Problems(undefined)
-  const found = { address: "pipeline:hooks:WebHookSource", section: undefined, given, baseDir: "/" }
+  const found = { address: "pipeline:hooks:WebHookSource", section: undefined, inCode: given, baseDir: "/" }
   const { values } = resolveSection(webHookSource, found, problems)
   problems.throwIfAny()
   return webHookSource.create(values as never, its)(HANDLER)

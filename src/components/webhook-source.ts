@@ -1,6 +1,5 @@
 import { file, integer, list, number, size, text } from "../config/options/option-types.ts"
 import type { OptionSet, Values } from "../config/options/option-types.ts"
-import type { Checking } from "../config/options/section.ts"
 import { addressTest, parseNetwork } from "../senders/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
 import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
@@ -75,6 +74,7 @@ const OPTIONS = {
     min: 1,
     max: 1_000_000,
     optional: true,
+    needs: "rate_limit",
     doc: "Events accepted at once after a pause. Default: as many as `rate_limit` allows in a second, at least 1.",
   }),
   unverified_rate_limit: number({
@@ -99,11 +99,17 @@ const OPTIONS = {
   }),
   tls_certificate: file({
     optional: true,
+    needs: "tls_key",
     doc: "A PEM file with the certificate and its chain; with it the port speaks HTTPS.",
   }),
-  tls_key: file({ optional: true, doc: "A PEM file with the certificate's key." }),
+  tls_key: file({
+    optional: true,
+    needs: "tls_certificate",
+    doc: "A PEM file with the certificate's key.",
+  }),
   tls_client_ca: file({
     optional: true,
+    needs: "tls_certificate",
     doc: "A PEM file with the CAs of client certificates; with it every sender must present one.",
   }),
 } satisfies OptionSet
@@ -114,7 +120,10 @@ export const webHookSource = defineComponent({
   name: "WebHookSource",
   summary: "Receives webhooks over HTTP and answers them once they are durably published.",
   options: OPTIONS,
-  check,
+  check({ values: { response_status: status, response_body: body }, wrong }) {
+    if (status !== undefined && isBodiless(status) && body !== undefined && body !== "")
+      wrong("response_body", `an answer of status ${status} has no body; leave it out, or set another status`)
+  },
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
   create(values, { pipeline, acquire, workers, deliveryTimeoutMs }) {
     const { response_status: status, response_body: body, response_content_type: contentType } = values
@@ -144,25 +153,6 @@ export const webHookSource = defineComponent({
     })
   },
 })
-
-function check({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
-  const { response_status: status, response_body: body } = values
-  if (status !== undefined && isBodiless(status) && body !== undefined && body !== "")
-    wrong("response_body", `an answer of status ${status} has no body; leave it out, or set another status`)
-
-  const hasCertificate = isGiven("tls_certificate")
-  const hasKey = isGiven("tls_key")
-  if (hasCertificate && !hasKey) wrong("tls_certificate", "needs its key; add tls_key = <a PEM file>")
-  if (hasKey && !hasCertificate) wrong("tls_key", "needs its certificate; add tls_certificate = <a PEM file>")
-  if (isGiven("tls_client_ca") && !hasCertificate && !hasKey)
-    wrong(
-      "tls_client_ca",
-      "needs a certificate of this side too; add tls_certificate = <a PEM file> and tls_key = <a PEM file>",
-    )
-
-  if (isGiven("rate_burst") && !isGiven("rate_limit"))
-    wrong("rate_burst", "is set without rate_limit; set both, or neither")
-}
 
 function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values

@@ -133,7 +133,7 @@ test("CloudEvents' keys are checked", async () => {
   expect(status).toBe(78)
   const messages = stderr.split("\n").flatMap((line) => /ce\.conf:\d+: \[pipeline:(.*)/.exec(line)?.[1] ?? [])
   expect(messages).toEqual([
-    "p0:BrokerSink] cloudevents_id: has no effect without cloudevents = binary; add it, or remove the key",
+    "p0:BrokerSink] cloudevents_id: has no effect with cloudevents = off; remove it, or set cloudevents = binary",
     expect.stringContaining('p1:BrokerSink] cloudevents_id: "constant" is not json:/pointer'),
     expect.stringContaining('p1:BrokerSink] cloudevents_source: "no uri" is not json:/pointer'),
     expect.stringContaining('p1:BrokerSink] cloudevents_type: "json:x" is not json:/pointer'),

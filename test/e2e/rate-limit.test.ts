@@ -108,7 +108,7 @@ test.each([
   ["rate_limit = 0", 'rate_limit: "0" is not a number from 0.001 to 1000000'],
   ["rate_limit = 10/s", 'rate_limit: "10/s" is not a number'],
   ["rate_limit = 1\nrate_burst = 0.5", 'rate_burst: "0.5" is not a whole number'],
-  ["rate_burst = 5", "rate_burst: is set without rate_limit"],
+  ["rate_burst = 5", "rate_burst: has no effect without rate_limit"],
   ["rate_limit = 1.5\nrate_burst = 5", ""],
 ])("check says of %j: %j", async (lines, told) => {
   using folder = temporaryFolder()

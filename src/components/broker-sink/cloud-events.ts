@@ -1,6 +1,6 @@
 // Hot path: every event of a sink with cloudevents = binary passes here.
 import { oneOf, text, type Values } from "../../config/options/option-types.ts"
-import type { Checking } from "../../config/options/section.ts"
+import { only } from "../../config/options/relations.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"
@@ -43,45 +43,40 @@ export const CLOUDEVENTS_OPTIONS = {
     default: "off",
     doc: "With `binary`, record headers make each record a CloudEvent (1.0, Kafka protocol binding): `ce_specversion`, `ce_id`, `ce_source`, `ce_type`, `ce_time`, `content-type`; see cloudevents.md. The value stays as it is.",
   }),
-  cloudevents_id: text({
-    form: EXTRACTION_FORM,
-    accepts: isExtraction,
-    optional: true,
-    doc: "The source of `ce_id`; default: `event:id`, where the preset knows it. An event without it gets a new UUID.",
-  }),
-  cloudevents_source: text({
-    form: SOURCE_FORM,
-    accepts: (value) => (isExtractionLike(value) ? isExtraction(value) : isUriReference(value)),
-    optional: true,
-    doc: "The source of `ce_source`, or its value; default, also for an event without it: `/pipelines/<id>`.",
-  }),
-  cloudevents_type: text({
-    form: TYPE_FORM,
-    accepts: (value) => !isExtractionLike(value) || isExtraction(value),
-    optional: true,
-    doc: "The source of `ce_type`, or its value; default: `event:type`, where the preset knows it. An event without it gets `webhook`.",
-  }),
-  cloudevents_time: text({
-    form: EXTRACTION_FORM,
-    accepts: isExtraction,
-    optional: true,
-    doc: "The source of `ce_time`: RFC 3339, or seconds or milliseconds since 1970; default: `event:time`, where the preset knows it, else the event's arrival. An event without it gets no `ce_time`.",
-  }),
+  ...only(
+    { cloudevents: ["binary"] },
+    {
+      cloudevents_id: text({
+        form: EXTRACTION_FORM,
+        accepts: isExtraction,
+        optional: true,
+        doc: "The source of `ce_id`; default: `event:id`, where the preset knows it. An event without it gets a new UUID.",
+      }),
+      cloudevents_source: text({
+        form: SOURCE_FORM,
+        accepts: (value) => (isExtractionLike(value) ? isExtraction(value) : isUriReference(value)),
+        optional: true,
+        doc: "The source of `ce_source`, or its value; default, also for an event without it: `/pipelines/<id>`.",
+      }),
+      cloudevents_type: text({
+        form: TYPE_FORM,
+        accepts: (value) => !isExtractionLike(value) || isExtraction(value),
+        optional: true,
+        doc: "The source of `ce_type`, or its value; default: `event:type`, where the preset knows it. An event without it gets `webhook`.",
+      }),
+      cloudevents_time: text({
+        form: EXTRACTION_FORM,
+        accepts: isExtraction,
+        optional: true,
+        doc: "The source of `ce_time`: RFC 3339, or seconds or milliseconds since 1970; default: `event:time`, where the preset knows it, else the event's arrival. An event without it gets no `ce_time`.",
+      }),
+    },
+  ),
 }
 
 type Options = typeof CLOUDEVENTS_OPTIONS
 
 export const isCloudEventHeader = (name: string): boolean => NAMES.includes(name.toLowerCase())
-
-export function checkCloudEvents({
-  values: { cloudevents },
-  isGiven,
-  wrong,
-}: Pick<Checking<Options>, "values" | "isGiven" | "wrong">): void {
-  if (cloudevents === "binary") return
-  for (const key of KEYS)
-    if (isGiven(key)) wrong(key, "has no effect without cloudevents = binary; add it, or remove the key")
-}
 
 export function checkCloudEventsInPipeline({
   values,

@@ -1,5 +1,6 @@
 // Hot path: every event of a sink with value_format = json-schema passes here.
 import { duration, file, oneOf, text, type Values } from "../../config/options/option-types.ts"
+import { only } from "../../config/options/relations.ts"
 import type { Checking } from "../../config/options/section.ts"
 import { readCas } from "../../config/sections/pem-files.ts"
 import { SCHEMA_RULES } from "../../json/schema.ts"
@@ -15,24 +16,40 @@ export const VALUE_FORMAT_OPTIONS = {
     default: "json",
     doc: "With `json-schema` each event must match the latest schema of the subject `<topic>-value` in a Schema Registry, and the value begins with 0 and the schema's id in 4 bytes, as Confluent's serializers write it; see schema-registry.md.",
   }),
-  registry_url: text({
-    optional: true,
-    accepts: isRegistryUrl,
-    form: "an http or https URL without credentials, query and fragment",
-    doc: "The Schema Registry's API as Confluent's has it. Required with `json-schema`.",
-  }),
-  registry_username: text({ optional: true, doc: "For HTTP Basic authentication at the registry." }),
-  registry_password: text({ optional: true, secret: true, doc: "With `registry_username`." }),
-  registry_ca_location: file({
-    optional: true,
-    doc: "PEM file with the CAs that the registry's certificate is checked against, instead of the public ones.",
-  }),
-  registry_refresh: duration({
-    minMs: 100,
-    maxMs: 86_400_000,
-    default: "1m",
-    doc: "How often the registry is asked for a later version of each schema.",
-  }),
+  ...only(
+    { value_format: ["json-schema"] },
+    {
+      registry_url: text({
+        optional: true,
+        requiredThen: true,
+        accepts: isRegistryUrl,
+        form: "an http or https URL without credentials, query and fragment",
+        doc: "The Schema Registry's API as Confluent's has it.",
+      }),
+      registry_username: text({
+        optional: true,
+        needs: "registry_password",
+        doc: "For HTTP Basic authentication at the registry.",
+      }),
+      registry_password: text({
+        optional: true,
+        secret: true,
+        needs: "registry_username",
+        doc: "The user's password.",
+      }),
+      registry_ca_location: file({
+        optional: true,
+        doc: "PEM file with the CAs that the registry's certificate is checked against, instead of the public ones.",
+      }),
+      registry_refresh: duration({
+        minMs: 100,
+        maxMs: 86_400_000,
+        default: "1m",
+        doc: "How often the registry is asked for a later version of each schema.",
+      }),
+    },
+    "warning",
+  ),
 }
 
 type Options = typeof VALUE_FORMAT_OPTIONS
@@ -43,36 +60,18 @@ function isRegistryUrl(given: string): boolean {
   return /^https?:$/.test(protocol) && [username, password, search, hash].every((it) => it === "")
 }
 
-const BESIDE = [
-  "registry_url",
-  "registry_username",
-  "registry_password",
-  "registry_ca_location",
-  "registry_refresh",
-] as const
-
-export function checkValueFormat({
+/** What the registry's URL means for the other keys. */
+export function checkRegistry({
   values,
   isGiven,
   wrong,
   warn,
 }: Pick<Checking<Options>, "values" | "isGiven" | "wrong" | "warn">): void {
-  if (values.value_format === "json") {
-    for (const key of BESIDE)
-      if (isGiven(key)) warn(key, "has no effect with value_format = json; set it to json-schema")
-    return
-  }
-  if (!isGiven("registry_url")) wrong("registry_url", "is required by value_format = json-schema")
-  const [username, password] = ["registry_username", "registry_password"] as const
-  if (isGiven(username) !== isGiven(password)) {
-    const [has, lacks] = isGiven(username) ? [username, password] : [password, username]
-    wrong(has, `requires ${lacks}`)
-  }
-  if (values.registry_url === undefined) return
+  if (values.value_format === "json" || values.registry_url === undefined) return
   const { protocol, hostname } = new URL(values.registry_url)
   if (protocol === "https:") return
   if (isGiven("registry_ca_location")) wrong("registry_ca_location", "has no effect with an http URL")
-  if (isGiven(password) && !/^(localhost|127\..*|\[::1\])$/.test(hostname))
+  if (isGiven("registry_password") && !/^(localhost|127\..*|\[::1\])$/.test(hostname))
     warn("registry_url", "the password is sent unencrypted; use an https URL")
 }
 

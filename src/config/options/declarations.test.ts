@@ -4,16 +4,24 @@ import { ADMIN } from "../sections/admin.ts"
 import { EMBEDDED } from "../sections/embedded-connection.ts"
 import { KAFKA } from "../sections/kafka-connection.ts"
 import { SERVICE } from "../sections/service.ts"
+import { PROVIDER } from "../../verify/presets/own-provider.ts"
+import type { OptionSet } from "./option.ts"
 
-const options = [KAFKA, EMBEDDED, ADMIN, SERVICE, ...components].flatMap(({ title, options }) =>
-  Object.entries(options).map(([key, option]) => ({ title, key, option })),
+const options = [KAFKA, EMBEDDED, ADMIN, SERVICE, PROVIDER, ...components].flatMap(({ title, options }) =>
+  Object.entries(options as OptionSet).map(([key, option]) => ({ title, key, option, options })),
 )
 
 test.each(options)(
   "$title $key: its key can be found, it is documented, its default is right",
-  ({ key, option }) => {
+  ({ key, option, options }) => {
     expect(key).toBe(key.toLowerCase())
     expect(option.doc).toMatch(/^[A-Z`][^]*\.$/)
+    const { only, needs, excludes } = option.relations
+    for (const other of [needs, excludes, ...Object.keys(only ?? {})])
+      if (other !== undefined) expect(options).toContainKey(other)
+    for (const [other, words] of Object.entries(only ?? {}))
+      for (const word of words === "on" ? [] : words)
+        expect((options as OptionSet)[other]!.fromCode(word)).toBe(word)
     if (option.defaultText !== undefined) {
       const value: unknown = option.parse(option.defaultText, { baseDir: "/" })
       expect(option.fromCode(value)).toEqual(value)

@@ -51,12 +51,12 @@ export function messageInCode(text: string): string {
   return text
     .replaceAll(" (commas or lines)", "")
     .replace(
-      /"(?:[^"\\]|\\.)*"|\[(service|admin|traces)\] |\b([a-z]\w*) = (\w[\w-]*)?|\b[a-z]+(?:_[a-z0-9]+)+\b/g,
+      /"(?:[^"\\]|\\.)*"|\[(service|admin|traces)\] |\b([a-z]\w*) = (\w[\w-]*(?:(?:, \w[\w-]*)* or \w[\w-]*)?)?|\b[a-z]+(?:_[a-z0-9]+)+\b/g,
       (found: string, section?: string, key?: string, value?: string) => {
         if (found.startsWith('"')) return found
         if (section !== undefined) return `${section}.`
         if (key === undefined) return camelCase(found)
-        return `${camelCase(key)}: ${value === undefined || /^\d+$/.test(value) ? (value ?? "") : JSON.stringify(value)}`
+        return `${camelCase(key)}: ${value === undefined || /^\d+$/.test(value) ? (value ?? "") : value.replaceAll(/[\w-]+(?=,| or |$)/g, (it) => JSON.stringify(it))}`
       },
     )
 }

@@ -3,7 +3,7 @@ export interface Option<T, C = T, P extends Presence = Presence> {
   /** Reads the file's text. Throws WrongValue. */
   readonly parse: (text: string, context: ParseContext) => Exclude<T, undefined>
   /** Checks a value given in code, and converts it where code may spell it otherwise. Throws WrongValue. */
-  readonly fromCode: (given: C, context?: ParseContext) => Exclude<T, undefined>
+  readonly fromCode: (value: C, context?: ParseContext) => Exclude<T, undefined>
   readonly presence: P
   /** The default as the file would spell it. */
   readonly defaultText: string | undefined
@@ -15,6 +15,21 @@ export interface Option<T, C = T, P extends Presence = Presence> {
   /** Whether the value is the path of a file whose content is configuration, too. */
   readonly isInput: boolean
   readonly reload: Reload
+  readonly relations: Relations
+}
+
+/** How an option depends on others of its section. `relations.ts` checks it and describes it in the reference. */
+export interface Relations {
+  /** Values of other options with which this one has an effect, as the file spells them; `on`: any but `off`. */
+  readonly only?: { readonly [key: string]: readonly string[] | "on" }
+  /** Whether it must be given where `only` holds. */
+  readonly requiredThen?: boolean
+  /** What it means to give it where `only` does not hold: an error, or a warning. */
+  readonly unused?: "error" | "warning"
+  /** An option without which this one has no effect. */
+  readonly needs?: string
+  /** An option that can't be given next to this one. */
+  readonly excludes?: string
 }
 
 /**
@@ -54,7 +69,7 @@ export type Values<O extends OptionSet> = {
   readonly [K in keyof O]: O[K] extends Option<infer T, any> ? T : never
 }
 
-interface Described {
+interface Described extends Relations {
   doc: string
   secret?: boolean
   isInput?: boolean
@@ -80,9 +95,10 @@ export function custom<T, D extends Declared, C = T>(
   form: string,
   declared: D,
   read: (text: string, context: ParseContext) => T,
-  fromCode: (given: C, context?: ParseContext) => T,
+  fromCode: (value: C, context?: ParseContext) => T,
 ): Parsed<T, D, C> {
   const defaultText = "default" in declared ? declared.default : undefined
+  const { only, requiredThen, unused, needs, excludes } = declared
   return {
     parse: read,
     fromCode,
@@ -93,6 +109,7 @@ export function custom<T, D extends Declared, C = T>(
     secret: declared.secret ?? false,
     isInput: declared.isInput ?? false,
     reload: declared.reload ?? "reopen",
+    relations: { only, requiredThen, unused, needs, excludes },
   } as unknown as Parsed<T, D, C>
 }
 

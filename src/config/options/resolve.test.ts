@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { atOnce } from "../../clock/slices.ts"
 import { duration, integer, list, oneOf, path, text } from "./option-types.ts"
 import { Problems } from "../file/problems.ts"
-import { resolveSection, type Given } from "./resolve.ts"
+import { resolveSection, type OptionsFromCode } from "./resolve.ts"
 import { defineSection } from "./section.ts"
 import { readConfigurationFile } from "../file/configuration-file.ts"
 
@@ -35,7 +35,10 @@ const SECTION = defineSection({
   },
 })
 
-function resolve(file: string | undefined, given?: Given): { values: object; problems: readonly string[] } {
+function resolve(
+  file: string | undefined,
+  inCode?: OptionsFromCode,
+): { values: object; problems: readonly string[] } {
   const configuration =
     file === undefined
       ? undefined
@@ -49,7 +52,7 @@ function resolve(file: string | undefined, given?: Given): { values: object; pro
   const found = {
     address: "service",
     section: configuration?.service,
-    given,
+    inCode,
     baseDir: configuration?.baseDir ?? "/srv",
   }
   return { values: resolveSection(SECTION, found, problems).values, problems: problems.lines }
@@ -161,7 +164,7 @@ describe("secrets and substituted values are never printed", () => {
 })
 
 describe("problems in code", () => {
-  test.each<[name: string, given: Given, problems: string[]]>([
+  test.each<[name: string, inCode: OptionsFromCode, problems: string[]]>([
     ["a missing option", {}, ["in code: service, option topic: is missing; it is a topic name"]],
     ["a wrong value", { topic: "A" }, ['in code: service, option topic: "A" is not a topic name']],
     [

@@ -1,13 +1,14 @@
 import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import { camelCase } from "./in-code.ts"
+import { checkRelations } from "./relations.ts"
 import { quote, WrongValue, type OptionSet, type ParseContext, type Values } from "./option.ts"
 import type { Location, Problems } from "../file/problems.ts"
 import type { Section } from "./section.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
 
 /** Options given in code, in camel case; undefined counts as absent. */
-export interface Given {
+export interface OptionsFromCode {
   readonly [key: string]: unknown
 }
 
@@ -18,7 +19,7 @@ export interface Found {
   /** `[defaults:<Component>]`: keys for sections that lack them. */
   readonly fileDefaults?: FileSection | undefined
   /** undefined: code does not name it. */
-  readonly given: Given | undefined
+  readonly inCode: OptionsFromCode | undefined
   /** Defaults in place of the options' own, as a file would spell them. */
   readonly defaults?: { readonly [key: string]: string } | undefined
   /** Absolute base of relative paths that no file gives. */
@@ -49,9 +50,9 @@ export interface Resolved<O extends OptionSet> {
 }
 
 /**
- * Resolves a section's options: code before the section before `[defaults:…]` before the defaults. Unknown keys, wrong values and missing ones go
- * to `problems`. An empty value (`key =`) is wrong unless the option's default is empty: it may mean the default, nothing,
- * or a lost value.
+ * Resolves a section's options: code before the section before `[defaults:…]` before the defaults. Unknown keys, wrong
+ * values and missing ones go to `problems`. An empty value (`key =`) is wrong unless the option's default is empty: it may
+ * mean the default, nothing, or a lost value.
  *
  * @param strange the problem with a key that the section does not have, where the message can say more than that it is unknown
  */
@@ -61,86 +62,127 @@ export function resolveSection<O extends OptionSet>(
   problems: Problems,
   strange?: (key: string) => string | undefined,
 ): Resolved<O> {
-  const { address, section: configuration, baseDir, defined } = found
-  const context = { baseDir, defined }
-  const names = Object.keys(section.options)
-  const namesInCode = names.map(camelCase)
-  const given = (key: string): unknown => found.given?.[camelCase(key)]
-  const home: Location = configuration
-    ? placeOf(configuration)
-    : { line: found.given && "code", section: address }
-  const textOf = (key: string): FileText | undefined =>
-    configuration?.texts.get(key) ?? (names.includes(key) ? found.fileDefaults?.texts.get(key) : undefined)
-  const where = (key: string): Location => {
-    if (given(key) !== undefined) return { line: "code", section: address, key }
-    const text = textOf(key)
-    return text === undefined ? { ...home, key } : placeOfText(text)
-  }
-  let isSound = true
-  const report = (place: Location, text: string): void => {
-    isSound = false
-    problems.add(place, text)
-  }
-  const wrong = (key: string, text: string): void => report(where(key), text)
-  const warn = (key: string, text: string): void => problems.warn(where(key), text)
+  const reader = new SectionReader(section as Section, found, problems)
+  reader.reportUnknown(strange)
+  reader.read()
+  reader.check()
+  return reader as unknown as Resolved<O>
+}
 
-  const unknown = (place: Location, key: string, known: readonly string[]): void =>
-    report(
-      place,
-      strange?.(key) ??
-        `unknown ${place.line === "code" ? "option" : "key"}${suggest(key, known, (name) => `\`${name}\``)}`,
-    )
-  for (const [key, text] of configuration?.texts ?? []) {
-    if (names.includes(key)) continue
-    reportInterpolation(text, report)
-    unknown(placeOfText(text), key, names)
-  }
-  for (const [key, value] of Object.entries(found.given ?? {})) {
-    if (value !== undefined && !namesInCode.includes(key))
-      unknown({ line: "code", section: address, key }, key, namesInCode)
+/** Reads one section. What `Resolved` has is bound, so that it can be taken out or spread. */
+class SectionReader implements Resolved<OptionSet> {
+  readonly home: Location
+  readonly values: { [key: string]: unknown } = {}
+  readonly #section: Section
+  readonly #found: Found
+  readonly #problems: Problems
+  #isSound = true
+
+  constructor(section: Section, found: Found, problems: Problems) {
+    this.#section = section
+    this.#found = found
+    this.#problems = problems
+    this.home = found.section
+      ? placeOf(found.section)
+      : { line: found.inCode && "code", section: found.address }
   }
 
-  const values: { [key: string]: unknown } = {}
-  for (const [key, option] of Object.entries(section.options)) {
-    const text = textOf(key)
-    if (text !== undefined) reportInterpolation(text, report)
-    const defaultText = found.defaults?.[key] ?? option.defaultText
-    if (given(key) !== undefined) {
-      const value = fromCode(option, given(key), context)
-      if (value instanceof WrongValue) wrong(key, value.message)
-      else values[key] = value
-    } else if (text !== undefined) {
-      const read = readText(option, text, defined)
-      if (read instanceof WrongValue) wrong(key, read.message)
-      else if (text.value.text !== undefined) values[key] = read
-    } else if (defaultText !== undefined) {
-      values[key] = option.parse(defaultText, context)
-    } else if (option.presence === "required") {
-      wrong(key, missing(section, key, found))
+  readonly isSound = (): boolean => this.#isSound
+
+  readonly isGiven = (key: string): boolean =>
+    this.#valueInCode(key) !== undefined || this.#textOf(key) !== undefined
+
+  readonly isDefault = (key: string): boolean =>
+    this.isGiven(key) && this.#valueInCode(key) === undefined && this.#found.section?.texts.has(key) !== true
+
+  readonly wrong = (key: string, text: string): void => this.#report(this.where(key), text)
+
+  readonly where = (key: string): Location => {
+    if (this.#valueInCode(key) !== undefined) return this.#placeInCode(key)
+    const text = this.#textOf(key)
+    return text === undefined ? { ...this.home, key } : placeOfText(text)
+  }
+
+  readonly show = (key: string): string | undefined => {
+    const isQuotable =
+      this.#section.options[key]?.secret !== true &&
+      (this.#valueInCode(key) !== undefined || this.#textOf(key)?.value.quotable !== false)
+    return isQuotable ? quote(this.values[key]) : undefined
+  }
+
+  reportUnknown(strange?: (key: string) => string | undefined): void {
+    const names = Object.keys(this.#section.options)
+    for (const [key, text] of this.#found.section?.texts ?? []) {
+      if (names.includes(key)) continue
+      reportInterpolation(text, this.#report)
+      this.#report(placeOfText(text), strange?.(key) ?? unknown("key", key, names))
+    }
+    const namesInCode = names.map(camelCase)
+    for (const [key, value] of Object.entries(this.#found.inCode ?? {})) {
+      if (value !== undefined && !namesInCode.includes(key))
+        this.#report(this.#placeInCode(key), strange?.(key) ?? unknown("option", key, namesInCode))
     }
   }
 
-  for (const file of inputsOf(section, values)) found.reads?.(file)
+  read(): void {
+    for (const [key, option] of Object.entries(this.#section.options)) {
+      const value = this.#read(key, option)
+      if (value instanceof WrongValue) this.wrong(key, value.message)
+      else if (value !== undefined) this.values[key] = value
+    }
+    for (const file of inputsOf(this.#section, this.values)) this.#found.reads?.(file)
+  }
 
-  const resolved = values as Partial<Values<O>>
-  const isGiven = (key: string): boolean => given(key) !== undefined || textOf(key) !== undefined
-  const isDefault = (key: string): boolean =>
-    given(key) === undefined && configuration?.texts.has(key) !== true && textOf(key) !== undefined
-  section.check?.({ values: resolved, isGiven, isDefault, wrong, warn })
-  const isQuotable = (key: string): boolean =>
-    section.options[key]?.secret !== true &&
-    (given(key) !== undefined || textOf(key)?.value.quotable !== false)
-  return {
-    isSound: () => isSound,
-    home,
-    values: resolved,
-    isGiven,
-    isDefault,
-    wrong,
-    where,
-    show: (key) => (isQuotable(key) ? quote(values[key]) : undefined),
+  /** Checks the rules across keys. */
+  check(): void {
+    const warn = (key: string, text: string): void => this.#problems.warn(this.where(key), text)
+    const checking = { ...this, warn }
+    checkRelations(this.#section, checking)
+    this.#section.check?.(checking)
+  }
+
+  /** The value of an option; undefined: it has none, or its text is reported already. */
+  #read(key: string, option: OptionSet[string]): unknown {
+    const { baseDir, defined, defaults } = this.#found
+    const text = this.#textOf(key)
+    if (text !== undefined) reportInterpolation(text, this.#report)
+    const inCode = this.#valueInCode(key)
+    if (inCode !== undefined) return fromCode(option, inCode, { baseDir, defined })
+    if (text !== undefined) return readText(option, text, defined)
+    const defaultText = defaults?.[key] ?? option.defaultText
+    if (defaultText !== undefined) return option.parse(defaultText, { baseDir, defined })
+    return option.presence === "required" ? new WrongValue(this.#missing(key, option)) : undefined
+  }
+
+  #missing(key: string, { form }: OptionSet[string]): string {
+    const { section, inCode } = this.#found
+    if (inCode !== undefined && section === undefined) return `is missing; it is ${form}`
+    const remedyInCode = inCode === undefined ? "" : `, or give option ${camelCase(key)} in code`
+    return `is missing; add ${key} = <${form}>${remedyInCode}`
+  }
+
+  #valueInCode(key: string): unknown {
+    return this.#found.inCode?.[camelCase(key)]
+  }
+
+  #textOf(key: string): FileText | undefined {
+    const { section, fileDefaults } = this.#found
+    const isOwn = Object.hasOwn(this.#section.options, key)
+    return section?.texts.get(key) ?? (isOwn ? fileDefaults?.texts.get(key) : undefined)
+  }
+
+  #placeInCode(key: string): Location {
+    return { line: "code", section: this.#found.address, key }
+  }
+
+  readonly #report = (place: Location, text: string): void => {
+    this.#isSound = false
+    this.#problems.add(place, text)
   }
 }
+
+const unknown = (what: "key" | "option", key: string, names: readonly string[]): string =>
+  `unknown ${what}${suggest(key, names, (name) => `\`${name}\``)}`
 
 /**
  * Checks a `[defaults:…]` section by itself: its keys, and their values.
@@ -158,8 +200,7 @@ export function checkDefaults(
     const option = names.includes(key) ? options[key] : undefined
     reportInterpolation(text, (place, problem) => problems.add(place, problem))
     const read = option && readText(option, text, defined)
-    if (option === undefined)
-      problems.add(placeOfText(text), `unknown key${suggest(key, names, (name) => `\`${name}\``)}`)
+    if (option === undefined) problems.add(placeOfText(text), unknown("key", key, names))
     else if (read instanceof WrongValue) problems.add(placeOfText(text), read.message)
   }
 }
@@ -205,11 +246,4 @@ function readText(
       quotable && !option.secret ? error.message : `its value ${error.unquoted ?? `is not ${option.form}`}`
     return new WrongValue(text.includes("\n") ? `${message} (indented lines continue a value)` : message)
   }
-}
-
-function missing(section: Section, key: string, { section: configuration, given }: Found): string {
-  const form = section.options[key]!.form
-  if (given !== undefined && configuration === undefined) return `is missing; it is ${form}`
-  const inCode = given === undefined ? "" : `, or give option ${camelCase(key)} in code`
-  return `is missing; add ${key} = <${form}>${inCode}`
 }

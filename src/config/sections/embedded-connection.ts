@@ -12,6 +12,7 @@ import {
   text,
   type Option,
 } from "../options/option-types.ts"
+import { only } from "../options/relations.ts"
 import { defineSection } from "../options/section.ts"
 
 /**
@@ -46,50 +47,57 @@ export const EMBEDDED = defineSection({
       reload: "live",
       doc: "Where Kafka clients read the log, as in `127.0.0.1:9092`: docs/kafka-clients.md.",
     }),
-    kafka_advertised: endpoint({
-      optional: true,
-      reload: "live",
-      doc: "The `host:port` that Kafka clients are told to connect to. Default: the address that they have connected to.",
-    }),
-    kafka_users: list(
-      text({
-        pattern: /^[^:,\s]+:\S{8,}$/,
-        form: "name:password, the password of at least 8 characters without spaces and commas",
-        doc: "",
-      }),
+    ...only(
+      { kafka_listen: "on" },
       {
-        optional: true,
-        secret: true,
-        reload: "live",
-        doc: "Who may connect, by SCRAM-SHA-256, SCRAM-SHA-512 or, with TLS, PLAIN. Default: everybody, on a loopback address.",
+        kafka_advertised: endpoint({
+          optional: true,
+          reload: "live",
+          doc: "The `host:port` that Kafka clients are told to connect to. Default: the address that they have connected to.",
+        }),
+        kafka_users: list(
+          text({
+            pattern: /^[^:,\s]+:\S{8,}$/,
+            form: "name:password, the password of at least 8 characters without spaces and commas",
+            doc: "",
+          }),
+          {
+            optional: true,
+            secret: true,
+            reload: "live",
+            doc: "Who may connect, by SCRAM-SHA-256, SCRAM-SHA-512 or, with TLS, PLAIN. Default: everybody, on a loopback address.",
+          },
+        ),
+        kafka_groups: list(
+          text({
+            pattern: /^[^:,=\s]+=[^,\s]+$/,
+            form: "user=group, or user=prefix* for all that begin so",
+            doc: "",
+          }),
+          {
+            optional: true,
+            reload: "live",
+            doc: "Which consumer groups each user may read with, move, describe and delete, as in `billing=billing-*`; a user without one reads without a group. Default: each user every group.",
+          },
+        ),
+        kafka_tls_certificate: file({
+          optional: true,
+          needs: "kafka_tls_key",
+          reload: "live",
+          doc: "A PEM file with the certificate and its chain; with it Kafka clients connect by TLS.",
+        }),
+        kafka_tls_key: file({
+          optional: true,
+          needs: "kafka_tls_certificate",
+          reload: "live",
+          doc: "A PEM file with the certificate's key.",
+        }),
       },
+      "warning",
     ),
-    kafka_groups: list(
-      text({
-        pattern: /^[^:,=\s]+=[^,\s]+$/,
-        form: "user=group, or user=prefix* for all that begin so",
-        doc: "",
-      }),
-      {
-        optional: true,
-        reload: "live",
-        doc: "Which consumer groups each user may read with, move, describe and delete, as in `billing=billing-*`; a user without one reads without a group. Default: each user every group.",
-      },
-    ),
-    kafka_tls_certificate: file({
-      optional: true,
-      reload: "live",
-      doc: "A PEM file with the certificate and its chain; with it Kafka clients connect by TLS.",
-    }),
-    kafka_tls_key: file({ optional: true, reload: "live", doc: "A PEM file with the certificate's key." }),
     delivery_timeout: deliveryTimeout,
   },
-  check({
-    values: { kafka_listen: listen, kafka_users: users, kafka_groups: groups },
-    isGiven,
-    warn,
-    wrong,
-  }) {
+  check({ values: { kafka_listen: listen, kafka_users: users, kafka_groups: groups }, isGiven, wrong }) {
     const hasTls = isGiven("kafka_tls_certificate") && isGiven("kafka_tls_key")
     if (listen !== undefined && listen !== "off" && !isLoopback(listen.host)) {
       if (!hasTls || !isGiven("kafka_users"))
@@ -98,29 +106,15 @@ export const EMBEDDED = defineSection({
           "is not a loopback address, where Kafka clients need TLS and users; add kafka_tls_certificate, kafka_tls_key and kafka_users, or listen on 127.0.0.1",
         )
     }
-    if (isGiven("kafka_tls_certificate") && !isGiven("kafka_tls_key"))
-      wrong("kafka_tls_certificate", "needs its key; add kafka_tls_key = <a PEM file>")
-    if (isGiven("kafka_tls_key") && !isGiven("kafka_tls_certificate"))
-      wrong("kafka_tls_key", "needs its certificate; add kafka_tls_certificate = <a PEM file>")
     const known = new Set((users ?? []).map((one) => one.slice(0, one.indexOf(":"))))
     const unknown = groups?.map(userOf).find((name) => !known.has(name))
     if (unknown !== undefined)
       wrong("kafka_groups", `${unknown} is not a user of kafka_users; add it there, or correct the name`)
-    if (listen !== "off") return
-    for (const key of BESIDE_LISTEN) if (isGiven(key)) warn(key, "has no effect without kafka_listen")
   },
 })
 
 /** The user of a `user=group`. */
 const userOf = (given: string): string => given.slice(0, given.indexOf("="))
-
-const BESIDE_LISTEN = [
-  "kafka_advertised",
-  "kafka_users",
-  "kafka_groups",
-  "kafka_tls_certificate",
-  "kafka_tls_key",
-] as const
 
 /** An option of which `forever` (or `off`) is the absence of a limit: Infinity as its value. */
 function lasting<C>(limit: Option<number, C>, doc: string) {

@@ -1,8 +1,9 @@
 import { deliveryTimeout } from "./delivery-timeout.ts"
 import { parseEndpoint } from "./endpoint.ts"
-import { checkSasl, SASL } from "./kafka-sasl.ts"
+import { checkOauth, SASL } from "./kafka-sasl.ts"
 import { custom, duration, file, list, oneOf, path, size, text } from "../options/option-types.ts"
-import { defineSection, type Checking } from "../options/section.ts"
+import { only } from "../options/relations.ts"
+import { defineSection } from "../options/section.ts"
 
 /** A connection to Apache Kafka. Keys are named as librdkafka names them. */
 export const KAFKA = defineSection({
@@ -20,18 +21,25 @@ export const KAFKA = defineSection({
       doc: "Whether the connection is encrypted (`ssl`) and whether the client authenticates (`sasl`).",
     }),
     ...SASL,
-    ssl_ca_location: file({
-      optional: true,
-      doc: "PEM file with the CAs that brokers' certificates are checked against, instead of the public ones.",
-    }),
-    ssl_certificate_location: file({
-      optional: true,
-      doc: "PEM file with the client's certificate, with `ssl_key_location`.",
-    }),
-    ssl_key_location: file({
-      optional: true,
-      doc: "PEM file with the client's private key, with `ssl_certificate_location`.",
-    }),
+    ...only(
+      { security_protocol: ["ssl", "sasl_ssl"] },
+      {
+        ssl_ca_location: file({
+          optional: true,
+          doc: "PEM file with the CAs that brokers' certificates are checked against, instead of the public ones.",
+        }),
+        ssl_certificate_location: file({
+          optional: true,
+          needs: "ssl_key_location",
+          doc: "PEM file with the client's certificate.",
+        }),
+        ssl_key_location: file({
+          optional: true,
+          needs: "ssl_certificate_location",
+          doc: "PEM file with the client's private key.",
+        }),
+      },
+    ),
     compression_type: oneOf(["none", "gzip", "snappy", "lz4", "zstd"], {
       default: "none",
       doc: "How batches are compressed; from 16 KiB on, gzip and zstd do so beside the event loop.",
@@ -57,15 +65,12 @@ export const KAFKA = defineSection({
       min: 1,
       default: "1GiB",
       reload: "live",
+      only: { spool: "on" },
       doc: "Capacity of the spool in bytes of events, keys and headers; beyond it senders get 503.",
     }),
   },
   check(checking) {
-    checkSasl(checking, checking.values.security_protocol)
-    checkSsl(checking)
-    const { values, isGiven, wrong } = checking
-    if (isGiven("spool_max_bytes") && values.spool === "off")
-      wrong("spool_max_bytes", "has no effect without a spool; add spool = <file>, or remove this")
+    if (checking.values.security_protocol?.startsWith("sasl_")) checkOauth(checking)
   },
 })
 
@@ -78,19 +83,4 @@ function fileOrOff(doc: string) {
     (value, context) => (/^off$/i.test(value) ? "off" : file.parse(value, context)),
     (given) => (given === "off" ? given : file.fromCode(given)),
   )
-}
-
-type KafkaChecking = Checking<(typeof KAFKA)["options"]>
-
-function checkSsl({ values: { security_protocol: protocol }, isGiven, wrong }: KafkaChecking): void {
-  if (protocol === "plaintext" || protocol === "sasl_plaintext") {
-    const encrypted = protocol === "plaintext" ? "ssl" : "sasl_ssl"
-    for (const key of ["ssl_ca_location", "ssl_certificate_location", "ssl_key_location"] as const) {
-      if (isGiven(key))
-        wrong(key, `has no effect with security_protocol = ${protocol}; set it to ${encrypted}`)
-    }
-  }
-  const [certificate, key] = ["ssl_certificate_location", "ssl_key_location"] as const
-  if (isGiven(key) && !isGiven(certificate)) wrong(key, `requires ${certificate}`)
-  if (isGiven(certificate) && !isGiven(key)) wrong(certificate, `requires ${key}`)
 }

@@ -1,50 +1,80 @@
-import { custom, file, list, oneOf, text, WrongValue, type OptionSet } from "../options/option-types.ts"
+import { custom, file, list, oneOf, text, WrongValue } from "../options/option-types.ts"
+import { only } from "../options/relations.ts"
 import type { Checking } from "../options/section.ts"
 
+const PASSWORD = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const
+
 /** How the client of a Kafka connection authenticates. */
-export const SASL = {
-  sasl_mechanism: oneOf(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"], {
-    optional: true,
-    doc: "How the client authenticates. Required with a sasl protocol.",
-  }),
-  sasl_username: text({ optional: true, doc: "Required with PLAIN and SCRAM." }),
-  sasl_password: text({ optional: true, secret: true, doc: "Required with PLAIN and SCRAM." }),
-  sasl_oauth_token_endpoint: text({
-    optional: true,
-    accepts: (url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol),
-    form: "an http or https URL",
-    doc: "URL that issues access tokens for client credentials (RFC 6749, section 4.4). Required with OAUTHBEARER.",
-  }),
-  sasl_oauth_client_id: text({ optional: true, doc: "Required with OAUTHBEARER." }),
-  sasl_oauth_client_secret: text({
-    optional: true,
-    secret: true,
-    doc: "With OAUTHBEARER this or `sasl_oauth_assertion_key` is required.",
-  }),
-  sasl_oauth_assertion_key: file({
-    optional: true,
-    doc: "PEM file (PKCS #8) with the private key that signs an assertion in place of the client secret (RFC 7523): RS256, ES256, ES384, ES512 or EdDSA, by the key.",
-  }),
-  sasl_oauth_assertion_key_id: text({
-    optional: true,
-    doc: "`kid` of the assertion, where the token endpoint knows several keys.",
-  }),
-  sasl_oauth_scope: text({ optional: true, doc: "Scopes to ask for, separated by spaces." }),
-  sasl_oauth_extensions: list(extension(), {
-    optional: true,
-    doc: "SASL extensions for the brokers (RFC 7628), such as `logicalCluster=lkc-1`.",
-  }),
-  sasl_oauth_ca_location: file({
-    optional: true,
-    doc: "PEM file with the CAs that the token endpoint's certificate is checked against, instead of the public ones.",
-  }),
-  sasl_aws_region: text({
-    optional: true,
-    pattern: /^[a-z0-9-]+$/,
-    form: "an AWS region",
-    doc: "Region of the cluster, for AWS_MSK_IAM. By default that of the bootstrap servers' names, else `AWS_REGION`.",
-  }),
-} satisfies OptionSet
+export const SASL = only(
+  { security_protocol: ["sasl_ssl", "sasl_plaintext"] },
+  {
+    sasl_mechanism: oneOf([...PASSWORD, "OAUTHBEARER", "AWS_MSK_IAM"], {
+      optional: true,
+      requiredThen: true,
+      doc: "How the client authenticates.",
+    }),
+    ...only(
+      { sasl_mechanism: PASSWORD },
+      {
+        sasl_username: text({ optional: true, requiredThen: true, doc: "The user." }),
+        sasl_password: text({
+          optional: true,
+          requiredThen: true,
+          secret: true,
+          doc: "The user's password.",
+        }),
+      },
+    ),
+    ...only(
+      { sasl_mechanism: ["OAUTHBEARER"] },
+      {
+        sasl_oauth_token_endpoint: text({
+          optional: true,
+          requiredThen: true,
+          accepts: (url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol),
+          form: "an http or https URL",
+          doc: "URL that issues access tokens for client credentials (RFC 6749, section 4.4).",
+        }),
+        sasl_oauth_client_id: text({ optional: true, requiredThen: true, doc: "The client's id there." }),
+        sasl_oauth_client_secret: text({
+          optional: true,
+          secret: true,
+          doc: "The client's secret; this or `sasl_oauth_assertion_key` is required.",
+        }),
+        sasl_oauth_assertion_key: file({
+          optional: true,
+          excludes: "sasl_oauth_client_secret",
+          doc: "PEM file (PKCS #8) with the private key that signs an assertion in place of the client secret (RFC 7523): RS256, ES256, ES384, ES512 or EdDSA, by the key.",
+        }),
+        sasl_oauth_assertion_key_id: text({
+          optional: true,
+          needs: "sasl_oauth_assertion_key",
+          doc: "`kid` of the assertion, where the token endpoint knows several keys.",
+        }),
+        sasl_oauth_scope: text({ optional: true, doc: "Scopes to ask for, separated by spaces." }),
+        sasl_oauth_extensions: list(extension(), {
+          optional: true,
+          doc: "SASL extensions for the brokers (RFC 7628), such as `logicalCluster=lkc-1`.",
+        }),
+        sasl_oauth_ca_location: file({
+          optional: true,
+          doc: "PEM file with the CAs that the token endpoint's certificate is checked against, instead of the public ones.",
+        }),
+      },
+    ),
+    ...only(
+      { sasl_mechanism: ["AWS_MSK_IAM"] },
+      {
+        sasl_aws_region: text({
+          optional: true,
+          pattern: /^[a-z0-9-]+$/,
+          form: "an AWS region",
+          doc: "Region of the cluster. By default that of the bootstrap servers' names, else `AWS_REGION`.",
+        }),
+      },
+    ),
+  },
+)
 
 /** `name=value`; names are letters, values printable ASCII. */
 function extension() {
@@ -52,79 +82,23 @@ function extension() {
   return custom<readonly [name: string, value: string], { doc: string }, string>(
     form,
     { doc: "" },
-    (given) => read(given),
-    (given) => read(given),
+    read,
+    read,
   )
-  function read(given: string): readonly [name: string, value: string] {
-    const [, name, value] = /^([A-Za-z]+)\s*=\s*([\x20-\x7e]+)$/.exec(given) ?? []
+  function read(text: string): readonly [name: string, value: string] {
+    const [, name, value] = /^([A-Za-z]+)\s*=\s*([\x20-\x7e]+)$/.exec(text) ?? []
     if (name === undefined || value === undefined || name === "auth")
-      throw new WrongValue(`${JSON.stringify(given)} is not ${form}`)
+      throw new WrongValue(`${JSON.stringify(text)} is not ${form}`)
     return [name, value]
   }
 }
 
-/** The keys of each kind of mechanism: those that it requires, and those that it takes. */
-const PASSWORD = {
-  required: ["sasl_username", "sasl_password"],
-  optional: [],
-} as const
-const OAUTH = {
-  required: ["sasl_oauth_token_endpoint", "sasl_oauth_client_id"],
-  optional: [
-    "sasl_oauth_client_secret",
-    "sasl_oauth_assertion_key",
-    "sasl_oauth_assertion_key_id",
-    "sasl_oauth_scope",
-    "sasl_oauth_extensions",
-    "sasl_oauth_ca_location",
-  ],
-} as const
-const AWS = { required: [], optional: ["sasl_aws_region"] } as const
-const KINDS = {
-  PLAIN: PASSWORD,
-  "SCRAM-SHA-256": PASSWORD,
-  "SCRAM-SHA-512": PASSWORD,
-  OAUTHBEARER: OAUTH,
-  AWS_MSK_IAM: AWS,
-}
-
-type SaslChecking = Pick<Checking<typeof SASL>, "values" | "isGiven" | "wrong" | "warn">
-
-/** @param protocol undefined: it is wrong */
-export function checkSasl(checking: SaslChecking, protocol: string | undefined): void {
-  if (protocol === undefined) return
-  const { values, isGiven, wrong } = checking
-  const all = Object.keys(SASL) as (keyof typeof SASL)[]
-  if (!protocol.startsWith("sasl_")) {
-    for (const key of all) {
-      if (isGiven(key))
-        wrong(key, `has no effect with security_protocol = ${protocol}; set it to sasl_ssl or sasl_plaintext`)
-    }
-    return
-  }
-  if (!isGiven("sasl_mechanism"))
-    return wrong("sasl_mechanism", `is required by security_protocol = ${protocol}`)
-  const mechanism = values.sasl_mechanism
-  if (mechanism === undefined) return
-  const { required, optional } = KINDS[mechanism]
-  const taken: readonly string[] = ["sasl_mechanism", ...required, ...optional]
-  for (const key of required) {
-    if (!isGiven(key)) wrong(key, `is required by sasl_mechanism = ${mechanism}`)
-  }
-  for (const key of all) {
-    if (isGiven(key) && !taken.includes(key))
-      wrong(key, `has no effect with sasl_mechanism = ${mechanism}; remove it`)
-  }
-  if (mechanism === "OAUTHBEARER") checkOauth(checking)
-}
-
-function checkOauth({ values, isGiven, wrong, warn }: SaslChecking): void {
+/** What OAUTHBEARER requires besides: a proof of the client, and TLS for what is secret. */
+export function checkOauth({ values, isGiven, wrong, warn }: Checking<typeof SASL>): void {
+  if (values.sasl_mechanism !== "OAUTHBEARER") return
   const [secret, key] = ["sasl_oauth_client_secret", "sasl_oauth_assertion_key"] as const
-  if (isGiven(secret) && isGiven(key)) wrong(key, `has no effect with ${secret}; remove one of them`)
   if (!isGiven(secret) && !isGiven(key))
     wrong(secret, `is required by sasl_mechanism = OAUTHBEARER; or ${key} is`)
-  if (isGiven("sasl_oauth_assertion_key_id") && !isGiven(key))
-    wrong("sasl_oauth_assertion_key_id", `requires ${key}`)
   const endpoint = values.sasl_oauth_token_endpoint
   if (endpoint === undefined) return
   const { protocol, hostname } = new URL(endpoint)

@@ -36,10 +36,10 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
   const reading = {
     ...draft,
     pipelines: [],
-    find: (address: string, section: Found["section"], given: Found["given"]): Found => ({
+    find: (address: string, section: Found["section"], inCode: Found["inCode"]): Found => ({
       address,
       section,
-      given,
+      inCode,
       baseDir,
       defined,
     }),
@@ -56,7 +56,11 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
 export function planAdmin(configuration: ConfigurationFile): Values<(typeof ADMIN)["options"]> {
   const problems = problemsOf(configuration, ([kind]) => kind === "admin")
   const { admin: section, baseDir } = configuration
-  const { values } = resolveSection(ADMIN, { address: "admin", section, given: undefined, baseDir }, problems)
+  const { values } = resolveSection(
+    ADMIN,
+    { address: "admin", section, inCode: undefined, baseDir },
+    problems,
+  )
   problems.throwIfAny()
   return values as Values<(typeof ADMIN)["options"]>
 }

@@ -487,7 +487,7 @@ describe("connections", () => {
       "sasl keys without a sasl protocol",
       kafka("sasl_password = hunter2"),
       [
-        "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; set it to sasl_ssl or sasl_plaintext",
+        "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; remove it, or set security_protocol = sasl_ssl or sasl_plaintext",
       ],
     ],
     [
@@ -505,8 +505,8 @@ describe("connections", () => {
       ),
       [
         "p.conf:1: [connection:kafka] sasl_oauth_token_endpoint: is required by sasl_mechanism = OAUTHBEARER",
-        "p.conf:5: [connection:kafka] sasl_username: has no effect with sasl_mechanism = OAUTHBEARER; remove it",
-        "p.conf:8: [connection:kafka] sasl_oauth_assertion_key: has no effect with sasl_oauth_client_secret; remove one of them",
+        "p.conf:5: [connection:kafka] sasl_username: has no effect with sasl_mechanism = OAUTHBEARER; remove it, or set sasl_mechanism = PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
+        "p.conf:8: [connection:kafka] sasl_oauth_assertion_key: conflicts with sasl_oauth_client_secret; remove one of them",
         'p.conf:9: [connection:kafka] sasl_oauth_extensions: "auth=x" is not name=value, a name of letters other than auth',
       ],
     ],
@@ -523,18 +523,22 @@ describe("connections", () => {
       "ssl keys without ssl",
       kafka("security_protocol = plaintext\nssl_ca_location = ca.pem"),
       [
-        "p.conf:4: [connection:kafka] ssl_ca_location: has no effect with security_protocol = plaintext; set it to ssl",
+        "p.conf:4: [connection:kafka] ssl_ca_location: has no effect with security_protocol = plaintext; remove it, or set security_protocol = ssl or sasl_ssl",
       ],
     ],
     [
       "a certificate without its key",
       kafka("security_protocol = ssl\nssl_certificate_location = c.pem"),
-      ["p.conf:4: [connection:kafka] ssl_certificate_location: requires ssl_key_location"],
+      [
+        "p.conf:4: [connection:kafka] ssl_certificate_location: has no effect without ssl_key_location; add ssl_key_location = <a path>, or remove this",
+      ],
     ],
     [
       "a key without its certificate",
       kafka("security_protocol = ssl\nssl_key_location = k.pem"),
-      ["p.conf:4: [connection:kafka] ssl_key_location: requires ssl_certificate_location"],
+      [
+        "p.conf:4: [connection:kafka] ssl_key_location: has no effect without ssl_certificate_location; add ssl_certificate_location = <a path>, or remove this",
+      ],
     ],
     [
       "two logs in one folder",
@@ -562,7 +566,7 @@ describe("connections", () => {
       "the size of a spool without a spool",
       kafka("spool_max_bytes = 1MiB"),
       [
-        "p.conf:3: [connection:kafka] spool_max_bytes: has no effect without a spool; add spool = <file>, or remove this",
+        "p.conf:3: [connection:kafka] spool_max_bytes: has no effect without spool; add spool = <a path>, or remove this",
       ],
     ],
     [
@@ -697,7 +701,7 @@ listen = off
 `
   expect(problems(file)).toEqual([
     'p.conf:2: [connection:kafka] bootstrap_servers: "k" is not host:port',
-    "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; set it to sasl_ssl or sasl_plaintext",
+    "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; remove it, or set security_protocol = sasl_ssl or sasl_plaintext",
     'p.conf:5: [pipeline:a:WebHookSource] port: "70000" is not a whole number from 0 to 65535',
     "p.conf:6: [pipeline:a:WebHookSource] tpic: unknown key; expected `port`, `path`, `host`, `max_body_bytes`, `tls_certificate` or `tls_key`",
     "p.conf:7: [pipeline:a:BrokerSnk]: unknown component; did you mean BrokerSink?",

@@ -13,7 +13,7 @@ import {
   checkDefaults,
   resolveSection,
   type Found,
-  type Given,
+  type OptionsFromCode,
   type Resolved,
 } from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
@@ -46,9 +46,9 @@ export interface Draft {
   readonly connections?: ReadonlyMap<string, ConnectionSpec> | undefined
   /** Pipelines composed in code; the file's sections of their ids give defaults to their components. */
   readonly pipelines?: readonly Pipeline[] | undefined
-  readonly admin?: Given | undefined
-  readonly traces?: Given | undefined
-  readonly service?: Given | undefined
+  readonly admin?: OptionsFromCode | undefined
+  readonly traces?: OptionsFromCode | undefined
+  readonly service?: OptionsFromCode | undefined
   /** Every component that a file can name, in pipeline order. */
   readonly registry: readonly Component[]
   /** Absolute base of relative paths where no file gives one. */
@@ -119,7 +119,7 @@ function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConne
     address,
     section,
     fileDefaults: draft.configuration?.defaults.get(CONNECTION),
-    given,
+    inCode: given,
     baseDir: draft.configuration?.baseDir ?? draft.cwd,
     reads: draft.reads,
   }
@@ -172,10 +172,10 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   const baseDir = configuration?.baseDir ?? draft.cwd
   const problems = new Problems(configuration?.file, configuration)
   const defined = resolveProviders(configuration, problems, draft.reads)
-  const find = (address: string, section: FileSection | undefined, given: Given | undefined): Found => ({
+  const find = (address: string, section: FileSection | undefined, inCode?: OptionsFromCode): Found => ({
     address,
     section,
-    given,
+    inCode,
     baseDir,
     defined,
     reads: draft.reads,

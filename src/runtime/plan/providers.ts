@@ -19,7 +19,7 @@ export function resolveProviders(
     const address = `provider:${name}`
     const wrong = wrongName(name)
     if (wrong !== undefined) problems.add(placeOf(section), wrong)
-    const found = { address, section, given: undefined, baseDir: configuration!.baseDir, reads }
+    const found = { address, section, inCode: undefined, baseDir: configuration!.baseDir, reads }
     const provider = resolveProvider(name, found, problems)
     resolved.set(address, wrong === undefined ? provider : undefined)
   }

@@ -2,7 +2,12 @@ import type { Component, ComponentKind, Configured } from "../../components/defi
 import { suggest } from "../../config/file/nearest.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Location, Problems } from "../../config/file/problems.ts"
-import { resolveSection, type Found, type Given, type Resolved } from "../../config/options/resolve.ts"
+import {
+  resolveSection,
+  type Found,
+  type OptionsFromCode,
+  type Resolved,
+} from "../../config/options/resolve.ts"
 import {
   placeFrom,
   placeOf,
@@ -31,7 +36,11 @@ interface Reading {
   /** Those composed in code. */
   readonly pipelines: readonly Pipeline[]
   readonly registry: readonly Component[]
-  readonly find: (address: string, section: FileSection | undefined, given: Given | undefined) => Found
+  readonly find: (
+    address: string,
+    section: FileSection | undefined,
+    inCode: OptionsFromCode | undefined,
+  ) => Found
   /** `[defaults:…]`, by component. */
   readonly fileDefaults: ReadonlyMap<Component, FileSection>
   readonly problems: Problems
@@ -158,12 +167,12 @@ function resolvePart<K extends ComponentKind>(
   id: string,
   component: Component<K>,
   sections: ReadonlyMap<Component, FileSection>,
-  given: Given | undefined,
+  inCode: OptionsFromCode | undefined,
   { find, fileDefaults, problems }: Reading,
   defaults: Defaults | undefined,
 ): ResolvedPart<K> {
   const found = {
-    ...find(address(id, component), sections.get(component as Component), given),
+    ...find(address(id, component), sections.get(component as Component), inCode),
     fileDefaults: fileDefaults.get(component as Component),
     defaults,
   }

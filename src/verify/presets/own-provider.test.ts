@@ -189,9 +189,9 @@ test.each<[string, string]>([
   ["scheme = token\nquery = b\nprefix = c", "prefix: is of a header; remove it, or name the header"],
   [
     "scheme = token\nheader = A\nencoding = hex",
-    "encoding: is not used by scheme = token; remove it, or set scheme = hmac",
+    "encoding: has no effect with scheme = token; remove it, or set scheme = hmac",
   ],
-  ["header = A\nquery = b", "query: is not used by scheme = hmac; remove it, or set scheme = token"],
+  ["header = A\nquery = b", "query: has no effect with scheme = hmac; remove it, or set scheme = token"],
   [
     "header = A\ntimestamp_header = B\ntimestamp_item = t\nsignature_item = s\npayload = {timestamp}{body}",
     "timestamp_item: conflicts with timestamp_header; the signed time is in one place",

@@ -40,7 +40,7 @@ export function defineProvider(name: string, options: OptionsInCode<Options>): O
   const wrong = wrongName(name)
   const address = `provider:${name}`
   if (wrong !== undefined) problems.add({ line: "code", section: address }, wrong)
-  const found = { address, section: undefined, given: options, baseDir: process.cwd() }
+  const found = { address, section: undefined, inCode: options, baseDir: process.cwd() }
   const provider = resolveProvider(name, found, problems)
   problems.throwIfAny()
   return provider!

@@ -17,38 +17,9 @@ export function wrongName(name: string): string | undefined {
     : "invalid name; write lower-case letters, digits and hyphens, as in [provider:acme-shop]"
 }
 
-const OF_TOKEN: readonly (keyof Options)[] = ["header", "query", "prefix"]
-const OF_HMAC: readonly (keyof Options)[] = [
-  "header",
-  "prefix",
-  "prefix_optional",
-  "separator",
-  "signature_item",
-  "timestamp_item",
-  "timestamp_header",
-  "timestamp_member",
-  "timestamp_unit",
-  "tolerance",
-  "id_header",
-  "payload",
-  "algorithm",
-  "encoding",
-  "fixed_headers",
-  "secret_encoding",
-]
-
-/** Requires what the scheme needs, and rejects what it does not use. */
+/** Requires what the scheme needs. */
 export function check(checking: Checking<Options>): void {
-  const { values, isGiven, wrong } = checking
-  const { scheme = "hmac" } = values
-  const [used, others] = scheme === "hmac" ? [OF_HMAC, OF_TOKEN] : [OF_TOKEN, OF_HMAC]
-  for (const key of others)
-    if (!used.includes(key) && isGiven(key))
-      wrong(
-        key,
-        `is not used by scheme = ${scheme}; remove it, or set scheme = ${scheme === "hmac" ? "token" : "hmac"}`,
-      )
-  if (scheme === "token") checkToken(checking)
+  if (checking.values.scheme === "token") checkToken(checking)
   else checkHmac(checking)
   checkSample(checking)
 }
@@ -56,7 +27,6 @@ export function check(checking: Checking<Options>): void {
 function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): void {
   if (!isGiven("header") && !isGiven("query"))
     wrong("header", "is missing; add header = <a header's name>, or query")
-  if (isGiven("header") && isGiven("query")) wrong("query", "conflicts with header; remove one of them")
   if (isGiven("query") && isGiven("prefix")) wrong("prefix", "is of a header; remove it, or name the header")
   if (header !== undefined && header.length > 1)
     wrong("header", "has several names; a token is in one header")
@@ -72,8 +42,6 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
         key,
         "has no effect without a signed time; add timestamp_header, timestamp_item or timestamp_member",
       )
-  if (isGiven("signature_item") && isGiven("prefix"))
-    wrong("prefix", "conflicts with signature_item, which is the prefix of the header's signatures")
   if (isGiven("timestamp_item") && !isGiven("signature_item") && !(isGiven("separator") && isGiven("prefix")))
     wrong(
       "timestamp_item",
@@ -83,8 +51,6 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
   const signature = item === undefined ? values.prefix : `${item}=`
   if (timeItem !== undefined && signature !== undefined && `${timeItem}=`.startsWith(signature))
     wrong("timestamp_item", "begins as signatures do, and would be read as one; correct one of them")
-  if (isGiven("prefix_optional") && !isGiven("prefix"))
-    wrong("prefix_optional", "has no effect without prefix")
   if (isGiven("payload") && values.payload === undefined) return
   const { payload = "{body}" } = values
   try {
@@ -105,9 +71,7 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
 
 const TIMES = ["timestamp_header", "timestamp_item", "timestamp_member"] as const
 
-function checkSample({ values, isGiven, wrong }: Checking<Options>): void {
-  if (isGiven("sample") && isGiven("sample_file"))
-    return wrong("sample_file", "conflicts with sample; remove one of them")
+function checkSample({ values, wrong }: Checking<Options>): void {
   for (const key of ["sample", "sample_file"] as const) {
     const read = readSample(values, key)
     if (read instanceof Error) wrong(key, read.message)

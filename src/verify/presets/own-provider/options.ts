@@ -1,5 +1,6 @@
 import { guard } from "../../../config/options/option.ts"
 import { custom, file, list, oneOf, text } from "../../../config/options/option-types.ts"
+import { only } from "../../../config/options/relations.ts"
 import { SECRET_FORMS } from "../../schemes/secrets.ts"
 import { SETTINGS } from "../../settings.ts"
 
@@ -33,67 +34,83 @@ export const OPTIONS = {
     optional: true,
     doc: "The header of the signature or token. Of several, any may have a valid signature; a token is in one.",
   }),
-  query: text({ optional: true, doc: "For `token`: the query parameter of the token, instead of a header." }),
-  prefix: custom<string, { optional: true; doc: string }>(
+  ...only(
+    { scheme: ["token"] },
+    {
+      query: text({
+        optional: true,
+        excludes: "header",
+        doc: "The query parameter of the token, instead of a header.",
+      }),
+    },
+  ),
+  prefix: custom<string, { optional: true; excludes: string; doc: string }>(
     SETTINGS.prefix.form,
     {
       optional: true,
+      excludes: "signature_item",
       doc: 'The prefix of the signature or token, such as `sha256=`, or `"Bearer "` in double quotes, which keep the space.',
     },
     (value, context) => SETTINGS.prefix.parse(value, context),
     guard("a text", (given) => typeof given === "string"),
   ),
-  prefix_optional: oneOf(["false", "true"], {
-    optional: true,
-    doc: "Whether signatures may lack the prefix; default: false.",
-  }),
-  separator: oneOf([",", ";", "space"], {
-    optional: true,
-    doc: "What separates several items in the header; those that start with the prefix, or with `signature_item`, are signatures. Default: `,` with `signature_item`, else the header has one signature.",
-  }),
-  signature_item: text({
-    ...ITEM_NAME,
-    optional: true,
-    doc: "The name of the signatures among the header's items: `s` for `t=…,s=…`.",
-  }),
-  timestamp_item: text({
-    ...ITEM_NAME,
-    optional: true,
-    doc: "The name of the signed time among the header's items: `t` for `t=…,s=…`.",
-  }),
-  timestamp_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed time." }),
-  timestamp_member: text({
-    optional: true,
-    doc: "The top-level member of the JSON body that has the time.",
-  }),
-  timestamp_unit: oneOf(["s", "ms", "iso", "any"], {
-    optional: true,
-    doc: "Seconds or milliseconds since 1970, or RFC 3339; default: any of them.",
-  }),
-  tolerance: custom<number, { optional: true; doc: string }, number>(
-    SETTINGS.tolerance.form,
+  ...only(
+    { scheme: ["hmac"] },
     {
-      optional: true,
-      doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
+      prefix_optional: oneOf(["false", "true"], {
+        optional: true,
+        needs: "prefix",
+        doc: "Whether signatures may lack the prefix; default: false.",
+      }),
+      separator: oneOf([",", ";", "space"], {
+        optional: true,
+        doc: "What separates several items in the header; those that start with the prefix, or with `signature_item`, are signatures. Default: `,` with `signature_item`, else the header has one signature.",
+      }),
+      signature_item: text({
+        ...ITEM_NAME,
+        optional: true,
+        doc: "The name of the signatures among the header's items: `s` for `t=…,s=…`.",
+      }),
+      timestamp_item: text({
+        ...ITEM_NAME,
+        optional: true,
+        doc: "The name of the signed time among the header's items: `t` for `t=…,s=…`.",
+      }),
+      timestamp_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed time." }),
+      timestamp_member: text({
+        optional: true,
+        doc: "The top-level member of the JSON body that has the time.",
+      }),
+      timestamp_unit: oneOf(["s", "ms", "iso", "any"], {
+        optional: true,
+        doc: "Seconds or milliseconds since 1970, or RFC 3339; default: any of them.",
+      }),
+      tolerance: custom<number, { optional: true; doc: string }, number>(
+        SETTINGS.tolerance.form,
+        {
+          optional: true,
+          doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
+        },
+        (value, context) => SETTINGS.tolerance.parse(value, context),
+        (given) => SETTINGS.tolerance.fromCode(given),
+      ),
+      id_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed id." }),
+      payload: text({
+        optional: true,
+        doc: "The signed text, with the placeholders `{timestamp}`, `{id}`, `{method}`, `{url}` and `{body}`; default: `{body}`.",
+      }),
+      algorithm: SETTINGS.algorithm,
+      encoding: SETTINGS.encoding,
+      fixed_headers: list(text({ ...FIXED_HEADER, doc: "" }), {
+        optional: true,
+        doc: "Headers that must have these values, each as `Name=value`: a supported version.",
+      }),
+      secret_encoding: oneOf(["text", "hex", "base64", "whsec"], {
+        optional: true,
+        doc: `How the provider spells secrets; \`whsec\`: ${SECRET_FORMS.whsec}. Default: text.`,
+      }),
     },
-    (value, context) => SETTINGS.tolerance.parse(value, context),
-    (given) => SETTINGS.tolerance.fromCode(given),
   ),
-  id_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed id." }),
-  payload: text({
-    optional: true,
-    doc: "The signed text, with the placeholders `{timestamp}`, `{id}`, `{method}`, `{url}` and `{body}`; default: `{body}`.",
-  }),
-  algorithm: SETTINGS.algorithm,
-  encoding: SETTINGS.encoding,
-  fixed_headers: list(text({ ...FIXED_HEADER, doc: "" }), {
-    optional: true,
-    doc: "Headers that must have these values, each as `Name=value`: a supported version.",
-  }),
-  secret_encoding: oneOf(["text", "hex", "base64", "whsec"], {
-    optional: true,
-    doc: `How the provider spells secrets; \`whsec\`: ${SECRET_FORMS.whsec}. Default: text.`,
-  }),
   format: oneOf(["json", "form", "multipart", "text", "auto"], {
     optional: true,
     doc: "What its bodies are: the default of a Decoder in its pipelines, which then needs no section; so are the following three. Default: JSON objects, without a Decoder.",
@@ -126,7 +143,7 @@ export const OPTIONS = {
     optional: true,
     doc: "A sample event for `hookline send`, as JSON; with `format = form` an object, sent as a form. In its texts `{id}`, `{number}`, `{iso}`, `{unix}`, `{ms}` are replaced, and `=number`, `=unix`, `=ms` as a whole text by a number.",
   }),
-  sample_file: file({ optional: true, doc: "The file of the sample, instead of `sample`." }),
+  sample_file: file({ optional: true, excludes: "sample", doc: "The file of the sample." }),
   sample_headers: list(text({ ...FIXED_HEADER, doc: "" }), {
     optional: true,
     doc: "Headers of the sample in addition to those of the signature, each as `Name=value`, with the same placeholders.",

@@ -50,7 +50,6 @@ interface Field {
   readonly type: string
   readonly versions: string
   readonly nullableVersions?: string
-  readonly taggedVersions?: string
   readonly tag?: number
   readonly default?: unknown
   readonly fields?: readonly Field[]
@@ -77,7 +76,9 @@ async function specification(jar: string, name: string): Promise<Message> {
 }
 
 function renderFields(fields: readonly Field[], message: Message): string {
-  return `{ ${fields.map((field) => `${camel(field.name)}: ${renderField(field, message)}`).join(", ")} }`
+  // tagged fields are optional, and nothing reads or writes one
+  const read = fields.filter(({ tag }) => tag === undefined)
+  return `{ ${read.map((field) => `${camel(field.name)}: ${renderField(field, message)}`).join(", ")} }`
 }
 
 function renderField(field: Field, message: Message): string {
@@ -88,8 +89,6 @@ function renderField(field: Field, message: Message): string {
   if (type === undefined) throw new Error(`${field.name}: ${field.type} is not supported`)
   const parts = [`in: ${JSON.stringify(field.versions)}`, `${isList ? "each" : "is"}: ${type}`]
   if (field.nullableVersions !== undefined) parts.push(`nullable: ${JSON.stringify(field.nullableVersions)}`)
-  if (field.tag !== undefined)
-    parts.push(`tag: ${field.tag}, tagged: ${JSON.stringify(field.taggedVersions)}`)
   const value = field.default
   if (value !== undefined && value !== "") parts.push(`default: ${String(value)}`)
   return `{ ${parts.join(", ")} }`

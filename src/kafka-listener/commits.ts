@@ -2,7 +2,7 @@ import { steadyMs } from "../clock/clock.ts"
 import type { SharedCounters } from "./shared-counters.ts"
 
 /** A fetch that waits for records. */
-export interface Wait {
+export interface CommitWait {
   /** Resolves at the next commit to one of its topics, or when its time is over. */
   readonly ended: Promise<void>
   cancel(): void
@@ -29,7 +29,7 @@ export class Commits {
     this.#counters = counters
   }
 
-  wait(topics: ReadonlySet<string>, untilMs: number): Wait {
+  wait(topics: ReadonlySet<string>, untilMs: number): CommitWait {
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     const waiter: Waiter = {
       topics,

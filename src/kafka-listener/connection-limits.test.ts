@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from "bun:test"
 import { steadyMs } from "../clock/clock.ts"
-import type { Broker } from "./apis/context.ts"
-import { Connection, type Socket } from "./connection.ts"
+import type { ServedBroker } from "./apis/context.ts"
+import { ClientConnection, type Socket } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
-import { Authentication } from "./security/authentication.ts"
+import { ClientAuthentication } from "./security/authentication.ts"
 
 /** ApiVersions, version 0. */
 const REQUEST = Buffer.from("0000000a00120000000000 07ffff".replaceAll(" ", ""), "hex")
@@ -25,7 +25,7 @@ beforeEach(() => {
   receiving = new SharedBytes(LIMITS.receivingBytes)
 })
 
-function connect(takes = Number.POSITIVE_INFINITY): { client: Client; connection: Connection } {
+function connect(takes = Number.POSITIVE_INFINITY): { client: Client; connection: ClientConnection } {
   const client: Client = {
     takes,
     bytes: 0,
@@ -41,12 +41,12 @@ function connect(takes = Number.POSITIVE_INFINITY): { client: Client; connection
     resume: () => void (client.isPaused = false),
     terminate: () => void (client.isClosed = true),
   }
-  const connection = new Connection(client, {
-    broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
+  const connection = new ClientConnection(client, {
+    broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
     advertised: () => ({ host: "127.0.0.1", port: 9092 }),
     clientAddress: "127.0.0.1",
     guesses: { count() {}, wait: () => 0, delay: async () => true, close() {} },
-    authentication: new Authentication(undefined, false),
+    authentication: new ClientAuthentication(undefined, false),
     receiving,
     unsent,
     failed: (error) => expect(error).toBeUndefined(),

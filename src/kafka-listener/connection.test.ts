@@ -1,9 +1,9 @@
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test"
 import { steadyMs } from "../clock/clock.ts"
-import type { Broker } from "./apis/context.ts"
-import { Connection } from "./connection.ts"
+import type { ServedBroker } from "./apis/context.ts"
+import { ClientConnection } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
-import { Authentication } from "./security/authentication.ts"
+import { ClientAuthentication } from "./security/authentication.ts"
 import { usersOf } from "./security/credentials.ts"
 
 /** A client whose socket takes as many bytes as it is told to. */
@@ -12,7 +12,7 @@ class Client {
   isClosed = false
   readonly refusals: string[] = []
   readonly receiving = new SharedBytes(LIMITS.receivingBytes)
-  readonly connection: Connection
+  readonly connection: ClientConnection
 
   constructor(unsent: SharedBytes) {
     const socket = {
@@ -25,12 +25,12 @@ class Client {
       resume() {},
       terminate: () => (this.isClosed = true),
     }
-    this.connection = new Connection(socket, {
-      broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
+    this.connection = new ClientConnection(socket, {
+      broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
       advertised: () => ({ host: "127.0.0.1", port: 9092 }),
       clientAddress: "127.0.0.1",
       guesses: { count() {}, wait: () => 0, delay: async () => true, close() {} },
-      authentication: new Authentication(usersOf([]), false),
+      authentication: new ClientAuthentication(usersOf([]), false),
       receiving: this.receiving,
       unsent,
       failed: (error) => {

@@ -1,10 +1,10 @@
 import { steadyMs } from "../clock/clock.ts"
 import { answer, type Serving } from "./apis/apis.ts"
-import { NoAnswer, type Address, type Broker } from "./apis/context.ts"
+import { NoAnswer, type Address, type ServedBroker } from "./apis/context.ts"
 import { Frames } from "./frames.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
-import type { Authentication } from "./security/authentication.ts"
-import type { Step } from "./security/scram.ts"
+import type { ClientAuthentication } from "./security/authentication.ts"
+import type { SaslStep } from "./security/scram.ts"
 import { Malformed } from "./protocol/byte-reader.ts"
 import { TooLarge } from "./protocol/byte-writer.ts"
 
@@ -36,10 +36,10 @@ export interface GuessLimit {
 }
 
 export interface ConnectionDependencies {
-  readonly broker: Broker
+  readonly broker: ServedBroker
   readonly advertised: () => Address
   readonly clientAddress: string
-  readonly authentication: Authentication
+  readonly authentication: ClientAuthentication
   readonly guesses: GuessLimit
   readonly receiving: SharedBytes
   readonly unsent: SharedBytes
@@ -54,7 +54,7 @@ const REFUSED_MS = 500
 /** Sent ahead of the answer to an earlier request. */
 const AHEAD_BYTES = 64 * 1024
 
-export class Connection {
+export class ClientConnection {
   readonly #socket: Socket
   readonly #deps: ConnectionDependencies
   readonly #frames: Frames
@@ -220,7 +220,7 @@ export class Connection {
 }
 
 /** Where it is refused, the end of the connection is the answer. */
-function bareReply(step: Step): readonly Buffer[] {
+function bareReply(step: SaslStep): readonly Buffer[] {
   if (step === "refused") return []
   const response = Buffer.alloc(4 + step.reply.length)
   response.writeInt32BE(step.reply.length)

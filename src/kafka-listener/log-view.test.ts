@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "bun:test"
 import { LogView, type PartitionOfTopic } from "./log-view.ts"
 import { SharedCounters } from "./shared-counters.ts"
-import { MemoryLog } from "./testing/memory-log.ts"
+import { FakeLog } from "./testing/memory-log.ts"
 
 const counters = new SharedCounters()
-const log = new MemoryLog()
+const log = new FakeLog()
 const view = new LogView(() => log, counters)
 let of: PartitionOfTopic
 let end = 0

@@ -3,11 +3,11 @@ import { Unreadable, type Log, type Offsets, type PartitionOf, type UnreadRecord
 import { encodeRecordBatch, setEpoch, type RecordBatch } from "./protocol/record-batch.ts"
 import { RecentBatches } from "./recent-batches.ts"
 import type { SharedCounters } from "./shared-counters.ts"
-import { Topics, type Topic } from "./topics.ts"
+import { Topics, type ClientTopic } from "./topics.ts"
 
 /** A partition as a request names it. */
 export interface PartitionOfTopic extends PartitionOf {
-  readonly topic: Topic
+  readonly topic: ClientTopic
 }
 
 /**
@@ -73,20 +73,20 @@ export class LogView {
     return this.source.epochEnd({ topic, partition }, epoch) ?? Number.POSITIVE_INFINITY
   }
 
-  topics(): readonly Topic[] {
+  topics(): readonly ClientTopic[] {
     return this.#topics.all(this.source)
   }
 
-  topic(name: string): Topic | undefined {
+  topic(name: string): ClientTopic | undefined {
     return this.#topics.named(name) ?? (this.#topics.refresh(this.source), this.#topics.named(name))
   }
 
-  topicById(uuid: string): Topic | undefined {
+  topicById(uuid: string): ClientTopic | undefined {
     return this.#topics.byId(uuid) ?? (this.#topics.refresh(this.source), this.#topics.byId(uuid))
   }
 
   /** The numbers of a topic's partitions. */
-  partitions(topic: Topic): readonly number[] {
+  partitions(topic: ClientTopic): readonly number[] {
     this.#topics.refresh(this.source)
     return [...Array(topic.partitions).keys()]
   }

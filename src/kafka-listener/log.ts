@@ -93,7 +93,7 @@ export interface UnreadRecords extends Offsets {
 }
 
 /** How much the log keeps; infinite: everything. */
-export interface Retention {
+export interface RetentionLimits {
   readonly ms: number
   readonly bytes: number
 }

@@ -1,7 +1,7 @@
 import { steadyMs } from "../clock/clock.ts"
-import type { Address, Broker } from "./apis/context.ts"
-import { Connection, type GuessLimit } from "./connection.ts"
-import { Authentication } from "./security/authentication.ts"
+import type { Address, ServedBroker } from "./apis/context.ts"
+import { ClientConnection, type GuessLimit } from "./connection.ts"
+import { ClientAuthentication } from "./security/authentication.ts"
 import type { Users } from "./security/credentials.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
 
@@ -24,7 +24,7 @@ export interface PortTls {
 }
 
 export interface PortDependencies {
-  readonly broker: Broker
+  readonly broker: ServedBroker
   readonly guesses: GuessLimit
   /** Whether clients have taken so many file descriptors that a new one has to make room. */
   readonly isHalfOpen: () => boolean
@@ -33,10 +33,10 @@ export interface PortDependencies {
 }
 
 /** Listens for clients. */
-export class Port {
-  readonly #server: Bun.TCPSocketListener<Connection | undefined>
+export class ListenerPort {
+  readonly #server: Bun.TCPSocketListener<ClientConnection | undefined>
   /** The oldest first. */
-  readonly #connections = new Set<Connection>()
+  readonly #connections = new Set<ClientConnection>()
   readonly #guesses: GuessLimit
   readonly #isHalfOpen: () => boolean
   readonly #check: Timer
@@ -51,7 +51,7 @@ export class Port {
     const { listen, tls } = options
     const receiving = new SharedBytes(LIMITS.receivingBytes)
     const unsent = new SharedBytes(LIMITS.unsentBytes)
-    this.#server = Bun.listen<Connection | undefined>({
+    this.#server = Bun.listen<ClientConnection | undefined>({
       hostname: listen.host,
       port: listen.port,
       ...(tls !== undefined && { tls }),
@@ -71,14 +71,14 @@ export class Port {
             broker,
             clientAddress: client,
             guesses,
-            authentication: new Authentication(this.options.users, tls !== undefined),
+            authentication: new ClientAuthentication(this.options.users, tls !== undefined),
             advertised: () => this.options.advertised ?? own,
             receiving,
             unsent,
             failed,
             refused: (reason: string) => refused(reason, client),
           }
-          const connection = new Connection(socket, deps, tls === undefined)
+          const connection = new ClientConnection(socket, deps, tls === undefined)
           socket.data = connection
           this.#connections.add(connection)
         },

@@ -1,10 +1,10 @@
 import { Commits } from "./commits.ts"
-import type { Broker } from "./apis/context.ts"
+import type { ServedBroker } from "./apis/context.ts"
 import type { GuessLimit } from "./connection.ts"
 import { Groups } from "./groups/groups.ts"
 import type { GroupChanges, Log, UnreadRecords } from "./log.ts"
 import { LogView } from "./log-view.ts"
-import { Port } from "./port.ts"
+import { ListenerPort } from "./port.ts"
 import { SharedCounters } from "./shared-counters.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
 
@@ -24,11 +24,11 @@ export interface Surroundings {
 export class ListenerProgram {
   readonly #self: Worker
   readonly #surroundings: Surroundings
-  readonly #ports = new Map<number, Port>()
+  readonly #ports = new Map<number, ListenerPort>()
   /** Records that the log has a line about. */
   readonly #noted = new Set<string>()
   /** From the first message on. */
-  #broker!: Broker
+  #broker!: ServedBroker
 
   /** @param self the thread that this runs in */
   constructor(self: Worker, surroundings: Surroundings) {
@@ -115,7 +115,7 @@ export class ListenerProgram {
   #listen({ id, port: options }: Extract<ToThread, { kind: "listen" }>): void {
     const { limitGuesses, isHalfOpen } = this.#surroundings
     try {
-      const port = new Port(options, {
+      const port = new ListenerPort(options, {
         broker: this.#broker,
         guesses: limitGuesses(),
         isHalfOpen,

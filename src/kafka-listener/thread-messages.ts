@@ -1,5 +1,5 @@
 import type { SetBack } from "./groups/groups.ts"
-import type { GroupChanges, Retention, UnreadRecords } from "./log.ts"
+import type { GroupChanges, RetentionLimits, UnreadRecords } from "./log.ts"
 import type { PortOptions } from "./port.ts"
 
 /** From the event loop to the listener's thread. */
@@ -9,7 +9,7 @@ export type ToThread =
   /** The log's file may be read, or must not be open. */
   | { readonly kind: "open" | "close" }
   | { readonly kind: "committed"; readonly topics: readonly string[] }
-  | { readonly kind: "retain"; readonly retention: Retention }
+  | { readonly kind: "retain"; readonly retention: RetentionLimits }
   /** All groups and offsets that are stored. */
   | { readonly kind: "groups"; readonly state: GroupChanges }
   /** The answer to `write`. */

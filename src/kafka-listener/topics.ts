@@ -6,7 +6,7 @@ import type { Log } from "./log.ts"
 const REFRESH_MS = 50
 
 /** A topic as clients see it. */
-export interface Topic {
+export interface ClientTopic {
   readonly id: number
   readonly name: string
   /** In base64url; the same for as long as the log is. */
@@ -17,20 +17,20 @@ export interface Topic {
 
 /** The topics of a log, as of the last reading. */
 export class Topics {
-  readonly #byName = new Map<string, Topic>()
-  readonly #byUuid = new Map<string, Topic>()
+  readonly #byName = new Map<string, ClientTopic>()
+  readonly #byUuid = new Map<string, ClientTopic>()
   #readMs = Number.NEGATIVE_INFINITY
 
-  named(name: string): Topic | undefined {
+  named(name: string): ClientTopic | undefined {
     return this.#byName.get(name)
   }
 
-  byId(uuid: string): Topic | undefined {
+  byId(uuid: string): ClientTopic | undefined {
     return this.#byUuid.get(uuid)
   }
 
   /** Reads all of them. @returns by name */
-  all(log: Log): readonly Topic[] {
+  all(log: Log): readonly ClientTopic[] {
     for (const { id, name, partitions } of log.topics()) {
       const known = this.#byName.get(name)
       if (known !== undefined) {

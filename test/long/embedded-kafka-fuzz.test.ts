@@ -9,7 +9,7 @@ import { Commits } from "../../src/kafka-listener/commits.ts"
 import { Groups } from "../../src/kafka-listener/groups/groups.ts"
 import { LogView } from "../../src/kafka-listener/log-view.ts"
 import { SharedCounters } from "../../src/kafka-listener/shared-counters.ts"
-import { Authentication } from "../../src/kafka-listener/security/authentication.ts"
+import { ClientAuthentication } from "../../src/kafka-listener/security/authentication.ts"
 import { Malformed } from "../../src/kafka-listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
 import { isIn, rangeOf, writeRequest, type Api } from "../../src/kafka-listener/protocol/fields.ts"
@@ -44,7 +44,7 @@ beforeAll(async () => {
     groups,
     retention: { ms: 1, bytes: 1 },
     advertised: { host: "127.0.0.1", port: 9092 },
-    authentication: new Authentication(undefined, false),
+    authentication: new ClientAuthentication(undefined, false),
     clientHost: "/127.0.0.1",
     failed: (error) => faults.push(error),
     // of a client that is gone: no fetch waits

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test"
 import { Guesses } from "../../senders/guesses.ts"
-import type { Broker } from "../../kafka-listener/apis/context.ts"
-import { Connection } from "../../kafka-listener/connection.ts"
+import type { ServedBroker } from "../../kafka-listener/apis/context.ts"
+import { ClientConnection } from "../../kafka-listener/connection.ts"
 import { LIMITS, SharedBytes } from "../../kafka-listener/limits.ts"
-import { Authentication } from "../../kafka-listener/security/authentication.ts"
+import { ClientAuthentication } from "../../kafka-listener/security/authentication.ts"
 import { usersOf } from "../../kafka-listener/security/credentials.ts"
 
 const PASSWORD = "obviously-fake"
@@ -20,7 +20,7 @@ const HANDSHAKE = framed(Buffer.from("0011 0000 00000001 ffff 0005 504c41494e".r
 /** Connects and presents a password by PLAIN. @returns whether it is accepted, or why the client is disconnected */
 function login(guesses: Guesses, address: string, password: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const authentication = new Authentication(users, true)
+    const authentication = new ClientAuthentication(users, true)
     const socket = {
       write(bytes: Uint8Array) {
         if (authentication.state === "done") resolve("accepted")
@@ -30,8 +30,8 @@ function login(guesses: Guesses, address: string, password: string): Promise<str
       resume() {},
       terminate() {},
     }
-    const connection = new Connection(socket, {
-      broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
+    const connection = new ClientConnection(socket, {
+      broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
       advertised: () => ({ host: "127.0.0.1", port: 9092 }),
       clientAddress: address,
       authentication,

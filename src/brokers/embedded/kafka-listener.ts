@@ -1,6 +1,6 @@
 import { formatEndpoint, isInUse, listenFailure } from "../../config/sections/endpoint.ts"
 import { OptionError } from "../../errors.ts"
-import type { Retention } from "../../kafka-listener/log.ts"
+import type { RetentionLimits } from "../../kafka-listener/log.ts"
 import type { PortOptions } from "../../kafka-listener/port.ts"
 import { SharedCounters } from "../../kafka-listener/shared-counters.ts"
 import type { FromThread, ToThread } from "../../kafka-listener/thread-messages.ts"
@@ -54,7 +54,7 @@ export class KafkaListener {
   readonly #ports = new Map<number, OpenPort>()
   #thread: Worker
   #isOpen = false
-  #retention: Retention
+  #retention: RetentionLimits
   #nextId = 0
   #restarting: Timer | undefined
   #ended: PromiseWithResolvers<void> | undefined
@@ -62,7 +62,7 @@ export class KafkaListener {
   /** @throws HooklineError `log_locked`, `log_io` */
   constructor(
     directory: string,
-    retention: Retention,
+    retention: RetentionLimits,
     { log, unopened }: Pick<WriterDependencies, "log" | "unopened">,
   ) {
     const location = groupsIn(directory)
@@ -114,7 +114,7 @@ export class KafkaListener {
     this.#post({ kind: "close" })
   }
 
-  retain(retention: Retention): void {
+  retain(retention: RetentionLimits): void {
     this.#retention = retention
     this.#post({ kind: "retain", retention })
   }

@@ -1,9 +1,9 @@
 import { LIMITS } from "../limits.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import { isIn, rangeOf, readRequest, writeResponse, type Api, type ResponseOf } from "../protocol/fields.ts"
 import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
 import { ByteWriter } from "../protocol/byte-writer.ts"
-import { ApiVersions } from "../protocol/messages.ts"
+import { ERROR } from "../protocol/error-codes.ts"
+import { isIn, rangeOf, readRequest, writeResponse, type Api, type ResponseOf } from "../protocol/fields.ts"
+import { ApiVersions, SaslAuthenticate, SaslHandshake } from "../protocol/messages.ts"
 import { describeConfigs, describeLogDirs } from "./configs.ts"
 import { NoAnswer, served, type Context, type Served } from "./context.ts"
 import { fetch } from "./fetch.ts"
@@ -21,7 +21,6 @@ import {
   initProducerId,
   produce,
 } from "./read-only.ts"
-import { saslAuthenticate, saslHandshake } from "./sasl.ts"
 
 /*
  * From a request's frame, without its length, to its response's. What can't be served is answered with an error code:
@@ -34,6 +33,18 @@ import { saslAuthenticate, saslHandshake } from "./sasl.ts"
  */
 
 const apiVersions = served(ApiVersions, () => ({ apiKeys: API_KEYS }))
+
+/** After version 0 the client's messages come as frames of their own, without the protocol's headers. */
+const saslHandshake = served(SaslHandshake, ({ mechanism }, { authentication, version }) => ({
+  errorCode: authentication.begin(mechanism, version === 0) ? ERROR.NONE : ERROR.UNSUPPORTED_SASL_MECHANISM,
+  mechanisms: authentication.mechanisms,
+}))
+
+const saslAuthenticate = served(SaslAuthenticate, ({ authBytes }, { authentication }) => {
+  const step = authentication.take(authBytes)
+  if (step !== "refused") return { authBytes: step.reply }
+  return { errorCode: ERROR.SASL_AUTHENTICATION_FAILED, errorMessage: "Authentication failed" }
+})
 
 const SERVED: readonly Served[] = [
   produce,

@@ -1,4 +1,4 @@
-import type { Retention } from "../log.ts"
+import type { RetentionLimits } from "../log.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { ResponseOf } from "../protocol/fields.ts"
 import { DescribeConfigs, DescribeLogDirs } from "../protocol/messages.ts"
@@ -38,7 +38,7 @@ export const describeConfigs = served(DescribeConfigs, ({ resources }, { log, re
   }),
 }))
 
-const topicConfigs = ({ ms, bytes }: Retention): Config[] => [
+const topicConfigs = ({ ms, bytes }: RetentionLimits): Config[] => [
   config("cleanup.policy", LIST, "delete", DEFAULT),
   config("compression.type", STRING, "uncompressed", OF_TOPIC),
   config("message.timestamp.type", STRING, "CreateTime", DEFAULT),

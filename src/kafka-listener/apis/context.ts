@@ -1,8 +1,8 @@
 import type { Commits } from "../commits.ts"
 import type { Groups } from "../groups/groups.ts"
-import type { Log, Retention } from "../log.ts"
+import type { Log, RetentionLimits } from "../log.ts"
 import type { LogView } from "../log-view.ts"
-import type { Authentication } from "../security/authentication.ts"
+import type { ClientAuthentication } from "../security/authentication.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
 
@@ -13,20 +13,20 @@ export interface Address {
 }
 
 /** What requests are served from. */
-export interface Broker {
+export interface ServedBroker {
   readonly log: LogView
   readonly commits: Commits
   readonly groups: Groups
-  retention: Retention
+  retention: RetentionLimits
 }
 
 /** A request's surroundings. */
-export interface Context extends Broker {
+export interface Context extends ServedBroker {
   readonly version: number
   readonly clientId: string
   /** Its address, as Kafka shows it: `/127.0.0.1`. */
   readonly clientHost: string
-  readonly authentication: Authentication
+  readonly authentication: ClientAuthentication
   /** Where clients reach this broker. */
   readonly advertised: Address
   /** Of the client's connection. */

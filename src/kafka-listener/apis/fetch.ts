@@ -1,9 +1,9 @@
 // Hot path: every record that a consumer reads.
 import { steadyMs } from "../../clock/clock.ts"
-import type { Wait } from "../commits.ts"
+import type { CommitWait } from "../commits.ts"
 import { Unreadable } from "../log.ts"
 import type { LogView, PartitionOfTopic } from "../log-view.ts"
-import type { Topic } from "../topics.ts"
+import type { ClientTopic } from "../topics.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { Fetch } from "../protocol/messages.ts"
@@ -27,7 +27,7 @@ export const fetch = served(Fetch, async (request, { log, commits, version, sign
   if (request.sessionId !== 0) return { errorCode: ERROR.FETCH_SESSION_ID_NOT_FOUND }
   const untilMs = steadyMs() + Math.min(request.maxWaitMs, MAX_WAIT_MS)
   const minBytes = Math.min(request.minBytes, MAX_ANSWER_BYTES)
-  let wait: Wait | undefined
+  let wait: CommitWait | undefined
   for (;;) {
     while (log.whenOpen() !== undefined) await log.whenOpen()
     const { topics } = request
@@ -99,7 +99,7 @@ class Reading {
       this.#log.readAhead(this.#next.of, this.#next.offset, this.#next.maxBytes)
   }
 
-  #partition(topic: Topic, asked: AskedTopic["partitions"][number]): Fetched {
+  #partition(topic: ClientTopic, asked: AskedTopic["partitions"][number]): Fetched {
     const { partition, fetchOffset, partitionMaxBytes } = asked
     const of = { topic, partition }
     const maxBytes = Math.min(partitionMaxBytes, this.#bytesLeft)

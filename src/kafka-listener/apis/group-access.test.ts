@@ -16,15 +16,15 @@ import {
   OffsetFetch,
   SyncGroup,
 } from "../protocol/messages.ts"
-import { Authentication } from "../security/authentication.ts"
+import { ClientAuthentication } from "../security/authentication.ts"
 import { usersOf } from "../security/credentials.ts"
 import { answer, type Serving } from "./apis.ts"
 
 const USERS = ["billing:obviously-fake", "audit:obviously-fake", "reader:obviously-fake"]
 const limited = usersOf(USERS, ["billing=billing-*", "audit=audit", "audit=nightly"])
 
-function authenticated(user: string, users = limited): Authentication {
-  const authentication = new Authentication(users, true)
+function authenticated(user: string, users = limited): ClientAuthentication {
+  const authentication = new ClientAuthentication(users, true)
   authentication.begin("PLAIN", false)
   authentication.take(Buffer.from(`\0${user}\0obviously-fake`))
   expect(authentication.state).toBe("done")
@@ -118,5 +118,5 @@ test.each([
 
 test("without kafka_groups each user, and without kafka_users each client, uses every group", () => {
   expect(authenticated("audit", usersOf(USERS)).mayUse("billing-1")).toBe(true)
-  expect(new Authentication(undefined, false).mayUse("billing-1")).toBe(true)
+  expect(new ClientAuthentication(undefined, false).mayUse("billing-1")).toBe(true)
 })

@@ -9,11 +9,11 @@ import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { readResponse, writeRequest, type Api } from "../protocol/fields.ts"
 import { DescribeGroups, JoinGroup, OffsetCommit, OffsetFetch, SyncGroup } from "../protocol/messages.ts"
-import { MemoryLog } from "../testing/memory-log.ts"
-import { Authentication } from "../security/authentication.ts"
+import { FakeLog } from "../testing/memory-log.ts"
+import { ClientAuthentication } from "../security/authentication.ts"
 import { answer, type Serving } from "./apis.ts"
 
-const log = new MemoryLog()
+const log = new FakeLog()
 for (const topic of ["webhooks", ...Array.from({ length: 100 }, (_, n) => `other-${n}`)])
   log.append(topic, Buffer.from("{}"))
 let serving: Serving
@@ -35,7 +35,7 @@ beforeEach(() => {
     groups,
     retention: { ms: 1, bytes: 1 },
     advertised: { host: "127.0.0.1", port: 9092 },
-    authentication: new Authentication(undefined, false),
+    authentication: new ClientAuthentication(undefined, false),
     clientHost: "/127.0.0.1",
     failed: (error) => {
       throw error

@@ -1,5 +1,5 @@
 import type { LogView } from "../log-view.ts"
-import type { Topic } from "../topics.ts"
+import type { ClientTopic } from "../topics.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { DescribeCluster, Metadata } from "../protocol/messages.ts"
@@ -34,7 +34,7 @@ function find({ name, topicId }: Asked, log: LogView): Described {
   return { errorCode, name, topicId }
 }
 
-const describe = (topic: Topic, log: LogView): Described => ({
+const describe = (topic: ClientTopic, log: LogView): Described => ({
   name: topic.name,
   topicId: topic.uuid,
   partitions: log.partitions(topic).map((partitionIndex) => ({

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { steadyMs } from "../../clock/clock.ts"
-import { Connection } from "../connection.ts"
+import { ClientConnection } from "../connection.ts"
 import { LIMITS, SharedBytes } from "../limits.ts"
 import { ByteReader } from "../protocol/byte-reader.ts"
 import { ByteWriter } from "../protocol/byte-writer.ts"
@@ -17,8 +17,8 @@ import {
   InitProducerId,
   Produce,
 } from "../protocol/messages.ts"
-import { Authentication } from "../security/authentication.ts"
-import type { Broker } from "./context.ts"
+import { ClientAuthentication } from "../security/authentication.ts"
+import type { ServedBroker } from "./context.ts"
 
 /** A client's connection, with what it was sent and why it was closed. */
 function connect() {
@@ -30,12 +30,12 @@ function connect() {
     resume() {},
     terminate() {},
   }
-  const connection = new Connection(socket, {
-    broker: { log: { whenOpen: () => undefined } } as unknown as Broker,
+  const connection = new ClientConnection(socket, {
+    broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
     advertised: () => ({ host: "127.0.0.1", port: 9092 }),
     clientAddress: "127.0.0.1",
     guesses: { count() {}, wait: () => 0, delay: async () => true, close() {} },
-    authentication: new Authentication(undefined, false),
+    authentication: new ClientAuthentication(undefined, false),
     receiving: new SharedBytes(LIMITS.receivingBytes),
     unsent: new SharedBytes(LIMITS.unsentBytes),
     failed: (error) => expect(error).toBeUndefined(),

@@ -4,7 +4,7 @@ import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { writeRequest } from "../protocol/fields.ts"
 import { OffsetDelete } from "../protocol/messages.ts"
-import { Authentication } from "../security/authentication.ts"
+import { ClientAuthentication } from "../security/authentication.ts"
 import type { GroupChanges } from "../log.ts"
 import { Groups, type LoadedLog } from "./groups.ts"
 
@@ -156,7 +156,7 @@ async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Prom
   const serving = {
     groups,
     log,
-    authentication: new Authentication(undefined, false),
+    authentication: new ClientAuthentication(undefined, false),
     failed: expect.unreachable,
   }
   const response = Buffer.concat(await answer(Buffer.from(frame.written()), serving as unknown as Serving))

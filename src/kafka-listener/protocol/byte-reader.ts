@@ -16,11 +16,6 @@ export class ByteReader {
     return this.#at
   }
 
-  moveTo(position: number): void {
-    if (position < this.#at || position > this.#bytes.length) throw new Malformed("a tagged field ends early")
-    this.#at = position
-  }
-
   int8(): number {
     return this.#bytes.readInt8(this.#take(1))
   }

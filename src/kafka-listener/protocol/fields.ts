@@ -6,9 +6,8 @@ import { ByteWriter } from "./byte-writer.ts"
  * https://kafka.apache.org/protocol and
  * https://github.com/apache/kafka/blob/4.1.0/clients/src/main/resources/common/message/README.md
  *
- * A field is in the versions `in`; in versions `tagged` it is one of the tagged fields at the end of its struct. In the
- * API's `flexible` versions lengths are varints, and each struct ends with tagged fields. A field that a version lacks reads
- * as its default.
+ * A field is in the versions `in`; one that a version lacks reads as its default. In the API's `flexible` versions lengths are
+ * varints, and each struct ends with tagged fields, which are optional: they are read over, and none is written.
  */
 
 /** `3`, `3+`, `3-5` or `none`. */
@@ -21,8 +20,6 @@ type Type = keyof Scalars | FieldTable
 type Field = {
   readonly in: Versions
   readonly nullable?: Versions
-  readonly tag?: number
-  readonly tagged?: Versions
   readonly default?: number | boolean | null
 } & ({ readonly is: Type } | { readonly each: Type })
 
@@ -130,7 +127,6 @@ function structOf(table: FieldTable, version: number, flexible: Versions): Codec
 
 interface VersionedField {
   readonly name: string
-  readonly tag: number
   readonly codec: Codec<unknown>
   readonly fallback: () => unknown
 }
@@ -138,29 +134,17 @@ interface VersionedField {
 function makeStruct(table: FieldTable, version: number, flexible: Versions): Codec<Struct> {
   const isFlexible = isIn(flexible, version)
   const own: VersionedField[] = []
-  const tagged: VersionedField[] = []
   const absent: VersionedField[] = []
   for (const [name, field] of Object.entries(table)) {
-    const { tag = -1 } = field
-    const codec = codecOf(field, version, flexible)
-    const one = { name, tag, codec, fallback: fallbackOf(field) }
-    if (field.tagged !== undefined && isIn(field.tagged, version)) tagged.push(one)
-    else (isIn(field.in, version) ? own : absent).push(one)
+    const one = { name, codec: codecOf(field, version, flexible), fallback: fallbackOf(field) }
+    ;(isIn(field.in, version) ? own : absent).push(one)
   }
   return {
     read(from) {
       const struct: { [name: string]: unknown } = {}
       for (const { name, codec } of own) struct[name] = codec.read(from)
       for (const { name, fallback } of absent) struct[name] = fallback()
-      for (const { name, fallback } of tagged) struct[name] = fallback()
-      for (let count = isFlexible ? from.varint() : 0; count > 0; count--) {
-        const tag = from.varint()
-        const length = from.varint()
-        const end = from.position + length
-        const field = tagged.find((one) => one.tag === tag)
-        if (field !== undefined) struct[field.name] = field.codec.read(from)
-        from.moveTo(end)
-      }
+      if (isFlexible) from.skipTags()
       return struct
     },
     write(to, struct) {
@@ -168,16 +152,7 @@ function makeStruct(table: FieldTable, version: number, flexible: Versions): Cod
         const value = struct[name]
         codec.write(to, value === undefined ? fallback() : value)
       }
-      if (!isFlexible) return
-      const given = tagged.filter(({ name }) => struct[name] !== undefined)
-      to.varint(given.length)
-      for (const { name, tag, codec } of given) {
-        const content = new ByteWriter()
-        codec.write(content, struct[name])
-        to.varint(tag)
-        to.varint(content.length)
-        to.bytes(content.written())
-      }
+      if (isFlexible) to.varint(0)
     },
   }
 }

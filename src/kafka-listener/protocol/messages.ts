@@ -48,31 +48,11 @@ export const Produce = {
               },
             },
             errorMessage: { in: "8+", is: "string", nullable: "8+", default: null },
-            currentLeader: {
-              in: "10+",
-              is: {
-                leaderId: { in: "10+", is: "int32", default: -1 },
-                leaderEpoch: { in: "10+", is: "int32", default: -1 },
-              },
-              tag: 0,
-              tagged: "10+",
-            },
           },
         },
       },
     },
     throttleTimeMs: { in: "1+", is: "int32", default: 0 },
-    nodeEndpoints: {
-      in: "10+",
-      each: {
-        nodeId: { in: "10+", is: "int32" },
-        host: { in: "10+", is: "string" },
-        port: { in: "10+", is: "int32" },
-        rack: { in: "10+", is: "string", nullable: "10+", default: null },
-      },
-      tag: 0,
-      tagged: "10+",
-    },
   },
 } as const satisfies Api
 
@@ -81,17 +61,7 @@ export const Fetch = {
   versions: "4-18",
   flexible: "12+",
   request: {
-    clusterId: { in: "12+", is: "string", nullable: "12+", tag: 0, tagged: "12+", default: null },
     replicaId: { in: "0-14", is: "int32", default: -1 },
-    replicaState: {
-      in: "15+",
-      is: {
-        replicaId: { in: "15+", is: "int32", default: -1 },
-        replicaEpoch: { in: "15+", is: "int64", default: -1 },
-      },
-      tag: 1,
-      tagged: "15+",
-    },
     maxWaitMs: { in: "0+", is: "int32" },
     minBytes: { in: "0+", is: "int32" },
     maxBytes: { in: "3+", is: "int32", default: 0x7fffffff },
@@ -112,8 +82,6 @@ export const Fetch = {
             lastFetchedEpoch: { in: "12+", is: "int32", default: -1 },
             logStartOffset: { in: "5+", is: "int64", default: -1 },
             partitionMaxBytes: { in: "0+", is: "int32" },
-            replicaDirectoryId: { in: "17+", is: "uuid", tag: 0, tagged: "17+" },
-            highWatermark: { in: "18+", is: "int64", tag: 1, tagged: "18+", default: 9223372036854775807 },
           },
         },
       },
@@ -145,33 +113,6 @@ export const Fetch = {
             highWatermark: { in: "0+", is: "int64" },
             lastStableOffset: { in: "4+", is: "int64", default: -1 },
             logStartOffset: { in: "5+", is: "int64", default: -1 },
-            divergingEpoch: {
-              in: "12+",
-              is: {
-                epoch: { in: "12+", is: "int32", default: -1 },
-                endOffset: { in: "12+", is: "int64", default: -1 },
-              },
-              tag: 0,
-              tagged: "12+",
-            },
-            currentLeader: {
-              in: "12+",
-              is: {
-                leaderId: { in: "12+", is: "int32", default: -1 },
-                leaderEpoch: { in: "12+", is: "int32", default: -1 },
-              },
-              tag: 1,
-              tagged: "12+",
-            },
-            snapshotId: {
-              in: "12+",
-              is: {
-                endOffset: { in: "0+", is: "int64", default: -1 },
-                epoch: { in: "0+", is: "int32", default: -1 },
-              },
-              tag: 2,
-              tagged: "12+",
-            },
             abortedTransactions: {
               in: "4+",
               each: { producerId: { in: "4+", is: "int64" }, firstOffset: { in: "4+", is: "int64" } },
@@ -182,17 +123,6 @@ export const Fetch = {
           },
         },
       },
-    },
-    nodeEndpoints: {
-      in: "16+",
-      each: {
-        nodeId: { in: "16+", is: "int32" },
-        host: { in: "16+", is: "string" },
-        port: { in: "16+", is: "int32" },
-        rack: { in: "16+", is: "string", nullable: "16+", default: null },
-      },
-      tag: 0,
-      tagged: "16+",
     },
   },
 } as const satisfies Api
@@ -626,28 +556,6 @@ export const ApiVersions = {
       },
     },
     throttleTimeMs: { in: "1+", is: "int32" },
-    supportedFeatures: {
-      in: "3+",
-      each: {
-        name: { in: "3+", is: "string" },
-        minVersion: { in: "3+", is: "int16" },
-        maxVersion: { in: "3+", is: "int16" },
-      },
-      tag: 0,
-      tagged: "3+",
-    },
-    finalizedFeaturesEpoch: { in: "3+", is: "int64", tag: 1, tagged: "3+", default: -1 },
-    finalizedFeatures: {
-      in: "3+",
-      each: {
-        name: { in: "3+", is: "string" },
-        maxVersionLevel: { in: "3+", is: "int16" },
-        minVersionLevel: { in: "3+", is: "int16" },
-      },
-      tag: 2,
-      tagged: "3+",
-    },
-    zkMigrationReady: { in: "3+", is: "bool", tag: 3, tagged: "3+", default: false },
   },
 } as const satisfies Api
 
@@ -684,7 +592,6 @@ export const CreateTopics = {
         topicId: { in: "7+", is: "uuid" },
         errorCode: { in: "0+", is: "int16" },
         errorMessage: { in: "1+", is: "string", nullable: "0+" },
-        topicConfigErrorCode: { in: "5+", is: "int16", tag: 0, tagged: "5+" },
         numPartitions: { in: "5+", is: "int32", default: -1 },
         replicationFactor: { in: "5+", is: "int16", default: -1 },
         configs: {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { Authentication } from "./authentication.ts"
+import { ClientAuthentication } from "./authentication.ts"
 import { usersOf } from "./credentials.ts"
 
 const PASSWORD = "obviously-fake"
@@ -7,7 +7,7 @@ const users = usersOf([`billing:${PASSWORD}`])
 
 /** The salt and iterations that a client gets for a user's name, as the server's first message has them. */
 function challenge(mechanism: string, name: string, known = users): string {
-  const authentication = new Authentication(known, false)
+  const authentication = new ClientAuthentication(known, false)
   authentication.begin(mechanism, true)
   const step = authentication.take(Buffer.from(`n,,n=${name},r=nonce`))
   if (step === "refused") throw new Error("refused")

@@ -1,5 +1,5 @@
 import { hasPassword, type ScramHash, type Users } from "./credentials.ts"
-import { ScramServer, type Step } from "./scram.ts"
+import { ScramServer, type SaslStep } from "./scram.ts"
 
 /** What clients authenticate with; PLAIN sends the password, so that it takes TLS. */
 const SCRAM: { readonly [mechanism: string]: ScramHash } = {
@@ -15,10 +15,10 @@ const SCRAM: { readonly [mechanism: string]: ScramHash } = {
  *   done      everything is served.
  *   refused   the connection ends.
  */
-export class Authentication {
+export class ClientAuthentication {
   readonly #users: Users | undefined
   readonly mechanisms: readonly string[]
-  #step: ((message: Uint8Array) => Step) | undefined
+  #step: ((message: Uint8Array) => SaslStep) | undefined
   #isBare = false
   /** Patterns of the groups that the client may use; undefined: all. */
   #groups: readonly string[] | undefined
@@ -55,7 +55,7 @@ export class Authentication {
   }
 
   /** Takes a message of the client's. */
-  take(message: Uint8Array): Step {
+  take(message: Uint8Array): SaslStep {
     const step = this.state === "begun" ? this.#step!(message) : "refused"
     if (step === "refused") this.state = "refused"
     else if (step.user !== undefined) {
@@ -76,7 +76,7 @@ const matches = (pattern: string, group: string): boolean =>
   pattern.endsWith("*") ? group.startsWith(pattern.slice(0, -1)) : group === pattern
 
 /** https://www.rfc-editor.org/rfc/rfc4616 */
-function plain(users: Users, message: Uint8Array): Step {
+function plain(users: Users, message: Uint8Array): SaslStep {
   const [authorization, name = "", password = "", ...more] = Buffer.from(message).toString().split("\0")
   const isItself = authorization === "" || authorization === name
   return hasPassword(users, name, password) && isItself && more.length === 0

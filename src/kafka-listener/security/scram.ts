@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 import { keysFor, type ScramHash, type Users } from "./credentials.ts"
 
 /** The client's message is answered with another, or refused. `user`: who the client has shown to be. */
-export type Step = { readonly reply: Uint8Array; readonly user?: string } | "refused"
+export type SaslStep = { readonly reply: Uint8Array; readonly user?: string } | "refused"
 
 /** The server's side of SCRAM, without channel binding: https://www.rfc-editor.org/rfc/rfc5802#section-5 */
 export class ScramServer {
@@ -18,12 +18,12 @@ export class ScramServer {
     this.#hash = hash
   }
 
-  next(message: Uint8Array): Step {
+  next(message: Uint8Array): SaslStep {
     const text = Buffer.from(message).toString()
     return this.#signed === undefined ? this.#first(text) : this.#last(text, this.#signed)
   }
 
-  #first(text: string): Step {
+  #first(text: string): SaslStep {
     const [, bare, name, nonce] = /^[ny],(?:a=[^,]*)?,(n=([^,]*),r=([^,]+)(?:,.*)?)$/.exec(text) ?? []
     if (bare === undefined) return "refused"
     this.#name = name!.replaceAll("=2C", ",").replaceAll("=3D", "=")
@@ -34,7 +34,7 @@ export class ScramServer {
     return { reply: Buffer.from(reply) }
   }
 
-  #last(text: string, signed: string): Step {
+  #last(text: string, signed: string): SaslStep {
     const [, bare, nonce, proof] = /^(c=(?:biws|eSws),r=([^,]+)),p=([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
     // older librdkafka has its own part of it twice; Kafka takes that, too: https://github.com/confluentinc/librdkafka/pull/4895
     if (bare === undefined || nonce?.endsWith(this.#nonce) !== true) return "refused"

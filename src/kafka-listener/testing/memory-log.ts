@@ -1,7 +1,7 @@
 import type { Log, LogRecord, Offsets, PartitionOf, Placed, TopicOfLog } from "../log.ts"
 
 /** A log in memory, of topics with one partition, for the listener's own tests. */
-export class MemoryLog implements Log {
+export class FakeLog implements Log {
   readonly directory = "/memory"
   readonly clusterId = "memory"
   readonly epoch = 0

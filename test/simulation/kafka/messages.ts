@@ -55,7 +55,6 @@ export const CreateTopics = {
         topicId: { in: "7+", is: "uuid" },
         errorCode: { in: "0+", is: "int16" },
         errorMessage: { in: "1+", is: "string", nullable: "0+", default: null },
-        topicConfigErrorCode: { in: "5+", is: "int16", tag: 0, tagged: "5+" },
         numPartitions: { in: "5+", is: "int32", default: -1 },
         replicationFactor: { in: "5+", is: "int16", default: -1 },
         configs: {

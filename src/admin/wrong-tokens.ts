@@ -1,5 +1,5 @@
 import { Guesses } from "../senders/guesses.ts"
-import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
+import { rarely } from "../clock/lasting.ts"
 import type { Logger } from "../telemetry/log.ts"
 
 /** Logs wrong admin tokens, and slows down who guesses them. A right token is not slowed down. */
@@ -9,7 +9,7 @@ export class WrongTokens {
   #address = ""
 
   constructor(log: Pick<Logger, "warn">) {
-    this.#report = atMostEveryMinute((count) =>
+    this.#report = rarely(60_000, (count) =>
       log.warn(
         { remote_address: this.#address, wrong_tokens: count },
         "wrong token for the admin listener; further ones are counted, and logged once a minute",

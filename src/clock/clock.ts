@@ -20,6 +20,20 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** A pause that doubles with each of `times` attempts that failed before. */
-export const doubled = ({ first, longest }: { first: number; longest: number }, times: number): number =>
-  Math.min(longest, first * 2 ** times)
+/**
+ * Waits for a promise for a time at most; what the promise stands for continues.
+ *
+ * @param late called when the time is over: its value is the result, and what it throws is thrown
+ */
+export async function within<T, L>(ms: number, pending: Promise<T>, late: () => L): Promise<T | L> {
+  const { promise: over, resolve } = Promise.withResolvers<typeof OVER>()
+  const timer = setTimeout(resolve, Math.max(ms, 0), OVER)
+  try {
+    const first = await Promise.race([pending, over])
+    return first === OVER ? late() : first
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const OVER = Symbol("over")

@@ -12,7 +12,7 @@ import { unavailable } from "../pipeline/unavailable.ts"
 import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
 import { DEDUPE_KEY_FORM, EVENT_ID, isDedupeKey, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
 import { checkExtractions } from "./extraction.ts"
-import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
+import { rarely } from "../clock/lasting.ts"
 
 const DAY_MS = 86_400_000
 
@@ -80,10 +80,10 @@ export function deduplication(
   { log, metrics, deliveryTimeoutMs }: Pick<ComponentContext, "log" | "metrics" | "deliveryTimeoutMs">,
   now: () => number = Date.now,
 ): Processor {
-  const logWithoutKey = atMostEveryMinute((events) =>
+  const logWithoutKey = rarely(60_000, (events) =>
     log.warn({ events }, "events without the Deduplicator's key pass unchecked"),
   )
-  const logNotKept = atMostEveryMinute((events) =>
+  const logNotKept = rarely(60_000, (events) =>
     log.error({ events }, "keys of published events could not be stored; duplicates may be published"),
   )
   const count = (isKept: boolean): void => {

@@ -5,7 +5,7 @@ import { Dropped } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
 import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
 import { checkExtractions } from "./extraction.ts"
-import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
+import { rarely } from "../clock/lasting.ts"
 import { compilePatterns } from "../json/pattern.ts"
 import { pattern } from "./pattern.ts"
 
@@ -42,7 +42,7 @@ export const filter = defineComponent({
     const valueOf = parseEventValue(when, sender)!
     const matches = compilePatterns(keep ?? drop!)
     const isDropped = keep === undefined
-    const logWithoutValue = atMostEveryMinute((events) =>
+    const logWithoutValue = rarely(60_000, (events) =>
       log.warn({ events, when }, "events without the Filter's value pass unfiltered"),
     )
     metrics.unfiltered(0)

@@ -9,7 +9,7 @@ import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { parseEventValue } from "./event-value.ts"
 import { checkExtractions, headerNameIn } from "./extraction.ts"
-import { atMostEveryMinute } from "../telemetry/once-a-minute.ts"
+import { rarely } from "../clock/lasting.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
 import { compileRoutes, DROP, type Chosen, type RouteLine, type Unrouted } from "./router/routes.ts"
 import { allowing, compileTemplate, parseTemplate, valuesIn } from "./router/template.ts"
@@ -44,10 +44,10 @@ export const router = defineComponent({
   create({ by, routes = [], topic, topics = [], max_topics: mostTopics }, context) {
     const { log, metrics, prepareTopics } = context
     const logUnrouted = (why: string) =>
-      atMostEveryMinute((events) =>
+      rarely(60_000, (events) =>
         log.warn({ events, reason: why }, "events without a route go to the sink's topic"),
       )
-    const logTooMany = atMostEveryMinute((events) =>
+    const logTooMany = rarely(60_000, (events) =>
       log.error(
         { events, max_topics: mostTopics },
         "max_topics reached: events of further topics go to the sink's topic; raise it, or narrow `topics`",

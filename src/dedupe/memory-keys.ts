@@ -1,3 +1,4 @@
+import { rarely } from "../clock/lasting.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { KeyStore } from "./key-store.ts"
 import { RecentIds } from "./recent-ids.ts"
@@ -24,18 +25,17 @@ export function openMemoryKeys({
   forgets?: boolean
 }): KeyStore {
   const ids = new RecentIds({ most, now })
-  let warnedMs = Number.NEGATIVE_INFINITY
+  const warnFull = rarely(WARN_EVERY_MS, () =>
+    log.warn(
+      { most },
+      "the memory of published events is full: the oldest are forgotten before their window",
+    ),
+  )
   return {
     claim: (key) => (ids.has(key) ? "duplicate" : "first"),
     add(key, untilMs) {
       const isFull = ids.remember(key, untilMs)
-      if (isFull && !forgets && now() - warnedMs >= WARN_EVERY_MS) {
-        warnedMs = now()
-        log.warn(
-          { most },
-          "the memory of published events is full: the oldest are forgotten before their window",
-        )
-      }
+      if (isFull && !forgets) warnFull()
       return true
     },
     release() {},

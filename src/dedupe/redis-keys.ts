@@ -1,5 +1,6 @@
 import { HooklineError } from "../errors.ts"
-import { steadyMs } from "../clock/clock.ts"
+import { Backoff } from "../clock/backoff.ts"
+import { steadyMs, within } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { RedisLink, type RedisServer } from "./redis-client.ts"
@@ -22,9 +23,8 @@ const PREFIX = "hookline:dedupe:"
 const PUBLISHED = "published"
 /** How long a claim outlives its event's deadline, while the key is stored. */
 const LEASE_MS = 5000
-/** Between two looks at another process's claim: slow enough for a thousand waiting events. */
-const POLL_FIRST_MS = 10
-const POLL_MOST_MS = 250
+/** Between two polls of another process's claim: slow enough for a thousand waiting events. */
+const POLL_MS = { first: 10, longest: 250 }
 
 const RENEW =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
@@ -116,10 +116,11 @@ export class RedisKeys implements KeyStore {
   }
 
   async #claimLater(key: string, deadlineMs: number): Promise<KeyClaim> {
-    for (let pauseMs = POLL_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, POLL_MOST_MS)) {
+    const pauses = new Backoff(POLL_MS)
+    for (;;) {
       const leftMs = deadlineMs - steadyMs()
       if (leftMs <= 0) return "late"
-      await Bun.sleep(Math.min(pauseMs, leftMs))
+      await Bun.sleep(Math.min(pauses.failed(), leftMs))
       const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
       if (claim !== undefined) return claim
     }
@@ -132,18 +133,9 @@ export class RedisKeys implements KeyStore {
   }
 
   /** The same, or a rejection at the deadline; the command goes on. */
-  async #before<T>(deadlineMs: number, pending: Promise<T>): Promise<T> {
-    const { promise, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(
-      () => reject(new HooklineError("unavailable", `${this.#name} did not answer in time`)),
-      Math.max(deadlineMs - steadyMs(), 0),
-    )
-    try {
-      return await Promise.race([pending, promise])
-    } finally {
-      clearTimeout(timer)
-      // a failure after the deadline was answered already
-      pending.catch(() => {})
-    }
+  #before<T>(deadlineMs: number, pending: Promise<T>): Promise<T> {
+    return within(deadlineMs - steadyMs(), pending, () => {
+      throw new HooklineError("unavailable", `${this.#name} did not answer in time`)
+    })
   }
 }

@@ -1,6 +1,6 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
 import { resolve } from "node:path"
-import { sweepDeadlines } from "../storage/deadlines.ts"
+import { sweepDeadlines } from "../clock/deadlines.ts"
 import { DurableWriter, type WriterDependencies } from "../storage/durable-writer.ts"
 import { BUSY_RETRY_MS, type Failure } from "../storage/serve-database.ts"
 import { HooklineError } from "../errors.ts"

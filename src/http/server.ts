@@ -1,5 +1,6 @@
 import type { AnsweredRequest, OnAnswer } from "../pipeline/answered-request.ts"
 import { OutcomeLog, type Capture } from "../pipeline/outcome-log.ts"
+import { steadyMs, within } from "../clock/clock.ts"
 import { atOnce, type Steps } from "../clock/slices.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
@@ -222,12 +223,10 @@ export class Servers {
   async drain(timeoutMs: number): Promise<void> {
     this.#draining.abort()
     this.#connectionLimit?.end()
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, timeoutMs)
-    await Promise.race([Bun.sleep(DRAIN_GRACE_MS), late])
-    const closed = this.#stopAll(false)
-    await Promise.race([closed, this.#budget.answered(), late])
-    clearTimeout(timer)
+    const untilMs = steadyMs() + timeoutMs
+    await Bun.sleep(Math.min(DRAIN_GRACE_MS, timeoutMs))
+    const idle = Promise.race([this.#stopAll(false), this.#budget.answered()])
+    await within(untilMs - steadyMs(), idle, () => {})
     // the last answers are written in the next turn; connections without a request are not waited for
     await new Promise(setImmediate)
     await this.#stopAll(true)

@@ -1,4 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
+import { Backoff } from "../clock/backoff.ts"
 import { pause, steadyMs } from "../clock/clock.ts"
 import { fetchFailure } from "../outgoing/fetch-failure.ts"
 import { proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
@@ -67,7 +68,8 @@ export async function deliver(
 ): Promise<Delivered | Refused | undefined> {
   const headers = headersOf(record)
   let refused = 0
-  for (let backOffMs = RETRY_MS.first; ; backOffMs = Math.min(backOffMs * 2, RETRY_MS.longest)) {
+  const pauses = new Backoff(RETRY_MS)
+  for (;;) {
     if (signal.aborted) return undefined
     const attempt = await post(
       url,
@@ -80,11 +82,12 @@ export async function deliver(
       attempted?.(attempt, undefined)
       return attempt
     }
+    const pauseMs = pauses.failed()
     const retryAfterMs = attempt.outcome === "unavailable" ? attempt.retryAfterMs : undefined
     // up to a quarter less, so that several senders do not come back together
     const retryInMs =
       retryAfterMs === undefined
-        ? Math.round(backOffMs * (1 - Math.random() / 4))
+        ? Math.round(pauseMs * (1 - Math.random() / 4))
         : Math.max(retryAfterMs, RETRY_MS.first)
     attempted?.(attempt, retryInMs)
     await pause(retryInMs, signal)

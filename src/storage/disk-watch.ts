@@ -1,5 +1,6 @@
 import { dirname } from "node:path"
 import { steadyMs } from "../clock/clock.ts"
+import { Lasting } from "../clock/lasting.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 
@@ -12,7 +13,7 @@ export class DiskWatch {
   readonly #log: Logger
   /** Since when the request that is first in line waits. */
   #sinceMs = 0
-  #isLogged = false
+  readonly #stall = new Lasting()
 
   constructor(location: DatabaseLocation, log: Logger) {
     this.#location = location
@@ -28,8 +29,7 @@ export class DiskWatch {
   answers(): void {
     const ms = Math.round(steadyMs() - this.#sinceMs)
     this.waits()
-    if (!this.#isLogged) return
-    this.#isLogged = false
+    if (this.#stall.ended() === undefined) return
     const { file } = this.#location
     this.#log.warn({ file, ms }, `the disk of ${dirname(file)} answers again`)
   }
@@ -43,7 +43,6 @@ export class DiskWatch {
 
   /** Logs that once. */
   report(problem: string): void {
-    if (!this.#isLogged) this.#log.warn({ file: this.#location.file }, problem)
-    this.#isLogged = true
+    if (this.#stall.began() !== undefined) this.#log.warn({ file: this.#location.file }, problem)
   }
 }

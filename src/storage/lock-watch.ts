@@ -1,4 +1,4 @@
-import { steadyMs } from "../clock/clock.ts"
+import { Lasting } from "../clock/lasting.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 
@@ -11,8 +11,7 @@ const HELD_MS = 1000
 export class LockWatch {
   readonly #location: DatabaseLocation
   readonly #log: Logger
-  #heldSinceMs: number | undefined
-  #logged = false
+  readonly #held = new Lasting({ afterMs: HELD_MS })
 
   constructor(location: DatabaseLocation, log: Logger) {
     this.#location = location
@@ -21,30 +20,21 @@ export class LockWatch {
 
   /** Another process has the lock. */
   held(): void {
-    this.#heldSinceMs ??= steadyMs()
-    const { problem } = this
-    if (problem === undefined || this.#logged) return
-    this.#logged = true
-    this.#log.error(
-      { file: this.#location.file },
-      `${problem}: nothing can be committed until it releases it`,
-    )
+    if (this.#held.began() === undefined) return
+    const { file } = this.#location
+    this.#log.error({ file }, `${this.problem}: nothing can be committed until it releases it`)
   }
 
   /** The lock was acquired. */
   free(): void {
-    const sinceMs = this.#heldSinceMs
-    this.#heldSinceMs = undefined
-    if (sinceMs === undefined || !this.#logged) return
-    this.#logged = false
-    const heldMs = Math.round(steadyMs() - sinceMs)
+    const heldMs = this.#held.ended()
+    if (heldMs === undefined) return
     this.#log.info({ file: this.#location.file, held_ms: heldMs }, "the write lock is free again")
   }
 
   /** Why nothing can be committed. */
   get problem(): string | undefined {
-    const ms = this.#heldSinceMs === undefined ? 0 : steadyMs() - this.#heldSinceMs
-    if (ms < HELD_MS) return undefined
+    if ((this.#held.ms ?? 0) < HELD_MS) return undefined
     return `another process holds the write lock of ${this.#location.file}`
   }
 }

@@ -1,4 +1,5 @@
-import { doubled, steadyMs } from "../clock/clock.ts"
+import { Backoff } from "../clock/backoff.ts"
+import { Lasting } from "../clock/lasting.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 import type { Failure } from "./serve-database.ts"
@@ -15,9 +16,9 @@ export class OpeningAttempts {
   readonly #location: DatabaseLocation
   readonly #log: Logger
   #timer: Timer | undefined
-  #failed = 0
+  readonly #pauses = new Backoff(FIRST_MS)
   #wasOpen = false
-  #logged: { readonly reason: string; readonly ms: number } | undefined
+  readonly #failure = new Lasting({ remindMs: REMIND_MS })
 
   constructor(location: DatabaseLocation, log: Logger) {
     this.#location = location
@@ -26,24 +27,22 @@ export class OpeningAttempts {
 
   next(open: () => void): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(open, this.#wasOpen ? AGAIN_MS : doubled(FIRST_MS, this.#failed++))
+    this.#timer = setTimeout(open, this.#wasOpen ? AGAIN_MS : this.#pauses.failed())
   }
 
   /** Logs a reason that has changed, or was logged long ago. */
   failed({ reason, cause }: Failure, problem: "can't be written" | "can't be opened yet"): void {
     const { file, title } = this.#location
-    const nowMs = steadyMs()
-    if (this.#logged?.reason === reason && nowMs - this.#logged.ms < REMIND_MS) return
-    const level = this.#logged === undefined ? "error" : "warn"
-    this.#logged = { reason, ms: nowMs }
-    this.#log[level]({ file, err: cause }, `${title} ${problem}: ${reason}`)
+    const line = this.#failure.began(reason)
+    if (line !== undefined)
+      this.#log[line === "first" ? "error" : "warn"]({ file, err: cause }, `${title} ${problem}: ${reason}`)
   }
 
   /** @param isAgain after a failure */
   succeeded(isAgain: boolean): void {
     const { file, title } = this.#location
     this.#wasOpen = true
-    this.#logged = undefined
+    this.#failure.ended()
     if (isAgain) this.#log.info({ file }, `${title} can be written again`)
   }
 

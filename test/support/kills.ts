@@ -9,7 +9,7 @@ import { serving, startService } from "./webhook-service.ts"
 
 export const DELIVERY_TIMEOUT_MS = 2000
 export const KILLS = isFull ? 20 : 4
-/** Each waits longer for the next one's start, see back-off.ts. */
+/** Each waits longer for the next one's start, see restart-delay.ts. */
 export const WORKER_KILLS = isFull ? 8 : 4
 
 interface Service {

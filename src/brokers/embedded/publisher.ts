@@ -2,7 +2,7 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import { sweepDeadlines } from "../../storage/deadlines.ts"
+import { sweepDeadlines } from "../../clock/deadlines.ts"
 import { BUSY_RETRY_MS, type Answer, type Failure } from "../../storage/serve-database.ts"
 import { packBatch, type PackedBatch } from "./batch.ts"
 import { PublishQueue, tooLargeFor, type PendingRecord } from "./pending-records.ts"

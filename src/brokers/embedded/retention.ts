@@ -1,4 +1,5 @@
 import { steadyMs } from "../../clock/clock.ts"
+import { Lasting } from "../../clock/lasting.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { LogMetrics } from "../../telemetry/metrics.ts"
 import type { LogState } from "../broker.ts"
@@ -42,8 +43,8 @@ export class Retention {
   #differenceMs: number | undefined
   #clockLineMs = Number.NEGATIVE_INFINITY
   #last: Trimmed | undefined
-  /** When it was logged that a reader holds the WAL; undefined: none does. */
-  #heldLineMs: number | undefined
+  /** A reader holds the WAL. */
+  readonly #held = new Lasting({ remindMs: LINE_MS })
 
   constructor(deps: RetentionDependencies) {
     this.#deps = deps
@@ -100,7 +101,7 @@ export class Retention {
       this.#deleted[reason].add(records, bytes)
     }
     this.#logDeletions(!more)
-    if (heldBytes > 0 || this.#heldLineMs !== undefined) this.#logHeld(heldBytes)
+    this.#logHeld(heldBytes)
   }
 
   /** @param isRoundOver the first line has all of a round */
@@ -144,17 +145,13 @@ export class Retention {
   #logHeld(bytes: number): void {
     const { log, file } = this.#deps
     if (bytes === 0) {
-      this.#heldLineMs = undefined
-      log.info({ file }, "WAL can be reset again: the reader that held it is gone")
-      return
-    }
-    const nowMs = steadyMs()
-    if (this.#heldLineMs !== undefined && nowMs - this.#heldLineMs < LINE_MS) return
-    this.#heldLineMs = nowMs
-    log.warn(
-      { file, bytes },
-      `a process that reads ${file} has kept one transaction open: the WAL has ${Math.round(bytes / 1024 ** 2)} MiB and grows with every event, and retention waits; end that process, see fuser -v ${file}`,
-    )
+      if (this.#held.ended() !== undefined)
+        log.info({ file }, "WAL can be reset again: the reader that held it is gone")
+    } else if (this.#held.began() !== undefined)
+      log.warn(
+        { file, bytes },
+        `a process that reads ${file} has kept one transaction open: the WAL has ${Math.round(bytes / 1024 ** 2)} MiB and grows with every event, and retention waits; end that process, see fuser -v ${file}`,
+      )
   }
 }
 

@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
-import { doubled } from "../../clock/clock.ts"
+import { doubled } from "../../clock/backoff.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Record } from "../../pipeline/record.ts"
 import { Ages } from "./record-ages.ts"

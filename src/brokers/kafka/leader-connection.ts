@@ -1,3 +1,4 @@
+import { Backoff } from "../../clock/backoff.ts"
 import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
@@ -45,7 +46,7 @@ export class LeaderConnection {
     | { reason: string; hint: string | undefined; readonly sinceMs: number; logged: boolean }
     | undefined
   #notBeforeMs = 0
-  #pauseMs = timeouts.RECONNECT_MS.first
+  readonly #pauses = new Backoff(timeouts.RECONNECT_MS)
   #retry: Timer | undefined
   #idle: Timer | undefined
   #closed = false
@@ -123,8 +124,8 @@ export class LeaderConnection {
       const reason = reasonOf(error)
       const hint = brokerFailureOf(error)?.hint
       this.#failure = { sinceMs: steadyMs(), logged: false, ...this.#failure, reason, hint }
-      this.delay(reason === AUTHENTICATION_FAILED ? timeouts.UNAUTHORIZED_RETRY_MS : this.#pauseMs)
-      this.#pauseMs = Math.min(this.#pauseMs * 2, timeouts.RECONNECT_MS.longest)
+      const pauseMs = this.#pauses.failed()
+      this.delay(reason === AUTHENTICATION_FAILED ? timeouts.UNAUTHORIZED_RETRY_MS : pauseMs)
       this.#openIn(this.#notBeforeMs - steadyMs())
     }
     this.#isConnecting = false
@@ -153,7 +154,7 @@ export class LeaderConnection {
     try {
       const answers = await produce(connection, batches)
       this.#usedMs = system.steadyMs()
-      this.#pauseMs = timeouts.RECONNECT_MS.first
+      this.#pauses.reset()
       return answers
     } catch (error) {
       const isClosedByBroker = isClosed(error) && !connection.isDropped

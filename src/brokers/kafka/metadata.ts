@@ -7,6 +7,7 @@ import {
   metadataV7,
   metadataV9,
 } from "@platformatic/kafka"
+import { Backoff } from "../../clock/backoff.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
@@ -54,7 +55,7 @@ export class ClusterMetadata {
   #fault: string | undefined
   /** Reasons logged since the cluster was last available: once each. */
   readonly #logged = new Set<string>()
-  #retryMs = timeouts.METADATA_RETRY_MS.first
+  readonly #retries = new Backoff(timeouts.METADATA_RETRY_MS)
   /** From the end of a refresh to the next one, at least. */
   #pauseMs = 0
   #isRefreshing = false
@@ -141,7 +142,7 @@ export class ClusterMetadata {
       if (metadata !== undefined && !this.#closed) {
         nextMs = this.#apply(metadata)
         this.#fault = undefined
-        this.#retryMs = timeouts.METADATA_RETRY_MS.first
+        this.#retries.reset()
       }
     } catch (error) {
       this.#failed(error)
@@ -196,7 +197,7 @@ export class ClusterMetadata {
       const { broker, hint } = brokerFailureOf(error) ?? {}
       this.#log.error({ reason, broker, hint }, "Kafka unavailable; retrying")
     }
-    this.#backOff()
+    this.#pauseMs = this.#retries.failed()
     const isUnauthorized = isForbidden || reason === AUTHENTICATION_FAILED
     if (isUnauthorized) this.#pauseMs = timeouts.UNAUTHORIZED_RETRY_MS
   }
@@ -207,12 +208,7 @@ export class ClusterMetadata {
     if (this.#fault !== fault)
       this.#log.error({ err: error }, "unhandled error while applying metadata; retrying")
     this.#fault = fault
-    this.#backOff()
-  }
-
-  #backOff(): void {
-    this.#retryMs = Math.min(this.#retryMs * 2, timeouts.METADATA_RETRY_MS.longest)
-    this.#pauseMs = this.#retryMs
+    this.#pauseMs = this.#retries.failed()
   }
 }
 

@@ -1,4 +1,4 @@
-import { doubled } from "../../clock/clock.ts"
+import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
 import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
 import { EncodedBatch } from "./batch.ts"

@@ -24,7 +24,7 @@ export const FETCH_WAIT_MS = 250
 export const METADATA_TIMEOUT_MS = 2000
 /** Time without an answer after which the next broker is asked as well. */
 export const METADATA_HEDGE_MS = 500
-export const METADATA_RETRY_MS = { first: 50, longest: 500 }
+export const METADATA_RETRY_MS = { first: 100, longest: 500 }
 /** Between two metadata requests: usually, while a topic can't be published to, while a partition has no leader, at least. */
 export const REFRESH_MS = { usual: 1000, unavailable: 500, leaderless: 100, least: 50 }
 /** How long metadata older than what is known is ignored: a broker that lags behind has caught up or is gone by then. */

@@ -6,6 +6,7 @@ import {
   describeConfigsV1,
   describeConfigsV4,
 } from "@platformatic/kafka"
+import { Backoff } from "../../clock/backoff.ts"
 import type { KafkaConnection } from "./connection.ts"
 import { partial } from "./failure.ts"
 import { nameOf, TOPIC_EXISTS } from "./error-actions.ts"
@@ -72,7 +73,7 @@ export class CreationSchedule {
   /** Why it was not created. */
   problem: string | undefined
   #atMs = Number.NEGATIVE_INFINITY
-  #pauseMs = CREATE_RETRY_MS.first
+  readonly #pauses = new Backoff(CREATE_RETRY_MS)
 
   /** @returns whether it is to be created now; `end` says what became of it */
   begin(nowMs: number): boolean {
@@ -86,8 +87,7 @@ export class CreationSchedule {
     this.isPending = false
     this.problem = problem
     if (problem === undefined || isFinal) return
-    this.#atMs = nowMs + this.#pauseMs
-    this.#pauseMs = Math.min(this.#pauseMs * 2, CREATE_RETRY_MS.longest)
+    this.#atMs = nowMs + this.#pauses.failed()
   }
 }
 

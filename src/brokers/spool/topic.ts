@@ -1,6 +1,6 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
-import { pause, steadyMs } from "../../clock/clock.ts"
+import { pause, steadyMs, within } from "../../clock/clock.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { forwardTopic, type SpoolParts } from "./forwarder.ts"
 import type { WatchedTopic } from "./progress-watch.ts"
@@ -94,10 +94,7 @@ export class SpooledTopic implements WatchedTopic {
   /** Ends forwarding, after the signal for it. Resolves when nothing of it is under way any more. */
   async end(): Promise<void> {
     if (this.#forwarding !== undefined) this.#parts.destination.broker.cancel(this.#name)
-    const { promise: left, resolve } = Promise.withResolvers<void>()
-    const leaving = setTimeout(resolve, LEAVE_MS)
-    await Promise.race([this.#forwarding, left])
-    clearTimeout(leaving)
+    if (this.#forwarding !== undefined) await within(LEAVE_MS, this.#forwarding, () => {})
     if (this.#state === "returning") this.#setState("spooling")
     while (this.#sent + this.#storing > 0) await this.#settled()
   }

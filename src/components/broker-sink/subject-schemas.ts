@@ -1,4 +1,4 @@
-import { steadyMs } from "../../clock/clock.ts"
+import { steadyMs, within } from "../../clock/clock.ts"
 import type { TopicSchemas } from "../../pipeline/event.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { RegistryUnavailable, type SchemaRegistry, type SubjectSchema } from "./schema-registry.ts"
@@ -53,10 +53,7 @@ export class SubjectSchemas implements TopicSchemas {
   async wait(topic: string, untilMs: number): Promise<SubjectSchema | string> {
     const subject = this.#add(topic)
     this.#next()
-    const late = Promise.withResolvers<void>()
-    const timer = setTimeout(late.resolve, untilMs - steadyMs())
-    await Promise.race([subject.fetched.promise, late.promise])
-    clearTimeout(timer)
+    await within(untilMs - steadyMs(), subject.fetched.promise, () => {})
     return subject.schema ?? this.#problemOf(subject)
   }
 

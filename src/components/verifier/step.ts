@@ -1,5 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
-import { steadyMs } from "../../clock/clock.ts"
+import { steadyMs, within } from "../../clock/clock.ts"
 import { opening } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
@@ -99,15 +99,8 @@ export function verifierStep(
 
   // fetches have the event's time, in mode observe half of it, so that the event can still be published
   const mostMs = mode === "observe" ? deliveryTimeoutMs / 2 : deliveryTimeoutMs
-  const inTime = async <T>(pending: Promise<T>, late: T, { arrivedMs }: Event): Promise<T> => {
-    const { promise, resolve } = Promise.withResolvers<T>()
-    const timer = setTimeout(() => resolve(late), Math.max(0, arrivedMs + mostMs - steadyMs()))
-    try {
-      return await Promise.race([pending, promise])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
+  const inTime = <T>(pending: Promise<T>, late: T, { arrivedMs }: Event): Promise<T> =>
+    within(arrivedMs + mostMs - steadyMs(), pending, () => late)
 
   const verify = (
     request: RequestInfo,

@@ -2,13 +2,13 @@ import type { Sample } from "../../admin/history.ts"
 import type { Receiver } from "../../admin/service.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
-import { steadyMs } from "../../clock/clock.ts"
+import { steadyMs, within } from "../../clock/clock.ts"
 import type { Logger, LogLevel } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
 import type { Listening } from "../running-application.ts"
 import type { State } from "../status.ts"
-import { BackOff } from "./back-off.ts"
+import { RestartDelay } from "./restart-delay.ts"
 import type { Reloaded } from "./worker.ts"
 import { StallWatch } from "./stall-watch.ts"
 import { unpackMetrics } from "./summed-metrics.ts"
@@ -57,7 +57,7 @@ export class Slot {
   /** The metrics of its process's last answer. */
   counted: readonly MetricLines[] = []
   readonly #owner: SlotOwner
-  readonly #backOff = new BackOff()
+  readonly #backOff = new RestartDelay()
   #state: SlotState = "waiting"
   #process: WorkerProcess | undefined
   #log: Logger
@@ -154,12 +154,11 @@ export class Slot {
     if (!isUp) process.kill()
     // it exits instead of answering
     process.call("stop").catch(() => {})
-    const overdue = setTimeout(() => {
+    await within(untilMs - steadyMs(), process.exited, () => {
       this.#log.error("worker did not stop in time; killing it")
       process.kill()
-    }, untilMs - steadyMs())
-    await process.exited
-    clearTimeout(overdue)
+      return process.exited
+    })
   }
 
   kill(): void {
@@ -231,9 +230,7 @@ export class Slot {
     this.#state = "waiting"
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
-    const timer = setTimeout(resolve, ms)
-    await promise
-    clearTimeout(timer)
+    await within(ms, promise, () => {})
   }
 
   async #watchFor(process: WorkerProcess): Promise<void> {
@@ -262,10 +259,7 @@ export class Slot {
 }
 
 /** undefined: the process has ended, or does not answer in time. */
-async function inTime<T>(pending: Promise<T>): Promise<T | undefined> {
-  const late = Promise.withResolvers<undefined>()
-  const timer = setTimeout(late.resolve, ANSWER_MS, undefined)
-  const answer = await Promise.race([pending.catch(() => undefined), late.promise])
-  clearTimeout(timer)
-  return answer
+function inTime<T>(pending: Promise<T>): Promise<T | undefined> {
+  const answer = pending.catch(() => undefined)
+  return within(ANSWER_MS, answer, () => undefined)
 }

@@ -1,6 +1,8 @@
 import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
-import { pause, steadyMs } from "../../clock/clock.ts"
+import { Backoff } from "../../clock/backoff.ts"
+import { pause, steadyMs, within } from "../../clock/clock.ts"
+import { Lasting } from "../../clock/lasting.ts"
 import { fetchFailure } from "../../outgoing/fetch-failure.ts"
 import { proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
 import type { Logger } from "../log.ts"
@@ -21,8 +23,7 @@ const BATCH = 128
 /** How long spans wait for others. */
 const GATHER_MS = 1000
 const REQUEST_TIMEOUT_MS = 10_000
-const FIRST_RETRY_MS = 1000
-const LAST_RETRY_MS = 30_000
+const RETRY_MS = { first: 1000, longest: 30_000 }
 /** Time that a stop waits for the collector at most: traces are not worth a slow restart. */
 const CLOSE_MS = 5000
 /** A longer answer is not read. */
@@ -49,8 +50,9 @@ export class SpanQueue implements SpanProcessor {
   readonly #closing = new AbortController()
   /** Ends a request that takes longer than a stop waits. */
   readonly #ended = new AbortController()
-  /** Spans dropped since the collector failed; undefined: it has not. */
-  #lost: number | undefined
+  readonly #failing = new Lasting()
+  /** Spans dropped since the collector failed. */
+  #lost = 0
 
   constructor(options: SpanQueueOptions) {
     this.#options = options
@@ -70,9 +72,11 @@ export class SpanQueue implements SpanProcessor {
   async close(untilMs: number): Promise<void> {
     this.#closing.abort()
     this.#gathering.abort()
-    const timer = setTimeout(() => this.#ended.abort(), Math.min(CLOSE_MS, untilMs - steadyMs()))
-    await this.#running
-    clearTimeout(timer)
+    if (this.#running === undefined) return
+    await within(Math.min(CLOSE_MS, untilMs - steadyMs()), this.#running, () => {
+      this.#ended.abort()
+      return this.#running
+    })
   }
 
   forceFlush(): Promise<void> {
@@ -85,7 +89,7 @@ export class SpanQueue implements SpanProcessor {
 
   async #run(): Promise<void> {
     const { signal: closing } = this.#closing
-    let retryMs = FIRST_RETRY_MS
+    const pauses = new Backoff(RETRY_MS)
     while (this.#spans.length > 0) {
       if (this.#spans.length < BATCH && !closing.aborted) {
         this.#gathering = new AbortController()
@@ -96,12 +100,11 @@ export class SpanQueue implements SpanProcessor {
       if (failure === undefined || failure.isFinal) {
         this.#spans.splice(0, batch.length)
         if (failure !== undefined) this.#drop("refused", batch.length)
-        retryMs = FIRST_RETRY_MS
+        pauses.reset()
       } else if (closing.aborted) {
         this.#drop("closed", this.#spans.splice(0).length)
       } else {
-        await pause(Math.max(failure.retryAfterMs, retryMs), closing)
-        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+        await pause(Math.max(failure.retryAfterMs, pauses.failed()), closing)
       }
     }
     this.#running = undefined
@@ -143,7 +146,7 @@ export class SpanQueue implements SpanProcessor {
   }
 
   #failed(reason: string, isFinal: boolean, retryAfterMs = 0): Failure {
-    if (this.#lost === undefined) {
+    if (this.#failing.began() !== undefined) {
       this.#lost = 0
       const { endpoint, log } = this.#options
       const what = isFinal
@@ -155,14 +158,13 @@ export class SpanQueue implements SpanProcessor {
   }
 
   #recovered(): void {
-    if (this.#lost === undefined) return
-    this.#options.log.info({ spans_dropped: this.#lost }, "traces are exported again")
-    this.#lost = undefined
+    if (this.#failing.ended() !== undefined)
+      this.#options.log.info({ spans_dropped: this.#lost }, "traces are exported again")
   }
 
   #drop(reason: DropReason, spans: number): void {
     this.#options.metrics.dropped(reason, spans)
-    if (this.#lost !== undefined) this.#lost += spans
+    this.#lost += spans
   }
 }
 
@@ -175,7 +177,7 @@ interface Failure {
 
 function retryAfterMs(headers: Headers): number {
   const seconds = Number(headers.get("retry-after") ?? 0)
-  return Number.isFinite(seconds) ? Math.min(seconds * 1000, LAST_RETRY_MS) : 0
+  return Number.isFinite(seconds) ? Math.min(seconds * 1000, RETRY_MS.longest) : 0
 }
 
 /** How many spans of an accepted request the collector has rejected: OTLP's partial success. undefined: not OTLP. */

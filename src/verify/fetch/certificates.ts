@@ -1,5 +1,6 @@
 import type { KeyObject, X509Certificate } from "node:crypto"
-import { BackOff } from "./back-off.ts"
+import { within } from "../../clock/clock.ts"
+import { RecentFailures } from "./recent-failures.ts"
 import { Authorities, isIssuedBy, issuerUrlOf, namesOf, readCertificates } from "./certificate-chain.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import type { Fetcher } from "./fetcher.ts"
@@ -41,7 +42,7 @@ export interface CertificateKey {
 export class Certificates {
   /** Least recently used first. */
   readonly #cached = new Map<string, Cached>()
-  readonly #failed = new BackOff<Refused>(MOST_FAILED)
+  readonly #failed = new RecentFailures<Refused>(MOST_FAILED)
   readonly #hosts = new Map<string, FetchSlots<Cached | Refused>>()
   readonly #fetcher: Fetcher
   readonly #authorities: Authorities
@@ -82,14 +83,8 @@ export class Certificates {
   async #fetchInTime(url: URL, nowMs: number): Promise<Cached | Refused> {
     const failure = this.#failed.reason(url.href, nowMs)
     if (failure !== undefined) return failure
-    const late = Promise.withResolvers<undefined>()
-    const timer = setTimeout(() => late.resolve(undefined), WAIT_MS)
-    try {
-      const fetched = await Promise.race([this.#fetch(url, nowMs), late.promise])
-      return fetched ?? new Refused("keys_unavailable", "too many certificate fetches in progress")
-    } finally {
-      clearTimeout(timer)
-    }
+    const fetched = await within(WAIT_MS, this.#fetch(url, nowMs), () => undefined)
+    return fetched ?? new Refused("keys_unavailable", "too many certificate fetches in progress")
   }
 
   #fetch(url: URL, nowMs: number): Promise<Cached | Refused | undefined> {

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type FetchImplementation, type JSONWebKeySet } from "jose"
 import { steadyMs } from "../../clock/clock.ts"
-import { BackOff } from "./back-off.ts"
+import { RecentFailures } from "./recent-failures.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import type { Fetcher } from "./fetcher.ts"
 
@@ -14,7 +14,7 @@ export function jwksFetch(
   fetcher: Pick<Fetcher, "fetch">,
   nowMs: () => number = steadyMs,
 ): FetchImplementation {
-  const backOff = new BackOff<Error>(1)
+  const backOff = new RecentFailures<Error>(1)
   return async (url, { headers }) => {
     const before = backOff.reason(url, nowMs())
     if (before !== undefined) throw before

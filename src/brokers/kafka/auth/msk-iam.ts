@@ -1,4 +1,5 @@
 import type { HttpRequest } from "@smithy/core/protocols"
+import { within } from "../../../clock/clock.ts"
 import { parseEndpoint } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
 import { proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
@@ -19,7 +20,8 @@ export function mskIam(options: KafkaOptions): TokenIssuer {
   const issue = async (): Promise<AccessToken> => {
     // on demand: few connections need them
     credentials ??= findCredentials(region)
-    return sign(await inTime((await credentials)()), region)
+    const found = (await credentials)()
+    return sign(await within(AWS_CREDENTIALS_TIMEOUT_MS, found, noAnswer), region)
   }
   const name = `AWS credentials (${region})`
   return {
@@ -72,14 +74,8 @@ function regionOf({ sasl_aws_region: given, bootstrap_servers: servers }: KafkaO
   return region
 }
 
-async function inTime<T>(found: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error("no answer")), AWS_CREDENTIALS_TIMEOUT_MS)
-  try {
-    return await Promise.race([found, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+function noAnswer(): never {
+  throw new Error("no answer")
 }
 
 /** The token is the URL of a presigned GET, in base64url. */

@@ -1,4 +1,4 @@
-import { doubled } from "../../clock/clock.ts"
+import { doubled } from "../../clock/backoff.ts"
 
 const PAUSE_MS = { first: 1000, longest: 300_000 }
 
@@ -12,7 +12,7 @@ interface Failed<E> {
  * Recent failures to fetch, by name: the next attempt is allowed after a second, then after twice as long each time, up to
  * five minutes. Bounded; the oldest is dropped first.
  */
-export class BackOff<E> {
+export class RecentFailures<E> {
   readonly #failed = new Map<string, Failed<E>>()
   readonly #most: number
 

@@ -1,11 +1,10 @@
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
-import { pause } from "../clock/clock.ts"
-import { endlessFrom, watchPartitions, type Gap } from "../replay/follow.ts"
+import { endlessFrom, watchPartitions, type OffsetGap } from "../replay/follow.ts"
 import { HooklineError } from "../errors.ts"
 import { ReplayJob } from "../replay/job.ts"
 import type { ReplayPosition } from "../replay/progress.ts"
 import { lengthOf } from "../replay/range.ts"
-import { positionFile, type PositionStore } from "../replay/position-store.ts"
+import { positionFile, type Positions } from "../replay/positions.ts"
 import type { Attempt } from "../replay/post.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
@@ -19,7 +18,7 @@ import { Interruption } from "./interruption.ts"
 import { pipelinesIn, refuseOwnPipeline } from "./own-pipeline.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import type { TopicPlace } from "./topic-range.ts"
-import { WaitingNotes } from "./waiting.ts"
+import { untilAvailable, WaitingNotes } from "./waiting.ts"
 
 export interface ForwardFlags {
   readonly config?: string
@@ -56,21 +55,17 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
   leaveFolder()
 
   using interruption = new Interruption()
-  const store = openPositions<Forward>(location)
-  try {
-    const about = describe(store, place, url, name, flags)
-    const open = (): Promise<LogReader> => app.openReader(place.connection)
-    await new ForwardRun(store, about, open, interruption.signal).run(printer(typeOf), flags)
-  } finally {
-    store.close()
-  }
+  using store = openPositions<Forward>(location)
+  const about = describe(store, place, url, name, flags)
+  const open = (): Promise<LogReader> => app.openReader(place.connection)
+  await new ForwardRun(store, about, open, interruption.signal).run(printer(typeOf), flags)
   // what follows ends by an interrupt
   if (interruption.status !== undefined) process.exitCode = 0
 }
 
 /** What is forwarded, compared with what was under this name. @throws HooklineError `usage` for another topic */
 function describe(
-  store: PositionStore<Forward>,
+  store: Positions<Forward>,
   place: TopicPlace,
   { href: url }: URL,
   name: string,
@@ -94,14 +89,14 @@ function describe(
 }
 
 class ForwardRun {
-  readonly #store: PositionStore<Forward>
+  readonly #store: Positions<Forward>
   readonly #about: Forward
   readonly #open: () => Promise<LogReader>
   readonly #signal: AbortSignal
   readonly #notes = new WaitingNotes()
 
   constructor(
-    store: PositionStore<Forward>,
+    store: Positions<Forward>,
     about: Forward,
     open: () => Promise<LogReader>,
     signal: AbortSignal,
@@ -114,7 +109,7 @@ class ForwardRun {
 
   async run(attempted: Attempted, { from = "end", onRefusal, tries }: ForwardFlags): Promise<void> {
     const { connection, topic, url } = this.#about
-    const found = await this.#look()
+    const found = await this.#find()
     if (found === undefined) return
     const { reader, held, clusterId } = found
     try {
@@ -167,26 +162,26 @@ class ForwardRun {
   }
 
   /** Waits for the log and its topic; undefined: until it was interrupted. */
-  async #look(): Promise<FoundLog | undefined> {
-    while (!this.#signal.aborted) {
-      let reader: LogReader | undefined
-      try {
-        reader = await this.#open()
-        const held = await reader.ranges(this.#about.topic)
-        const clusterId = await reader.clusterId()
-        this.#notes.note(undefined)
-        return { reader, held, clusterId }
-      } catch (error) {
-        await reader?.close()
-        if (!(error instanceof HooklineError) || !error.retryHelps) throw error
-        // what is published to a topic that is yet to come is new
-        if (error.code !== "unavailable" && this.#store.read() === undefined) this.#begin(this.#about, [])
-        this.#notes.note(error.message)
-        this.#store.setWaiting(error.message)
-        await pause(NOTE_MS, this.#signal)
-      }
+  #find(): Promise<FoundLog | undefined> {
+    const find = async (): Promise<FoundLog> => {
+      await using opened = new AsyncDisposableStack()
+      const reader = opened.adopt(await this.#open(), (it) => it.close())
+      const held = await reader.ranges(this.#about.topic)
+      const clusterId = await reader.clusterId()
+      opened.move()
+      return { reader, held, clusterId }
     }
-    return undefined
+    return untilAvailable(find, {
+      notes: this.#notes,
+      signal: this.#signal,
+      everyMs: NOTE_MS,
+      mayPass: ({ retryHelps }) => retryHelps,
+      beforeWait: ({ code, message }) => {
+        // all that is published to a topic that does not exist yet is new
+        if (code !== "unavailable" && this.#store.read() === undefined) this.#begin(this.#about, [])
+        this.#store.setWaiting(message)
+      },
+    })
   }
 
   /** @param held as `#begin`, for a new forward */
@@ -221,7 +216,7 @@ interface FoundLog {
   readonly clusterId: string | undefined
 }
 
-const describeGap = (topic: string, { partition, first, next, kind }: Gap): string =>
+const describeGap = (topic: string, { partition, first, next, kind }: OffsetGap): string =>
   kind === "deleted"
     ? `${topic}[${partition}]: the ${first - next} records from offset ${next} on were deleted before they were forwarded`
     : `${topic}[${partition}] ends before offset ${next}, where it was to go on: it is another log, forwarded from its beginning`

@@ -1,7 +1,7 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { deliver } from "../replay/post.ts"
-import { namesIn, positionFile, PositionReader, type KeptFailure } from "../replay/position-store.ts"
+import { namesIn, positionFile, Positions, type KeptFailure } from "../replay/positions.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
 import { Application } from "../runtime/application.ts"
@@ -25,7 +25,7 @@ export function listForwards(flags: ForwardsFlags): void {
   const folder = stateFolder(Application.fromFile(flags.config), flags.state)
   const all = namesIn(folder, "forward").flatMap((name) => {
     const location = positionFile(folder, "forward", name)
-    using reader = new PositionReader<Forward>(location)
+    using reader = Positions.open<Forward>(location)
     const stored = reader.read()
     if (stored === undefined) return []
     const { connection, topic, url } = stored.about
@@ -73,7 +73,7 @@ const describeState = (state: {
 /** Prints the records that the target refused, oldest first. @throws HooklineError `no_input`, `usage`, `log_io` */
 export function printFailures(name: string, flags: ForwardsFlags): void {
   const { location } = locate(name, flags)
-  using positions = new PositionReader<Forward>(location)
+  using positions = Positions.open<Forward>(location)
   const failures = positions.failures().map(({ partition, offset, timestampMs, atMs, reason }) => {
     return { partition, offset, timestamp: toTime(timestampMs), refused_at: toTime(atMs), reason }
   })
@@ -98,7 +98,7 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
  */
 export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
   const { app, location } = locate(name, flags)
-  using positions = new PositionReader<Forward>(location)
+  using positions = Positions.open<Forward>(location)
   const stored = positions.read()
   // it waits for its log for the first time
   if (stored === undefined) return
@@ -145,7 +145,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
 /** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */
 export function removeForward(name: string, flags: ForwardsFlags): void {
   const { location } = locate(name, flags)
-  new PositionReader(location)[Symbol.dispose]()
+  Positions.open(location)[Symbol.dispose]()
   openPositions(location).remove()
   console.log(`${name} removed`)
 }

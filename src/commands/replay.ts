@@ -5,8 +5,8 @@ import type { Connection } from "../config/sections/connection.ts"
 import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
-import { positionFile, type PositionStore, type Stored } from "../replay/position-store.ts"
-import { countRecords, selectRecords, type Matches, type Selection } from "../replay/range.ts"
+import { positionFile, type Positions, type Stored } from "../replay/positions.ts"
+import { countRecords, selectRecords, type Selection } from "../replay/range.ts"
 import { openReplayBroker } from "../replay/replay-broker.ts"
 import { isSameLog } from "../replay/same-log.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
@@ -15,7 +15,7 @@ import { UrlTarget } from "../replay/url-target.ts"
 import { Application } from "../runtime/application.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
-import { parseCondition } from "../brokers/record-filter.ts"
+import { parseCondition, type Matches } from "../brokers/record-filter.ts"
 import { ReplayDisplay } from "./replay-display.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import type { TopicPlace, TopicRange } from "./topic-range.ts"
@@ -125,8 +125,7 @@ class ReplayRun {
     const source = { connection, reader: this.#reader }
     const isSame = await untilAvailable(
       () => isSameLog(source, destination.connection, () => open(destination.id)),
-      this.#notes,
-      this.#signal,
+      { notes: this.#notes, signal: this.#signal },
     )
     return isSame === true
   }
@@ -149,7 +148,7 @@ class ReplayRun {
     name: string,
     request: Request,
     destination: Destination,
-    store: PositionStore<About>,
+    store: Positions<About>,
   ): Promise<boolean> {
     const stored = this.#flags.restart === true ? undefined : resumable(store.read(), request, name)
     const selection = stored?.about.selection ?? (await this.#select())
@@ -180,11 +179,10 @@ class ReplayRun {
 
   #select(): Promise<Selection | undefined> {
     const { from, partition } = this.#flags
-    return untilAvailable(
-      () => selectRecords(this.#reader, from.topic, { ...from.range, partition }),
-      this.#notes,
-      this.#signal,
-    )
+    return untilAvailable(() => selectRecords(this.#reader, from.topic, { ...from.range, partition }), {
+      notes: this.#notes,
+      signal: this.#signal,
+    })
   }
 }
 

@@ -3,7 +3,7 @@ import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import type { Sendable } from "../verify/verifier.ts"
 
 /** How many events to post, and how fast. */
-export interface Pace {
+export interface SendPace {
   readonly count: number
   /** Events per second; undefined: as fast as responses arrive. */
   readonly ratePerS?: number | undefined
@@ -29,7 +29,7 @@ export interface SendResults {
  */
 export async function sendEvents(
   next: (number: number) => Promise<Sendable>,
-  { count, ratePerS, concurrency, timeoutMs }: Pace,
+  { count, ratePerS, concurrency, timeoutMs }: SendPace,
   { signal, onAnswer }: { signal: AbortSignal; onAnswer: () => void },
 ): Promise<SendResults> {
   const outcomes = new Map<number | string, number>()

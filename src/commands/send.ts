@@ -9,7 +9,7 @@ import { addDetails } from "./details.ts"
 import { Interruption } from "./interruption.ts"
 import { parseCount, parseRate, parseSeconds } from "./flag-values.ts"
 import { startProgressBar } from "./progress-bar.ts"
-import { allAccepted, sendEvents, type Pace, type SendResults } from "./send-events.ts"
+import { allAccepted, sendEvents, type SendPace, type SendResults } from "./send-events.ts"
 import {
   addVerifierFlags,
   providerOf,
@@ -65,7 +65,7 @@ Exit status: 0 if all responses were 2xx, else 1; 64 for a usage error, 66 for a
 /** Posts sample events, signed as a provider would; the exit status is 0 if all responses were 2xx, else 1. */
 export async function send(target: string, flags: SendFlags): Promise<void> {
   const settings = readSettings(flags, process.env)
-  const pace: Pace = {
+  const pace: SendPace = {
     count: flags.count,
     ratePerS: flags.rate,
     concurrency: flags.concurrency,

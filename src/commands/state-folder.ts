@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path"
 import type { Connection } from "../config/sections/connection.ts"
 import { HooklineError } from "../errors.ts"
-import { PositionStore } from "../replay/position-store.ts"
+import { Positions } from "../replay/positions.ts"
 import type { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 
@@ -22,9 +22,9 @@ export function checkName(name: string): string {
 }
 
 /** @throws HooklineError `log_locked`, `log_io` */
-export function openPositions<About>(location: DatabaseLocation): PositionStore<About> {
+export function openPositions<About>(location: DatabaseLocation): Positions<About> {
   try {
-    return new PositionStore(location)
+    return Positions.advance(location)
   } catch (error) {
     if (!(error instanceof HooklineError) || error.code !== "log_io") throw error
     throw new HooklineError("log_io", `${error.message}; --state names another folder`, { cause: error })

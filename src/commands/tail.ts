@@ -3,16 +3,15 @@ import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
 import { lastRecords } from "../brokers/last-records.ts"
 import { mergeByTime } from "../brokers/merge-by-time.ts"
 import type { Matches } from "../brokers/record-filter.ts"
-import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { withoutSchemaId } from "../json/schema-id.ts"
-import { escapeControls } from "../telemetry/escape-controls.ts"
 import { isColoured, painter } from "./colours.ts"
 import type { OffsetFlag } from "./flag-values.ts"
 import { Interruption } from "./interruption.ts"
 import { openLogOf } from "./open-log.ts"
 import { toPretty } from "./pretty-record.ts"
 import { toJsonLine, toRaw, toValue, type RecordFormat } from "./record-formats.ts"
+import { untilAvailable, WaitingNotes, type Awaiting } from "./waiting.ts"
 
 export interface TailFlags {
   readonly config?: string
@@ -29,12 +28,12 @@ export interface TailFlags {
 }
 
 const LINES_ON_TERMINAL = 20
-/** How often a log or topic that is waited for is looked for. */
+/** How often a log or topic that is waited for is polled. */
 const WAIT_MS = 250
 
 /**
- * Prints records of topics, merged by time; ends at the end of the log, or with `follow` at an interrupt. What is not there
- * yet is then waited for.
+ * Prints records of topics, merged by time; ends at the end of the log, or with `follow` at an interrupt. What does not
+ * exist yet is then waited for.
  *
  * @throws HooklineError `config`, `usage`, `no_input`, and unless it follows `no_log`, `no_topic`, `unavailable`
  */
@@ -50,34 +49,32 @@ export async function tail(topics: readonly string[], flags: TailFlags): Promise
       await opening.reader.close()
     }
   } finally {
-    // What was written and nobody reads would keep the process. An interrupt is how following ends; printing what is there
-    // is cut short by it.
+    // What was written and nobody reads would keep the process. An interrupt is how following ends; printing what the log
+    // holds is cut short by it.
     if (signal.aborted) process.exit(flags.follow === true ? 0 : interruption.status)
   }
 }
 
+/** The log, and whether it was waited for; undefined: until it was interrupted. */
 async function openWaiting(
   { config, connection, follow }: TailFlags,
   signal: AbortSignal,
 ): Promise<{ reader: LogReader; waited: boolean } | undefined> {
   let waited = false
-  for (;;) {
-    try {
-      return { reader: await openLogOf(config, connection), waited }
-    } catch (error) {
-      if (follow !== true || !isYetToCome(error)) throw error
-      if (!waited) noteWaiting(error)
-      waited = true
-      await pause(WAIT_MS, signal)
-      if (signal.aborted) return undefined
-    }
-  }
+  const reader = await untilAvailable(() => openLogOf(config, connection), {
+    notes: new WaitingNotes(),
+    signal,
+    everyMs: WAIT_MS,
+    mayPass: ({ retryHelps }) => follow === true && retryHelps,
+    beforeWait: () => void (waited = true),
+  })
+  return reader && { reader, waited }
 }
 
-const isYetToCome = (error: unknown): error is HooklineError =>
-  error instanceof HooklineError && error.retryHelps
-
-const noteWaiting = ({ message }: HooklineError): void => console.error(escapeControls(`${message}; waiting`))
+interface TailedTopic {
+  readonly name: string
+  readonly awaiting: Awaiting
+}
 
 class Tail {
   readonly #reader: LogReader
@@ -100,12 +97,16 @@ class Tail {
     this.#show = formatter(flags.format)
   }
 
-  async print(topics: readonly string[]): Promise<void> {
+  async print(names: readonly string[]): Promise<void> {
     const signal = this.#signal
     const follow = this.#flags.follow === true
-    const found = await Promise.all(topics.map((topic) => this.#look(topic)))
+    const topics = names.map((name) => ({
+      name,
+      awaiting: { notes: new WaitingNotes(), signal, everyMs: WAIT_MS },
+    }))
+    const found = await Promise.all(topics.map((topic) => this.#find(topic)))
     const histories = found.flatMap((ranges, at) =>
-      ranges === undefined ? [] : [this.#reader.read(topics[at]!, ranges, { retries: follow, signal })],
+      ranges === undefined ? [] : [this.#reader.read(names[at]!, ranges, { retries: follow, signal })],
     )
     await this.#printAll(mergeByTime(histories))
     if (!follow) return
@@ -116,36 +117,29 @@ class Tail {
     }
   }
 
-  /** What is to be read of what a topic holds; undefined: it is not there yet. */
-  async #look(topic: string): Promise<OffsetRange[] | undefined> {
-    const signal = this.#signal
-    let noted: string | undefined
-    while (!signal.aborted) {
-      try {
-        return await this.#select(topic, this.#isNew)
-      } catch (error) {
-        if (this.#flags.follow !== true || !isYetToCome(error)) throw error
-        if (noted !== error.code) noteWaiting(error)
-        if (error.code === "no_topic") return undefined
-        noted = error.code
-        await pause(WAIT_MS, signal)
-      }
+  /** What is to be read of what a topic holds; undefined: the topic does not exist yet. */
+  async #find({ name, awaiting }: TailedTopic): Promise<OffsetRange[] | undefined> {
+    const follows = this.#flags.follow === true
+    try {
+      const mayPass = ({ code, retryHelps }: HooklineError): boolean =>
+        follows && retryHelps && code !== "no_topic"
+      return await untilAvailable(() => this.#select(name, this.#isNew), { ...awaiting, mayPass })
+    } catch (error) {
+      if (!follows || !(error instanceof HooklineError) || error.code !== "no_topic") throw error
+      awaiting.notes.note(error.message)
+      return undefined
     }
-    return undefined
   }
 
-  async #follow(topic: string, found: readonly OffsetRange[] | undefined): Promise<void> {
-    const signal = this.#signal
-    let ranges = found?.map((range) => ({ ...range, first: range.end }))
-    while (ranges === undefined && !signal.aborted) {
-      await pause(WAIT_MS, signal)
-      ranges = await this.#select(topic, true).catch((error: unknown) => {
-        if (isYetToCome(error)) return undefined
-        throw error
-      })
-    }
+  async #follow({ name, awaiting }: TailedTopic, found: readonly OffsetRange[] | undefined): Promise<void> {
+    const ranges =
+      found?.map((range) => ({ ...range, first: range.end })) ??
+      (await untilAvailable(() => this.#select(name, true), {
+        ...awaiting,
+        mayPass: ({ retryHelps }) => retryHelps,
+      }))
     const open = (ranges ?? []).map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
-    await this.#printAll(this.#reader.read(topic, open, { retries: true, signal }))
+    await this.#printAll(this.#reader.read(name, open, { retries: true, signal: this.#signal }))
   }
 
   /** @param isNew the topic was waited for, so that all of it is new */

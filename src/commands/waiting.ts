@@ -2,8 +2,6 @@ import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 
-const RETRY_MS = 1000
-
 /** Says on standard error when something is waited for, each reason once, and when it goes on. */
 export class WaitingNotes {
   #reason: string | undefined
@@ -16,16 +14,31 @@ export class WaitingNotes {
   }
 }
 
+export interface Awaiting {
+  readonly notes: WaitingNotes
+  readonly signal: AbortSignal
+  readonly everyMs?: number
+  /** Whether an error may pass; by default, `unavailable` may. */
+  readonly mayPass?: (error: HooklineError) => boolean
+  /** Called before each wait. */
+  readonly beforeWait?: (error: HooklineError) => void
+}
+
 /**
- * Repeats what needs a broker until it is available.
+ * Repeats what needs a broker, a log or a topic until it is available.
  *
  * @returns undefined when the signal aborted
- * @throws HooklineError, but `unavailable`
+ * @throws HooklineError, unless it may pass
  */
 export async function untilAvailable<T>(
   action: () => Promise<T>,
-  notes: WaitingNotes,
-  signal: AbortSignal,
+  {
+    notes,
+    signal,
+    everyMs = 1000,
+    mayPass = ({ code }) => code === "unavailable",
+    beforeWait = () => {},
+  }: Awaiting,
 ): Promise<T | undefined> {
   while (!signal.aborted) {
     try {
@@ -33,9 +46,10 @@ export async function untilAvailable<T>(
       notes.note(undefined)
       return result
     } catch (error) {
-      if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
+      if (!(error instanceof HooklineError) || !mayPass(error)) throw error
+      beforeWait(error)
       notes.note(error.message)
-      await pause(RETRY_MS, signal)
+      await pause(everyMs, signal)
     }
   }
   return undefined

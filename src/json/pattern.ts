@@ -2,7 +2,7 @@
 import { asBuffer } from "./bytes.ts"
 
 /** Whether a value, in UTF-8, matches. */
-export type Matches = (value: Uint8Array) => boolean
+type Matches = (value: Uint8Array) => boolean
 
 /**
  * Compiles a pattern: `*` matches any run of bytes, the empty one too; everything else matches itself, in the same case.

@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import type { ReplayPosition } from "./progress.ts"
 
 /** Records that were never sent, and will not be. */
-export interface Gap {
+export interface OffsetGap {
   readonly partition: number
   /** The topic's first offset, which comes next. */
   readonly first: number
@@ -22,8 +22,8 @@ export interface Gap {
 export function endlessFrom(
   { next }: Pick<ReplayPosition, "next">,
   ranges: readonly OffsetRange[],
-): { readonly ranges: OffsetRange[]; readonly gaps: Gap[] } {
-  const gaps: Gap[] = []
+): { readonly ranges: OffsetRange[]; readonly gaps: OffsetGap[] } {
+  const gaps: OffsetGap[] = []
   const endless = ranges.map(({ partition, first, end }): OffsetRange => {
     const at = next.get(partition) ?? first
     const kind = at < first ? "deleted" : at > end ? "replaced" : undefined

@@ -11,7 +11,8 @@ import {
   type ReplayProgress,
   type ReplayState,
 } from "./progress.ts"
-import type { Matches, Selection } from "./range.ts"
+import type { Matches } from "../brokers/record-filter.ts"
+import type { Selection } from "./range.ts"
 import { refusedError, type ReplayTarget } from "./target.ts"
 
 /*

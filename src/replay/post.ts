@@ -6,7 +6,7 @@ import { proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { headersOf } from "./request-of-record.ts"
 
 /** How one POST of a record ended. */
-export type Attempt = Delivered | Refused | Unavailable
+export type Attempt = Delivered | RefusedPost | Unavailable
 
 export interface Delivered {
   readonly outcome: "delivered"
@@ -16,7 +16,7 @@ export interface Delivered {
 }
 
 /** The target does not take this record, and would not if it came again: a 3xx or 4xx. */
-export interface Refused {
+export interface RefusedPost {
   readonly outcome: "refused"
   readonly status: number
   /** The status and the beginning of the body. */
@@ -65,7 +65,7 @@ export async function deliver(
   url: URL,
   record: StoredRecord,
   { signal, timeoutMs = TIMEOUT_MS, refusals = 1, attempted }: Delivery,
-): Promise<Delivered | Refused | undefined> {
+): Promise<Delivered | RefusedPost | undefined> {
   const headers = headersOf(record)
   let refused = 0
   const pauses = new Backoff(RETRY_MS)

@@ -1,4 +1,5 @@
-import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
+import type { LogReader, OffsetRange } from "../brokers/broker.ts"
+import type { Matches } from "../brokers/record-filter.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 
@@ -23,8 +24,6 @@ export interface Selection {
   /** Partitions of the topic. */
   readonly partitions: number
 }
-
-export type Matches = (record: StoredRecord) => boolean
 
 /** @throws HooklineError `usage` for a partition that the topic does not have, `no_topic`, `unavailable`, `no_input` */
 export async function selectRecords(

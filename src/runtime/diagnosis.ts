@@ -7,7 +7,7 @@ import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices, type Steps } from "../clock/slices.ts"
 import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
-import type { Location, Problems } from "../config/file/problems.ts"
+import type { Place, Problems } from "../config/file/problems.ts"
 import { isInUse, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
@@ -176,7 +176,7 @@ class Trial {
     const parts = known.map((it) => ({ ...it, options: it.component.options }))
     const opened: (() => unknown)[] = []
     const routed: string[] = []
-    let making: Location | undefined
+    let making: Place | undefined
     const contextOf = contextsOf(
       {
         id,

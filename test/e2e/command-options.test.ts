@@ -2,7 +2,7 @@ import type { Command, Option } from "commander"
 import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { declareProgram } from "../../src/commands/program.ts"
-import { namesIn, positionFile, PositionStore } from "../../src/replay/position-store.ts"
+import { namesIn, positionFile, Positions } from "../../src/replay/positions.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 
 /** A value of each kind that options and arguments name. */
@@ -124,7 +124,7 @@ test("hookline forward removes and lists the forwards of the file and the folder
   for (const side of ["A", "B"]) {
     await Bun.write(join(folder.path, side, "p.conf"), CONFIGURATION)
     await Bun.write(join(folder.path, side, "pipelines.conf"), CONFIGURATION)
-    const store = new PositionStore(positionFile(state(side), "forward", `of-${side}`))
+    const store = Positions.advance(positionFile(state(side), "forward", `of-${side}`))
     store.begin(
       { connection: "log", topic: "payments", url: "http://localhost:1/" },
       { next: new Map(), replayed: 0, failed: 0 },

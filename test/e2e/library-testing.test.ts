@@ -191,8 +191,8 @@ test("rules between options are told in the words of code", async () => {
   expect(message.split("\n")).toEqual([
     'in code: connection "kafka", kafkaConnection, option saslMechanism: is required by securityProtocol: "sasl_ssl"',
     'in code: connection "kafka", kafkaConnection, option spoolMaxBytes: has no effect without spool; add spool: <a path>, or remove this',
-    'in code: pipeline "p", webHookSource, option tlsCertificate: has no effect without tlsKey; add tlsKey: <a path>, or remove this',
     'in code: pipeline "p", webHookSource, option rateBurst: has no effect without rateLimit; add rateLimit: <a number from 0.001 to 1000000>, or remove this',
+    'in code: pipeline "p", webHookSource, option tlsCertificate: has no effect without tlsKey; add tlsKey: <a path>, or remove this',
     'in code: pipeline "p", deduplicator, option storeCa: has no effect without a rediss:// store; remove it, or reach the store by TLS',
     'in code: pipeline "p", brokerSink, option deadLetterTopic: is the topic of accepted events; choose another',
     'in code: pipeline "p", brokerSink, option deadLetterTopic: requires verified senders, and this pipeline verifies none; add a Verifier in mode enforce, or tlsClientCa to the source',

@@ -33,7 +33,7 @@ beforeAll(async () => {
     stderr: "pipe",
   })
   const { value } = await early.stderr.getReader().read()
-  expect(Buffer.from(value!).toString()).toMatch(/^There is no log in .*; waiting\n$/)
+  expect(Buffer.from(value!).toString()).toMatch(/^waiting: There is no log in .*\n$/)
   running = await startHookline(CONFIGURATION, { folder: folder.path })
   for (let n = 0; n < 25; n++) {
     const answer = await fetch(running.urls["webhooks"]!, {

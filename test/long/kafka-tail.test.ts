@@ -33,7 +33,7 @@ test.skipIf(kafka === undefined)(
       stderr: "pipe",
     })
     const { value: note } = await tail.stderr.getReader().read()
-    expect(Buffer.from(note!).toString()).toMatch(/^Kafka unavailable: .*; waiting\n$/)
+    expect(Buffer.from(note!).toString()).toMatch(/^waiting: Kafka unavailable: .*\n$/)
     proxy.target = kafka!.bootstrapServers[0]
     const { value: printed } = await tail.stdout.getReader().read()
     expect(Buffer.from(printed!).toString()).toBe('{"n":3}\n')

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { resolve } from "node:path"
 import { brokerSink } from "../../components/broker-sink.ts"
 import { decoder } from "../../components/decoder.ts"
@@ -11,10 +12,9 @@ import { Application, type ApplicationOptions } from "../../runtime/application.
 import { embeddedConnection } from "../../runtime/connection-spec.ts"
 import { Pipeline } from "../../runtime/pipeline.ts"
 import { logIn, makeFolderOf } from "../../storage/database-file.ts"
-import { decodingOf, type ProviderRef } from "../../verify/presets/providers.ts"
-import type { VerifierSettings } from "../../verify/schemes/family.ts"
+import { decodingOf, type ProviderRef, findFamily, makeVerifier } from "../../verify/presets/providers.ts"
+import { type VerifierSettings, WrongSetting } from "../../verify/schemes/family.ts"
 import { providerOf, readSettings, toUsage, usage, type VerifierFlags } from "../verifier-flags.ts"
-import { makeTestSecret, wrongSetting } from "./test-secret.ts"
 
 export interface LocalFlags extends VerifierFlags {
   readonly port: number
@@ -100,4 +100,23 @@ export function namedByFlags(error: unknown): unknown {
     })
     .replaceAll(', or set listen: "off"', "")
   return new HooklineError(error.code, message, { cause: error })
+}
+
+/** A random secret in the provider's own form; undefined: with these settings it needs something else, such as a public key. */
+export function makeTestSecret(provider: ProviderRef, settings: VerifierSettings): string | undefined {
+  const bytes = randomBytes(32)
+  const isPrefixed = findFamily(provider)?.secretForm?.startsWith("whsec_") === true
+  const secret = isPrefixed ? `whsec_${bytes.toString("base64")}` : bytes.toString("hex")
+  return wrongSetting(provider, { ...settings, secret: [secret] }) === undefined ? secret : undefined
+}
+
+/** Why no Verifier can be made of the settings; undefined: one can. */
+export function wrongSetting(provider: ProviderRef, settings: VerifierSettings): WrongSetting | undefined {
+  try {
+    makeVerifier(provider, settings)
+    return undefined
+  } catch (error) {
+    if (error instanceof WrongSetting) return error
+    throw error
+  }
 }

@@ -3,7 +3,7 @@ import { findFamily, makeSigner, makeVerifier, PROVIDER_NAMES } from "../../veri
 import { secretWarnings } from "../../verify/presets/secret-warnings.ts"
 import { sampleRequest } from "../../verify/samples/samples.ts"
 import { Verified } from "../../verify/verifier.ts"
-import { makeTestSecret, wrongSetting } from "./test-secret.ts"
+import { makeTestSecret, wrongSetting } from "./local-application.ts"
 
 /** What generic kinds need beside a secret. */
 const MORE: { readonly [provider: string]: object } = { basic: { username: "u", password: ["p"] } }

@@ -3,7 +3,7 @@ import { filesOf, readSource } from "./include.ts"
 import { interpolate, type Environment } from "./interpolate.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { enumerate, nearest } from "./nearest.ts"
-import { Problems, type Location, type Problem } from "./problems.ts"
+import { Problems, type Place, type Problem } from "./problems.ts"
 
 /** The configuration file's texts by section, its included files' too, before options are parsed. */
 export interface ConfigurationFile {
@@ -132,7 +132,7 @@ export function* readConfigurationFile(
 }
 
 /** The place of a section. */
-export const placeOf = ({ file, line, name }: FileSection): Location => ({ file, line, section: name })
+export const placeOf = ({ file, line, name }: FileSection): Place => ({ file, line, section: name })
 
 /** The place of another section, as a message on this one names it. */
 export const placeFrom = ({ file }: FileSection, other: FileSection): string =>
@@ -140,7 +140,7 @@ export const placeFrom = ({ file }: FileSection, other: FileSection): string =>
 
 /** The sections of a file, then those of the files that it includes. */
 function* readSections(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
-  const report = (location: Location, text: string): void =>
+  const report = (location: Place, text: string): void =>
     problems.add({ ...location, file: source.file }, text)
   const { include, sections } = yield* readIni(bytes, report)
   const all = sections.map((ini) => sectionOf(ini, source))

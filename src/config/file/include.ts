@@ -2,7 +2,7 @@ import { Glob } from "bun"
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, isAbsolute, join, resolve } from "node:path"
 import { whyUnreadable } from "../../process/paths.ts"
-import type { Location, Problems } from "./problems.ts"
+import type { Place, Problems } from "./problems.ts"
 
 /** A file that another includes. */
 export interface IncludedFile {
@@ -36,7 +36,7 @@ const SEPARATOR = /\n|,(?![^{]*\})/
 export function filesOf(
   text: string,
   { file, baseDir, reads }: Including,
-  place: Location,
+  place: Place,
   problems: Problems,
 ): IncludedFile[] {
   const found = new Map<string, IncludedFile>()

@@ -1,6 +1,6 @@
 import type { Steps } from "../../clock/slices.ts"
 import { hasRouteLines, isRouterKey } from "./route-lines.ts"
-import type { Location } from "./problems.ts"
+import type { Place } from "./problems.ts"
 
 /**
  * The file's grammar.
@@ -48,7 +48,7 @@ interface IniLine {
   readonly line: number
 }
 
-type Report = (location: Location, text: string) => void
+type Report = (location: Place, text: string) => void
 
 /**
  * Names of keys. A line that begins otherwise may be part of a secret that was not indented: messages do not quote it.
@@ -162,7 +162,7 @@ function openSection(
 function readEntry(
   entries: Map<string, IniEntry>,
   content: string,
-  place: Location & { readonly line: number },
+  place: Place & { readonly line: number },
   lines: IniLine[],
   report: Report,
 ): IniLine[] {

@@ -2,7 +2,7 @@ import { HooklineError } from "../../errors.ts"
 import { camelCase, messageInCode, sectionInCode } from "../options/in-code.ts"
 
 /** A place in the configuration. */
-export interface Location {
+export interface Place {
   /** The file as messages name it; undefined: the configuration file itself. */
   readonly file?: string | undefined
   /** 1-based line of the file; `code`: given in code; undefined: no particular line. */
@@ -13,7 +13,7 @@ export interface Location {
 }
 
 /** One problem and its remedy. Never holds a secret or a substituted value. */
-export interface Problem extends Location {
+export interface Problem extends Place {
   readonly text: string
 }
 
@@ -37,12 +37,12 @@ export class Problems {
   }
 
   /** Adds a problem, once: a default's is found in each section that it serves. */
-  add(location: Location, text: string): void {
+  add(location: Place, text: string): void {
     this.#add(this.#problems, { ...location, text })
   }
 
   /** Adds a warning, which keeps nothing from running. */
-  warn(location: Location, text: string): void {
+  warn(location: Place, text: string): void {
     this.#add(this.#warnings, { ...location, text })
   }
 
@@ -60,7 +60,7 @@ export class Problems {
   }
 
   /** `pipelines.conf:12`, or `in code`. */
-  locate({ file = this.file, line }: Location): string {
+  locate({ file = this.file, line }: Place): string {
     if (line === "code" || file === undefined) return "in code"
     return line === undefined ? file : `${file}:${line}`
   }
@@ -83,9 +83,9 @@ export class Problems {
   }
 
   #sorted(found: ReadonlyMap<string, Problem>): readonly Problem[] {
-    const rank = ({ line }: Location): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
+    const rank = ({ line }: Place): number => (line === "code" ? Number.MAX_SAFE_INTEGER : (line ?? 0))
     /** The configuration file comes first. */
-    const name = ({ file, line }: Location): string =>
+    const name = ({ file, line }: Place): string =>
       line === "code" ? "\uffff" : file === this.file ? "" : (file ?? "")
     return [...found.values()].toSorted((a, b) => compare(name(a), name(b)) || rank(a) - rank(b))
   }

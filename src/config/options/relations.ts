@@ -1,5 +1,5 @@
 import { enumerate } from "../file/nearest.ts"
-import type { Option, OptionSet, Relations } from "./option.ts"
+import type { OptionSet, Relations } from "./option.ts"
 import type { Checking, Section } from "./section.ts"
 
 /*
@@ -22,25 +22,22 @@ export function only<O extends OptionSet>(
 /** Reports options that are given where they have no effect, missing where they are required, or in conflict. */
 export function checkRelations({ options }: Section, checking: Checking<OptionSet>): void {
   const { values, isGiven, wrong, warn } = checking
-  const used = Object.entries(options).filter(([key, { relations }]) => {
-    const unmet = Object.entries(relations.only ?? {}).find(([other, words]) => !holds(values[other], words))
-    if (unmet === undefined) return true
-    const [other, words] = unmet
-    if (values[other] === undefined || !isGiven(key)) return false
-    const report = relations.unused === "warning" ? warn : wrong
-    if (words === "on") report(key, without(other, options[other]!))
-    else report(key, `has no effect with ${other} = ${values[other]}; ${remedy(other, words)}`)
-    return false
-  })
-  const isUsed = (key: string): boolean => isGiven(key) && used.some(([other]) => other === key)
-  for (const [key, { relations }] of used) {
-    const { only: conditions = {}, requiredThen = false, needs, excludes } = relations
-    if (!isGiven(key)) {
+  const unmetOf = (key: string) =>
+    Object.entries(options[key]!.relations.only ?? {}).find(([other, words]) => !holds(values[other], words))
+  for (const [key, { relations }] of Object.entries(options)) {
+    const { only: conditions = {}, requiredThen, unused, needs, excludes } = relations
+    const unmet = unmetOf(key)
+    if (unmet !== undefined) {
+      const [other, words] = unmet
+      const report = unused === "warning" ? warn : wrong
+      if (isGiven(key) && values[other] !== undefined)
+        report(key, words === "on" ? without(other, options) : withOther(other, values[other], words))
+    } else if (!isGiven(key)) {
       const other = Object.keys(conditions).at(-1)!
-      if (requiredThen) wrong(key, `is required by ${other} = ${values[other]}`)
+      if (requiredThen === true) wrong(key, `is required by ${other} = ${values[other]}`)
     } else if (needs !== undefined && !isGiven(needs)) {
-      wrong(key, without(needs, options[needs]!))
-    } else if (excludes !== undefined && isUsed(excludes)) {
+      wrong(key, without(needs, options))
+    } else if (excludes !== undefined && isGiven(excludes) && unmetOf(excludes) === undefined) {
       wrong(key, `conflicts with ${excludes}; remove one of them`)
     }
   }
@@ -49,11 +46,11 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
 const holds = (value: unknown, words: readonly string[] | "on"): boolean =>
   words === "on" ? value !== undefined && value !== "off" : words.includes(value as string)
 
-const without = (other: string, { form }: Option<unknown>): string =>
-  `has no effect without ${other}; add ${other} = <${form.replace("off, or ", "")}>, or remove this`
+const without = (other: string, options: OptionSet): string =>
+  `has no effect without ${other}; add ${other} = <${options[other]!.form.replace("off, or ", "")}>, or remove this`
 
-const remedy = (other: string, words: readonly string[]): string =>
-  `remove it, or set ${other} = ${enumerate(words, "or")}`
+const withOther = (other: string, value: unknown, words: readonly string[]): string =>
+  `has no effect with ${other} = ${value}; remove it, or set ${other} = ${enumerate(words, "or")}`
 
 /** An option's relations in sentences. Of nested groups the innermost is named, which says the most. */
 export function describeRelations({ only: conditions, requiredThen, needs, excludes }: Relations): string[] {

@@ -3,7 +3,7 @@ import { suggest } from "../file/nearest.ts"
 import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
 import { quote, WrongValue, type OptionSet, type ParseContext, type Values } from "./option.ts"
-import type { Location, Problems } from "../file/problems.ts"
+import type { Place, Problems } from "../file/problems.ts"
 import type { Section } from "./section.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
 
@@ -34,7 +34,7 @@ export interface Resolved<O extends OptionSet> {
   /** Whether no problem was reported. */
   readonly isSound: () => boolean
   /** Where the section is, or would be. */
-  readonly home: Location
+  readonly home: Place
   /** All of them, unless a problem was reported. */
   readonly values: Partial<Values<O>>
   /** Whether it was given, in code or the file, even if it is wrong. */
@@ -44,7 +44,7 @@ export interface Resolved<O extends OptionSet> {
   /** Reports a problem of a key. */
   readonly wrong: (key: keyof O & string, text: string) => void
   /** Where the value was given, or could be. */
-  readonly where: (key: keyof O & string) => Location
+  readonly where: (key: keyof O & string) => Place
   /** A value as messages quote it; undefined: it must not be printed. */
   readonly show: (key: keyof O & string) => string | undefined
 }
@@ -71,7 +71,7 @@ export function resolveSection<O extends OptionSet>(
 
 /** Reads one section. What `Resolved` has is bound, so that it can be taken out or spread. */
 class SectionReader implements Resolved<OptionSet> {
-  readonly home: Location
+  readonly home: Place
   readonly values: { [key: string]: unknown } = {}
   readonly #section: Section
   readonly #found: Found
@@ -97,7 +97,7 @@ class SectionReader implements Resolved<OptionSet> {
 
   readonly wrong = (key: string, text: string): void => this.#report(this.where(key), text)
 
-  readonly where = (key: string): Location => {
+  readonly where = (key: string): Place => {
     if (this.#valueInCode(key) !== undefined) return this.#placeInCode(key)
     const text = this.#textOf(key)
     return text === undefined ? { ...this.home, key } : placeOfText(text)
@@ -171,11 +171,11 @@ class SectionReader implements Resolved<OptionSet> {
     return section?.texts.get(key) ?? (isOwn ? fileDefaults?.texts.get(key) : undefined)
   }
 
-  #placeInCode(key: string): Location {
+  #placeInCode(key: string): Place {
     return { line: "code", section: this.#found.address, key }
   }
 
-  readonly #report = (place: Location, text: string): void => {
+  readonly #report = (place: Place, text: string): void => {
     this.#isSound = false
     this.#problems.add(place, text)
   }
@@ -205,9 +205,9 @@ export function checkDefaults(
   }
 }
 
-const placeOfText = ({ file, line, section, key }: FileText): Location => ({ file, line, section, key })
+const placeOfText = ({ file, line, section, key }: FileText): Place => ({ file, line, section, key })
 
-function reportInterpolation(text: FileText, report: (place: Location, text: string) => void): void {
+function reportInterpolation(text: FileText, report: (place: Place, text: string) => void): void {
   for (const it of text.value.problems) report({ ...placeOfText(text), line: it.line }, it.text)
 }
 

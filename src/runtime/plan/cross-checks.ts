@@ -1,6 +1,6 @@
 import type { ADMIN } from "../../config/sections/admin.ts"
 import { enumerate, suggest } from "../../config/file/nearest.ts"
-import type { Location, Problems } from "../../config/file/problems.ts"
+import type { Place, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock/slices.ts"
@@ -14,7 +14,7 @@ import { hostOf, ListenerConflicts, overlap, type Source } from "./listener-conf
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 /** The remedy for a missing connection. */
-const wayToAdd = (id: string, { line }: Location): string =>
+const wayToAdd = (id: string, { line }: Place): string =>
   line === "code"
     ? "add one by app.registerConnection(id, connection), with kafkaConnection({ bootstrapServers }) or embeddedConnection({ directory })"
     : `add [connection:${id}] with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log`
@@ -59,7 +59,7 @@ export function* checkConnections(
 
 /** Checks that no two embedded logs share a folder, and that no spool has the file of another spool or of a log. */
 export function checkDirectories(connections: Connections, problems: Problems): void {
-  const firsts = new Map<string, Location>()
+  const firsts = new Map<string, Place>()
   for (const { kind, values, where } of connections.values()) {
     const { directory, spool } = values as { directory?: string; spool?: string }
     const isLog = kind === "embedded"

@@ -1,5 +1,5 @@
 import type { Steps } from "../../clock/slices.ts"
-import type { Location, Problems } from "../../config/file/problems.ts"
+import type { Place, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
 import { hostKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
@@ -14,7 +14,7 @@ export function* checkKafkaListeners(
   admin: Resolved<(typeof ADMIN)["options"]>,
   problems: Problems,
 ): Steps<void> {
-  type Listening = EndpointOptions & { readonly title: string; readonly place: Location }
+  type Listening = EndpointOptions & { readonly title: string; readonly place: Place }
   const others: Listening[] = pipelines.flatMap(({ id, source }) => {
     if (source === undefined) return []
     const { host, port } = source.values as unknown as EndpointOptions

@@ -1,7 +1,7 @@
 import type { Component, ComponentKind, Configured } from "../../components/define-component.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import type { OptionSet } from "../../config/options/option.ts"
-import type { Location, Problems } from "../../config/file/problems.ts"
+import type { Place, Problems } from "../../config/file/problems.ts"
 import {
   resolveSection,
   type Found,
@@ -121,7 +121,7 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
   const { registry, problems } = reading
   const { sections, hasUnknown } = sectionsByComponent(declared.components, registry, problems)
   const first = sections.values().next().value
-  const home: Location = { file: first?.file, line: first?.line, section: `pipeline:${id}` }
+  const home: Place = { file: first?.file, line: first?.line, section: `pipeline:${id}` }
   const ofKind = <K extends ComponentKind>(kind: K): Component<K>[] =>
     registry.filter((component) => component.kind === kind) as unknown as Component<K>[]
   const resolve = <K extends ComponentKind>(component: Component<K>, defaults?: Defaults): ResolvedPart<K> =>

@@ -87,28 +87,54 @@ function listed(folder: string): string[] {
   }
 }
 
-/** The position of this process's replay or forward. */
-export class PositionStore<About> {
+/** A file of positions: of this process's replay or forward (`advance`), or that another process may be advancing (`open`). */
+export class Positions<About> implements Disposable {
   readonly #location: DatabaseLocation
   readonly #db: Database
-  readonly #files: OpenFiles
-  readonly #unlock: () => void
+  readonly #advancing: { readonly files: OpenFiles; readonly unlock: () => void } | undefined
   #waiting: Waiting | undefined
 
-  /** @throws HooklineError `log_locked` while another process advances it, `log_io` */
-  constructor(location: DatabaseLocation) {
+  private constructor(
+    location: DatabaseLocation,
+    db: Database,
+    advancing?: { readonly files: OpenFiles; readonly unlock: () => void },
+  ) {
     this.#location = location
+    this.#db = db
+    this.#advancing = advancing
+  }
+
+  /** @throws HooklineError `log_locked` while another process advances it, `log_io` */
+  static advance<About>(location: DatabaseLocation): Positions<About> {
     makeFolderOf(location, dirname(dirname(location.file)))
-    this.#unlock = lockForWriting(location)
+    const unlock = lockForWriting(location)
     try {
-      this.#db = openDurably(location, { pageBytes: PAGE_BYTES, createTables })
-      this.#db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
-      this.#db.run(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
+      const db = openDurably(location, { pageBytes: PAGE_BYTES, createTables })
+      db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      db.run(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
       // of a process that was killed
-      this.#db.run("DELETE FROM waiting")
-      this.#files = new OpenFiles(location)
+      db.run("DELETE FROM waiting")
+      return new Positions(location, db, { files: new OpenFiles(location), unlock })
     } catch (error) {
-      this.#unlock()
+      unlock()
+      throw failed(error, location)
+    }
+  }
+
+  /** For what does not advance it. @throws HooklineError `no_input` if there is none, `log_io` */
+  static open<About>(location: DatabaseLocation): Positions<About> {
+    const { file, title } = location
+    if (!exists(file)) throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)
+    let db: Database | undefined
+    try {
+      db = new Database(file, { readwrite: true, create: false })
+      db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      makeTemporariesInMemory(db)
+      db.run("PRAGMA synchronous = FULL")
+      checkIsKind(db, location)
+      return new Positions(location, db)
+    } catch (error) {
+      db?.close()
       throw failed(error, location)
     }
   }
@@ -123,7 +149,7 @@ export class PositionStore<About> {
     this.#change(() => {
       for (const table of ["about", "positions", "failures"]) this.#db.run(`DELETE FROM ${table}`)
       this.#db.query("INSERT INTO about VALUES (1, ?, 0, 0)").run(JSON.stringify(about))
-      this.#advance(position)
+      this.#setPosition(position)
     })
   }
 
@@ -134,7 +160,7 @@ export class PositionStore<About> {
 
   save(position: ReplayPosition, failures: readonly ReplayFailure[] = []): void {
     this.#change(() => {
-      this.#advance(position)
+      this.#setPosition(position)
       for (const { partition, offset, timestampMs, reason } of failures)
         this.#db
           .query("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)")
@@ -153,69 +179,12 @@ export class PositionStore<About> {
     })
   }
 
-  close(): void {
-    this.#db.close()
-    this.#unlock()
-  }
-
-  /** Closes it, and deletes its files. */
-  remove(): void {
-    this.#db.close()
-    const { file, lockFile } = this.#location
-    // the lock last: whoever takes a new one finds no file
-    for (const path of [file, `${file}-wal`, `${file}-shm`, lockFile]) rmSync(path, { force: true })
-    syncFolder(dirname(file))
-    this.#unlock()
-  }
-
-  #advance({ next, replayed, failed }: ReplayPosition): void {
-    const set = this.#db.query("INSERT OR REPLACE INTO positions VALUES (?, ?)")
-    for (const [partition, offset] of next) set.run(partition, offset)
-    this.#db.query("UPDATE about SET replayed = ?, failed = ?").run(replayed, failed)
-  }
-
-  #change(change: () => void): void {
-    this.#do(() => {
-      this.#db.transaction(change).immediate()
-      this.#files.checkPaths()
-    })
-  }
-
-  #do<T>(action: () => T): T {
-    try {
-      return action()
-    } catch (error) {
-      throw failed(error, this.#location)
-    }
-  }
-}
-
-/** A file that another process may be advancing. */
-export class PositionReader<About> implements Disposable {
-  readonly #location: DatabaseLocation
-  readonly #db: Database
-
-  /** @throws HooklineError `no_input` if there is none, `log_io` */
-  constructor(location: DatabaseLocation) {
-    this.#location = location
-    const { file, title } = location
-    if (!exists(file)) throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)
-    let db: Database | undefined
-    try {
-      db = new Database(file, { readwrite: true, create: false })
-      db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
-      makeTemporariesInMemory(db)
-      db.run("PRAGMA synchronous = FULL")
-      checkIsKind(db, location)
-      this.#db = db
-    } catch (error) {
-      db?.close()
-      throw failed(error, location)
-    }
-  }
-
-  read(): Stored<About> | undefined {
-    return this.#do(() => readStored<About>(this.#db))
+  /** undefined: the process that has the lock, if one does, sends what the log has. */
+  waiting(): Waiting | undefined {
+    const row = this.#do(() =>
+      this.#db.query<{ since: number; reason: string }, []>("SELECT * FROM waiting").get(),
+    )
+    return row === null ? undefined : { sinceMs: row.since, reason: row.reason }
   }
 
   /** Oldest first. */
@@ -230,21 +199,13 @@ export class PositionReader<About> implements Disposable {
     )
   }
 
-  /** undefined: the process that has the lock, if there is one, sends what there is. */
-  waiting(): Waiting | undefined {
-    const row = this.#do(() =>
-      this.#db.query<{ since: number; reason: string }, []>("SELECT * FROM waiting").get(),
-    )
-    return row === null ? undefined : { sinceMs: row.since, reason: row.reason }
-  }
-
   countFailures(): number {
     return this.#do(() => this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM failures").get()!.n)
   }
 
   /** Changes the reason of a failure; undefined: it is none any more. */
   settle({ partition, offset }: KeptFailure, reason: string | undefined): void {
-    this.#do(() => {
+    this.#change(() => {
       if (reason === undefined)
         this.#db.query("DELETE FROM failures WHERE partition = ? AND offset = ?").run(partition, offset)
       else
@@ -254,8 +215,36 @@ export class PositionReader<About> implements Disposable {
     })
   }
 
-  [Symbol.dispose](): void {
+  close(): void {
     this.#db.close()
+    this.#advancing?.unlock()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /** Closes it, and deletes its files. */
+  remove(): void {
+    this.#db.close()
+    const { file, lockFile } = this.#location
+    // the lock last: whoever takes a new one finds no file
+    for (const path of [file, `${file}-wal`, `${file}-shm`, lockFile]) rmSync(path, { force: true })
+    syncFolder(dirname(file))
+    this.#advancing?.unlock()
+  }
+
+  #setPosition({ next, replayed, failed }: ReplayPosition): void {
+    const set = this.#db.query("INSERT OR REPLACE INTO positions VALUES (?, ?)")
+    for (const [partition, offset] of next) set.run(partition, offset)
+    this.#db.query("UPDATE about SET replayed = ?, failed = ?").run(replayed, failed)
+  }
+
+  #change(change: () => void): void {
+    this.#do(() => {
+      this.#db.transaction(change).immediate()
+      this.#advancing?.files.checkPaths()
+    })
   }
 
   #do<T>(action: () => T): T {

@@ -2,14 +2,14 @@ import { expect, test } from "bun:test"
 import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { temporaryFolder } from "../../test/support/hookline.ts"
-import { namesIn, positionFile, PositionReader, PositionStore } from "./position-store.ts"
+import { namesIn, positionFile, Positions } from "./positions.ts"
 
 const failure = { partition: 1, offset: 7, timestampMs: 1000, reason: "400: no" }
 
 test("what was saved is there again, and nothing of it once it is removed", () => {
   using folder = temporaryFolder()
   const location = positionFile(join(folder.path, "state"), "replay", "a")
-  const store = new PositionStore<{ from: string }>(location)
+  const store = Positions.advance<{ from: string }>(location)
   expect(store.read()).toBeUndefined()
   store.begin({ from: "x" }, { next: new Map([[0, 5]]), replayed: 0, failed: 0 })
   store.save(
@@ -24,7 +24,7 @@ test("what was saved is there again, and nothing of it once it is removed", () =
     [failure],
   )
   store.close()
-  const again = new PositionStore<{ from: string }>(location)
+  const again = Positions.advance<{ from: string }>(location)
   expect(again.read()).toEqual({
     about: { from: "x" },
     position: {
@@ -50,10 +50,10 @@ test("what was saved is there again, and nothing of it once it is removed", () =
 test("failures are read, and settled, while the position advances", () => {
   using folder = temporaryFolder()
   const location = positionFile(folder.path, "forward", "a")
-  const store = new PositionStore(location)
+  const store = Positions.advance(location)
   store.begin({}, { next: new Map(), replayed: 0, failed: 0 })
   store.save({ next: new Map([[1, 9]]), replayed: 0, failed: 2 }, [failure, { ...failure, offset: 8 }])
-  using reader = new PositionReader(location)
+  using reader = Positions.open(location)
   expect(reader.failures()).toMatchObject([failure, { ...failure, offset: 8 }])
   const [first, second] = reader.failures()
   reader.settle(first!, undefined)
@@ -67,22 +67,22 @@ test("failures are read, and settled, while the position advances", () => {
 test("one process advances a position, and it must be one", () => {
   using folder = temporaryFolder()
   const location = positionFile(folder.path, "forward", "a")
-  expect(() => new PositionReader(location)).toThrow("The position of forward a is not known")
-  const store = new PositionStore(location)
-  expect(() => new PositionStore(location)).toThrow(
+  expect(() => Positions.open(location)).toThrow("The position of forward a is not known")
+  const store = Positions.advance(location)
+  expect(() => Positions.advance(location)).toThrow(
     `The position of forward a is being written to by process ${process.pid}; stop that one, or name another --name`,
   )
   store.close()
   const other = positionFile(folder.path, "forward", "b")
   writeFileSync(other.file, "text that is no database, and longer than a header of SQLite's would have to be")
-  expect(() => new PositionStore(other)).toThrow("is not a Hookline position file; name another --name")
-  expect(() => new PositionReader(other)).toThrow("is not a Hookline position file")
+  expect(() => Positions.advance(other)).toThrow("is not a Hookline position file; name another --name")
+  expect(() => Positions.open(other)).toThrow("is not a Hookline position file")
 })
 
 test("a position whose file was removed under it is not saved, and says so", () => {
   using folder = temporaryFolder()
   const location = positionFile(join(folder.path, "state"), "forward", "a")
-  const store = new PositionStore<{ from: string }>(location)
+  const store = Positions.advance<{ from: string }>(location)
   const position = { next: new Map([[0, 5]]), replayed: 0, failed: 0 }
   store.begin({ from: "x" }, position)
   rmSync(location.file)

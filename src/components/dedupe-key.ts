@@ -5,9 +5,8 @@ import { MINUS, QUOTE, skipSpace, startOfText } from "../json/bytes.ts"
 import { spells, toName, type Name } from "../json/name.ts"
 import { isDigit } from "../json/tokens.ts"
 import { Items } from "../json/walk.ts"
-import { parseRawPointer } from "../json/pointer.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
-import { headerNameIn } from "./extraction.ts"
+import { locate } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */
 export type KeyOf = (event: Event) => string | undefined
@@ -71,23 +70,13 @@ function without(body: Uint8Array, name: Name): readonly Uint8Array[] {
   return [...kept, body.subarray(from)]
 }
 
-function parseFinder(text: string): ((event: Event) => string | Uint8Array | undefined) | undefined {
-  const name = headerNameIn(text)
-  if (name !== undefined)
-    return ({ request, list }) => {
-      const value = request.headers.get(name) || undefined
-      // the items of a list share the header; its value holds no line end
-      return value === undefined || list === undefined ? value : `${value}\n${list.index}`
-    }
-  const find = text.startsWith("json:") ? parseRawPointer(text.slice("json:".length)) : undefined
-  return (
-    find &&
-    (({ body }) => {
-      const value = find(body)
-      return value !== undefined && tellsApart(value) ? value : undefined
-    })
-  )
-}
+const parseFinder = (text: string): ((event: Event) => string | Uint8Array | undefined) | undefined =>
+  locate<string | Uint8Array>(text, {
+    // the items of a list share the header; its value holds no line end
+    header: (value, { list }) =>
+      value === "" ? undefined : list === undefined ? value : `${value}\n${list.index}`,
+    json: (value) => (tellsApart(value) ? value : undefined),
+  })
 
 /** Whether it is a number or a non-empty string. */
 function tellsApart(value: Uint8Array): boolean {

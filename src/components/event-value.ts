@@ -1,7 +1,6 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/bytes.ts"
 import { toText } from "../json/name.ts"
-import { parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
 import {
   EVENT_FORM,
@@ -9,7 +8,7 @@ import {
   locateEventPart,
   type KnownSender,
 } from "../verify/presets/event-locations.ts"
-import { headerNameIn, isOneLine } from "./extraction.ts"
+import { isOneLine, locate } from "./extraction.ts"
 
 /**
  * The value that a Filter or Router decides by, in UTF-8: a header's, or the text of a JSON string, number (as spelled) or
@@ -33,21 +32,12 @@ export const isEventValue = (text: string): boolean =>
 export const parseEventValue = (text: string, sender: KnownSender | undefined): ValueOf | undefined =>
   parseLocation(locateEventPart(text, sender))
 
-function parseLocation(text: string): ValueOf | undefined {
-  const name = headerNameIn(text)
-  if (name !== undefined)
-    return ({ request }) => {
-      const value = request.headers.get(name)
-      return value === null || value === "" ? undefined : Buffer.from(value)
-    }
-  const find = text.startsWith("json:") ? parseRawPointer(text.slice("json:".length)) : undefined
-  return find && (({ body }) => scalar(find(body)))
-}
+const parseLocation = (text: string): ValueOf | undefined =>
+  locate(text, { header: (value) => (value === "" ? undefined : Buffer.from(value)), json: scalar })
 
 const NULL = 0x6e
 
-function scalar(raw: Uint8Array | undefined): Uint8Array | undefined {
-  if (raw === undefined) return undefined
+function scalar(raw: Uint8Array): Uint8Array | undefined {
   const [first] = raw
   if (first === undefined || first === OPEN_BRACE || first === OPEN_BRACKET || first === NULL)
     return undefined

@@ -1,5 +1,5 @@
 import { WrongValue } from "../config/options/option-types.ts"
-import { parsePointer } from "../json/pointer.ts"
+import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
 import {
   EVENT_FORM,
@@ -52,14 +52,35 @@ export function checkExtractions(
   }
 }
 
-function parseLocation(text: string): Extract | undefined {
-  if (text === "path") return (event) => encoder.encode(event.request.path)
+/** How the value at a location is read; undefined: it counts as missing. */
+interface Reading<T> {
+  readonly header: (value: string, event: Event) => T | undefined
+  /** @param raw of the body: a string in quotes, null */
+  readonly json: (raw: Uint8Array) => T | undefined
+}
+
+/** Parses `header:Name` or `json:/pointer`; undefined: neither. */
+export function locate<T>(
+  text: string,
+  { header, json }: Reading<T>,
+): ((event: Event) => T | undefined) | undefined {
   const name = headerNameIn(text)
   if (name !== undefined)
     return (event) => {
       const value = event.request.headers.get(name)
-      return value === null ? undefined : encoder.encode(value)
+      return value === null ? undefined : header(value, event)
     }
-  const find = text.startsWith("json:") ? parsePointer(text.slice("json:".length)) : undefined
-  return find && ((event) => find(event.body))
+  const find = text.startsWith("json:") ? parseRawPointer(text.slice("json:".length)) : undefined
+  return (
+    find &&
+    ((event) => {
+      const raw = find(event.body)
+      return raw && json(raw)
+    })
+  )
 }
+
+const parseLocation = (text: string): Extract | undefined =>
+  text === "path"
+    ? (event) => encoder.encode(event.request.path)
+    : locate(text, { header: (value) => encoder.encode(value), json: copyOf })

@@ -40,34 +40,97 @@ const REFUSED_AFTER_MS = 1000
 
 /** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
-  const { pipeline, maxBodyBytes, contentTypes, allows, rateLimit, handler, deliveryTimeoutMs } = route
+  const { pipeline, maxBodyBytes, contentTypes, handler, deliveryTimeoutMs } = route
   const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer, firstCameAtMs } =
     deps
-  const { admit, methods, verifiesSenders } = handler
+  const { admit, verifiesSenders } = handler
   const unverifiedLimit = verifiesSenders ? route.unverifiedLimit : undefined
   const outcomes = deps.outcomes(pipeline)
-  const accepted = acceptedAnswer(route.response, handler.response)
-  outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
-  const wrongMethod = methodNotAllowed(methods)
+  const checks = checksOf(route, unverifiedLimit, draining)
+  const { answer, answerSender } = answersOf(route, unverifiedLimit, draining, outcomes)
   const bodyLimits = { maxBytes: maxBodyBytes, deadlines: bodyDeadlines, isFramed }
   // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
   const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
 
+  return async (request, server, target) => {
+    const info = new ReceivedRequest(request, server, target, route, firstCameAtMs)
+    if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
+    const refusal = checks.unseen(request, info)
+    if (refusal !== undefined) return answer(info, refusal)
+
+    // in flight from here on: a drain waits for it
+    const reservation = budget.enter()
+    let event: Event | undefined
+    try {
+      const admission = admit === undefined ? undefined : await admit(info)
+      if (admission !== undefined) return answerSender(info, reservation, admission)
+
+      const { headers } = request
+      if (request.method !== "POST") return answer(info, checks.wrongMethod)
+      if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type"))))
+        return answer(info, REFUSALS.content_type)
+      const decode = decoderFor(headers.get("content-encoding"))
+      if (decode === "unknown") return answer(info, REFUSALS.content_encoding)
+      const limited = verifiesSenders ? undefined : checks.limitRate()
+      if (limited !== undefined) return answer(info, limited)
+
+      // unknown once the connection has broken
+      if (unverifiedLimit !== undefined && !isSmall(headers.get("content-length"))) void info.remoteAddress
+      const receivedAtMs = firstCameAtMs ?? Date.now()
+      if (slowBodies) server.timeout(request, 0)
+      let body = await readBody(request, reservation, bodyLimits)
+      if (slowBodies) server.timeout(request, idleTimeoutS)
+      if (decode !== undefined && typeof body !== "string") {
+        // its address may have used the limit up meanwhile
+        const late = checks.limited(info)
+        if (late !== undefined) return answer(info, late, body.length)
+        body = decodeBody(body, decode, reservation, maxBodyBytes)
+      }
+      if (body === "in_flight_full") {
+        reservation.reserve(0)
+        await pause(Math.min(REFUSED_AFTER_MS, deliveryTimeoutMs / 2), draining)
+      }
+      if (typeof body === "string") return answerSender(info, reservation, REFUSALS[body])
+      reservation.arrived()
+
+      const { length } = body
+      event = new Event(info, body, receivedAtMs, steadyMs())
+      event.memory = reservation
+      event.keepsReceivedBody = outcomes.keepsReceivedBodies
+      const outcome = await handler.handle(event, verifiesSenders ? checks.whenVerified : undefined)
+      return answerSender(info, reservation, outcome, length, event)
+    } catch (error) {
+      outcomes.failed(error, info, event, steadyMs() - info.startedMs)
+      return problem(REFUSALS.internal, draining.aborted, info.id)
+    } finally {
+      reservation.release()
+    }
+  }
+}
+
+type UnverifiedLimit = Route["unverifiedLimit"]
+
+/** The checks before a body is read. */
+function checksOf(
+  { allows, rateLimit, handler: { methods } }: Route,
+  unverifiedLimit: UnverifiedLimit,
+  draining: AbortSignal,
+) {
+  const wrongMethod = methodNotAllowed(methods)
+  const limited = (info: RequestInfo): Rejected | undefined => {
+    if (unverifiedLimit?.isWatching !== true) return undefined
+    const waitS = unverifiedLimit.wait(info.remoteAddress)
+    return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
+  }
   /** Refuses by the connection and the headers, before any work. */
-  const refuseUnseen = (request: Request, info: RequestInfo): Rejected | undefined => {
+  const unseen = (request: Request, info: RequestInfo): Rejected | undefined => {
     if (request.method !== "POST" && !methods.includes(request.method)) return wrongMethod
     // several Host headers arrive as a list; proxies and servers may each pick another
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
     if (draining.aborted) return REFUSALS.draining
     if (allows !== undefined && !allows(info.remoteAddress)) return REFUSALS.address_not_allowed
-    return refuseLimited(info)
+    return limited(info)
   }
-  const refuseLimited = (info: RequestInfo): Rejected | undefined => {
-    if (unverifiedLimit?.isWatching !== true) return undefined
-    const waitS = unverifiedLimit.wait(info.remoteAddress)
-    return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
-  }
-
   const limitRate = (): Rejected | undefined => {
     const waitS = rateLimit === undefined ? 0 : rateLimit()
     return waitS > 0 ? tooMany("rate_limited", waitS) : undefined
@@ -77,6 +140,18 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     if (unverifiedLimit?.isWatching === true) unverifiedLimit.verified(info.remoteAddress)
     return limitRate()
   }
+  return { wrongMethod, unseen, limited, limitRate, whenVerified }
+}
+
+/** The answers to requests. */
+function answersOf(
+  { response, handler }: Route,
+  unverifiedLimit: UnverifiedLimit,
+  draining: AbortSignal,
+  outcomes: OutcomeLog,
+) {
+  const accepted = acceptedAnswer(response, handler.response)
+  outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
   const answer = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
@@ -103,61 +178,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
     }
     return answer(info, outcome, bytes, event)
   }
-
-  return async (request, server, target) => {
-    const info = new ReceivedRequest(request, server, target, route, firstCameAtMs)
-    if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
-    const refusal = refuseUnseen(request, info)
-    if (refusal !== undefined) return answer(info, refusal)
-
-    // in flight from here on: a drain waits for it
-    const reservation = budget.enter()
-    let event: Event | undefined
-    try {
-      const admission = admit === undefined ? undefined : await admit(info)
-      if (admission !== undefined) return answerSender(info, reservation, admission)
-
-      const { headers } = request
-      if (request.method !== "POST") return answer(info, wrongMethod)
-      if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type"))))
-        return answer(info, REFUSALS.content_type)
-      const decode = decoderFor(headers.get("content-encoding"))
-      if (decode === "unknown") return answer(info, REFUSALS.content_encoding)
-      const limited = verifiesSenders ? undefined : limitRate()
-      if (limited !== undefined) return answer(info, limited)
-
-      // unknown once the connection has broken
-      if (unverifiedLimit !== undefined && !isSmall(headers.get("content-length"))) void info.remoteAddress
-      const receivedAtMs = firstCameAtMs ?? Date.now()
-      if (slowBodies) server.timeout(request, 0)
-      let body = await readBody(request, reservation, bodyLimits)
-      if (slowBodies) server.timeout(request, idleTimeoutS)
-      if (decode !== undefined && typeof body !== "string") {
-        // its address may have used the limit up meanwhile
-        const late = refuseLimited(info)
-        if (late !== undefined) return answer(info, late, body.length)
-        body = decodeBody(body, decode, reservation, maxBodyBytes)
-      }
-      if (body === "in_flight_full") {
-        reservation.reserve(0)
-        await pause(Math.min(REFUSED_AFTER_MS, deliveryTimeoutMs / 2), draining)
-      }
-      if (typeof body === "string") return answerSender(info, reservation, REFUSALS[body])
-      reservation.arrived()
-
-      const { length } = body
-      event = new Event(info, body, receivedAtMs, steadyMs())
-      event.memory = reservation
-      event.keepsReceivedBody = outcomes.keepsReceivedBodies
-      const outcome = await handler.handle(event, verifiesSenders ? whenVerified : undefined)
-      return answerSender(info, reservation, outcome, length, event)
-    } catch (error) {
-      outcomes.failed(error, info, event, steadyMs() - info.startedMs)
-      return problem(REFUSALS.internal, draining.aborted, info.id)
-    } finally {
-      reservation.release()
-    }
-  }
+  return { answer, answerSender }
 }
 
 /**

@@ -13,7 +13,13 @@ export type FindBytes = (json: Uint8Array) => Uint8Array | undefined
 /** Parses a JSON pointer (RFC 6901), such as `/items/0`; the empty one is the whole text. Undefined: malformed. */
 export function parsePointer(pointer: string): FindBytes | undefined {
   const find = parseRawPointer(pointer)
-  return find && ((json) => toBytes(find(json)))
+  return (
+    find &&
+    ((json) => {
+      const raw = find(json)
+      return raw && copyOf(raw)
+    })
+  )
 }
 
 /** As `parsePointer`, but gives raw values: strings in quotes, and null. */
@@ -56,8 +62,8 @@ function follow(json: Uint8Array, start: number, { name, index }: Step): number 
   return found
 }
 
-function toBytes(found: Uint8Array | undefined): Uint8Array | undefined {
-  if (found === undefined) return undefined
+/** The text of a raw string, the bytes of another raw value; undefined: null. */
+export function copyOf(found: Uint8Array): Uint8Array | undefined {
   const raw = new Uint8Array(found)
   if (raw[0] === QUOTE) return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
   return raw[0] === 0x6e ? undefined : raw

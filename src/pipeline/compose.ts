@@ -47,16 +47,6 @@ export function composePipeline(given: Parts): Handler {
   const parts = judge === undefined ? given : { ...given, processors: [...given.processors, judge] }
   const { pipeline, processors, publish, verifiedFrom, metrics, log, deadlines } = parts
   const keepDeadLetter = deadLettersOf(parts)
-  const admits = processors.flatMap(({ admit }) => admit ?? [])
-
-  const admit = async (request: RequestInfo): Promise<Admission> => {
-    for (const judge of admits) {
-      const admission = await judge(request)
-      if (admission !== undefined) return admission
-    }
-    return undefined
-  }
-
   const verified = (request: RequestInfo, whenVerified?: WhenVerified): Rejected | undefined => {
     request.isVerified = true
     return whenVerified?.(request)
@@ -65,12 +55,11 @@ export function composePipeline(given: Parts): Handler {
     const ended = checkEnd(result)
     return keepDeadLetter === undefined ? ended : keepDeadLetter(event, ended)
   }
-  const logFault = (err: unknown, { request }: Event): void => {
-    const line = { pipeline, reason: "internal", request_id: request.id, err }
-    log.write("error", line, "onSettled() callback failed")
-  }
-
-  const settle = (event: Event, outcome: Outcome | undefined) => event.settle(outcome, logFault)
+  const settle = (event: Event, outcome: Outcome | undefined) =>
+    event.settle(outcome, (err, { request }) => {
+      const line = { pipeline, reason: "internal", request_id: request.id, err }
+      log.write("error", line, "onSettled() callback failed")
+    })
   const handleList = listHandler({
     processors,
     verifiedFrom,
@@ -113,12 +102,25 @@ export function composePipeline(given: Parts): Handler {
   }
 
   return {
-    admit: admits.length === 0 ? undefined : admit,
+    admit: admission(processors),
     methods: [...new Set(processors.flatMap(({ methods }) => methods ?? []))],
     handle,
     verifiesSenders: verifiedFrom !== undefined && verifiedFrom > 0,
     response: processors.find(({ response }) => response !== undefined)?.response,
     outcomes: knownOutcomes(parts),
+  }
+}
+
+/** Judges requests before their bodies are read: the first answer of a processor counts; undefined: none judges. */
+function admission(processors: readonly Processor[]): Handler["admit"] {
+  const admits = processors.flatMap(({ admit }) => admit ?? [])
+  if (admits.length === 0) return undefined
+  return async (request) => {
+    for (const admit of admits) {
+      const answer = await admit(request)
+      if (answer !== undefined) return answer
+    }
+    return undefined
   }
 }
 

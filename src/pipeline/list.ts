@@ -32,28 +32,7 @@ interface ListSteps {
 
 /** @internal Makes what takes the items of a list from a processor on. Rejects with a part's error: a fault. */
 export function listHandler(steps: ListSteps) {
-  const { processors, verifiedFrom = 0, publish, checkEnd, keepDeadLetter, settle, metrics } = steps
-
-  /** The item itself: it is to be published. */
-  const judge = async (item: Event, from: number, deadlineOf: () => EventDeadline): Promise<Passed> => {
-    for (let i = from; i < processors.length; i++) {
-      let result = runProcessor(processors[i]!, i, item, deadlineOf)
-      if (result instanceof Promise) result = await result
-      if (Array.isArray(result)) throw new HooklineError("internal", "a list's item was split again")
-      if (result !== item) return result
-    }
-    return item
-  }
-  const publishItem = async (
-    [index, item]: Numbered,
-    deadlineOf: () => EventDeadline,
-  ): Promise<Accepted | Rejected> => {
-    item.release()
-    const outcome = await publishEvent(publish, item, deadlineOf)
-    if (outcome.kind !== "accepted") return isForAll(outcome) ? outcome : (locate(outcome, index) as Rejected)
-    metrics.acknowledged(steadyMs() - item.arrivedMs)
-    return outcome
-  }
+  const { verifiedFrom = 0, checkEnd, keepDeadLetter, settle, metrics } = steps
 
   return async (
     list: Event,
@@ -80,7 +59,7 @@ export function listHandler(steps: ListSteps) {
       let dropped: Dropped | undefined
       let hasDeadLetter = keepDeadLetter === undefined
       for (const [index, item] of items.entries()) {
-        const result = await judge(item, from, deadlineOf)
+        const result = await judge(steps, item, from, deadlineOf)
         if (result === item) {
           passed.push([index, item])
           continue
@@ -95,7 +74,7 @@ export function listHandler(steps: ListSteps) {
       }
       list.body = NOTHING
       list.release()
-      const results = await Promise.allSettled(passed.map((it) => publishItem(it, deadlineOf)))
+      const results = await Promise.allSettled(passed.map((it) => publishItem(steps, it, deadlineOf)))
       for (const [i, result] of results.entries())
         end(passed[i]![1], result.status === "fulfilled" ? result.value : undefined)
       const fault = results.find((result) => result.status === "rejected")
@@ -108,6 +87,34 @@ export function listHandler(steps: ListSteps) {
       await Promise.all(settling)
     }
   }
+}
+
+/** The item itself: it is to be published. */
+async function judge(
+  { processors }: ListSteps,
+  item: Event,
+  from: number,
+  deadlineOf: () => EventDeadline,
+): Promise<Passed> {
+  for (let i = from; i < processors.length; i++) {
+    let result = runProcessor(processors[i]!, i, item, deadlineOf)
+    if (result instanceof Promise) result = await result
+    if (Array.isArray(result)) throw new HooklineError("internal", "a list's item was split again")
+    if (result !== item) return result
+  }
+  return item
+}
+
+async function publishItem(
+  { publish, metrics }: ListSteps,
+  [index, item]: Numbered,
+  deadlineOf: () => EventDeadline,
+): Promise<Accepted | Rejected> {
+  item.release()
+  const outcome = await publishEvent(publish, item, deadlineOf)
+  if (outcome.kind !== "accepted") return isForAll(outcome) ? outcome : (locate(outcome, index) as Rejected)
+  metrics.acknowledged(steadyMs() - item.arrivedMs)
+  return outcome
 }
 
 type Numbered = readonly [index: number, item: Event]

@@ -57,50 +57,56 @@ export interface LogMetrics {
 
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
-/** Declares the metrics of connections. The handles of a connection are the same for every call with its id. */
-export function connectionMetrics(own: OwnMetrics) {
-  const publishes = own.distribution(
+/** The metrics of all connections, by their labels. */
+const connectionFamilies = (own: OwnMetrics) => ({
+  publishes: own.distribution(
     "hookline_publish_seconds",
     "Time from sending a batch to its acknowledgement.",
     ["connection"],
     LATENCY_BUCKETS,
-  )
-  const batches = own.distribution(
+  ),
+  batches: own.distribution(
     "hookline_batch_records",
     "Records per acknowledged batch.",
     ["connection"],
     BATCH_BUCKETS,
-  )
-  const retried = own.tallies(
+  ),
+  retried: own.tallies(
     "hookline_retried_batches_total",
     "Batches sent to Kafka again, whole or in parts, after a failure.",
     ["connection"],
-  )
-  const connects = own.tallies(
+  ),
+  connects: own.tallies(
     "hookline_connects_total",
     "Attempts to connect to a Kafka broker that leads partitions, first ones and reconnects, by result: success, failure.",
     ["connection", "result"],
-  )
-  const incidents = own.tallies(
+  ),
+  incidents: own.tallies(
     "hookline_broker_incidents_total",
     "Broker incidents by kind; the log has a line for each.",
     ["connection", "kind"],
-  )
-  const spooled = own.tallies(
+  ),
+  spooled: own.tallies(
     "hookline_spooled_records_total",
     "Spooled records by outcome: spooled, forwarded, quarantined.",
     ["connection", "outcome"],
-  )
-  const deletedRecords = own.tallies(
+  ),
+  deletedRecords: own.tallies(
     "hookline_retention_deleted_records_total",
     "Records deleted by retention, by reason: age, size.",
     ["connection", "reason"],
-  )
-  const deletedBytes = own.tallies(
+  ),
+  deletedBytes: own.tallies(
     "hookline_retention_deleted_bytes_total",
     "Bytes of keys, values and headers deleted by retention, by reason: age, size.",
     ["connection", "reason"],
-  )
+  ),
+})
+
+/** Declares the metrics of connections. The handles of a connection are the same for every call with its id. */
+export function connectionMetrics(own: OwnMetrics) {
+  const { publishes, batches, retried, connects, incidents, spooled, deletedRecords, deletedBytes } =
+    connectionFamilies(own)
 
   const connection = once((id: string): ConnectionMetrics => {
     const publish = publishes.bind({ connection: id })

@@ -41,65 +41,83 @@ type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
 /** An outcome, with refusals divided into those of the sender's fault (4xx) and others (5xx). */
 export type AnswerKind = "accepted" | "dropped" | "answered" | "refused" | "failed"
 
-/** Declares the metrics of pipelines. The handles of a pipeline are the same for every call with its id. */
-export function pipelineMetrics(own: OwnMetrics) {
-  const requests = own.tallies(
+/** The metrics of all pipelines, by their labels. */
+const pipelineFamilies = (own: OwnMetrics) => ({
+  requests: own.tallies(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
     ["pipeline", "status"],
-  )
-  const events = own.tallies(
+  ),
+  events: own.tallies(
     "hookline_events_total",
     "Events by outcome (accepted, dropped, rejected, answered) and reason; `duplicate` is a Deduplicator's hit.",
     ["pipeline", "outcome", "reason"],
-  )
-  const received = own.tallies(
+  ),
+  received: own.tallies(
     "hookline_received_bytes_total",
     "Bytes of request bodies read, decompressed; refusals before the body is read add none.",
     ["pipeline"],
-  )
-  const answers = own.distribution(
+  ),
+  answers: own.distribution(
     "hookline_answer_seconds",
     "Time from the end of a request's header section to its answer, by outcome: accepted, dropped, answered (handshakes), refused (4xx), failed (5xx).",
     ["pipeline", "outcome"],
     LATENCY_BUCKETS,
-  )
-  const acknowledgements = own.distribution(
+  ),
+  acknowledgements: own.distribution(
     "hookline_acknowledgement_seconds",
     "Time from the end of a request's body to the broker's acknowledgement of its record.",
     ["pipeline"],
     LATENCY_BUCKETS,
-  )
-  const listItems = own.tallies(
+  ),
+  listItems: own.tallies(
     "hookline_list_items_total",
     "Items of lists that the Decoder split, by outcome and reason; hookline_events_total counts the list as one event.",
     ["pipeline", "outcome", "reason"],
-  )
-  const verificationFailures = own.tallies(
+  ),
+  verificationFailures: own.tallies(
     "hookline_verification_failures_total",
     "Requests that failed verification, by reason; in mode observe their events were published.",
     ["pipeline", "reason", "mode"],
-  )
-  const deadLetters = own.tallies(
+  ),
+  deadLetters: own.tallies(
     "hookline_dead_letters_total",
     "Refused events published to the dead letter topic, by reason of the refusal.",
     ["pipeline", "reason"],
-  )
-  const undeduplicated = own.tallies(
+  ),
+  undeduplicated: own.tallies(
     "hookline_undeduplicated_events_total",
     "Events published without deduplication: without a key (no_key), unverified in mode observe (unverified), or with a key that could not be stored (unmarked).",
     ["pipeline", "reason"],
-  )
-  const unfiltered = own.tallies(
+  ),
+  unfiltered: own.tallies(
     "hookline_unfiltered_events_total",
     "Events kept since they lack the Filter's value.",
     ["pipeline"],
-  )
-  const unrouted = own.tallies(
+  ),
+  unrouted: own.tallies(
     "hookline_unrouted_events_total",
     "Events published to the sink's topic since the Router found none: they lack its value (no_value), no line matches (no_rule), or the template gives a name that Kafka forbids (invalid_topic), that `topics` does not allow (topic_not_allowed), or that would be one more than `max_topics` (too_many_topics).",
     ["pipeline", "reason"],
-  )
+  ),
+})
+
+/** Declares the metrics of pipelines. The handles of a pipeline are the same for every call with its id. */
+export function pipelineMetrics(own: OwnMetrics) {
+  const {
+    requests,
+    events,
+    received,
+    answers,
+    acknowledgements,
+    listItems,
+    verificationFailures,
+    deadLetters,
+    undeduplicated,
+    unfiltered,
+    unrouted,
+  } = pipelineFamilies(own)
+
   const pipeline = once((pipeline: string): PipelineMetrics => {
     const bytes = once(() => received.bind({ pipeline }))
     const answer = once((outcome: AnswerKind) => answers.bind({ pipeline, outcome }))

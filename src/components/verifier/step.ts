@@ -5,8 +5,10 @@ import type { Values } from "../../config/options/option-types.ts"
 import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
 import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/unavailable.ts"
+import type { PipelineMetrics } from "../../telemetry/metrics.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"
+import type { Handshake } from "../../verify/handshakes/handshake.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
@@ -17,6 +19,7 @@ import {
   type RefusedReason,
   type VerificationResult,
   type Verified,
+  type Verifier,
 } from "../../verify/verifier.ts"
 import type { ComponentContext } from "../define-component.ts"
 import type { VERIFIER_OPTIONS } from "./options.ts"
@@ -35,131 +38,184 @@ const NO_BODY = new Uint8Array()
 export function verifierStep(
   values: Values<typeof VERIFIER_OPTIONS>,
   context: ComponentContext,
-  { fetcher, now = Date.now }: { fetcher?: Fetcher; now?: () => number } = {},
+  dependencies: StepDependencies = {},
 ): Processor {
-  const { log, metrics, deliveryTimeoutMs } = context
-  const { provider, mode } = values
-  const name = nameOf(provider)
-  const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
-  const { secret_file: file } = values
-  const learning =
-    file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, log, make))
-  const fixed = learning?.current() ?? make()
-  const handshake = handshakeOf(name, {
-    secrets: values.secret ?? [],
-    verifyTokens: values.verify_token ?? [],
-    confirms: values.confirm === "true",
-    learn: (secret, { id }) => learning?.learn(secret, id) ?? false,
-    fetch: fetcher?.fetch ?? proxiedFetch,
+  const { process, admit, handshake, outcomes } = new VerifierStep(values, context, dependencies)
+  return Object.assign(process, {
+    admit,
+    methods: handshake?.methods ?? [],
+    response: handshake?.response,
+    outcomes,
   })
-  const covers = findFamily(provider)!.covers(values)
-  const claimId = covers.id
-    ? rememberSignedIds(name, { covers, toleranceMs: fixed.toleranceMs }, context, now)
-    : undefined
-  const challenge = { "WWW-Authenticate": challengeOf(values) }
-  const observed = mode === "observe" ? observing(name, context) : undefined
+}
 
-  const refusalFor = (reason: RefusedReason, detail?: string): Rejected => {
+interface StepDependencies {
+  readonly fetcher?: Fetcher
+  readonly now?: () => number
+}
+
+class VerifierStep {
+  readonly handshake: Handshake | undefined
+  /** Judges a request by its headers; undefined: nothing can be said before its body. */
+  readonly admit: Processor["admit"]
+  /** What it may end events with. */
+  readonly outcomes: readonly Ended[]
+  readonly #name: string
+  readonly #observes: boolean
+  readonly #metrics: PipelineMetrics
+  readonly #now: () => number
+  readonly #mostMs: number
+  readonly #learning: ReturnType<typeof openSecretFile> | undefined
+  readonly #fixed: Verifier
+  readonly #refusals: Refusals
+  readonly #claimId: ReturnType<typeof rememberSignedIds> | undefined
+
+  constructor(
+    values: Values<typeof VERIFIER_OPTIONS>,
+    context: ComponentContext,
+    { fetcher, now = Date.now }: StepDependencies,
+  ) {
+    const { metrics, deliveryTimeoutMs } = context
+    const { provider, secret_file: file, mode } = values
+    const name = nameOf(provider)
+    const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
+    this.#learning =
+      file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, context.log, make))
+    const fixed = (this.#fixed = this.#learning?.current() ?? make())
+    this.handshake = handshakeOf(name, {
+      secrets: values.secret ?? [],
+      verifyTokens: values.verify_token ?? [],
+      confirms: values.confirm === "true",
+      learn: (secret, { id }) => this.#learning?.learn(secret, id) ?? false,
+      fetch: fetcher?.fetch ?? proxiedFetch,
+    })
+    const covers = findFamily(provider)!.covers(values)
+    if (covers.id)
+      this.#claimId = rememberSignedIds(name, { covers, toleranceMs: fixed.toleranceMs }, context, now)
+    this.#name = name
+    this.#observes = mode === "observe"
+    this.#metrics = metrics
+    this.#now = now
+    // fetches have the event's time, in mode observe half of it, so that the event can still be published
+    this.#mostMs = this.#observes ? deliveryTimeoutMs / 2 : deliveryTimeoutMs
+    this.#refusals = new Refusals(values, context, fixed.signsUrl, this.handshake?.bodilessRefusal === true)
+    const isAdmitting = fixed.needs === "headers" || this.handshake?.byHeaders !== undefined
+    this.admit = isAdmitting ? (request) => this.#admit(request) : undefined
+    const ofIds = this.#claimId === undefined ? [] : [REPLAYED, ...ID_REFUSALS]
+    this.outcomes = this.#observes ? [] : [...this.#refusals.all(), ...ofIds]
+  }
+
+  readonly process = (event: Event): ReturnType<Processor> => {
+    const answer = this.handshake?.unsigned?.(event)
+    if (answer !== undefined) return answer
+    if (this.#fixed.needs === "headers")
+      return event.request.failedVerification === true ? event : this.#pass(event, BY_HEADERS)
+    const result = this.#verify(event.request, event.body)
+    return result instanceof Promise
+      ? this.#inTime(result, NOT_IN_TIME, event).then((it) => this.#conclude(event, it))
+      : this.#conclude(event, result)
+  }
+
+  async #admit(request: RequestInfo): Promise<Admission> {
+    const answer = this.handshake?.byHeaders?.(request)
+    if (answer !== undefined || request.method !== "POST" || this.#fixed.needs === "body") return answer
+    const result = await this.#verify(request, NO_BODY)
+    return result.kind === "verified" ? undefined : this.#refusals.refuse(result, request)
+  }
+
+  #verify(request: RequestInfo, body: Uint8Array): VerificationResult | Promise<VerificationResult> {
+    const { method, path, query, headers, trace, firstCameAtMs } = request
+    const verifier = this.#learning?.current() ?? this.#fixed
+    const url = verifier.signsUrl ? request.url : ""
+    const span = trace?.start("verify", "internal", { "hookline.provider": this.#name })
+    const result = verifier.verify({ method, path, query, headers, url, body }, firstCameAtMs ?? this.#now())
+    return span === undefined ? result : endSpan(span, result)
+  }
+
+  #conclude(event: Event, result: VerificationResult): ReturnType<Processor> {
+    if (result.kind === "refused") return this.#refusals.refuse(result, event.request) ?? event
+    return this.#pass(event, result)
+  }
+
+  #pass(event: Event, { id, key, isForm }: FoundInRequest): ReturnType<Processor> {
+    const answer = this.handshake?.verified?.(event, key)
+    if (answer instanceof Promise) return this.#inTime(answer, NOT_CONFIRMED, event).then((it) => it ?? event)
+    if (answer !== undefined) return answer
+    if (isForm) event.isForm = true
+    if (id === undefined || this.#claimId === undefined) return event
+    const use = this.#claimId(id, event)
+    return use instanceof Promise ? use.then((it) => this.#checkId(event, it)) : this.#checkId(event, use)
+  }
+
+  #checkId(event: Event, use: IdUse): Event | Ended {
+    if (use === "first") return event
+    if (use === "refilled") return this.#refusals.refuse(REFILLED, event.request) ?? event
+    if (use === "repeated" && this.#observes) return this.#refusals.refuse(REPEATED, event.request) ?? event
+    if (use === "repeated") {
+      this.#metrics.unverified("replayed", "enforce")
+      return REPLAYED
+    }
+    return this.#observes ? event : use
+  }
+
+  #inTime<T>(pending: Promise<T>, late: T, { arrivedMs }: Event): Promise<T> {
+    return within(arrivedMs + this.#mostMs - steadyMs(), pending, () => late)
+  }
+}
+
+/** Refuses requests; in mode observe counts and logs them, and has them pass. */
+class Refusals {
+  readonly #mode: Values<typeof VERIFIER_OPTIONS>["mode"]
+  readonly #metrics: PipelineMetrics
+  readonly #log: RequestLog | undefined
+  readonly #challenge: { readonly "WWW-Authenticate": string }
+  readonly #signsUrl: boolean
+  readonly #bodiless: boolean
+
+  constructor(
+    values: Values<typeof VERIFIER_OPTIONS>,
+    context: ComponentContext,
+    signsUrl: boolean,
+    bodiless: boolean,
+  ) {
+    this.#mode = values.mode
+    this.#metrics = context.metrics
+    this.#log = values.mode === "observe" ? observing(nameOf(values.provider), context) : undefined
+    this.#challenge = { "WWW-Authenticate": challengeOf(values) }
+    this.#signsUrl = signsUrl
+    this.#bodiless = bodiless
+    for (const reason of REFUSED_REASONS) this.#metrics.unverified(reason, this.#mode, 0)
+  }
+
+  all(): readonly Rejected[] {
+    return REFUSED_REASONS.map((reason) => this.#refusal(reason))
+  }
+
+  /** @returns undefined: in mode observe it passes, flagged */
+  refuse({ reason, detail: why }: Refused, request: RequestInfo): Rejected | undefined {
+    const detail =
+      this.#signsUrl && reason === "no_match"
+        ? `${why}; signed URL taken to be ${assumedUrl(request.url)}: if the provider has another, set public_url`
+        : why
+    this.#metrics.unverified(reason, this.#mode)
+    if (this.#log === undefined) return this.#refusal(reason, detail)
+    request.failedVerification = true
+    const { id, method, path, remoteAddress } = request
+    const where = { method, path, remote_address: remoteAddress, request_id: id }
+    this.#log.write("warn", { pipeline: undefined, reason, detail, ...where }, "not verified; passes")
+    return undefined
+  }
+
+  #refusal(reason: RefusedReason, detail?: string): Rejected {
     if (reason === "duplicate_member")
       return new Rejected(400, reason, "The body has a duplicate member name.", { logDetail: detail })
     if (reason === "keys_unavailable") return unavailable("unverified_keys_unavailable", detail)
     return new Rejected(401, `unverified_${reason}`, "The request could not be verified.", {
       logDetail: detail,
-      headers: challenge,
-      bodiless: handshake?.bodilessRefusal === true,
+      headers: this.#challenge,
+      bodiless: this.#bodiless,
     })
   }
-  for (const reason of REFUSED_REASONS) metrics.unverified(reason, mode, 0)
-  const outcomes =
-    mode === "observe"
-      ? []
-      : [
-          ...REFUSED_REASONS.map((reason) => refusalFor(reason)),
-          ...(claimId === undefined ? [] : [REPLAYED, ...ID_REFUSALS]),
-        ]
-
-  /** Refuses a request; in mode observe passes it, flagged. */
-  const refuse = (refused: Refused, request: RequestInfo): Rejected | undefined => {
-    const { reason } = refused
-    const detail =
-      fixed.signsUrl && reason === "no_match"
-        ? `${refused.detail}; signed URL taken to be ${assumedUrl(request.url)}: if the provider has another, set public_url`
-        : refused.detail
-    metrics.unverified(reason, mode)
-    if (observed !== undefined) {
-      request.failedVerification = true
-      const { id, method, path, remoteAddress } = request
-      const where = { method, path, remote_address: remoteAddress, request_id: id }
-      const line = { pipeline: undefined, reason, detail, ...where }
-      observed.write("warn", line, "not verified; passes")
-      return undefined
-    }
-    return refusalFor(reason, detail)
-  }
-
-  // fetches have the event's time, in mode observe half of it, so that the event can still be published
-  const mostMs = mode === "observe" ? deliveryTimeoutMs / 2 : deliveryTimeoutMs
-  const inTime = <T>(pending: Promise<T>, late: T, { arrivedMs }: Event): Promise<T> =>
-    within(arrivedMs + mostMs - steadyMs(), pending, () => late)
-
-  const verify = (
-    request: RequestInfo,
-    body: Uint8Array,
-  ): VerificationResult | Promise<VerificationResult> => {
-    const { method, path, query, headers, trace, firstCameAtMs } = request
-    const verifier = learning?.current() ?? fixed
-    const url = verifier.signsUrl ? request.url : ""
-    const span = trace?.start("verify", "internal", { "hookline.provider": name })
-    const result = verifier.verify({ method, path, query, headers, url, body }, firstCameAtMs ?? now())
-    return span === undefined ? result : endSpan(span, result)
-  }
-
-  const pass = (event: Event, { id, key, isForm }: Passed): ReturnType<Processor> => {
-    const answer = handshake?.verified?.(event, key)
-    if (answer instanceof Promise) return inTime(answer, NOT_CONFIRMED, event).then((it) => it ?? event)
-    if (answer !== undefined) return answer
-    if (isForm) event.isForm = true
-    if (id === undefined || claimId === undefined) return event
-    const use = claimId(id, event)
-    return use instanceof Promise ? use.then((it) => checkId(event, it)) : checkId(event, use)
-  }
-  const checkId = (event: Event, use: IdUse): Event | Ended => {
-    if (use === "first") return event
-    if (use === "refilled") return refuse(REFILLED, event.request) ?? event
-    if (use === "repeated" && mode === "observe") return refuse(REPEATED, event.request) ?? event
-    if (use === "repeated") {
-      metrics.unverified("replayed", mode)
-      return REPLAYED
-    }
-    return mode === "observe" ? event : use
-  }
-  const conclude = (event: Event, result: VerificationResult): ReturnType<Processor> =>
-    result.kind === "refused" ? (refuse(result, event.request) ?? event) : pass(event, result)
-
-  const process = (event: Event): ReturnType<Processor> => {
-    const answer = handshake?.unsigned?.(event)
-    if (answer !== undefined) return answer
-    if (fixed.needs === "headers")
-      return event.request.failedVerification === true ? event : pass(event, BY_HEADERS)
-    const result = verify(event.request, event.body)
-    return result instanceof Promise
-      ? inTime(result, NOT_IN_TIME, event).then((it) => conclude(event, it))
-      : conclude(event, result)
-  }
-
-  const admit = async (request: RequestInfo): Promise<Admission> => {
-    const answer = handshake?.byHeaders?.(request)
-    if (answer !== undefined || request.method !== "POST" || fixed.needs === "body") return answer
-    const result = await verify(request, NO_BODY)
-    return result.kind === "verified" ? undefined : refuse(result, request)
-  }
-
-  return Object.assign(process, {
-    admit: fixed.needs === "headers" || handshake?.byHeaders !== undefined ? admit : undefined,
-    methods: handshake?.methods ?? [],
-    response: handshake?.response,
-    outcomes,
-  })
 }
 
 function endSpan(
@@ -178,9 +234,9 @@ function endSpan(
 }
 
 /** What verification found in a request. */
-type Passed = Pick<Verified, "id" | "key" | "isForm">
+type FoundInRequest = Pick<Verified, "id" | "key" | "isForm">
 
-const BY_HEADERS: Passed = { id: undefined, key: 0, isForm: false }
+const BY_HEADERS: FoundInRequest = { id: undefined, key: 0, isForm: false }
 const NOT_IN_TIME = new Refused("keys_unavailable", "verification exceeded delivery_timeout")
 const NOT_CONFIRMED = unavailable("sns_not_confirmed", "confirmation exceeded delivery_timeout")
 const REPEATED = new Refused("replayed", "an event with this signed id was accepted before")

@@ -65,55 +65,18 @@ export function hmacScheme(form: HmacForm): MacScheme {
   const fixed = Object.entries(form.fixed ?? {})
   const payload = parsePayload(form.payload ?? "{body}")
 
-  const { repeatable = false } = form
-  const withPrefix = (text: string): string =>
-    form.prefixOptional === true && !text.startsWith(prefix) ? prefix + text : text
-
   const read = (request: SignedRequest): Claim | Refused => {
-    const signatures: string[] = []
-    let timestamp = ""
-    for (const header of headers) {
-      const value = request.headers.get(header)
-      if (value === null || value === "") continue
-      if (list === undefined) {
-        signatures.push(withPrefix(value))
-        continue
-      }
-      const timeItem = time !== undefined && "item" in time ? time.item : undefined
-      // duplicate headers are joined by a comma and a space; lists that may contain one have a time, once
-      if ((timeItem === undefined || list !== ",") && !repeatable && value.includes(", "))
-        return new Refused("malformed", `duplicate ${header}`)
-      for (const spaced of value.split(list, 2 * MOST_SIGNATURES)) {
-        const item = repeatable ? withPrefix(spaced.trim()) : spaced.trim()
-        if (item.startsWith(prefix)) signatures.push(item)
-        else if (timeItem !== undefined && item.startsWith(timeItem)) {
-          if (timestamp !== "") return new Refused("malformed", `${header} has more than one ${timeItem}`)
-          timestamp = item.slice(timeItem.length)
-        }
-      }
-      if (signatures.length === 0)
-        return new Refused("malformed", `${header} has no signature that starts with ${prefix}`)
-    }
-    if (signatures.length === 0) return new Refused("missing_header", `no ${headers.join(" or ")}`)
+    const found = readSignatures(form, headers, request)
+    if (found instanceof Refused) return found
+    const { signatures } = found
     for (const [header, value] of fixed) {
-      const found = request.headers.get(header)
-      if (found === null || found === "") return new Refused("missing_header", `no ${header}`)
-      if (found !== value) return new Refused("malformed", `${header} is not ${value}`)
+      const text = request.headers.get(header)
+      if (text === null || text === "") return new Refused("missing_header", `no ${header}`)
+      if (text !== value) return new Refused("malformed", `${header} is not ${value}`)
     }
-    let timestampMs: number | undefined
-    if (time !== undefined) {
-      if ("header" in time) timestamp = request.headers.get(time.header) ?? ""
-      else if ("member" in time) {
-        const found = readMember(request.body, time.member)
-        if (found instanceof Refused) return found
-        timestamp = found ?? ""
-      }
-      if (timestamp === "")
-        return new Refused("header" in time ? "missing_header" : "malformed", `no ${locationName(time)}`)
-      timestampMs = parseTime(timestamp, time.unit)
-      if (timestampMs === undefined)
-        return new Refused("malformed", `${locationName(time)} is not a timestamp`)
-    }
+    const stamp = time === undefined ? NO_TIME : readTime(time, found.timeItem, request)
+    if (stamp instanceof Refused) return stamp
+    const { timestamp, timestampMs } = stamp
     let id: string | undefined
     if (idHeader !== undefined) {
       id = request.headers.get(idHeader) ?? ""
@@ -142,6 +105,66 @@ export function hmacScheme(form: HmacForm): MacScheme {
   }
 
   return { signsUrl: form.payload?.includes("{url}") ?? false, algorithm, encoding, prefix, read, write }
+}
+
+/** The signatures in the headers of a form, and the time among a list's items; empty: none. */
+function readSignatures(
+  { prefix = "", prefixOptional = false, list, time, repeatable = false }: HmacForm,
+  headers: readonly string[],
+  request: SignedRequest,
+): { readonly signatures: string[]; readonly timeItem: string } | Refused {
+  const withPrefix = (text: string): string =>
+    prefixOptional && !text.startsWith(prefix) ? prefix + text : text
+  const timePrefix = time !== undefined && "item" in time ? time.item : undefined
+  const signatures: string[] = []
+  let timeItem = ""
+  for (const header of headers) {
+    const value = request.headers.get(header)
+    if (value === null || value === "") continue
+    if (list === undefined) {
+      signatures.push(withPrefix(value))
+      continue
+    }
+    // duplicate headers are joined by a comma and a space; lists that may contain one have a time, once
+    if ((timePrefix === undefined || list !== ",") && !repeatable && value.includes(", "))
+      return new Refused("malformed", `duplicate ${header}`)
+    for (const spaced of value.split(list, 2 * MOST_SIGNATURES)) {
+      const item = repeatable ? withPrefix(spaced.trim()) : spaced.trim()
+      if (item.startsWith(prefix)) signatures.push(item)
+      else if (timePrefix !== undefined && item.startsWith(timePrefix)) {
+        if (timeItem !== "") return new Refused("malformed", `${header} has more than one ${timePrefix}`)
+        timeItem = item.slice(timePrefix.length)
+      }
+    }
+    if (signatures.length === 0)
+      return new Refused("malformed", `${header} has no signature that starts with ${prefix}`)
+  }
+  if (signatures.length === 0) return new Refused("missing_header", `no ${headers.join(" or ")}`)
+  return { signatures, timeItem }
+}
+
+interface Stamp {
+  /** As spelled. */
+  readonly timestamp: string
+  readonly timestampMs: number | undefined
+}
+
+const NO_TIME: Stamp = { timestamp: "", timestampMs: undefined }
+
+/** @param timeItem the time among a list's items; empty: none */
+function readTime(time: TimeLocation, timeItem: string, request: SignedRequest): Stamp | Refused {
+  let timestamp = timeItem
+  if ("header" in time) timestamp = request.headers.get(time.header) ?? ""
+  else if ("member" in time) {
+    const found = readMember(request.body, time.member)
+    if (found instanceof Refused) return found
+    timestamp = found ?? ""
+  }
+  if (timestamp === "")
+    return new Refused("header" in time ? "missing_header" : "malformed", `no ${locationName(time)}`)
+  const timestampMs = parseTime(timestamp, time.unit)
+  if (timestampMs === undefined) return new Refused("malformed", `${locationName(time)} is not a timestamp`)
+  return { timestamp, timestampMs }
 }
 
 const locationName = (time: TimeLocation): string =>

@@ -225,6 +225,45 @@ test("greet greets by name, and with --host says from where", async () => {
     ],
     tests: [["test/e2e/greet.test.ts"]],
   },
+  "A timeout": {
+    edits: [
+      [
+        "src/commands/greet.ts",
+        "/** Prints a greeting.",
+        `/** Long enough for a lookup that asks no server. */
+const LOOKUP_TIMEOUT_MS = 1000
+
+/** @internal */
+export const machineName = (
+  lookUp = async () => hostname(),
+  timeoutMs = LOOKUP_TIMEOUT_MS,
+): Promise<string> => within(timeoutMs, lookUp(), () => "an unknown machine")
+
+/** Prints a greeting.`,
+      ],
+      ["src/commands/greet.ts", "export function greet(", "export async function greet("],
+      ["src/commands/greet.ts", "}): void {", "}): Promise<void> {"],
+      ["src/commands/greet.ts", "${hostname()}", "${await machineName()}"],
+      [
+        "src/commands/greet.ts",
+        "import { HooklineError }",
+        'import { within } from "../clock/clock.ts"\nimport { HooklineError }',
+      ],
+      [
+        "src/commands/greet.test.ts",
+        "",
+        `import { expect, test } from "bun:test"
+import { machineName } from "./greet.ts"
+
+test("a name that is not found in time is unknown", async () => {
+  expect(await machineName(() => new Promise(() => {}), 1)).toBe("an unknown machine")
+})
+`,
+      ],
+      CHANGELOG,
+    ],
+    tests: [["src/commands/greet.test.ts"], ["test/e2e/greet.test.ts"]],
+  },
   "A fault test": {
     edits: [
       [

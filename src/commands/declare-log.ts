@@ -1,16 +1,14 @@
-import { Option, type Command } from "commander"
+import type { Command } from "commander"
+import { configFlag, connectionFlag, jsonFlag, stateFlag } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 import type { BackupFlags } from "./log-backup.ts"
 import type { LogFlags } from "./log.ts"
 
-export function declareLog(program: Command, config: Option): void {
+export function declareLog(program: Command): void {
   const log = program
     .command("log")
     .description("check, back up, restore or rescue an embedded log")
     .helpCommand(false)
-  const connection = (): Option =>
-    new Option("--connection <connection>", "id of the connection of the log, if there are several")
-  const json = (): Option => new Option("--json", "print JSON")
   addDetails(log.command("backup"), {
     notes: `It copies the embedded logs of the configuration with their consumer groups and dedupe keys, the spools, the positions of
 replays and forwards, and secrets that providers have sent, all as of one moment. The folder gets backup.json last: without
@@ -20,19 +18,14 @@ configuration.`,
   })
     .description("copy logs, spools and what belongs to them to a new folder; also while Hookline runs")
     .argument("<folder>", "a new or empty folder")
-    .addOption(config)
-    .addOption(
-      new Option(
-        "--state <folder>",
-        "where positions are kept; default: .hookline beside the configuration file",
-      ),
-    )
-    .addOption(json())
+    .addOption(configFlag())
+    .addOption(stateFlag())
+    .addOption(jsonFlag())
     .action(async (folder: string, flags: BackupFlags) =>
       (await import("./log-backup.ts")).backUpLogs(folder, flags),
     )
   addDetails(log.command("restore"), {
-    notes: `Files that are there are renamed to <name>.before-restore-<time>. The log begins a new leader epoch when Hookline opens it:
+    notes: `Files that exist are renamed to <name>.before-restore-<time>. The log begins a new leader epoch when Hookline opens it:
 consumer groups that had read further continue with the first record after the restored ones.`,
     example: "hookline log restore /backups/2026-11-23",
   })
@@ -46,9 +39,9 @@ Exit status: 0 if all records can be read, 1 if some can't.`,
     example: "hookline log check",
   })
     .description("read all records and pages of a log, and print what is damaged; also while Hookline runs")
-    .addOption(config)
-    .addOption(connection())
-    .addOption(json())
+    .addOption(configFlag())
+    .addOption(connectionFlag())
+    .addOption(jsonFlag())
     .action(async (flags: LogFlags) => (await import("./log.ts")).checkLog(flags))
   addDetails(log.command("rescue"), {
     notes: `The new log has the id, topics, offsets and times of the damaged one, with gaps where records can't be read, and begins a
@@ -60,8 +53,8 @@ Exit status: 0 if all records were copied, 1 if some can't be read.`,
   })
     .description("copy what can be read of a damaged log to a new folder; Hookline must not run")
     .argument("<folder>", "a new or empty folder")
-    .addOption(config)
-    .addOption(connection())
-    .addOption(json())
+    .addOption(configFlag())
+    .addOption(connectionFlag())
+    .addOption(jsonFlag())
     .action(async (folder: string, flags: LogFlags) => (await import("./log.ts")).rescueLog(folder, flags))
 }

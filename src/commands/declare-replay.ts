@@ -1,5 +1,6 @@
 import { Option, type Command } from "commander"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
+import { configFlag, jsonFlag, stateFlag } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 import { parseCount, parseLines, parseRate, parseWhere } from "./flag-values.ts"
 import type { ForwardFlags } from "./forward.ts"
@@ -21,12 +22,7 @@ were read, 65 or 77 at a refused record.`,
     example: "hookline replay --from log/payments@1d.. --to kafka/payments --where 'json:/type=invoice.*'",
   })
     .description("publish the records of a topic, or a range of them, again: to another topic, log or URL")
-    .addOption(
-      new Option(
-        "-c, --config <file>",
-        "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
-      ),
-    )
+    .addOption(configFlag())
     .addOption(
       new Option("--from <connection/topic>", "what to replay; with @FIRST..END, a range of offsets or times")
         .argParser(parseTopicRange)
@@ -54,10 +50,10 @@ were read, 65 or 77 at a refused record.`,
       "--name <name>",
       "of the replay, under which its position is kept; default: made from what it replays",
     )
-    .addOption(state())
+    .addOption(stateFlag())
     .option("--restart", "begin anew, though a replay of that name was interrupted")
     .option("--dry-run", "only count the records")
-    .option("--json", "print JSON")
+    .addOption(jsonFlag())
     .action(async (flags: ReplayFlags) => (await import("./replay.ts")).replay(flags))
 }
 
@@ -83,7 +79,7 @@ An interrupt ends it with exit status 0.`,
     .helpCommand(false)
     .argument("<connection/topic>", "what to forward", parseTopicPlace)
     .argument("<url>", "where to post it", parseTargetUrl)
-    .addOption(config())
+    .addOption(configFlag())
     .option(
       "--name <name>",
       "of the forward, under which its position is kept; default: made from connection and topic",
@@ -100,7 +96,7 @@ An interrupt ends it with exit status 0.`,
         .default(5),
     )
     .addOption(onRefusal("skip"))
-    .addOption(state())
+    .addOption(stateFlag())
     .action(async (place: TopicPlace, url: URL, flags: ForwardFlags) =>
       (await import("./forward.ts")).forward(place, url, flags),
     )
@@ -108,15 +104,15 @@ An interrupt ends it with exit status 0.`,
     .description(
       "list the forwards: topic, URL, how many records were posted and refused, and what each is doing: running, stopped, or retrying since when and why",
     )
-    .addOption(config())
-    .addOption(state())
-    .option("--json", "print JSON")
+    .addOption(configFlag())
+    .addOption(stateFlag())
+    .addOption(jsonFlag())
     .action(async (flags: ForwardsFlags) => (await import("./forwards.ts")).listForwards(flags))
   const named = (command: Command): Command =>
-    command.argument("<forward>", "its name").addOption(config()).addOption(state())
+    command.argument("<forward>", "its name").addOption(configFlag()).addOption(stateFlag())
   named(addDetails(forward.command("failures"), { example: "hookline forward failures log-payments" }))
     .description("print the records that the target of a forward has refused; also while it runs")
-    .option("--json", "print JSON lines")
+    .addOption(jsonFlag("JSON lines"))
     .action(async (name: string, flags: ForwardsFlags) =>
       (await import("./forwards.ts")).printFailures(name, flags),
     )
@@ -137,17 +133,10 @@ An interrupt ends it with exit status 0.`,
     )
 }
 
-const config = (): Option =>
-  new Option(
-    "-c, --config <file>",
-    "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
-  )
-const state = (): Option =>
-  new Option("--state <folder>", "where positions are kept; default: .hookline beside the configuration file")
 const onRefusal = (usual: "stop" | "skip"): Option =>
   new Option(
     "--on-refusal <what>",
-    "at a record that the target refuses for good: stop, or go on with the next",
+    "at a record that the target refuses for good: stop, or continue with the next",
   )
     .choices(["stop", "skip"])
     .default(usual)

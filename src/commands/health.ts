@@ -1,12 +1,12 @@
-import { Option, type Command } from "commander"
+import type { Command } from "commander"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure } from "../outgoing/fetch-failure.ts"
 import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { configFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 
-interface HealthFlags {
-  readonly config?: string
+interface HealthFlags extends ConfigFlags {
   readonly ready?: true
 }
 
@@ -14,14 +14,14 @@ interface HealthFlags {
 const TIMEOUT_MS = 3000
 
 /** Declares `hookline health`, which containers without curl check themselves with. */
-export function declareHealth(program: Command, config: Option): void {
+export function declareHealth(program: Command): void {
   addDetails(program.command("health"), {
     notes: `For HEALTHCHECK of containers: it asks the admin listener of the configuration, on this machine. Exit status: 0 if it
 answers 200, else 69.`,
     example: "hookline health --ready -c /etc/hookline/pipelines.conf",
   })
     .description("ask the running Hookline of this configuration whether it is alive, or ready")
-    .addOption(config)
+    .addOption(configFlag())
     .option("--ready", "ask whether it accepts events (/readyz) instead of whether it runs (/healthz)")
     .action(health)
 }

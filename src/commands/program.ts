@@ -3,6 +3,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { suggest } from "../config/file/nearest.ts"
 import { FAULTS, HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
+import { configFlag, connectionFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
@@ -19,18 +20,6 @@ import { columns, wrap } from "./wrap.ts"
 
 // Commands that need the Kafka client are imported when called: it takes 0.3 s to load, which `verify`, `send` and --help
 // do without. The names of values (`<file>`, `<topic>`, …) say what shells complete them with: complete.ts.
-const config = (): Option =>
-  new Option(
-    "-c, --config <file>",
-    "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
-  )
-const connection = (): Option =>
-  new Option("--connection <connection>", "id of the connection whose log to read, if there are several")
-const json = (): Option => new Option("--json", "print JSON")
-
-interface ConfigFlag {
-  readonly config?: string
-}
 
 /** Runs what a command line says. @param words without the program's name; @throws HooklineError and faults */
 export async function runCommandLine(words: readonly string[]): Promise<void> {
@@ -64,13 +53,13 @@ export function declareProgram(): Command {
   declareRun(program)
   declareDev(program)
   declareReading(program)
-  declareLog(program, config())
+  declareLog(program)
   declareSpool(program)
   declareVerify(program)
   declareSend(program)
   declareReplay(program)
   declareForward(program)
-  declareHealth(program, config())
+  declareHealth(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
   return program
@@ -129,12 +118,12 @@ drain_timeout, and the exit status is 0. A second signal exits at once; the same
     example: "hookline run --watch -c /etc/hookline/pipelines.conf",
   })
     .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
-    .addOption(config())
+    .addOption(configFlag())
     .option(
       "-w, --watch",
       "reload when the configuration file, or one that it includes or references, changes",
     )
-    .action(async (options: ConfigFlag & { watch?: true }) =>
+    .action(async (options: ConfigFlags & { watch?: true }) =>
       (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
     )
   program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
@@ -146,7 +135,7 @@ drain_timeout, and the exit status is 0. A second signal exits at once; the same
     .description(
       "check the configuration as a start does: print all errors, or what would run; nothing is started or changed",
     )
-    .addOption(config())
+    .addOption(configFlag())
     .option(
       "--listen",
       "also require ports to be free, and logs and spools not to be in use, as a start does",
@@ -155,7 +144,7 @@ drain_timeout, and the exit status is 0. A second signal exits at once; the same
       "--connect",
       "connect to brokers, token endpoints, schema registries and Redis, and print what each answers",
     )
-    .option("--json", "print problems, warnings, connections and pipelines as JSON")
+    .addOption(jsonFlag("problems, warnings, connections and pipelines as JSON"))
     .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
 }
 
@@ -163,13 +152,13 @@ function declareReading(program: Command): void {
   addDetails(program.command("tail"), {
     notes: `Times are durations back from now (90s, 1h, 7d) or ISO 8601, local unless they have a zone. Conditions compare a
 JSON pointer into the value, a header or the key with a pattern, in which * stands for any text; all must match.
-With --follow, a topic or log that is not there yet is waited for, and an interrupt exits 0.`,
+With --follow, a topic or log that does not exist yet is waited for, and an interrupt exits 0.`,
     example: "hookline tail payments --since 1h --where 'json:/type=invoice.*'",
   })
     .description("print the records of topics, oldest first: on a terminal the last 20, else all")
     .argument("<topic...>", "one or several topics")
-    .addOption(config())
-    .addOption(connection())
+    .addOption(configFlag())
+    .addOption(connectionFlag())
     .addOption(
       new Option("-n, --lines <number>", "only the last records of each topic that match --where")
         .argParser(parseLines)
@@ -208,10 +197,10 @@ With --follow, a topic or log that is not there yet is waited for, and an interr
     .action(async (topics: string[], flags: TailFlags) => (await import("./tail.ts")).tail(topics, flags))
   addDetails(program.command("topics"), { example: "hookline topics --json" })
     .description("list the topics of a connection's log: partitions, records and bytes")
-    .addOption(config())
-    .addOption(connection())
-    .addOption(json())
-    .action(async (options: ConfigFlag & { connection?: string; json?: true }) =>
+    .addOption(configFlag())
+    .addOption(connectionFlag())
+    .addOption(jsonFlag())
+    .action(async (options: ConfigFlags & { connection?: string; json?: true }) =>
       (await import("./topics.ts")).topics(options),
     )
 }
@@ -226,16 +215,16 @@ function declareSpool(program: Command): void {
   addDetails(spool.command("status"), { example: "hookline spool status --json" })
     .description("print topics, records and bytes of the spools; also while Hookline runs")
     .addArgument(inspected())
-    .addOption(config())
-    .addOption(json())
-    .action(async (id: string | undefined, options: ConfigFlag & { json?: true }) =>
+    .addOption(configFlag())
+    .addOption(jsonFlag())
+    .action(async (id: string | undefined, options: ConfigFlags & { json?: true }) =>
       (await import("./spool.ts")).spoolStatus(id, options),
     )
   addDetails(spool.command("quarantine"), { example: "hookline spool quarantine kafka" })
     .description("print the events that Kafka refused for good, as JSON lines; also while Hookline runs")
     .addArgument(inspected())
-    .addOption(config())
-    .action(async (id: string | undefined, options: ConfigFlag) =>
+    .addOption(configFlag())
+    .action(async (id: string | undefined, options: ConfigFlags) =>
       (await import("./spool.ts")).printQuarantine(id, options),
     )
   addDetails(spool.command("drain"), {
@@ -245,10 +234,10 @@ function declareSpool(program: Command): void {
   })
     .description("forward spooled and quarantined events; Hookline must not run")
     .addArgument(inspected())
-    .addOption(config())
+    .addOption(configFlag())
     .addOption(new Option("--timeout <seconds>", "time limit").argParser(parseSeconds).default(60_000, "60"))
-    .addOption(json())
-    .action(async (id: string | undefined, options: ConfigFlag & { timeout: number; json?: true }) =>
+    .addOption(jsonFlag())
+    .action(async (id: string | undefined, options: ConfigFlags & { timeout: number; json?: true }) =>
       (await import("./drain-spool.ts")).drainSpool(id, options),
     )
 }
@@ -271,7 +260,7 @@ fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
     .action(async (words: string[]) => (await import("./complete.ts")).printCompletions(program, words))
   addDetails(program.command("version"), { example: "hookline version --json" })
     .description("print the versions of Hookline and of Bun, which runs it")
-    .addOption(json())
+    .addOption(jsonFlag())
     .action(({ json }: { json?: true }) => {
       const versions = { hookline: manifest.version, bun: Bun.version }
       console.log(

@@ -73,7 +73,7 @@ async function openWaiting(
 
 interface TailedTopic {
   readonly name: string
-  readonly awaiting: Awaiting
+  readonly awaiting: Awaiting & { readonly notes: WaitingNotes }
 }
 
 class Tail {

@@ -15,7 +15,7 @@ export class WaitingNotes {
 }
 
 export interface Awaiting {
-  readonly notes: WaitingNotes
+  readonly notes?: WaitingNotes
   readonly signal: AbortSignal
   readonly everyMs?: number
   /** Whether an error may pass; by default, `unavailable` may. */
@@ -43,12 +43,12 @@ export async function untilAvailable<T>(
   while (!signal.aborted) {
     try {
       const result = await action()
-      notes.note(undefined)
+      notes?.note(undefined)
       return result
     } catch (error) {
       if (!(error instanceof HooklineError) || !mayPass(error)) throw error
       beforeWait(error)
-      notes.note(error.message)
+      notes?.note(error.message)
       await pause(everyMs, signal)
     }
   }

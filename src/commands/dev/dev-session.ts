@@ -46,11 +46,11 @@ export class DevSession {
       target: forward,
       openReader: (connection) => app.openReader(connection),
       sinceMs: this.#startedMs,
-      told: (forwarded) => this.#forwarded(forwarded),
+      onResult: (forwarded) => this.#forwarded(forwarded),
       failed: (error) =>
         print(paint("red", `forwarding ended: ${escapeControls((error as Error).message)}\n`)),
     })
-    // before any event: a list's items are not told one by one
+    // before any event: a list's items are not reported one by one
     for (const { sink } of plan.pipelines) this.#follow(sink, undefined)
   }
 
@@ -131,9 +131,9 @@ export class DevSession {
     return true
   }
 
-  #forwarded({ place, isTaken, text }: Forwarded): void {
+  #forwarded({ place, isAccepted, text }: Forwarded): void {
     const { paint, print } = this.#options
-    const result = paint(isTaken ? "green" : "red", `-> ${escapeControls(text)}`)
+    const result = paint(isAccepted ? "green" : "red", `-> ${escapeControls(text)}`)
     if (!this.#release(place, `  ${result}`)) print(`${INDENT}${place}  ${result}\n`)
   }
 

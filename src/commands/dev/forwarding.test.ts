@@ -23,7 +23,7 @@ afterEach(async () => {
 /** Forwards a log to a target that answers each body with a status; `take(n)` resolves after n bodies. */
 function start(from: MemoryLog, statusOf: (body: string, times: number) => number, sinceMs = 0) {
   const bodies: string[] = []
-  const told: Forwarded[] = []
+  const results: Forwarded[] = []
   const failures: unknown[] = []
   let changed = Promise.withResolvers<void>()
   server = Bun.serve({
@@ -39,46 +39,48 @@ function start(from: MemoryLog, statusOf: (body: string, times: number) => numbe
     target: new URL("/in?token=secret", server.url),
     openReader: async () => from,
     sinceMs,
-    told: (it) => {
-      told.push(it)
+    onResult: (it) => {
+      results.push(it)
       changed.resolve()
       changed = Promise.withResolvers()
     },
     failed: (error) => failures.push(error),
   })
   const after = async (count: number): Promise<void> => {
-    while (told.length < count) await changed.promise
+    while (results.length < count) await changed.promise
   }
-  return { bodies, told, failures, after }
+  return { bodies, results, failures, after }
 }
 
-test("records are posted in order, one that fails before those behind it, told twice", async () => {
+test("records are posted in order, one that fails before those after it, reported twice", async () => {
   const from = log()
-  const { bodies, told, after } = start(from, (body, times) => (body === '{"n":1}' && times < 3 ? 503 : 200))
+  const { bodies, results, after } = start(from, (body, times) =>
+    body === '{"n":1}' && times < 3 ? 503 : 200,
+  )
   forwarding!.follow("log", "a")
   for (let n = 0; n < 3; n++) await publish(from, "a", n)
   await after(4)
   expect(bodies).toEqual(['{"n":0}', '{"n":1}', '{"n":1}', '{"n":1}', '{"n":2}'])
-  expect(told.map(({ place, isTaken }) => [place, isTaken])).toEqual([
+  expect(results.map(({ place, isAccepted }) => [place, isAccepted])).toEqual([
     ["a[0]@0", true],
     ["a[0]@1", false],
     ["a[0]@1", true],
     ["a[0]@2", true],
   ])
-  expect(told[0]!.text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/in\?… 200 in \d+ ms$/)
-  expect(told[1]!.text).toEndWith(" 503: why; retrying")
+  expect(results[0]!.text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/in\?… 200 in \d+ ms$/)
+  expect(results[1]!.text).toEndWith(" 503: why; retrying")
   expect([forwarding!.delivered, forwarding!.refused]).toEqual([3, 0])
 })
 
 test("one that the target refuses is not posted again, and the next one is", async () => {
   const from = log()
-  const { bodies, told, after } = start(from, (body) => (body === '{"n":0}' ? 422 : 204))
+  const { bodies, results, after } = start(from, (body) => (body === '{"n":0}' ? 422 : 204))
   forwarding!.follow("log", "a")
   await publish(from, "a", 0)
   await publish(from, "a", 1)
   await after(2)
   expect(bodies).toEqual(['{"n":0}', '{"n":1}'])
-  expect(told[0]!.text).toEndWith(" refused it: 422: why")
+  expect(results[0]!.text).toEndWith(" refused it: 422: why")
   expect([forwarding!.delivered, forwarding!.refused]).toEqual([1, 1])
 })
 
@@ -101,7 +103,7 @@ test("a topic is followed once, waited for, and forwarded from the beginning of 
   expect(bodies.toSorted()).toEqual(['{"n":1}', '{"n":2}'])
 })
 
-test("a log that can't be read is told, and close ends what waits", async () => {
+test("a log that can't be read is reported, and close ends what waits", async () => {
   const failures: unknown[] = []
   const broken = new HooklineError("no_input", "it is no database")
   forwarding = new Forwarding({
@@ -109,7 +111,7 @@ test("a log that can't be read is told, and close ends what waits", async () => 
     openReader: (connection) =>
       Promise.reject(connection === "broken" ? broken : new HooklineError("no_log", "not yet")),
     sinceMs: 0,
-    told: () => {},
+    onResult: () => {},
     failed: (error) => failures.push(error),
   })
   forwarding.follow("broken", "a")

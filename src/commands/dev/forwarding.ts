@@ -1,17 +1,17 @@
 import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
-import { pause } from "../../clock/clock.ts"
-import { HooklineError } from "../../errors.ts"
+import type { HooklineError } from "../../errors.ts"
 import { deliver, type Attempt } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
+import { untilAvailable } from "../waiting.ts"
 
-/** How often a log or topic that is not there yet is looked for. */
+/** How often a log or topic that does not exist yet is polled. */
 const WAIT_MS = 250
 
 /** What the target said of a record: the result, or why it is tried again. */
 export interface Forwarded {
   /** `webhooks[0]@42` */
   readonly place: string
-  readonly isTaken: boolean
+  readonly isAccepted: boolean
   readonly text: string
 }
 
@@ -21,7 +21,7 @@ interface ForwardingOptions {
   readonly openReader: (connection: string) => Promise<LogReader>
   /** Records from then on are forwarded, in milliseconds since 1970. */
   readonly sinceMs: number
-  readonly told: (forwarded: Forwarded) => void
+  readonly onResult: (forwarded: Forwarded) => void
   /** A log can't be read any more. */
   readonly failed: (error: unknown) => void
 }
@@ -34,7 +34,7 @@ export class Forwarding {
   readonly #options: ForwardingOptions
   readonly #stop = new AbortController()
   readonly #following = new Map<string, Promise<void>>()
-  /** Records that the target took, and those that it refused. */
+  /** Records that the target accepted, and those that it refused. */
   delivered = 0
   refused = 0
 
@@ -49,7 +49,7 @@ export class Forwarding {
     this.#following.set(name, this.#follow(connection, topic).catch(this.#options.failed))
   }
 
-  /** Gives up what is not delivered yet. */
+  /** Gives up what it has not delivered yet. */
   async close(): Promise<void> {
     this.#stop.abort()
     await Promise.all(this.#following.values())
@@ -58,33 +58,21 @@ export class Forwarding {
   async #follow(connection: string, topic: string): Promise<void> {
     const { openReader, sinceMs } = this.#options
     const { signal } = this.#stop
-    const reader = await this.#whenThere(() => openReader(connection))
+    const awaiting = { signal, everyMs: WAIT_MS, mayPass: ({ retryHelps }: HooklineError) => retryHelps }
+    const reader = await untilAvailable(() => openReader(connection), awaiting)
+    if (reader === undefined) return
     try {
-      const ranges = await this.#whenThere(async () => reader?.ranges(topic, { sinceMs }))
-      if (reader === undefined || ranges === undefined) return
+      const ranges = await untilAvailable(() => reader.ranges(topic, { sinceMs }), awaiting)
+      if (ranges === undefined) return
       const open = ranges.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
       for await (const record of reader.read(topic, open, { retries: true, signal })) await this.#post(record)
     } finally {
-      await reader?.close()
+      await reader.close()
     }
-  }
-
-  /** undefined: closed before. */
-  async #whenThere<T>(look: () => Promise<T>): Promise<T | undefined> {
-    const { signal } = this.#stop
-    while (!signal.aborted) {
-      try {
-        return await look()
-      } catch (error) {
-        if (!(error instanceof HooklineError) || !error.retryHelps) throw error
-      }
-      await pause(WAIT_MS, signal)
-    }
-    return undefined
   }
 
   async #post(record: StoredRecord): Promise<void> {
-    const { target, told } = this.#options
+    const { target, onResult } = this.#options
     const { topic, partition, offset } = record
     const place = `${topic}[${partition}]@${offset}`
     let isRetried = false
@@ -92,8 +80,8 @@ export class Forwarding {
       // the first failure and the result are of interest
       if (retryInMs !== undefined && isRetried) return
       isRetried = true
-      const isTaken = attempt.outcome === "delivered"
-      told({ place, isTaken, text: `${toShownUrl(target)} ${textOf(attempt, retryInMs)}` })
+      const isAccepted = attempt.outcome === "delivered"
+      onResult({ place, isAccepted, text: `${toShownUrl(target)} ${textOf(attempt, retryInMs)}` })
     }
     const ended = await deliver(target, record, { signal: this.#stop.signal, attempted })
     if (ended?.outcome === "delivered") this.delivered++

@@ -18,17 +18,12 @@ export type CaptureDetail = {
   readonly summary: CaptureSummary
   readonly url: string
   readonly came_at: number
-  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly headers: readonly ({ readonly name: string; readonly value: string })[]
   readonly body_base64: string | null
   readonly is_masked: boolean
   readonly is_truncated: boolean
   readonly detail: string | null
-  readonly record: {
-    readonly connection: string
-    readonly topic: string
-    readonly partition: number
-    readonly offset: number
-  } | null
+  readonly record: { readonly connection: string; readonly topic: string; readonly partition: number; readonly offset: number } | null
 }
 
 export type CaptureExplanation = {
@@ -37,20 +32,11 @@ export type CaptureExplanation = {
   readonly reason: string | null
   readonly detail: string | null
   readonly result: string
-  readonly steps: readonly {
-    readonly name: string
-    readonly state: "passed" | "failed" | "not reached"
-    readonly lines: readonly string[]
-  }[]
-  readonly mistakes: readonly {
-    readonly kind: string
-    readonly problem: string
-    readonly remedy: string
-    readonly is_certain: boolean
-  }[]
+  readonly steps: readonly ({ readonly name: string; readonly state: "passed" | "failed" | "not reached"; readonly lines: readonly (string)[] })[]
+  readonly mistakes: readonly ({ readonly kind: string; readonly problem: string; readonly remedy: string; readonly is_certain: boolean })[]
   readonly configuration: string | null
   readonly note: string | null
-  readonly warnings: readonly string[]
+  readonly warnings: readonly (string)[]
 }
 
 export type CaptureSummary = {
@@ -74,13 +60,18 @@ export type ConnectionOverview = {
   readonly address: string
   readonly problem: string | null
   readonly problem_since: number | null
-  readonly impaired: readonly string[]
+  readonly impaired: readonly (string)[]
   readonly spool: SpoolOverview | null
 }
 
-export type LiveRecords = { readonly records: readonly RecordSummary[]; readonly skipped: number }
+export type LiveRecords = {
+  readonly records: readonly (RecordSummary)[]
+  readonly skipped: number
+}
 
-export type LogLevel = { readonly level: "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent" }
+export type LogLevel = {
+  readonly level: "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent"
+}
 
 export type Overview = {
   readonly version: string
@@ -90,17 +81,17 @@ export type Overview = {
   readonly sparkline_step_ms: number
   readonly capture: "refused" | "all" | "off"
   readonly captured_refusals: number
-  readonly attention: readonly Attention[]
-  readonly connections: readonly ConnectionOverview[]
-  readonly pipelines: readonly PipelineOverview[]
+  readonly attention: readonly (Attention)[]
+  readonly connections: readonly (ConnectionOverview)[]
+  readonly pipelines: readonly (PipelineOverview)[]
 }
 
 export type PipelineDetail = {
   readonly pipeline: PipelineOverview
   readonly step_ms: number
-  readonly times: readonly number[]
-  readonly accepted: readonly number[]
-  readonly refused: readonly { readonly reason: string; readonly values: readonly number[] }[]
+  readonly times: readonly (number)[]
+  readonly accepted: readonly (number)[]
+  readonly refused: readonly ({ readonly reason: string; readonly values: readonly (number)[] })[]
   readonly p50_ms: readonly (number | null)[]
   readonly p99_ms: readonly (number | null)[]
 }
@@ -114,11 +105,11 @@ export type PipelineOverview = {
   readonly topic: string
   readonly events_per_second: number
   readonly refused_per_second: number
-  readonly refusals: readonly ReasonCount[]
+  readonly refusals: readonly (ReasonCount)[]
   readonly p50_ms: number | null
   readonly p99_ms: number | null
   readonly last_event_at: number | null
-  readonly sparkline: readonly number[]
+  readonly sparkline: readonly (number)[]
 }
 
 export type ProviderSetup = {
@@ -129,7 +120,11 @@ export type ProviderSetup = {
   readonly configuration: string
 }
 
-export type ReasonCount = { readonly reason: string; readonly words: string; readonly count: number }
+export type ReasonCount = {
+  readonly reason: string
+  readonly words: string
+  readonly count: number
+}
 
 export type RecordDetail = {
   readonly connection: string
@@ -138,11 +133,11 @@ export type RecordDetail = {
   readonly summary: RecordSummary
   readonly key_base64: string | null
   readonly value_base64: string
-  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly headers: readonly ({ readonly name: string; readonly value: string })[]
 }
 
 export type RecordPage = {
-  readonly records: readonly RecordSummary[]
+  readonly records: readonly (RecordSummary)[]
   readonly older: string | null
   readonly scanned: number
 }
@@ -158,7 +153,10 @@ export type RecordSummary = {
   readonly preview: string
 }
 
-export type ReplayCount = { readonly records: number; readonly is_exact: boolean }
+export type ReplayCount = {
+  readonly records: number
+  readonly is_exact: boolean
+}
 
 export type ReplayJob = {
   readonly id: string
@@ -174,24 +172,11 @@ export type ReplayJob = {
   readonly per_second: number
   readonly remaining_ms: number | null
   readonly error: string | null
-  readonly failures: readonly {
-    readonly partition: number
-    readonly offset: number
-    readonly error: string
-  }[]
+  readonly failures: readonly ({ readonly partition: number; readonly offset: number; readonly error: string })[]
 }
 
 export type ReplayRequest = {
-  readonly from: {
-    readonly connection: string
-    readonly topic: string
-    readonly partition?: number
-    readonly from_offset?: number
-    readonly until_offset?: number
-    readonly since?: number
-    readonly until?: number
-    readonly where?: string
-  }
+  readonly from: { readonly connection: string; readonly topic: string; readonly partition?: number; readonly from_offset?: number; readonly until_offset?: number; readonly since?: number; readonly until?: number; readonly where?: string }
   readonly to: { readonly connection: string; readonly topic: string } | { readonly url: string }
   readonly rate?: number
 }
@@ -218,15 +203,10 @@ export type SendRequest = {
 export type SendResult = {
   readonly status: number
   readonly duration_ms: number
-  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly headers: readonly ({ readonly name: string; readonly value: string })[]
   readonly body: string
   readonly error: string | null
-  readonly record: {
-    readonly connection: string
-    readonly topic: string
-    readonly partition: number
-    readonly offset: number
-  } | null
+  readonly record: { readonly connection: string; readonly topic: string; readonly partition: number; readonly offset: number } | null
 }
 
 export type SpoolOverview = {

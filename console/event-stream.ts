@@ -1,3 +1,4 @@
+import { createParser } from "eventsource-parser"
 import { errorOf } from "./api-client.ts"
 
 export type StreamState = "connecting" | "open" | "lost" | "refused"
@@ -15,18 +16,18 @@ const SILENCE_MS = 40_000
 
 /**
  * Server-sent events that are read until `signal` aborts: reconnects with growing waits, and sends the last id that it saw
- * as Last-Event-ID, so that the server goes on from there. EventSource can't say why a server refused, nor keep the id
+ * as Last-Event-ID, so that the server continues from there. EventSource can't say why a server refused, nor keep the id
  * over a refusal.
  */
 export async function readEvents(url: string, handlers: StreamHandlers, signal: AbortSignal): Promise<void> {
-  const parser = new EventParser((name, data, id) => handlers.event(name, JSON.parse(data), id))
+  let lastId = ""
   handlers.state("connecting")
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
     const silence = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     try {
       const response = await fetch(url, {
-        headers: { Accept: "text/event-stream", ...(parser.lastId && { "Last-Event-ID": parser.lastId }) },
+        headers: { Accept: "text/event-stream", ...(lastId && { "Last-Event-ID": lastId }) },
         signal: AbortSignal.any([signal, silence.signal]),
       })
       if (!response.ok) {
@@ -37,7 +38,10 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
       }
       handlers.state("open")
       wait = FIRST_RETRY_MS
-      parser.reset()
+      const parser = createParser({
+        onId: (id) => (lastId = id),
+        onEvent: ({ event = "message", data }) => handlers.event(event, JSON.parse(data), lastId),
+      })
       const text = response.body!.pipeThrough(new TextDecoderStream())
       const watch = (): void => {
         clearTimeout(timer)
@@ -46,7 +50,7 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
       watch()
       for await (const chunk of text) {
         watch()
-        parser.push(chunk)
+        parser.feed(chunk)
       }
     } catch (error) {
       if (signal.aborted) return
@@ -57,52 +61,5 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
     if (signal.aborted) return
     handlers.state("lost")
     await new Promise((resolve) => setTimeout(resolve, wait))
-  }
-}
-
-/** Server-sent events of text that comes in pieces: https://html.spec.whatwg.org/#parsing-an-event-stream */
-export class EventParser {
-  /** The id of the last event that was whole; empty: none had one. */
-  lastId = ""
-  readonly #found: (name: string, data: string, id: string) => void
-  #rest = ""
-  #name = ""
-  #id: string | undefined
-  #data: string[] = []
-
-  constructor(found: (name: string, data: string, id: string) => void) {
-    this.#found = found
-  }
-
-  /** Forgets an event that a lost connection cut. */
-  reset(): void {
-    this.#rest = ""
-    this.#name = ""
-    this.#id = undefined
-    this.#data = []
-  }
-
-  push(text: string): void {
-    const lines = (this.#rest + text).split("\n")
-    this.#rest = lines.pop()!
-    for (const line of lines) this.#line(line.endsWith("\r") ? line.slice(0, -1) : line)
-  }
-
-  #line(line: string): void {
-    if (line === "") return this.#end()
-    const at = line.indexOf(":")
-    const [field, value] = at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1).replace(/^ /, "")]
-    if (field === "event") this.#name = value
-    else if (field === "data") this.#data.push(value)
-    else if (field === "id") this.#id = value
-  }
-
-  #end(): void {
-    const [name, data, id] = [this.#name || "message", this.#data, this.#id]
-    this.#name = ""
-    this.#id = undefined
-    this.#data = []
-    if (id !== undefined) this.lastId = id
-    if (data.length > 0) this.#found(name, data.join("\n"), this.lastId)
   }
 }

@@ -26,21 +26,21 @@ const PRIMITIVES: { readonly [type: string]: string } = {
 }
 
 function typeOf(schema: JsonSchema): string {
-  const { $ref, type, anyOf, items, properties, required = [] } = schema
+  const { $ref, type, anyOf, items, properties } = schema
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
   if (anyOf !== undefined) return anyOf.map(typeOf).join(" | ")
   if ("const" in schema) return JSON.stringify(schema.const)
   if (items !== undefined) return `readonly (${typeOf(items)})[]`
-  if (properties === undefined) {
-    const primitive = PRIMITIVES[type ?? ""]
-    if (primitive === undefined) throw new Error(`no type for the schema ${JSON.stringify(schema)}`)
-    return primitive
-  }
-  const members = Object.entries(properties).map(
+  if (properties !== undefined) return `{ ${membersOf(schema).join("; ")} }`
+  const primitive = PRIMITIVES[type ?? ""]
+  if (primitive === undefined) throw new Error(`no type for the schema ${JSON.stringify(schema)}`)
+  return primitive
+}
+
+const membersOf = ({ properties = {}, required = [] }: JsonSchema): string[] =>
+  Object.entries(properties).map(
     ([name, member]) => `readonly ${name}${required.includes(name) ? "" : "?"}: ${typeOf(member)}`,
   )
-  return `{ ${members.join("; ")} }`
-}
 
 // no service is asked for the document
 const api = new Api({ service: {}, access: () => ({}) } as unknown as ApiDeps)
@@ -49,22 +49,13 @@ const document = (await (await api.answer(asked, {} as Connection)).json()) as {
   components: { schemas: { [name: string]: JsonSchema } }
 }
 const types = Object.entries(document.components.schemas).map(
-  ([name, schema]) => `export type ${name} = ${typeOf(schema)}\n`,
+  ([name, schema]) =>
+    `export type ${name} = {\n${membersOf(schema)
+      .map((it) => `  ${it}\n`)
+      .join("")}}\n`,
 )
-const root = join(import.meta.dir, "..")
-const { stdout, success } = Bun.spawnSync(
-  [join(root, "node_modules/.bin/oxfmt"), "--stdin-filepath", join(root, "console/api.ts")],
-  {
-    cwd: root,
-    stdin: new TextEncoder().encode(
-      `// Made from the admin API's OpenAPI document by \`npm run docs\`.\n\n${types.join("\n")}`,
-    ),
-    stderr: "inherit",
-  },
-)
-if (!success) process.exit(1)
-const text = stdout.toString()
-const target = join(root, "console/api.ts")
+const text = `// Made from the admin API's OpenAPI document by \`npm run docs\`.\n\n${types.join("\n")}`
+const target = join(import.meta.dir, "../console/api.ts")
 
 if (!process.argv.includes("--check")) writeFileSync(target, text)
 else if (readFileSync(target, "utf8") !== text) {

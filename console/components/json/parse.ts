@@ -1,3 +1,5 @@
+import { visit, type JSONVisitor } from "jsonc-parser"
+
 /**
  * JSON as it was sent: numbers and escapes keep their spelling, members their order, and a name that is there twice stays
  * twice. JSON.parse loses all of these.
@@ -21,113 +23,41 @@ export interface JsonObject {
   readonly members: { readonly name: string; readonly value: JsonNode }[]
 }
 
-/** A parser's next token: one of `{}[]:,`, or a scalar. */
-type Token = string | JsonScalar
-
-/** @returns undefined: it is not JSON. Nesting of any depth is taken. */
+/** @returns undefined: it is not JSON, or nested too deep to be shown. */
 export function parseJson(text: string): JsonNode | undefined {
-  const tokens = new Tokens(text)
-  const open: (JsonArray | JsonObject)[] = []
+  const source = text.replace(/^\ufeff/, "")
+  const root: JsonArray = { kind: "array", items: [] }
+  const open: (JsonArray | JsonObject)[] = [root]
   let name = ""
-  let token = tokens.next()
-  /** Goes on to a member's value; the token is to be its name. */
-  const readName = (): boolean => {
-    if (typeof token !== "object" || token.kind !== "string") return false
-    name = token.text
-    if (tokens.next() !== ":") return false
-    token = tokens.next()
-    return true
+  let isValid = true
+  const add = (value: JsonNode): void => {
+    const parent = open.at(-1)!
+    if (parent.kind === "array") parent.items.push(value)
+    else parent.members.push({ name, value })
   }
-  for (;;) {
-    const value = valueOf(token)
-    if (value === undefined) return undefined
-    const parent = open.at(-1)
-    if (parent?.kind === "array") parent.items.push(value)
-    else parent?.members.push({ name, value })
-    if (value.kind === "array" || value.kind === "object") {
-      open.push(value)
-      token = tokens.next()
-      if (token !== endOf(value)) {
-        if (value.kind === "object" && !readName()) return undefined
-        continue
-      }
-      open.pop()
-    }
-    let last = value
-    for (token = undefined; token !== ",";) {
-      const parent = open.at(-1)
-      if (parent === undefined) return tokens.isOver() ? last : undefined
-      token = tokens.next()
-      if (token === ",") continue
-      if (token !== endOf(parent)) return undefined
-      last = open.pop()!
-    }
-    token = tokens.next()
-    if (open.at(-1)!.kind === "object" && !readName()) return undefined
+  const begin = (value: JsonArray | JsonObject): void => {
+    add(value)
+    open.push(value)
   }
-}
-
-function valueOf(token: Token | undefined): JsonNode | undefined {
-  if (typeof token === "object") return token
-  if (token === "{") return { kind: "object", members: [] }
-  return token === "[" ? { kind: "array", items: [] } : undefined
-}
-
-const endOf = ({ kind }: JsonArray | JsonObject): string => (kind === "object" ? "}" : "]")
-
-const BLANKS = /[ \t\n\r]*/y
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const LITERAL = /true|false|null/y
-const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
-
-/** https://www.rfc-editor.org/rfc/rfc8259#section-2 */
-class Tokens {
-  readonly #text: string
-  #at: number
-
-  constructor(text: string) {
-    this.#text = text
-    this.#at = text.startsWith("\ufeff") ? 1 : 0
+  const end = (): void => void open.pop()
+  const spelling = (offset: number, length: number): string => source.slice(offset, offset + length)
+  const visitor: JSONVisitor = {
+    onObjectBegin: () => begin({ kind: "object", members: [] }),
+    onObjectProperty: (_, offset, length) => (name = spelling(offset, length)),
+    onObjectEnd: end,
+    onArrayBegin: () => begin({ kind: "array", items: [] }),
+    onArrayEnd: end,
+    onLiteralValue(value: unknown, offset, length) {
+      const kind = typeof value === "string" || typeof value === "number" ? typeof value : "literal"
+      add({ kind: kind as JsonScalar["kind"], text: spelling(offset, length) })
+    },
+    onError: () => (isValid = false),
   }
-
-  /** @returns undefined: there is none */
-  next(): Token | undefined {
-    this.#match(BLANKS)
-    const first = this.#text.charAt(this.#at)
-    if (first === '"') return this.#string()
-    if (first !== "" && "{}[]:,".includes(first)) {
-      this.#at++
-      return first
-    }
-    const number = this.#match(NUMBER)
-    if (number !== undefined) return { kind: "number", text: number }
-    const literal = this.#match(LITERAL)
-    return literal === undefined ? undefined : { kind: "literal", text: literal }
+  try {
+    visit(source, visitor, { disallowComments: true })
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return undefined
   }
-
-  isOver(): boolean {
-    this.#match(BLANKS)
-    return this.#at === this.#text.length
-  }
-
-  #match(pattern: RegExp): string | undefined {
-    pattern.lastIndex = this.#at
-    const found = pattern.exec(this.#text)?.[0]
-    if (found !== undefined) this.#at += found.length
-    return found
-  }
-
-  /** By hand: regular expressions run out of stack in strings of megabytes. */
-  #string(): JsonScalar | undefined {
-    const start = this.#at++
-    for (;;) {
-      const code = this.#text.charCodeAt(this.#at)
-      if (code === 0x5c) {
-        if (this.#match(ESCAPE) === undefined) return undefined
-      } else if (code >= 0x20) {
-        this.#at++
-        if (code === 0x22) return { kind: "string", text: this.#text.slice(start, this.#at) }
-      } else return undefined // a control character, or the end
-    }
-  }
+  return isValid ? root.items[0] : undefined
 }

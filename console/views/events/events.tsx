@@ -19,7 +19,7 @@ import { boundsOf } from "./range.ts"
 import { RecordDetailPanel } from "./record-detail.tsx"
 import { RecordList, type Cursor } from "./record-list.tsx"
 import { Toolbar } from "./toolbar.tsx"
-import { TopicTail } from "./topic-tail.ts"
+import { TopicTail, type TailQuery } from "./topic-tail.ts"
 
 /** The records of a topic: `#/events/<connection>/<topic>/<partition>/<offset>?where=<filter>&range=15m`. */
 export function Events() {
@@ -46,13 +46,24 @@ export function Events() {
   )
 }
 
-/** Topics of pipelines first: they are there before their first event. */
+/** Topics of pipelines first: they are listed before their first event. */
 function sourcesOf(topics: readonly Topic[], linked: Source | undefined): readonly Source[] {
   const all = [...(overview.value?.pipelines ?? []), ...topics, ...(linked === undefined ? [] : [linked])]
   const sources = all.map(
     ({ connection, topic }) => [`${connection}\n${topic}`, { connection, topic }] as const,
   )
   return [...new Map(sources).values()]
+}
+
+/** A tail that is open while the component is shown. */
+function useTail(query: () => TailQuery): { readonly tail: TopicTail; startAgain(): void } {
+  const [tries, setTries] = useState(0)
+  const tail = useMemo(() => new TopicTail(query()), [tries])
+  useEffect(() => {
+    tail.open()
+    return () => tail.close()
+  }, [tail])
+  return { tail, startAgain: () => setTries((it) => it + 1) }
 }
 
 interface TopicEventsProps {
@@ -66,12 +77,7 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
   const { record: opened, filter, range } = place
   const condition = parseCondition(filter)
   const where = "where" in condition ? condition.where : undefined
-  const [tries, setTries] = useState(0)
-  const tail = useMemo(() => new TopicTail({ ...source, where, ...boundsOf(range, now.peek()) }), [tries])
-  useEffect(() => {
-    tail.open()
-    return () => tail.close()
-  }, [tail])
+  const { tail, startAgain } = useTail(() => ({ ...source, where, ...boundsOf(range, now.peek()) }))
   const [cursor, setCursor] = useState<Cursor | undefined>(opened && { ...opened, isNew: false })
   const list = useRef<VirtualListHandle>(undefined)
   const filterInput = useRef<HTMLInputElement>(null)
@@ -126,7 +132,7 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
             hrefTo={(record) => hrefOfPlace({ ...place, record })}
             moveTo={setCursor}
             handle={(it) => (list.current = it)}
-            startAgain={() => setTries((it) => it + 1)}
+            startAgain={startAgain}
           />
         }
         detail={opened !== undefined && <RecordDetailPanel source={source} place={opened} close={close} />}

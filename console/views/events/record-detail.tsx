@@ -108,18 +108,22 @@ function Opened({ record, source, place, close }: OpenedProps) {
         ) : tab === "Headers" ? (
           <Headers headers={headers} />
         ) : (
-          <div class="curl">
-            <CodeBlock text={curlOfRecord(record, value)} what="curl" />
-            <p class="muted">
-              The record’s value, posted as it is stored. Hookline keeps no signature in a record: a pipeline
-              that verifies refuses it. Send signs a request, and Replay needs no pipeline.
-            </p>
-          </div>
+          <Curl command={curlOfRecord(record, value)} />
         )}
       </DetailTabs>
     </>
   )
 }
+
+const Curl = ({ command }: { command: string }) => (
+  <div class="curl">
+    <CodeBlock text={command} what="curl" />
+    <p class="muted">
+      The record’s value, posted as it is stored. Hookline keeps no signature in a record: a pipeline that
+      verifies refuses it. Send signs a request, and Replay needs no pipeline.
+    </p>
+  </div>
+)
 
 function Headers({ headers }: { headers: RecordDetail["headers"] }) {
   if (headers.length === 0)

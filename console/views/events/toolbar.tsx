@@ -1,5 +1,6 @@
 import type { Ref } from "preact"
 import { useEffect, useState } from "preact/hooks"
+import { Select } from "../../components/select.tsx"
 import { State } from "../../components/state.tsx"
 import { fromLocalTime, toLocalTime } from "../../format.ts"
 import { parseCondition } from "./condition.ts"
@@ -21,17 +22,12 @@ export function Toolbar({ place, sources, tail, filterInput, go, toggle }: Toolb
   return (
     <div class="toolbar">
       <TopicPicker sources={sources} chosen={source} choose={(it) => go({ source: it, record: undefined })} />
-      <select
-        aria-label="Time range"
+      <Select
+        label="Time range"
         value={range["range"] ?? ""}
-        onChange={({ currentTarget: { value } }) => go({ range: { range: value } })}
-      >
-        {RANGES.map(({ id, label }) => (
-          <option key={id} value={id}>
-            {label}
-          </option>
-        ))}
-      </select>
+        options={RANGES.map(({ id, label }) => [id, label])}
+        choose={(it) => go({ range: { range: it } })}
+      />
       {range["range"] === "custom" && <CustomRange range={range} change={(it) => go({ range: it })} />}
       <FilterInput filter={place.filter} input={filterInput} change={(filter) => go({ filter })} />
       <LiveState tail={tail} toggle={toggle} />

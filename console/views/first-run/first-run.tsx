@@ -6,6 +6,7 @@ import { CodeBlock } from "../../components/code-block.tsx"
 import { DetailTabs } from "../../components/detail-tabs.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { recordHref } from "../../components/record-link.tsx"
+import { Select } from "../../components/select.tsx"
 import { SendAnswer } from "../../components/send-answer.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { curlOf } from "../../curl.ts"
@@ -14,8 +15,7 @@ import { useLoad } from "../../load.ts"
 import { hrefOf, navigate } from "../../router.ts"
 import { overview } from "../../store/live.ts"
 import { toast } from "../../store/toasts.ts"
-import { linesFor } from "./setup-lines.ts"
-import { isLocal, senderAddress, tunnelsTo } from "./sender-address.ts"
+import { isLocal, linesFor, senderAddress, tunnelsTo } from "./setup.ts"
 
 /** What to do until the first event comes: in place of an empty list. */
 export function FirstRun() {
@@ -41,11 +41,7 @@ export function FirstRun() {
         {reachable.length > 1 && (
           <label>
             Pipeline{" "}
-            <select value={pipeline?.id} onChange={(event) => choose(event.currentTarget.value)}>
-              {reachable.map(({ id }) => (
-                <option key={id}>{id}</option>
-              ))}
-            </select>
+            <Select value={pipeline?.id} options={reachable.map(({ id }) => [id, id])} choose={choose} />
           </label>
         )}
       </header>
@@ -150,13 +146,11 @@ function Configuration({ pipeline }: { pipeline: PipelineOverview }) {
       <p class="step-actions">
         <label>
           Provider{" "}
-          <select value={setup.provider} onChange={(event) => choose(event.currentTarget.value)}>
-            {providers.value.map(({ provider, title }) => (
-              <option key={provider} value={provider}>
-                {title}
-              </option>
-            ))}
-          </select>
+          <Select
+            value={setup.provider}
+            options={providers.value.map(({ provider, title }) => [provider, title])}
+            choose={choose}
+          />
         </label>
         {setup.docs !== null && (
           <a href={setup.docs} target="_blank" rel="noreferrer">

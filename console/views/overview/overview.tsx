@@ -1,5 +1,6 @@
+import type { Ref } from "preact"
 import { useRef, useState } from "preact/hooks"
-import type { Attention } from "../../api.ts"
+import type { Attention, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Split } from "../../components/split.tsx"
 import { State } from "../../components/state.tsx"
@@ -15,26 +16,39 @@ import { nextSort, parseSort, rowsOf } from "./rows.ts"
 
 /** `#/overview/<pipeline>?q=<search>&sort=-p99` */
 export function OverviewView() {
+  const it = overview.value
+  const isFirstRun = useIsFirstRun()
+  if (it === undefined || isFirstRun === undefined) return <Skeleton rows={12} />
+  return (
+    <>
+      <AttentionList items={it.attention} />
+      {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
+    </>
+  )
+}
+
+function Pipelines({ it }: { it: OverviewAnswer }) {
   const {
     path: [opened],
     query: { q = "", sort: sortText },
   } = route.value
   const search = useRef<HTMLInputElement>(null)
   const [cursor, setCursor] = useState<string>()
-  const it = overview.value
-  const isFirstRun = useIsFirstRun()
   const sort = parseSort(sortText)
-  const rows = rowsOf(it?.pipelines ?? [], q, sort)
+  const rows = rowsOf(it.pipelines, q, sort)
   const query = { q, sort: sortText }
 
   const open = (id?: string): void => navigate(hrefOf("overview", id === undefined ? [] : [id], query))
+  const change = (changed: { readonly q?: string; readonly sort?: string | undefined }): void =>
+    navigate(hrefOf("overview", opened === undefined ? [] : [opened], { ...query, ...changed }), {
+      replace: true,
+    })
   const move = (by: number): void => {
-    const at = rows.findIndex(({ id }) => id === (cursor ?? opened))
-    const next = rows[Math.min(Math.max(at + by, 0), rows.length - 1)]
+    const next = rowAfter(rows, cursor ?? opened, by)
     if (next === undefined) return
-    setCursor(next.id)
-    document.querySelector(`tr[data-id="${CSS.escape(next.id)}"]`)?.scrollIntoView({ block: "nearest" })
-    if (opened !== undefined) navigate(hrefOf("overview", [next.id], query), { replace: true })
+    setCursor(next)
+    document.querySelector(`tr[data-id="${CSS.escape(next)}"]`)?.scrollIntoView({ block: "nearest" })
+    if (opened !== undefined) navigate(hrefOf("overview", [next], query), { replace: true })
   }
   useShortcuts("Overview", [
     { keys: "j", label: "Next pipeline", run: () => move(1) },
@@ -44,58 +58,25 @@ export function OverviewView() {
     { keys: "/", label: "Search", run: () => search.current?.focus() },
   ])
 
-  if (it === undefined || isFirstRun === undefined) return <Skeleton rows={12} />
-  if (isFirstRun)
-    return (
-      <>
-        <AttentionList items={it.attention} />
-        <FirstRun />
-      </>
-    )
-  const minutes = Math.round(((it.pipelines[0]?.sparkline.length ?? 0) * it.sparkline_step_ms) / 60_000)
   return (
     <>
-      <AttentionList items={it.attention} />
-      <div class="toolbar">
-        <input
-          ref={search}
-          class="overview-search"
-          type="search"
-          aria-label="Search pipelines"
-          placeholder="Search pipelines"
-          value={q}
-          onInput={({ currentTarget: { value } }) =>
-            navigate(hrefOf("overview", opened === undefined ? [] : [opened], { ...query, q: value }), {
-              replace: true,
-            })
-          }
-          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
-        />
-        <span class="muted" role="status">
-          {q === ""
-            ? formatCounted(rows.length, "pipeline")
-            : `${rows.length} of ${formatCounted(it.pipelines.length, "pipeline")}`}
-        </span>
-      </div>
+      <Search
+        typed={q}
+        input={search}
+        search={(typed) => change({ q: typed })}
+        found={`${q === "" ? "" : `${rows.length} of `}${formatCounted(it.pipelines.length, "pipeline")}`}
+      />
       <Split
         list={
           <>
             <PipelineTable
               rows={rows}
-              minutes={minutes}
+              minutes={minutesOf(it)}
               sort={sort}
               opened={opened}
               cursor={cursor}
               query={query}
-              sortBy={(key) =>
-                navigate(
-                  hrefOf("overview", opened === undefined ? [] : [opened], {
-                    ...query,
-                    sort: nextSort(sort, key),
-                  }),
-                  { replace: true },
-                )
-              }
+              sortBy={(key) => change({ sort: nextSort(sort, key) })}
               open={open}
             />
             {rows.length === 0 && (
@@ -109,6 +90,42 @@ export function OverviewView() {
     </>
   )
 }
+
+/** The pipeline that is `by` rows after another one, within the list. */
+function rowAfter(rows: readonly PipelineOverview[], id: string | undefined, by: number): string | undefined {
+  const at = rows.findIndex((it) => it.id === id)
+  return rows[Math.min(Math.max(at + by, 0), rows.length - 1)]?.id
+}
+
+/** How much time the sparklines show. */
+const minutesOf = ({ pipelines, sparkline_step_ms: stepMs }: OverviewAnswer): number =>
+  Math.round(((pipelines[0]?.sparkline.length ?? 0) * stepMs) / 60_000)
+
+interface SearchProps {
+  readonly typed: string
+  readonly input: Ref<HTMLInputElement>
+  /** How many rows there are, in words. */
+  readonly found: string
+  search(typed: string): void
+}
+
+const Search = ({ typed, input, found, search }: SearchProps) => (
+  <div class="toolbar">
+    <input
+      ref={input}
+      class="overview-search"
+      type="search"
+      aria-label="Search pipelines"
+      placeholder="Search pipelines"
+      value={typed}
+      onInput={({ currentTarget: { value } }) => search(value)}
+      onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+    />
+    <span class="muted" role="status">
+      {found}
+    </span>
+  </div>
+)
 
 /** Only what needs someone's action now; nothing where nothing does. */
 function AttentionList({ items }: { items: readonly Attention[] }) {

@@ -4,6 +4,7 @@ import { remove } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
 import { CodeBlock } from "../../components/code-block.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
+import { Select } from "../../components/select.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Split } from "../../components/split.tsx"
 import { Time } from "../../components/time.tsx"
@@ -34,8 +35,8 @@ export function Refused() {
   const list = useRef<HTMLDivElement>(null)
   const hrefTo = (id?: string): string =>
     hrefOf("refused", id === undefined ? [] : [id], { pipeline, outcome })
-  const show = (changed: Partial<CaptureFilter>): void =>
-    navigate(hrefOf("refused", opened === undefined ? [] : [opened], { pipeline, outcome, ...changed }))
+  const show = (changed: { pipeline?: string; outcome?: string }): void =>
+    navigate(hrefOf("refused", path, { pipeline, outcome, ...changed }))
   const move = (by: number): void => {
     const rows = [...(list.current?.querySelectorAll<HTMLAnchorElement>("a.capture") ?? [])]
     const focused = rows.indexOf(document.activeElement as HTMLAnchorElement)
@@ -57,32 +58,19 @@ export function Refused() {
   return (
     <>
       <div class="toolbar">
-        <select
-          aria-label="Pipeline"
+        <Select
+          label="Pipeline"
           value={pipeline}
-          onChange={(event) => show({ pipeline: event.currentTarget.value })}
-        >
-          <option value="">All pipelines</option>
-          {it?.pipelines.map(({ id }) => (
-            <option key={id} value={id}>
-              {id}
-            </option>
-          ))}
-        </select>
+          options={[["", "All pipelines"], ...(it?.pipelines ?? []).map(({ id }) => [id, id] as const)]}
+          choose={(chosen) => show({ pipeline: chosen })}
+        />
         {it?.capture === "all" && (
-          <select
-            aria-label="Outcome"
+          <Select
+            label="Outcome"
             value={outcome}
-            onChange={(event) =>
-              navigate(hrefOf("refused", path, { pipeline, outcome: event.currentTarget.value }))
-            }
-          >
-            {Object.entries(OUTCOMES).map(([value, [, label]]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
+            options={Object.entries(OUTCOMES).map(([value, [, label]]) => [value, label])}
+            choose={(chosen) => show({ outcome: chosen })}
+          />
         )}
       </div>
       {it?.capture === "off" ? (

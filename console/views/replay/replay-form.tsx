@@ -3,6 +3,7 @@ import type { ReplayCount, ReplayJob, Topic } from "../../api.ts"
 import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
+import { Select } from "../../components/select.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { formatCounted } from "../../format.ts"
 import { useLoad } from "../../load.ts"
@@ -52,6 +53,38 @@ const RANGES = [
   ["times", "Times"],
 ] as const
 
+const TARGETS = [
+  ["topic", "A topic"],
+  ["url", "A URL"],
+] as const
+
+interface ChoicesProps<Value extends string> {
+  readonly label: string
+  readonly name: string
+  readonly options: readonly (readonly [value: Value, words: string])[]
+  readonly chosen: Value
+  choose(value: Value): void
+}
+
+function Choices<Value extends string>({ label, name, options, chosen, choose }: ChoicesProps<Value>) {
+  return (
+    <div class="wide choices" role="radiogroup" aria-label={label}>
+      {options.map(([value, words]) => (
+        <label key={value} class="choice">
+          <input
+            type="radio"
+            name={name}
+            value={value}
+            checked={chosen === value}
+            onChange={() => choose(value)}
+          />
+          {words}
+        </label>
+      ))}
+    </div>
+  )
+}
+
 function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic[] }) {
   const [range, setRange] = useState(fields.range)
   const sources = topics.map(({ connection, topic }) => `${connection}/${topic}`)
@@ -67,32 +100,19 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
       <legend>From</legend>
       <label class="wide">
         Topic
-        <select
+        <Select
           name="source"
-          required
           value={source}
-          onChange={(event) => setSource(event.currentTarget.value)}
-        >
-          {listed.map((it) => (
-            <option key={it} value={it}>
-              {splitSource(it).join(" / ")}
-            </option>
-          ))}
-        </select>
+          options={listed.map((it) => [it, splitSource(it).join(" / ")])}
+          choose={setSource}
+        />
       </label>
       {chosen !== undefined && (
         <p class="muted wide">
           {formatCounted(chosen.records, "record")} in {formatCounted(chosen.partitions, "partition")}
         </p>
       )}
-      <div class="wide choices" role="radiogroup" aria-label="Range">
-        {RANGES.map(([value, label]) => (
-          <label key={value} class="choice">
-            <input type="radio" name="range" checked={range === value} onChange={() => setRange(value)} />
-            {label}
-          </label>
-        ))}
-      </div>
+      <Choices label="Range" name="range" options={RANGES} chosen={range} choose={(it) => setRange(it)} />
       {range === "offsets" && (
         <>
           <Field
@@ -134,38 +154,22 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
 
 function To({ topics }: { topics: readonly Topic[] }) {
   const connections = overview.value?.connections ?? []
-  const [to, setTo] = useState<"topic" | "url">("topic")
+  const [to, setTo] = useState<(typeof TARGETS)[number][0]>("topic")
   const [connection, setConnection] = useState(connections[0]?.id ?? "")
   return (
     <fieldset>
       <legend>To</legend>
-      <div class="wide choices" role="radiogroup" aria-label="Target">
-        {(["topic", "url"] as const).map((value) => (
-          <label key={value} class="choice">
-            <input
-              type="radio"
-              name="to"
-              value={value}
-              checked={to === value}
-              onChange={() => setTo(value)}
-            />
-            {value === "topic" ? "A topic" : "A URL"}
-          </label>
-        ))}
-      </div>
+      <Choices label="Target" name="to" options={TARGETS} chosen={to} choose={(it) => setTo(it)} />
       {to === "topic" ? (
         <>
           <label>
             Connection
-            <select
+            <Select
               name="to_connection"
               value={connection}
-              onChange={(event) => setConnection(event.currentTarget.value)}
-            >
-              {connections.map(({ id }) => (
-                <option key={id}>{id}</option>
-              ))}
-            </select>
+              options={connections.map(({ id }) => [id, id])}
+              choose={setConnection}
+            />
           </label>
           <Field
             name="to_topic"

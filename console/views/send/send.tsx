@@ -1,10 +1,11 @@
 import { useEffect, useState } from "preact/hooks"
 import type { PipelineOverview, ProviderSetup, Sample, SendRequest, SendResult } from "../../api.ts"
-import { useAction } from "../../action.ts"
+import { useAction, type Action } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Keys } from "../../components/keys.tsx"
+import { Select } from "../../components/select.tsx"
 import { SendAnswer } from "../../components/send-answer.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { State } from "../../components/state.tsx"
@@ -12,7 +13,7 @@ import { useShortcuts } from "../../keyboard.ts"
 import { useLoad } from "../../load.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
-import { senderAddress } from "../first-run/sender-address.ts"
+import { senderAddress } from "../first-run/setup.ts"
 import { indented, isJsonType, jsonProblem } from "./json-check.ts"
 
 /** Sends a sample of its provider to a pipeline: `#/send/<pipeline>`. */
@@ -39,34 +40,21 @@ function Composer({ pipeline, pipelines }: ComposerProps) {
     [id, provider],
   )
   const providers = useLoad((signal) => get<ProviderSetup[]>("providers", {}, signal), [])
+  const others = (providers.value ?? []).filter((it) => it.provider !== pipeline.provider)
+  const samples = [
+    ["", pipeline.provider === null ? "Plain JSON" : `Sample of ${pipeline.provider}`],
+    ...others.map((it) => [it.provider, `Sample of ${it.title}`] as const),
+  ] as const
   return (
     <>
       <div class="toolbar">
-        <select
-          aria-label="Pipeline"
+        <Select
+          label="Pipeline"
           value={id}
-          onChange={(event) => navigate(hrefOf("send", [event.currentTarget.value]), { replace: true })}
-        >
-          {pipelines.map(({ id }) => (
-            <option key={id}>{id}</option>
-          ))}
-        </select>
-        <select
-          aria-label="Sample"
-          value={provider}
-          onChange={(event) => setProvider(event.currentTarget.value)}
-        >
-          <option value="">
-            {pipeline.provider === null ? "Plain JSON" : `Sample of ${pipeline.provider}`}
-          </option>
-          {providers.value
-            ?.filter((it) => it.provider !== pipeline.provider)
-            .map((it) => (
-              <option key={it.provider} value={it.provider}>
-                Sample of {it.title}
-              </option>
-            ))}
-        </select>
+          options={pipelines.map(({ id }) => [id, id])}
+          choose={(it) => navigate(hrefOf("send", [it]), { replace: true })}
+        />
+        <Select label="Sample" value={provider} options={samples} choose={setProvider} />
         <button type="button" disabled={isLoading} onClick={reload}>
           New sample
         </button>
@@ -105,11 +93,9 @@ function Form({ sample, provider }: FormProps) {
   }, [sample])
   const isJson = isJsonType(contentType)
   const problem = useChecked(body, isJson)
-  const { isBusy, result, error, run } = useAction((request: SendRequest) =>
-    post<SendResult>("send", request),
-  )
+  const sending: Sending = useAction((request) => post<SendResult>("send", request))
   const sendIt = (): void =>
-    run({
+    sending.run({
       pipeline: sample.pipeline,
       body,
       content_type: contentType,
@@ -137,24 +123,9 @@ function Form({ sample, provider }: FormProps) {
             onInput={(event) => setBody(event.currentTarget.value)}
           />
         </label>
-        {sample.signed ? (
-          <label class="choice">
-            <input
-              type="checkbox"
-              checked={isSigned}
-              onChange={(event) => setSigned(event.currentTarget.checked)}
-            />
-            Sign it with the pipeline's secret
-          </label>
-        ) : (
-          <p class="muted">
-            {sample.problem === null
-              ? "Not signed: the pipeline verifies nobody."
-              : `Not signed, so that it is refused: ${sample.problem}.`}
-          </p>
-        )}
+        <Signing sample={sample} isSigned={isSigned} sign={setSigned} />
         <div class="send-actions">
-          <button type="button" class="primary" disabled={isBusy} onClick={sendIt}>
+          <button type="button" class="primary" disabled={sending.isBusy} onClick={sendIt}>
             Send <Keys keys="mod+enter" />
           </button>
           <span role="status">
@@ -167,23 +138,47 @@ function Form({ sample, provider }: FormProps) {
           </span>
         </div>
       </section>
-      <section class="send-response" aria-label="Answer">
-        <div role="status">
-          {result === undefined ? (
-            error === undefined && (
-              <p class="muted">
-                {isBusy
-                  ? "Waiting for the answer"
-                  : "The answer, and the event that it becomes, appear here."}
-              </p>
-            )
-          ) : (
-            <SendAnswer result={result} />
-          )}
-        </div>
-        {error !== undefined && <ErrorNote error={error} />}
-      </section>
+      <Answer {...sending} />
     </div>
+  )
+}
+
+interface SigningProps {
+  readonly sample: Sample
+  readonly isSigned: boolean
+  sign(isSigned: boolean): void
+}
+
+function Signing({ sample: { signed, problem }, isSigned, sign }: SigningProps) {
+  return signed ? (
+    <label class="choice">
+      <input type="checkbox" checked={isSigned} onChange={(event) => sign(event.currentTarget.checked)} />
+      Sign it with the pipeline's secret
+    </label>
+  ) : (
+    <p class="muted">
+      {problem === null
+        ? "Not signed: the pipeline verifies nobody."
+        : `Not signed, so that it is refused: ${problem}.`}
+    </p>
+  )
+}
+
+type Sending = Action<SendResult, [SendRequest]>
+
+function Answer({ isBusy, result, error }: Sending) {
+  return (
+    <section class="send-response" aria-label="Answer">
+      <div role="status">
+        {result !== undefined && <SendAnswer result={result} />}
+        {result === undefined && error === undefined && (
+          <p class="muted">
+            {isBusy ? "Waiting for the answer" : "The answer, and the event that it becomes, appear here."}
+          </p>
+        )}
+      </div>
+      {error !== undefined && <ErrorNote error={error} />}
+    </section>
   )
 }
 

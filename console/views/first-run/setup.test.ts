@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { isLocal, senderAddress, tunnelsTo } from "./sender-address.ts"
+import { isLocal, linesFor, senderAddress, tunnelsTo } from "./setup.ts"
 
 describe("senderAddress", () => {
   test.each([
@@ -44,4 +44,28 @@ describe("tunnelsTo", () => {
       "ngrok http https://10.0.0.5:443",
     ])
   })
+})
+
+const setup = (provider: string, source: string) => ({
+  provider,
+  title: "",
+  docs: null,
+  note: null,
+  configuration: `[pipeline:${provider}:WebHookSource]\npath = /${provider}\n${source}
+[pipeline:${provider}:Verifier]\nprovider = ${provider}\nsecret = \${SECRET}
+
+[pipeline:${provider}:BrokerSink]\ntopic = ${provider}\n`,
+})
+
+test("a provider needs the lines of its Verifier, for the pipeline that exists", () => {
+  expect(linesFor("payments", setup("stripe", ""))).toBe(
+    "[pipeline:payments:Verifier]\nprovider = stripe\nsecret = ${SECRET}",
+  )
+})
+
+test("a provider that signs the URL needs the public one, too", () => {
+  const public_url = "public_url = https://hooks.example.com\n"
+  expect(linesFor("calls", setup("twilio", public_url))).toBe(
+    `[pipeline:calls:WebHookSource]\n${public_url}\n[pipeline:calls:Verifier]\nprovider = twilio\nsecret = \${SECRET}`,
+  )
 })

@@ -1,4 +1,5 @@
-/** Where a provider posts to, and how it gets there. */
+/** Where a provider posts to, how it gets there, and what the configuration needs for it. */
+import type { ProviderSetup } from "../../api.ts"
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 const ANY = /^(0\.0\.0\.0|\[::\])$/
@@ -44,4 +45,17 @@ export function tunnelsTo(url: string): readonly Tunnel[] {
       next: `It prints an address like https://….ngrok-free.app; paste it at the provider with ${pathname} behind it.`,
     },
   ]
+}
+
+/** What a pipeline that exists lacks to verify a provider: its Verifier, and the public URL where that is signed. */
+export function linesFor(pipeline: string, { provider, configuration }: ProviderSetup): string {
+  const sections = configuration.trim().split("\n\n")
+  const lacking = sections.flatMap((section) => {
+    const [head = "", ...lines] = section.split("\n")
+    const kept = head.endsWith(":Verifier]") ? lines : lines.filter((it) => it.startsWith("public_url"))
+    return kept.length === 0
+      ? []
+      : [[head.replace(`:${provider}:`, () => `:${pipeline}:`), ...kept].join("\n")]
+  })
+  return lacking.join("\n\n")
 }

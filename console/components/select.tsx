@@ -1,0 +1,28 @@
+interface SelectProps {
+  /** For screen readers, where no label stands next to it. */
+  readonly label?: string
+  /** In a form, where one has to be chosen. */
+  readonly name?: string
+  readonly value: string | undefined
+  readonly options: readonly (readonly [value: string, words: string])[]
+  choose(value: string): void
+}
+
+/** A choice of one of several. */
+export function Select({ label, name, value, options, choose }: SelectProps) {
+  return (
+    <select
+      aria-label={label}
+      name={name}
+      required={name !== undefined}
+      value={value}
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      {options.map(([it, words]) => (
+        <option key={it} value={it}>
+          {words}
+        </option>
+      ))}
+    </select>
+  )
+}

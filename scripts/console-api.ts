@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Api, type ApiDeps } from "../src/admin/api/api.ts"
-import type { Connection } from "../src/admin/api/route.ts"
+import type { Peer } from "../src/http/peer.ts"
 
 interface JsonSchema {
   readonly $ref?: string
@@ -45,7 +45,7 @@ const membersOf = ({ properties = {}, required = [] }: JsonSchema): string[] =>
 // no service is asked for the document
 const api = new Api({ service: {}, access: () => ({}) } as unknown as ApiDeps)
 const asked = new Request("http://localhost/api/openapi.json")
-const document = (await (await api.answer(asked, {} as Connection)).json()) as {
+const document = (await (await api.answer(asked, {} as Peer)).json()) as {
   components: { schemas: { [name: string]: JsonSchema } }
 }
 const types = Object.entries(document.components.schemas).map(

@@ -10,7 +10,7 @@ import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
 import { overviewRoutes } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
-import type { Connection } from "./route.ts"
+import type { Peer } from "../../http/peer.ts"
 import { Router } from "./router.ts"
 import { logLevelRoutes } from "./log-level.ts"
 import { replayRoutes } from "./replays.ts"
@@ -57,7 +57,7 @@ export class Api {
   }
 
   /** Rejects with a fault. */
-  answer(request: Request, connection: Connection): Promise<Response> {
+  answer(request: Request, connection: Peer): Promise<Response> {
     return this.#router.answer(request, connection)
   }
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from "typebox"
-import { Header, nullable } from "./shape.ts"
+import { Header, nullable, oneOf } from "./shape.ts"
 
 export const CaptureSummary = Type.Object({
   id: Type.String(),
@@ -9,12 +9,7 @@ export const CaptureSummary = Type.Object({
   method: Type.String(),
   path: Type.String(),
   remote_address: Type.String(),
-  outcome: Type.Union([
-    Type.Literal("accepted"),
-    Type.Literal("dropped"),
-    Type.Literal("rejected"),
-    Type.Literal("answered"),
-  ]),
+  outcome: oneOf("accepted", "dropped", "rejected", "answered"),
   status: Type.Integer(),
   reason: Type.String(),
   words: Type.String(),
@@ -60,7 +55,7 @@ export const CaptureExplanation = Type.Object({
   steps: Type.Array(
     Type.Object({
       name: Type.String(),
-      state: Type.Union([Type.Literal("passed"), Type.Literal("failed"), Type.Literal("not reached")]),
+      state: oneOf("passed", "failed", "not reached"),
       lines: Type.Array(Type.String()),
     }),
   ),

@@ -5,7 +5,7 @@ import type { Receiver, Service } from "../service.ts"
 import { isOwnPage } from "./gate.ts"
 import { ApiError } from "./problem.ts"
 import { wordsOf } from "./reason-words.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { CaptureDetail, CaptureExplanation, CaptureSummary, SendResult } from "./shapes.ts"
 import { recordOf, resultOf } from "./submit.ts"
 
@@ -23,114 +23,116 @@ interface CaptureDeps {
   readonly needsToken: () => boolean
 }
 
-export function captureRoutes({ service, needsToken }: CaptureDeps): Route[] {
-  const find = async (id: string, pipeline: string | undefined): Promise<CapturedRequest> => {
-    const receivers = service.receivers()
-    const wanted = id === "last" ? (await lastRefused(receivers, pipeline))?.id : id
-    const found =
-      wanted === undefined ? [] : await Promise.all(receivers.map((it) => it.capturedRequest(wanted)))
-    const request = found.find((it) => it !== undefined)
-    if (request !== undefined) return request
-    if (service.captureMode() === "off")
-      throw new ApiError(404, "requests are not captured; set capture = refused in [admin]")
-    throw new ApiError(
-      404,
-      id === "last" ? "no refused request is kept" : "no request of this id is kept any more",
-    )
-  }
-  return [
-    route({
-      method: "GET",
-      path: "/api/captures",
-      summary: "Captured requests, the newest first.",
-      query: Type.Object({
-        ...OF_PIPELINE,
-        outcome: Type.Optional(CaptureSummary.properties.outcome),
-        before: Type.Optional(Type.String({ pattern: "^[0-9a-z]{1,11}$", description: "An id." })),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 50 })),
-      }),
-      response: Type.Array(CaptureSummary),
-      async answer({ query: { pipeline, outcome, before, limit = 50 } }) {
-        const earlier = before === undefined ? undefined : Number.parseInt(before, 36)
-        const query: CaptureQuery = { pipeline, outcome, before: earlier, limit }
-        return (await newest(service.receivers(), query)).map(summaryOf)
-      },
+export const captureRoutes = (deps: CaptureDeps): ApiRoute[] => [
+  ...listRoutes(deps),
+  ...captureRoutesOf(deps),
+]
+
+const listRoutes = ({ service }: CaptureDeps): ApiRoute[] => [
+  route("GET /api/captures", {
+    summary: "Captured requests, the newest first.",
+    query: Type.Object({
+      ...OF_PIPELINE,
+      outcome: Type.Optional(CaptureSummary.properties.outcome),
+      before: Type.Optional(Type.String({ pattern: "^[0-9a-z]{1,11}$", description: "An id." })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 50 })),
     }),
-    route({
-      method: "DELETE",
-      path: "/api/captures",
-      summary: "Forgets all captured requests.",
-      async answer() {
-        await Promise.all(service.receivers().map((it) => it.clearCaptured()))
-      },
+    response: Type.Array(CaptureSummary),
+    async answer({ query: { pipeline, outcome, before, limit = 50 } }) {
+      const earlier = before === undefined ? undefined : Number.parseInt(before, 36)
+      const query: CaptureQuery = { pipeline, outcome, before: earlier, limit }
+      return (await newest(service.receivers(), query)).map(summaryOf)
+    },
+  }),
+  route("DELETE /api/captures", {
+    summary: "Forgets all captured requests.",
+    async answer() {
+      await Promise.all(service.receivers().map((it) => it.clearCaptured()))
+    },
+  }),
+]
+
+/** What is done with one captured request. */
+const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
+  route("GET /api/captures/:id", {
+    summary: "A captured request, whole, with secrets and signatures masked.",
+    params: ID,
+    query: Type.Object({
+      ...OF_PIPELINE,
+      unmasked: Type.Optional(
+        Type.Boolean({
+          description:
+            "As it came, secrets included. Without a token for the page's own origin, not through a proxy.",
+        }),
+      ),
     }),
-    route({
-      method: "GET",
-      path: "/api/captures/:id",
-      summary: "A captured request, whole, with secrets and signatures masked.",
-      params: ID,
-      query: Type.Object({
-        ...OF_PIPELINE,
-        unmasked: Type.Optional(
-          Type.Boolean({
-            description:
-              "As it came, secrets included. Without a token for the page's own origin, not through a proxy.",
-          }),
-        ),
-      }),
-      response: CaptureDetail,
-      async answer({ params: { id }, query: { pipeline, unmasked = false }, request }) {
-        if (unmasked && !needsToken() && (isForwarded(request) || !isOwnPage(request)))
-          throw new ApiError(
-            403,
-            "secrets are shown to holders of the token, or, without one, to requests with this listener's own Origin and not through a proxy; set token in [admin]",
-          )
-        return detailOf(await find(id, pipeline), service, unmasked)
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/api/captures/:id/explanation",
-      summary: "Why a captured request was verified or refused, by the pipeline's present settings.",
-      params: ID,
-      query: Type.Object(OF_PIPELINE),
-      response: CaptureExplanation,
-      answer: async ({ params: { id }, query: { pipeline } }) =>
-        explanationOf(await find(id, pipeline), service),
-    }),
-    route({
-      method: "POST",
-      path: "/api/captures/:id/resend",
-      summary:
-        "Runs a captured request through its pipeline again, as it first came, verified by the time at which it did.",
-      params: ID,
-      query: Type.Object(OF_PIPELINE),
-      response: SendResult,
-      async answer({ params: { id }, query }) {
-        const request = await find(id, query.pipeline)
-        const { pipeline, method, path, query: search, headers, body, peerAddress, cameAtMs } = request
-        if (pipeline === undefined)
-          throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
-        if (body === undefined && method === "POST")
-          throw new ApiError(
-            409,
-            request.bytes === undefined
-              ? "it was refused before its body was read; have its sender send it again"
-              : "its body was not kept; have its sender send it again",
-          )
-        return resultOf(service, pipeline, {
-          method,
-          path,
-          query: search,
-          headers,
-          body: body ?? new Uint8Array(),
-          peerAddress,
-          firstCameAtMs: cameAtMs,
-          isOwn: false,
-        })
-      },
-    }),
-  ]
+    response: CaptureDetail,
+    async answer({ params: { id }, query: { pipeline, unmasked = false }, request }) {
+      if (unmasked && !needsToken() && (isForwarded(request) || !isOwnPage(request)))
+        throw new ApiError(
+          403,
+          "secrets are shown to holders of the token, or, without one, to requests with this listener's own Origin and not through a proxy; set token in [admin]",
+        )
+      return detailOf(await findCapture(service, id, pipeline), service, unmasked)
+    },
+  }),
+  route("GET /api/captures/:id/explanation", {
+    summary: "Why a captured request was verified or refused, by the pipeline's present settings.",
+    params: ID,
+    query: Type.Object(OF_PIPELINE),
+    response: CaptureExplanation,
+    answer: async ({ params: { id }, query: { pipeline } }) =>
+      explanationOf(await findCapture(service, id, pipeline), service),
+  }),
+  route("POST /api/captures/:id/resend", {
+    summary:
+      "Runs a captured request through its pipeline again, as it first came, verified by the time at which it did.",
+    params: ID,
+    query: Type.Object(OF_PIPELINE),
+    response: SendResult,
+    async answer({ params: { id }, query }) {
+      const request = await findCapture(service, id, query.pipeline)
+      const { pipeline, method, path, query: search, headers, body, peerAddress, cameAtMs } = request
+      if (pipeline === undefined)
+        throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
+      if (body === undefined && method === "POST")
+        throw new ApiError(
+          409,
+          request.bytes === undefined
+            ? "it was refused before its body was read; have its sender send it again"
+            : "its body was not kept; have its sender send it again",
+        )
+      return resultOf(service, pipeline, {
+        method,
+        path,
+        query: search,
+        headers,
+        body: body ?? new Uint8Array(),
+        peerAddress,
+        firstCameAtMs: cameAtMs,
+        isOwn: false,
+      })
+    },
+  }),
+]
+
+async function findCapture(
+  service: Service,
+  id: string,
+  pipeline: string | undefined,
+): Promise<CapturedRequest> {
+  const receivers = service.receivers()
+  const wanted = id === "last" ? (await lastRefused(receivers, pipeline))?.id : id
+  const found =
+    wanted === undefined ? [] : await Promise.all(receivers.map((it) => it.capturedRequest(wanted)))
+  const request = found.find((it) => it !== undefined)
+  if (request !== undefined) return request
+  if (service.captureMode() === "off")
+    throw new ApiError(404, "requests are not captured; set capture = refused in [admin]")
+  throw new ApiError(
+    404,
+    id === "last" ? "no refused request is kept" : "no request of this id is kept any more",
+  )
 }
 
 /** Whether a proxy passes it on, so that its caller may be anywhere: without a token the listener is a loopback one. */

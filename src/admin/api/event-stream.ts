@@ -1,6 +1,6 @@
 import { steadyMs } from "../../clock/clock.ts"
 import { ApiError } from "./problem.ts"
-import type { Connection } from "./route.ts"
+import type { Peer } from "../../http/peer.ts"
 
 /** Streams open at once, of all kinds. */
 const MAX_STREAMS = 16
@@ -88,7 +88,7 @@ export class EventStreams {
   #beatMs = 0
 
   /** @throws ApiError 503 when too many are open */
-  answer(request: Request, connection: Connection, begin: (stream: EventStream) => void): Response {
+  answer(request: Request, connection: Peer, begin: (stream: EventStream) => void): Response {
     if (this.#open.size >= MAX_STREAMS)
       throw new ApiError(503, `${MAX_STREAMS} live connections are open; close one`, { "Retry-After": "5" })
     const stream = new EventStream()

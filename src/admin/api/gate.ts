@@ -1,7 +1,7 @@
 import type { TokenTest } from "../access.ts"
 import type { Sessions } from "../sessions.ts"
 import { ApiError } from "./problem.ts"
-import type { Route } from "./route.ts"
+import type { ApiRoute } from "./route.ts"
 import type { Gate } from "./router.ts"
 
 interface Callers {
@@ -17,7 +17,7 @@ interface Callers {
  */
 export function makeGate(callers: () => Callers, sessions: Sessions): Gate {
   return {
-    admit(request, { method, body, isOpen = false }: Route) {
+    admit(request, { method, body, isOpen = false }: ApiRoute) {
       const { hasToken, needsToken } = callers()
       if (isOtherSite(request)) throw new ApiError(403, "requests of other sites are refused")
       const isBearer = needsToken && hasToken(request)

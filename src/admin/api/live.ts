@@ -5,7 +5,7 @@ import { summaryOf } from "./captures.ts"
 import { NewCaptures } from "./new-captures.ts"
 import { overviewOf, type OverviewDeps } from "./overview.ts"
 import { jobOf } from "./replays.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { CaptureSummary, Overview, ReplayJob } from "./shapes.ts"
 
 const OVERVIEW_MS = 1000
@@ -30,9 +30,7 @@ export class Live {
     this.#deps = deps
   }
 
-  readonly route: Route = route({
-    method: "GET",
-    path: "/api/live",
+  readonly route: ApiRoute = route("GET /api/live", {
     summary: "Overviews each second, and captured requests and replay jobs as they change.",
     events: { overview: Overview, capture: CaptureSummary, replay: ReplayJob },
     answer: ({ request, connection }) =>

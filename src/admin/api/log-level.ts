@@ -1,19 +1,15 @@
 import type { Service } from "../service.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { LogLevel } from "./shapes.ts"
 
-export function logLevelRoutes(service: Service): Route[] {
+export function logLevelRoutes(service: Service): ApiRoute[] {
   return [
-    route({
-      method: "GET",
-      path: "/api/log-level",
+    route("GET /api/log-level", {
       summary: "From which level on lines are logged.",
       response: LogLevel,
       answer: () => ({ level: service.logLevel() }),
     }),
-    route({
-      method: "PUT",
-      path: "/api/log-level",
+    route("PUT /api/log-level", {
       summary: "Changes the level, in all workers, until the next reload.",
       body: LogLevel,
       response: LogLevel,

@@ -1,14 +1,12 @@
 import { Type, type TObject, type TSchema } from "typebox"
 import manifest from "../../../package.json" with { type: "json" }
 import { COOKIE } from "../sessions.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import * as shapes from "./shapes.ts"
 
 /** The route of the API's own description, which lists it as well. */
-export function openApiRoute(routes: readonly Route[]): Route {
-  const own: Route = route({
-    method: "GET",
-    path: "/api/openapi.json",
+export function openApiRoute(routes: readonly ApiRoute[]): ApiRoute {
+  const own: ApiRoute = route("GET /api/openapi.json", {
     summary: "This description (OpenAPI 3.1).",
     response: Type.Object({}),
     answer: () => describe([...routes, own]),
@@ -22,7 +20,7 @@ const NAMES: ReadonlyMap<unknown, string> = new Map(
 )
 
 /** An OpenAPI 3.1 document, whose schemas are JSON Schema as they are declared; each that has a name stands there once. */
-export function describe(routes: readonly Route[]): object {
+export function describe(routes: readonly ApiRoute[]): object {
   const text = JSON.stringify(documentOf(routes), (key, value: unknown) => {
     const name = NAMES.get(value)
     return name === undefined || name === key ? value : { $ref: `#/components/schemas/${name}` }
@@ -30,7 +28,7 @@ export function describe(routes: readonly Route[]): object {
   return JSON.parse(text) as object
 }
 
-function documentOf(routes: readonly Route[]): object {
+function documentOf(routes: readonly ApiRoute[]): object {
   const paths: { [path: string]: { [method: string]: object } } = {}
   for (const it of routes) {
     const path = it.path.replace(/:(\w+)/g, "{$1}")
@@ -77,7 +75,7 @@ const REFUSED: { readonly [status: number]: string } = {
   415: "Content-Type is not application/json.",
 }
 
-function refusals({ params, query, body }: Route): object {
+function refusals({ params, query, body }: ApiRoute): object {
   const statuses = [
     ...(params === undefined && query === undefined && body === undefined ? [] : [400]),
     401,
@@ -93,7 +91,7 @@ const refused = (description: string): object => ({
   content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
 })
 
-function operation(route: Route): object {
+function operation(route: ApiRoute): object {
   const { method, path, summary, params, query, body, response, events, isOpen } = route
   return {
     operationId: nameOf(method, path),
@@ -109,7 +107,7 @@ function operation(route: Route): object {
   }
 }
 
-function answers(response: TSchema | undefined, events: Route["events"]): object {
+function answers(response: TSchema | undefined, events: ApiRoute["events"]): object {
   if (events !== undefined) {
     const texts = Object.entries(events).map(([name, schema]) => ({ title: name, ...schema }))
     return {

@@ -7,7 +7,7 @@ import { Type } from "typebox"
 import type { Sampler } from "../sampler.ts"
 import { ApiError } from "./problem.ts"
 import { wordsOf } from "./reason-words.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import type { ConnectionOverview, PipelineOverview } from "./shapes.ts"
 
 /** Points of a sparkline, of 15 minutes. */
@@ -22,18 +22,14 @@ export interface OverviewDeps {
   readonly sampler: Sampler
 }
 
-export function overviewRoutes(deps: OverviewDeps): Route[] {
+export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
   return [
-    route({
-      method: "GET",
-      path: "/api/overview",
+    route("GET /api/overview", {
       summary: "Pipelines, connections, rates, and what needs action.",
       response: Overview,
       answer: () => overviewOf(deps),
     }),
-    route({
-      method: "GET",
-      path: "/api/pipelines/:id",
+    route("GET /api/pipelines/:id", {
       summary: "A pipeline's rates, refusals and latencies of the last 15 minutes.",
       params: Type.Object({ id: Type.String() }),
       response: PipelineDetail,

@@ -8,7 +8,7 @@ import { before, formatOffsets, parseOffsets } from "./offsets.ts"
 import { ApiError, problemOf } from "./problem.ts"
 import { recordsBefore } from "./records-before.ts"
 import { summarizer } from "./record-summary.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { LiveRecords, RecordDetail, RecordPage, Topic } from "./shapes.ts"
 
 const MAX_RECORDS = 500
@@ -28,124 +28,130 @@ interface RecordsDeps {
   readonly failed: (error: unknown) => void
 }
 
-export function recordRoutes({ service, streams, failed }: RecordsDeps): Route[] {
-  const read = async <T>(connection: string, use: (reader: LogReader) => Promise<T>): Promise<T> => {
-    if (!service.connections().some(({ id }) => id === connection))
-      throw new ApiError(404, "no connection has this id")
-    const reader = await service.openReader(connection)
-    try {
-      return await use(reader)
-    } finally {
-      await reader.close()
-    }
+export const recordRoutes = (deps: RecordsDeps): ApiRoute[] => [
+  topicsRoute(deps),
+  pageRoute(deps),
+  liveRoute(deps),
+  recordRoute(deps),
+]
+
+/** Opens a connection's log while it is used. */
+async function readLog<T>(
+  service: Service,
+  connection: string,
+  use: (reader: LogReader) => Promise<T>,
+): Promise<T> {
+  if (!service.connections().some(({ id }) => id === connection))
+    throw new ApiError(404, "no connection has this id")
+  const reader = await service.openReader(connection)
+  try {
+    return await use(reader)
+  } finally {
+    await reader.close()
   }
-  return [
-    route({
-      method: "GET",
-      path: "/api/topics",
-      summary: "The topics of all connections that answer.",
-      response: Type.Array(Topic),
-      async answer() {
-        const all = service.connections().map(async ({ id }) => {
-          const topics = await read(id, (reader) => reader.topics()).catch(none)
-          return topics.map((topic) => ({ connection: id, ...topic, bytes: topic.bytes ?? null }))
-        })
-        return (await Promise.all(all)).flat()
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/api/records",
-      summary: "Records of a topic, the newest first.",
-      query: Type.Object({
-        ...TOPIC,
-        partition: Type.Optional(Type.Integer({ minimum: 0 })),
-        since: time,
-        until: time,
-        where: CONDITION,
-        before: Type.Optional(
-          Type.String({ maxLength: 8000, description: "`older` of the page before it." }),
-        ),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECORDS, default: 50 })),
-      }),
-      response: RecordPage,
-      answer: ({
-        query: { connection, topic, partition, since, until, where, limit = 50, ...query },
-        request,
-      }) =>
-        read(connection, async (reader) => {
-          const matches = conditionOf(where)
-          const offsets = query.before === undefined ? undefined : parseOffsets(query.before)
-          if (query.before !== undefined && offsets === undefined)
-            throw new ApiError(400, "query, before: is not the `older` of a page")
-          const all = await reader.ranges(topic, { sinceMs: since, untilMs: until })
-          const wanted = partition === undefined ? all : all.filter((it) => it.partition === partition)
-          const { records, older, scanned } = await recordsBefore(
-            reader,
-            topic,
-            offsets === undefined ? wanted : before(wanted, offsets),
-            {
-              limit,
-              matches,
-              toValue: summarizer(pipelineOf(service, connection, topic)),
-              signal: request.signal,
-            },
-          )
-          const next = formatOffsets(new Map(older.map((range) => [range.partition, range.end])))
-          return { records: [...records], older: next === "" ? null : next, scanned }
-        }),
-    }),
-    route({
-      method: "GET",
-      path: "/api/records/live",
-      summary: "New records of a topic as they come. Last-Event-ID goes on where a stream broke off.",
-      query: Type.Object({ ...TOPIC, where: CONDITION }),
-      events: { records: LiveRecords },
-      async answer({ query: { connection, topic, where }, request, connection: client }) {
-        const matches = conditionOf(where)
-        const summarize = summarizer(pipelineOf(service, connection, topic))
-        const last = parseOffsets(request.headers.get("last-event-id") ?? "")
-        // fails here rather than in the stream
-        await read(connection, (reader) => reader.ranges(topic))
-        return streams.answer(request, client, (stream) => {
-          void read(connection, (reader) =>
-            liveRecords({ reader, topic, matches, summarize, last, stream }),
-          ).catch((error: unknown) => {
-            stream.end()
-            if (problemOf(error) === undefined) failed(error)
-          })
-        })
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/api/records/:connection/:topic/:partition/:offset",
-      summary: "A record, whole.",
-      params: Type.Object({
-        ...TOPIC,
-        partition: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
-        offset: Type.Integer({ minimum: 0, maximum: MAX_OFFSET }),
-      }),
-      response: RecordDetail,
-      answer: ({ params: { connection, topic, partition, offset } }) =>
-        read(connection, async (reader) => {
-          const record = await recordAt(reader, topic, partition, offset)
-          if (record === undefined) throw new ApiError(404, "the topic has no record at this place")
-          const pipeline = pipelineOf(service, connection, topic)
-          const { key, value, headers } = record
-          return {
-            connection,
-            topic,
-            pipeline: pipeline?.id ?? null,
-            summary: summarizer(pipeline)(record),
-            key_base64: key === undefined ? null : base64(key),
-            value_base64: base64(value),
-            headers: headers.map(([name, bytes]) => ({ name, value: Buffer.from(bytes).toString() })),
-          }
-        }),
-    }),
-  ]
 }
+
+const topicsRoute = ({ service }: RecordsDeps): ApiRoute =>
+  route("GET /api/topics", {
+    summary: "The topics of all connections that answer.",
+    response: Type.Array(Topic),
+    async answer() {
+      const all = service.connections().map(async ({ id }) => {
+        const topics = await readLog(service, id, (reader) => reader.topics()).catch(none)
+        return topics.map((topic) => ({ connection: id, ...topic, bytes: topic.bytes ?? null }))
+      })
+      return (await Promise.all(all)).flat()
+    },
+  })
+
+const pageRoute = ({ service }: RecordsDeps): ApiRoute =>
+  route("GET /api/records", {
+    summary: "Records of a topic, the newest first.",
+    query: Type.Object({
+      ...TOPIC,
+      partition: Type.Optional(Type.Integer({ minimum: 0 })),
+      since: time,
+      until: time,
+      where: CONDITION,
+      before: Type.Optional(Type.String({ maxLength: 8000, description: "`older` of the page before it." })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECORDS, default: 50 })),
+    }),
+    response: RecordPage,
+    answer: ({
+      query: { connection, topic, partition, since, until, where, limit = 50, ...query },
+      request,
+    }) =>
+      readLog(service, connection, async (reader) => {
+        const matches = conditionOf(where)
+        const offsets = query.before === undefined ? undefined : parseOffsets(query.before)
+        if (query.before !== undefined && offsets === undefined)
+          throw new ApiError(400, "query, before: is not the `older` of a page")
+        const all = await reader.ranges(topic, { sinceMs: since, untilMs: until })
+        const wanted = partition === undefined ? all : all.filter((it) => it.partition === partition)
+        const { records, older, scanned } = await recordsBefore(
+          reader,
+          topic,
+          offsets === undefined ? wanted : before(wanted, offsets),
+          {
+            limit,
+            matches,
+            toValue: summarizer(pipelineOf(service, connection, topic)),
+            signal: request.signal,
+          },
+        )
+        const next = formatOffsets(new Map(older.map((range) => [range.partition, range.end])))
+        return { records: [...records], older: next === "" ? null : next, scanned }
+      }),
+  })
+
+const liveRoute = ({ service, streams, failed }: RecordsDeps): ApiRoute =>
+  route("GET /api/records/live", {
+    summary: "New records of a topic as they come. Last-Event-ID goes on where a stream broke off.",
+    query: Type.Object({ ...TOPIC, where: CONDITION }),
+    events: { records: LiveRecords },
+    async answer({ query: { connection, topic, where }, request, connection: client }) {
+      const matches = conditionOf(where)
+      const summarize = summarizer(pipelineOf(service, connection, topic))
+      const last = parseOffsets(request.headers.get("last-event-id") ?? "")
+      // fails here rather than in the stream
+      await readLog(service, connection, (reader) => reader.ranges(topic))
+      return streams.answer(request, client, (stream) => {
+        void readLog(service, connection, (reader) =>
+          liveRecords({ reader, topic, matches, summarize, last, stream }),
+        ).catch((error: unknown) => {
+          stream.end()
+          if (problemOf(error) === undefined) failed(error)
+        })
+      })
+    },
+  })
+
+const recordRoute = ({ service }: RecordsDeps): ApiRoute =>
+  route("GET /api/records/:connection/:topic/:partition/:offset", {
+    summary: "A record, whole.",
+    params: Type.Object({
+      ...TOPIC,
+      partition: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+      offset: Type.Integer({ minimum: 0, maximum: MAX_OFFSET }),
+    }),
+    response: RecordDetail,
+    answer: ({ params: { connection, topic, partition, offset } }) =>
+      readLog(service, connection, async (reader) => {
+        const record = await recordAt(reader, topic, partition, offset)
+        if (record === undefined) throw new ApiError(404, "the topic has no record at this place")
+        const pipeline = pipelineOf(service, connection, topic)
+        const { key, value, headers } = record
+        return {
+          connection,
+          topic,
+          pipeline: pipeline?.id ?? null,
+          summary: summarizer(pipeline)(record),
+          key_base64: key === undefined ? null : base64(key),
+          value_base64: base64(value),
+          headers: headers.map(([name, bytes]) => ({ name, value: Buffer.from(bytes).toString() })),
+        }
+      }),
+  })
 
 async function recordAt(
   reader: LogReader,

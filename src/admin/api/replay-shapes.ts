@@ -1,5 +1,5 @@
 import { Type, type Static } from "typebox"
-import { count, nullable, time } from "./shape.ts"
+import { count, nullable, oneOf, time } from "./shape.ts"
 
 const name = Type.String({ maxLength: 249 })
 const replayFrom = Type.Object({
@@ -29,13 +29,7 @@ export const ReplayCount = Type.Object({ records: count, is_exact: Type.Boolean(
 export const ReplayJob = Type.Object({
   id: Type.String(),
   request: ReplayRequest,
-  state: Type.Union([
-    Type.Literal("running"),
-    Type.Literal("paused"),
-    Type.Literal("done"),
-    Type.Literal("failed"),
-    Type.Literal("cancelled"),
-  ]),
+  state: oneOf("running", "paused", "done", "failed", "cancelled"),
   started_at: time,
   ended_at: nullable(time),
   total: nullable(

@@ -2,7 +2,7 @@ import { Type } from "typebox"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
 import { ApiError } from "./problem.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { ReplayCount, ReplayJob, ReplayRequest } from "./shapes.ts"
 
 const ID = Type.Object({
@@ -10,7 +10,7 @@ const ID = Type.Object({
 })
 
 /** Replays that the service runs. */
-export function replayRoutes(replays: Replays): Route[] {
+export function replayRoutes(replays: Replays): ApiRoute[] {
   const find = (id: string): Replay => {
     const replay = id === "last" ? replays.list()[0] : replays.find(id)
     if (replay === undefined) throw new ApiError(404, "no replay has this id")
@@ -20,10 +20,8 @@ export function replayRoutes(replays: Replays): Route[] {
     name: "pause" | "resume" | "cancel",
     summary: string,
     apply: (replay: Replay) => boolean | Promise<void>,
-  ): Route =>
-    route({
-      method: "POST",
-      path: `/api/replays/:id/${name}`,
+  ): ApiRoute =>
+    route(`POST /api/replays/:id/${name}`, {
       summary,
       params: ID,
       response: ReplayJob,
@@ -35,16 +33,12 @@ export function replayRoutes(replays: Replays): Route[] {
       },
     })
   return [
-    route({
-      method: "GET",
-      path: "/api/replays",
+    route("GET /api/replays", {
       summary: "The replays that run, and the last ones that ended, the newest first.",
       response: Type.Array(ReplayJob),
       answer: () => replays.list().map(jobOf),
     }),
-    route({
-      method: "POST",
-      path: "/api/replays",
+    route("POST /api/replays", {
       summary: "Sends records of a topic again, to another topic or to a URL.",
       body: ReplayRequest,
       response: ReplayJob,
@@ -54,9 +48,7 @@ export function replayRoutes(replays: Replays): Route[] {
         return jobOf(await replays.start(request, rangeOf(body), to, body.rate))
       },
     }),
-    route({
-      method: "POST",
-      path: "/api/replays/count",
+    route("POST /api/replays/count", {
       summary: "How many records a replay would send.",
       body: Type.Object({ from: ReplayRequest.properties.from }),
       response: ReplayCount,
@@ -65,9 +57,7 @@ export function replayRoutes(replays: Replays): Route[] {
         return { records, is_exact: isExact }
       },
     }),
-    route({
-      method: "GET",
-      path: "/api/replays/:id",
+    route("GET /api/replays/:id", {
       summary: "A replay.",
       params: ID,
       response: ReplayJob,

@@ -3,22 +3,19 @@ import { Value } from "typebox/value"
 import type { Peer } from "../../http/peer.ts"
 import { ApiError } from "./problem.ts"
 
-/** The server of a request. */
-export type Connection = Peer
-
 /** A request whose parts are as the route declares them. */
 export interface Asked<P, Q, B> {
   readonly params: P
   readonly query: Q
   readonly body: B
   readonly request: Request
-  readonly connection: Connection
+  /** The server of the request. */
+  readonly connection: Peer
 }
 
+type Method = "GET" | "POST" | "PUT" | "DELETE"
+
 interface Declared<P extends TObject, Q extends TObject, B extends TSchema, R extends TSchema> {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE"
-  /** Parameters as `:name`. */
-  readonly path: string
   readonly summary: string
   readonly params?: P
   readonly query?: Q
@@ -35,15 +32,20 @@ interface Declared<P extends TObject, Q extends TObject, B extends TSchema, R ex
 }
 
 /** A route, declared once: router, validation and OpenAPI description are made from it. */
-export type Route = Omit<Declared<TObject, TObject, TSchema, TSchema>, "answer"> & {
+export type ApiRoute = Omit<Declared<TObject, TObject, TSchema, TSchema>, "answer"> & {
+  readonly method: Method
+  readonly path: string
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly answer: (asked: Asked<any, any, any>) => unknown
 }
 
+/** @param place `GET /api/captures/:id`, with parameters as `:name` */
 export function route<P extends TObject, Q extends TObject, B extends TSchema, R extends TSchema>(
+  place: `${Method} /api/${string}`,
   declared: Declared<P, Q, B, R>,
-): Route {
-  return declared as Route
+): ApiRoute {
+  const [method, path] = place.split(" ") as [Method, string]
+  return { ...declared, method, path } as ApiRoute
 }
 
 /** Texts of a path or query as the schema wants them. @throws ApiError 400 */

@@ -1,5 +1,6 @@
+import type { Peer } from "../../http/peer.ts"
 import { ApiError, problemOf } from "./problem.ts"
-import { check, readTexts, type Asked, type Connection, type Route } from "./route.ts"
+import { check, readTexts, type Asked, type ApiRoute } from "./route.ts"
 
 /** Of a request's body. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024
@@ -7,15 +8,15 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024
 /** What may be answered without being asked for by a person who is signed in, and by whom. */
 export interface Gate {
   /** @throws ApiError 401, 403, 415 */
-  admit(request: Request, route: Route): void
+  admit(request: Request, route: ApiRoute): void
 }
 
 /** Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. */
 export class Router {
-  readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[]
+  readonly #routes: readonly { readonly route: ApiRoute; readonly segments: readonly string[] }[]
   readonly #gate: Gate
 
-  constructor(routes: readonly Route[], gate: Gate) {
+  constructor(routes: readonly ApiRoute[], gate: Gate) {
     // a fixed segment wins over a parameter
     this.#routes = routes
       .map((route) => ({ route, segments: route.path.split("/") }))
@@ -24,7 +25,7 @@ export class Router {
   }
 
   /** Rejects with a fault. */
-  async answer(request: Request, connection: Connection): Promise<Response> {
+  async answer(request: Request, connection: Peer): Promise<Response> {
     try {
       return await this.#answer(request, connection)
     } catch (error) {
@@ -35,7 +36,7 @@ export class Router {
     }
   }
 
-  async #answer(request: Request, connection: Connection): Promise<Response> {
+  async #answer(request: Request, connection: Peer): Promise<Response> {
     const { pathname, searchParams } = pathAndQuery(request)
     const method = request.method === "HEAD" ? "GET" : request.method
     const segments = pathname.split("/")
@@ -84,7 +85,7 @@ function* paramsOf(
     if (it.startsWith(":")) yield [it.slice(1), decodeURIComponent(segments[at]!)]
 }
 
-async function readBody(request: Request, { body: schema, method }: Route): Promise<unknown> {
+async function readBody(request: Request, { body: schema, method }: ApiRoute): Promise<unknown> {
   if (schema === undefined) return undefined
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge()
   const chunks: Uint8Array[] = []

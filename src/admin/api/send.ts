@@ -6,87 +6,79 @@ import type { Signer, UnsignedRequest } from "../../verify/verifier.ts"
 import type { PipelineInfo, Service, Verification } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import { setups } from "./provider-setup.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { ProviderSetup, Sample, SendRequest, SendResult } from "./shapes.ts"
 import { resultOf } from "./submit.ts"
 
 /** Samples for pipelines, sent as their providers would. */
-export function sendRoutes(service: Service): Route[] {
-  const pipelineOf = (id: string): PipelineInfo => {
-    const pipeline = service.pipelines().find((it) => it.id === id)
-    if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
-    return pipeline
-  }
-  return [
-    route({
-      method: "GET",
-      path: "/api/samples/:pipeline",
-      summary: "An event as the pipeline's provider, or another, would send it, before it is signed.",
-      params: Type.Object({ pipeline: Type.String({ maxLength: 249 }) }),
-      query: Type.Object({ provider: SendRequest.properties.provider }),
-      response: Sample,
-      answer({ params: { pipeline: id }, query: { provider } }) {
-        const pipeline = pipelineOf(id)
-        const verifications = service.verifications(id)
-        const { headers, body } = sampleOf(verifications, provider)
-        const signers = signersOf(verifications)
-        return {
-          pipeline: id,
-          provider: provider ?? pipeline.provider ?? null,
-          method: "POST",
-          url: fixed(pipeline.url),
-          content_type: headers.get("content-type")!,
-          body: Buffer.from(body).toString(),
-          signed: typeof signers !== "string" && signers.length > 0,
-          problem: typeof signers === "string" ? signers : null,
-        }
-      },
-    }),
-    route({
-      method: "POST",
-      path: "/api/send",
-      summary:
-        "Has a pipeline answer an event that is signed with its own secret, and that is published if it passes.",
-      body: SendRequest,
-      response: SendResult,
-      async answer({ body: { pipeline: id, body, content_type: contentType, provider, signed = true } }) {
-        const pipeline = pipelineOf(id)
-        const verifications = service.verifications(id)
-        const signers = signed ? signersOf(verifications) : []
-        if (typeof signers === "string")
-          throw new ApiError(409, `${signers}; signed = false sends it unsigned`)
-        const { headers, id: eventId } = sampleOf(verifications, provider)
-        if (contentType !== undefined) setContentType(headers, contentType)
-        const url = fixed(pipeline.signedUrl)
-        headers.set("host", new URL(url).host)
-        const sent = await signedBy(signers, {
-          method: "POST",
-          url,
-          headers,
-          body: Buffer.from(body),
-          id: eventId,
-        })
-        return resultOf(service, id, {
-          method: "POST",
-          path: fixed(pipeline.path),
-          // what a signer has added
-          query: sent.url.slice(url.length + 1),
-          headers: [...sent.headers],
-          body: sent.body,
-          peerAddress: undefined,
-          firstCameAtMs: undefined,
-          isOwn: true,
-        })
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/api/providers",
-      summary: "The providers that are known, and the configuration of a pipeline for each.",
-      response: Type.Array(ProviderSetup),
-      answer: setups,
-    }),
-  ]
+export const sendRoutes = (service: Service): ApiRoute[] => [
+  route("GET /api/samples/:pipeline", {
+    summary: "An event as the pipeline's provider, or another, would send it, before it is signed.",
+    params: Type.Object({ pipeline: Type.String({ maxLength: 249 }) }),
+    query: Type.Object({ provider: SendRequest.properties.provider }),
+    response: Sample,
+    answer({ params: { pipeline: id }, query: { provider } }) {
+      const pipeline = pipelineOf(service, id)
+      const verifications = service.verifications(id)
+      const { headers, body } = sampleOf(verifications, provider)
+      const signers = signersOf(verifications)
+      return {
+        pipeline: id,
+        provider: provider ?? pipeline.provider ?? null,
+        method: "POST",
+        url: fixed(pipeline.url),
+        content_type: headers.get("content-type")!,
+        body: Buffer.from(body).toString(),
+        signed: typeof signers !== "string" && signers.length > 0,
+        problem: typeof signers === "string" ? signers : null,
+      }
+    },
+  }),
+  route("POST /api/send", {
+    summary:
+      "Has a pipeline answer an event that is signed with its own secret, and that is published if it passes.",
+    body: SendRequest,
+    response: SendResult,
+    async answer({ body: { pipeline: id, body, content_type: contentType, provider, signed = true } }) {
+      const pipeline = pipelineOf(service, id)
+      const verifications = service.verifications(id)
+      const signers = signed ? signersOf(verifications) : []
+      if (typeof signers === "string") throw new ApiError(409, `${signers}; signed = false sends it unsigned`)
+      const { headers, id: eventId } = sampleOf(verifications, provider)
+      if (contentType !== undefined) setContentType(headers, contentType)
+      const url = fixed(pipeline.signedUrl)
+      headers.set("host", new URL(url).host)
+      const sent = await signedBy(signers, {
+        method: "POST",
+        url,
+        headers,
+        body: Buffer.from(body),
+        id: eventId,
+      })
+      return resultOf(service, id, {
+        method: "POST",
+        path: fixed(pipeline.path),
+        // what a signer has added
+        query: sent.url.slice(url.length + 1),
+        headers: [...sent.headers],
+        body: sent.body,
+        peerAddress: undefined,
+        firstCameAtMs: undefined,
+        isOwn: true,
+      })
+    },
+  }),
+  route("GET /api/providers", {
+    summary: "The providers that are known, and the configuration of a pipeline for each.",
+    response: Type.Array(ProviderSetup),
+    answer: setups,
+  }),
+]
+
+function pipelineOf(service: Service, id: string): PipelineInfo {
+  const pipeline = service.pipelines().find((it) => it.id === id)
+  if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
+  return pipeline
 }
 
 /** A URL or path of a pipeline for one event: its path may end with a `*`. */

@@ -2,18 +2,16 @@ import { Type } from "typebox"
 import { cookieOf, type Sessions } from "../sessions.ts"
 import type { WrongTokens } from "../wrong-tokens.ts"
 import { ApiError } from "./problem.ts"
-import { route, type Route } from "./route.ts"
+import { route, type ApiRoute } from "./route.ts"
 
 /** @param isToken undefined: no token is configured */
 export function sessionRoutes(
   sessions: Sessions,
   wrongTokens: WrongTokens,
   isToken: () => ((text: string) => boolean) | undefined,
-): Route[] {
+): ApiRoute[] {
   return [
-    route({
-      method: "POST",
-      path: "/api/session",
+    route("POST /api/session", {
       summary: "Begins a session, whose cookie takes the place of the token.",
       isOpen: true,
       body: Type.Object({ token: Type.String({ maxLength: 4096 }) }),
@@ -26,9 +24,7 @@ export function sessionRoutes(
         return signed(cookieOf(request, sessions.begin()))
       },
     }),
-    route({
-      method: "DELETE",
-      path: "/api/session",
+    route("DELETE /api/session", {
       summary: "Ends the session.",
       isOpen: true,
       answer({ request }) {

@@ -3,7 +3,7 @@
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { Type, type Static } from "typebox"
-import { count, Header, nullable, time } from "./shape.ts"
+import { count, Header, nullable, oneOf, time } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
 export * from "./replay-shapes.ts"
@@ -41,7 +41,7 @@ export const SpoolOverview = Type.Object({
 
 export const ConnectionOverview = Type.Object({
   id: Type.String(),
-  kind: Type.Union([Type.Literal("kafka"), Type.Literal("embedded"), Type.Literal("memory")]),
+  kind: oneOf("kafka", "embedded", "memory"),
   address: Type.String({ description: "Bootstrap servers, or the log's directory." }),
   problem: nullable(Type.String({ description: "Why no events are accepted; null: they are." })),
   problem_since: nullable(time),
@@ -51,7 +51,7 @@ export const ConnectionOverview = Type.Object({
 
 /** What needs someone's action now. */
 export const Attention = Type.Object({
-  level: Type.Union([Type.Literal("warning"), Type.Literal("error")]),
+  level: oneOf("warning", "error"),
   text: Type.String(),
   pipeline: nullable(Type.String()),
   connection: nullable(Type.String()),
@@ -59,16 +59,11 @@ export const Attention = Type.Object({
 
 export const Overview = Type.Object({
   version: Type.String(),
-  state: Type.Union([
-    Type.Literal("ready"),
-    Type.Literal("partly ready"),
-    Type.Literal("not ready"),
-    Type.Literal("draining"),
-  ]),
+  state: oneOf("ready", "partly ready", "not ready", "draining"),
   started_at: time,
   now: time,
   sparkline_step_ms: Type.Integer(),
-  capture: Type.Union([Type.Literal("refused"), Type.Literal("all"), Type.Literal("off")]),
+  capture: oneOf("refused", "all", "off"),
   captured_refusals: count,
   attention: Type.Array(Attention),
   connections: Type.Array(ConnectionOverview),
@@ -137,15 +132,7 @@ export const ProviderSetup = Type.Object({
 })
 
 export const LogLevel = Type.Object({
-  level: Type.Union([
-    Type.Literal("fatal"),
-    Type.Literal("error"),
-    Type.Literal("warn"),
-    Type.Literal("info"),
-    Type.Literal("debug"),
-    Type.Literal("trace"),
-    Type.Literal("silent"),
-  ]),
+  level: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
 })
 
 export type ReasonCount = Static<typeof ReasonCount>

@@ -69,7 +69,7 @@ export type LiveRecords = {
   readonly skipped: number
 }
 
-export type LogLevel = {
+export type LoggedLevel = {
   readonly level: "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent"
 }
 
@@ -158,7 +158,7 @@ export type ReplayCount = {
   readonly is_exact: boolean
 }
 
-export type ReplayJob = {
+export type ReplayOverview = {
   readonly id: string
   readonly request: ReplayRequest
   readonly state: "running" | "paused" | "done" | "failed" | "cancelled"
@@ -181,7 +181,7 @@ export type ReplayRequest = {
   readonly rate?: number
 }
 
-export type Sample = {
+export type SampleRequest = {
   readonly pipeline: string
   readonly provider: string | null
   readonly method: string
@@ -217,7 +217,7 @@ export type SpoolOverview = {
   readonly problem: string | null
 }
 
-export type Topic = {
+export type TopicOverview = {
   readonly connection: string
   readonly topic: string
   readonly partitions: number

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks"
-import type { Topic } from "../api.ts"
+import type { TopicOverview } from "../api.ts"
 import { get } from "../api-client.ts"
 import { findCommands, viewCommands, type Command } from "../commands.ts"
 import { Dialog } from "../components/dialog.tsx"
@@ -104,18 +104,18 @@ const pipelines = (): readonly Command[] =>
     run: () => navigate(hrefOf("overview", [id])),
   }))
 
-const topicCommand = ({ connection, topic }: Topic): Command => ({
+const topicCommand = ({ connection, topic }: TopicOverview): Command => ({
   kind: `Topic of ${connection}`,
   title: topic,
   run: () => navigate(hrefOf("events", [connection, topic])),
 })
 
 /** Without them the palette still finds everything else. */
-function useTopics(): readonly Topic[] {
-  const [topics, setTopics] = useState<readonly Topic[]>([])
+function useTopics(): readonly TopicOverview[] {
+  const [topics, setTopics] = useState<readonly TopicOverview[]>([])
   useEffect(() => {
     const leaving = new AbortController()
-    get<Topic[]>("topics", {}, leaving.signal).then(setTopics, (error: Error) => {
+    get<TopicOverview[]>("topics", {}, leaving.signal).then(setTopics, (error: Error) => {
       if (!leaving.signal.aborted) toast(`Topics can't be listed: ${error.message}`)
     })
     return () => leaving.abort()

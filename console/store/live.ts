@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals"
-import type { CaptureSummary, Overview, ReplayJob } from "../api.ts"
+import type { CaptureSummary, Overview, ReplayOverview } from "../api.ts"
 import { readEvents, type StreamState } from "../event-stream.ts"
 import { sessions } from "./session.ts"
 
@@ -9,7 +9,7 @@ export const streamState = signal<StreamState>("connecting")
 /** The newest capture; views that list captures put it on top. */
 export const newestCapture = signal<CaptureSummary | undefined>(undefined)
 /** The replay job that changed last. */
-export const changedReplay = signal<ReplayJob | undefined>(undefined)
+export const changedReplay = signal<ReplayOverview | undefined>(undefined)
 /** Milliseconds that the service's clock is ahead of the browser's. */
 export const clockSkewMs = signal(0)
 
@@ -28,5 +28,5 @@ function take(name: string, data: unknown): void {
     overview.value = data as Overview
     clockSkewMs.value = overview.value.now - Date.now()
   } else if (name === "capture") newestCapture.value = data as CaptureSummary
-  else if (name === "replay") changedReplay.value = data as ReplayJob
+  else if (name === "replay") changedReplay.value = data as ReplayOverview
 }

@@ -13,7 +13,7 @@ const MINUTE = 12
 const RATE_MS = 5000
 
 /** The counters of one process, as of now; counters of a process never go back. */
-export type Sample = readonly [process: string, activity: Activity]
+export type ActivitySample = readonly [process: string, activity: Activity]
 
 /**
  * Rates and latencies of the last 15 minutes, from samples of the counters. What was counted between two samples is spread
@@ -34,7 +34,7 @@ export class History {
   }
 
   /** Adds what was counted since the last sample. A process's first sample is what later ones are compared with. */
-  *take(samples: readonly Sample[], nowMs: number, atMs: number): Steps<void> {
+  *take(samples: readonly ActivitySample[], nowMs: number, atMs: number): Steps<void> {
     const span = { fromMs: this.#sampledMs, untilMs: nowMs }
     this.#advance(nowMs)
     const counts = new Map<string, Map<string, number>>()

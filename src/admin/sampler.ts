@@ -1,13 +1,12 @@
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices } from "../clock/slices.ts"
 import { History, STEP_MS } from "./history.ts"
-import { Outages } from "./outages.ts"
 import type { Service } from "./service.ts"
 
-/** How old what someone looks at may be. */
+/** How old what someone asks for may be, in milliseconds. */
 const FRESH_MS = 100
 
-/** Samples the counters and the state of connections at a slow pace, and when someone looks. */
+/** Samples the counters and the state of connections at a slow pace, and when someone asks. */
 export class Sampler {
   readonly history = new History(steadyMs())
   readonly outages = new Outages()
@@ -18,7 +17,7 @@ export class Sampler {
   #sampledMs = Number.NEGATIVE_INFINITY
   #isClosed = false
 
-  /** @param failed called with a fault, after which sampling goes on */
+  /** @param failed called with a fault, after which sampling continues */
   constructor(service: Pick<Service, "activity" | "readiness">, failed: (error: unknown) => void) {
     this.#service = service
     this.#failed = failed
@@ -60,5 +59,23 @@ export class Sampler {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
     this.#timer = setTimeout(() => void this.sample(), STEP_MS).unref()
+  }
+}
+
+/** Since when connections can't be published to, by what each sampling found. */
+export class Outages {
+  readonly #since = new Map<string, number>()
+
+  /** @param connections with their problems; undefined: usable @param nowMs in milliseconds since 1970 */
+  see(connections: Iterable<readonly [id: string, problem: string | undefined]>, nowMs: number): void {
+    const problems = new Map(connections)
+    for (const id of this.#since.keys()) if (problems.get(id) === undefined) this.#since.delete(id)
+    for (const [id, problem] of problems)
+      if (problem !== undefined && !this.#since.has(id)) this.#since.set(id, nowMs)
+  }
+
+  /** In milliseconds since 1970; undefined: it could be published to at the last sampling. */
+  since(id: string): number | undefined {
+    return this.#since.get(id)
   }
 }

@@ -4,11 +4,10 @@ import { whenScarce } from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { tokenTest, type Access } from "./access.ts"
+import { hostTest, tokenTest, type Access, type TokenTest } from "./access.ts"
 import { Api } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
-import { hostTest } from "./host.ts"
 import { answerWithPage } from "./page-files.ts"
 import { Sampler } from "./sampler.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
@@ -37,24 +36,16 @@ export interface AdminDeps {
  * @throws HooklineError `listen`
  */
 export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps): AdminServer {
-  const { service, failed, log } = deps
+  const { service, failed } = deps
   let current = access
   let admits = tokenTest(access.token)
   const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
   let isOwnHost = ownHost(access)
-  const routes: { [path: string]: (request: Request) => Response | Promise<Response | undefined> } = {
-    "/healthz": () => text(200, "ok\n"),
-    "/readyz": async (request) => answer(await service.readiness(), admits(request)),
-    "/metrics": async (request) => {
-      if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-      const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
-      return new Response(body, { headers: { "Content-Type": contentType } })
-    },
-  }
-  const wrongTokens = new WrongTokens(log)
+  const routes = probes(service, (request) => admits(request))
+  const wrongTokens = new WrongTokens(deps.log)
   const sampler = new Sampler(service, failed)
   const api = new Api({ service, sampler, access: () => current, wrongTokens, failed })
-  const take: Endpoint = async (request, server, { path }) => {
+  const endpoint: Endpoint = async (request, server, { path }) => {
     if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
     if (isBearer(request) && !admits(request)) {
       const waitS = await wrongTokens.count(server.requestIP(request)?.address ?? "")
@@ -70,7 +61,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
       Bun.serve({
         hostname: listen.host,
         port,
-        routes: routesFor(ALL_PATHS, take, refuse),
+        routes: routesFor(ALL_PATHS, endpoint, refuse),
         fetch: (request, server) => refuse(request, server, targetOf(request.url)),
         // Bun's own page shows the source
         error(error) {
@@ -78,22 +69,9 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
           return text(500, "internal error\n")
         },
       })
-    let server = serve(listen.port)
-    const { url, port } = server
-    const endWatch = whenScarce(() => {
-      try {
-        void server.stop(true)
-        server = serve(port!)
-        log.warn(
-          "admin connections closed: file descriptors had become scarce; raise the limit (ulimit -n, LimitNOFILE), and see who connects to the admin port",
-        )
-      } catch (error) {
-        // tried again by the next check
-        failed(error)
-      }
-    })
+    const listener = keepServing(serve, listen.port, deps)
     return {
-      url: url.origin,
+      url: listener.url,
       setAccess(next) {
         if (next.token !== current.token) api.endSessions()
         current = next
@@ -101,11 +79,10 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
         isOwnHost = ownHost(next)
       },
       async close() {
-        endWatch()
         sampler.close()
         api.close()
         wrongTokens.close()
-        await server.stop(true)
+        await listener.close()
       },
     }
   } catch (error) {
@@ -117,6 +94,47 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     )
   }
 }
+
+/** Listens until it is closed. Where file descriptors become scarce, all connections are closed, and the port is opened again. */
+function keepServing(
+  serve: (port: number) => Bun.Server<undefined>,
+  firstPort: number,
+  { failed, log }: Pick<AdminDeps, "failed" | "log">,
+): { readonly url: string; close(): Promise<void> } {
+  let server = serve(firstPort)
+  const { url, port } = server
+  const endWatch = whenScarce(() => {
+    try {
+      void server.stop(true)
+      server = serve(port!)
+      log.warn(
+        "admin connections closed: file descriptors had become scarce; raise the limit (ulimit -n, LimitNOFILE), and see who connects to the admin port",
+      )
+    } catch (error) {
+      // tried again by the next check
+      failed(error)
+    }
+  })
+  return {
+    url: url.origin,
+    close() {
+      endWatch()
+      return server.stop(true)
+    },
+  }
+}
+
+type Probe = (request: Request) => Response | Promise<Response | undefined>
+
+const probes = (service: Service, admits: TokenTest): { readonly [path: string]: Probe } => ({
+  "/healthz": () => text(200, "ok\n"),
+  "/readyz": async (request) => answer(await service.readiness(), admits(request)),
+  "/metrics": async (request) => {
+    if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
+    const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
+    return new Response(body, { headers: { "Content-Type": contentType } })
+  },
+})
 
 const isBearer = ({ headers }: Request): boolean => /^bearer /i.test(headers.get("authorization") ?? "")
 

@@ -9,7 +9,7 @@ import type { ProviderRef } from "../verify/presets/providers.ts"
 import type { VerifierSettings } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import type { Captured, CapturedRequest, CaptureQuery, Place } from "./captured.ts"
-import type { Sample } from "./history.ts"
+import type { ActivitySample } from "./history.ts"
 import type { Replays } from "./replays.ts"
 
 /** The application as the probes see it. */
@@ -26,7 +26,7 @@ export interface Service extends Status {
   pipelines(): readonly PipelineInfo[]
   connections(): readonly ConnectionInfo[]
   /** The counters of each process that answers. */
-  activity(): Promise<readonly Sample[]>
+  activity(): Promise<readonly ActivitySample[]>
   /** Opens a connection's log for reading; to be closed. @throws HooklineError */
   openReader(connection: string): Promise<LogReader>
   captureMode(): CaptureMode

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import type { CaptureSummary, ReplayJob } from "../../src/admin/api/shapes.ts"
+import type { CaptureSummary, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { blocksOf } from "../support/documents.ts"
 import { serverSentEvents } from "../support/sse.ts"
@@ -156,7 +156,7 @@ async function replays(): Promise<void> {
     rate: 1,
   }
   await call("POST", "/api/replays/count", "replays/count", { from: request.from })
-  const { id } = (await call("POST", "/api/replays", "replays", request)) as ReplayJob
+  const { id } = (await call("POST", "/api/replays", "replays", request)) as ReplayOverview
   for (const change of ["pause", "resume", "cancel", "resume"])
     await call("POST", `/api/replays/{id}/${change}`, `replays/${id}/${change}`)
   await call("GET", "/api/replays", "replays")

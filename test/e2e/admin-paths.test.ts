@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import type { Topic } from "../../src/admin/api/shapes.ts"
+import type { TopicOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { DISGUISES } from "../support/disguised-paths.ts"
 import { openSocket } from "../support/http-socket.ts"
@@ -53,7 +53,7 @@ test("a proxy that passes /metrics alone passes no other path of the admin liste
     for (const path of ["api/overview", "api/captures/last?unmasked=true", "readyz", ""])
       expect([dots, path, await statusOf("GET", `/metrics${dots}${path}`)]).toEqual([dots, path, 404])
   }
-  expect(await it.get<Topic[]>("topics")).toMatchObject([{ topic: "payments", records: 0 }])
+  expect(await it.get<TopicOverview[]>("topics")).toMatchObject([{ topic: "payments", records: 0 }])
 })
 
 test.each(["/healthz", "/readyz", "/metrics", "/api/overview", "/api/openapi.json"])(

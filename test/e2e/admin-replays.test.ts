@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
-import type { RecordDetail, ReplayCount, ReplayJob } from "../../src/admin/api/shapes.ts"
+import type { RecordDetail, ReplayCount, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
@@ -43,18 +43,18 @@ async function fill(pipeline: string): Promise<void> {
 }
 
 const from = { connection: "log", topic: "invoices" }
-const start = (request: object): Promise<ReplayJob> =>
-  it.post<ReplayJob>("replays", { from, to: { connection: "other", topic: "copy" }, ...request })
+const start = (request: object): Promise<ReplayOverview> =>
+  it.post<ReplayOverview>("replays", { from, to: { connection: "other", topic: "copy" }, ...request })
 
 /** The states that a replay goes through, by the live events, to the one that is awaited. */
-async function until(id: string, isAwaited: (job: ReplayJob) => boolean): Promise<ReplayJob> {
+async function until(id: string, isAwaited: (job: ReplayOverview) => boolean): Promise<ReplayOverview> {
   for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/live`)) {
-    const job = data as ReplayJob
+    const job = data as ReplayOverview
     if (name === "replay" && job.id === id && isAwaited(job)) return job
   }
   throw new Error("the stream has ended")
 }
-const ended = ({ ended_at }: ReplayJob): boolean => ended_at !== null
+const ended = ({ ended_at }: ReplayOverview): boolean => ended_at !== null
 
 test("a range is counted", async () => {
   const count = (range: object = {}): Promise<ReplayCount> =>
@@ -70,7 +70,7 @@ test("records reach another log with their bytes, keys and times", async () => {
   expect(job).toMatchObject({ request: { from, to: { topic: "whole" } }, total: COUNT, failed: 0 })
   const done = await until(job.id, ended)
   expect(done).toMatchObject({ state: "done", replayed: COUNT, share: 1, error: null, failures: [] })
-  for (const id of [job.id, "last"]) expect(await it.get<ReplayJob>(`replays/${id}`)).toEqual(done)
+  for (const id of [job.id, "last"]) expect(await it.get<ReplayOverview>(`replays/${id}`)).toEqual(done)
   for (const offset of [0, COUNT - 1]) {
     const [original, copy] = await Promise.all(
       ["log/invoices", "other/whole"].map((place) => it.get<RecordDetail>(`records/${place}/0/${offset}`)),
@@ -115,29 +115,29 @@ test("a URL gets each record, and those that it refuses are listed", async () =>
 
 test("it pauses, goes on and is cancelled; further ones wait for a place", async () => {
   const jobs = [await start({ rate: 20 })]
-  const [{ id }] = jobs as [ReplayJob]
+  const [{ id }] = jobs as [ReplayOverview]
   await until(id, ({ replayed }) => replayed > 2)
-  expect((await it.post<ReplayJob>(`replays/${id}/pause`)).state).toBe("paused")
+  expect((await it.post<ReplayOverview>(`replays/${id}/pause`)).state).toBe("paused")
   expect(await it.refused(`replays/${id}/pause`)).toEqual([409, "the replay is paused"])
-  expect((await it.post<ReplayJob>(`replays/${id}/resume`)).state).toBe("running")
+  expect((await it.post<ReplayOverview>(`replays/${id}/resume`)).state).toBe("running")
   for (let n = 0; n < 3; n++) jobs.push(await start({ rate: 1 }))
   expect(await it.refused("replays", { from, to: { connection: "other", topic: "x" } })).toEqual([
     503,
     "4 replays have not ended; cancel one",
   ])
   for (const job of jobs) await it.post(`replays/${job.id}/cancel`)
-  const cancelled = await it.get<ReplayJob>(`replays/${id}`)
+  const cancelled = await it.get<ReplayOverview>(`replays/${id}`)
   expect(cancelled.state).toBe("cancelled")
   expect(cancelled.replayed).toBeLessThan(COUNT)
   expect(await it.refused(`replays/${id}/resume`)).toEqual([409, "the replay is cancelled"])
-  const listed = await it.get<ReplayJob[]>("replays")
+  const listed = await it.get<ReplayOverview[]>("replays")
   expect(listed.slice(0, 4).map((job) => job.id)).toEqual(jobs.map((job) => job.id).toReversed())
 })
 
 test("of replays that are started at once, no more run than may", async () => {
   const request = { from, to: { connection: "other", topic: "x" }, rate: 1 }
   const answers = await Promise.allSettled(
-    Array.from({ length: 8 }, () => it.post<ReplayJob>("replays", request)),
+    Array.from({ length: 8 }, () => it.post<ReplayOverview>("replays", request)),
   )
   const started = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
   for (const { id } of started) await it.post(`replays/${id}/cancel`)
@@ -148,9 +148,9 @@ test("one that waits says why, and ends with the service", async () => {
   await using other = await AdminApi.start(configuration)
   await other.send("invoices", {}, "{}")
   const request = { from, to: { connection: "nobody", topic: "copy" } }
-  const { id } = await other.post<ReplayJob>("replays", request)
+  const { id } = await other.post<ReplayOverview>("replays", request)
   for await (const { name, data } of serverSentEvents(`${other.running.adminUrl}/api/live`)) {
-    const job = data as ReplayJob
+    const job = data as ReplayOverview
     if (name !== "replay" || job.error === null) continue
     expect(job).toMatchObject({ id, state: "running", replayed: 0 })
     break

@@ -4,7 +4,7 @@ import type {
   CaptureDetail,
   ProviderSetup,
   RecordDetail,
-  Sample,
+  SampleRequest,
   SendResult,
 } from "../../src/admin/api/shapes.ts"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
@@ -70,7 +70,7 @@ afterAll(() => it[Symbol.asyncDispose]())
 
 describe("a sample", () => {
   test.each(signable)("of %s is signed with the pipeline's secret, and published", async (name) => {
-    const sample = await it.get<Sample>(`samples/${name}`)
+    const sample = await it.get<SampleRequest>(`samples/${name}`)
     expect(sample).toMatchObject({ provider: name, method: "POST", signed: true, problem: null })
     expect(sample.url).toEndWith(`/${name}/sample`)
     const { body, content_type } = sample
@@ -94,7 +94,7 @@ describe("a sample", () => {
   test.each(names.filter((name) => !signable.includes(name)))(
     "of %s can't be signed, and says why",
     async (name) => {
-      const { signed, problem, body } = await it.get<Sample>(`samples/${name}`)
+      const { signed, problem, body } = await it.get<SampleRequest>(`samples/${name}`)
       expect(signed).toBeFalse()
       expect(problem).toMatch(/only .* has the key that signs|the pipeline has no key to sign with/)
       const [status, detail] = await it.refused("send", { pipeline: name, body })
@@ -113,10 +113,10 @@ describe("a sample", () => {
   })
 
   test("of another provider goes to a pipeline that verifies nobody, whichever addresses it allows", async () => {
-    const sample = await it.get<Sample>("samples/open?provider=twilio")
+    const sample = await it.get<SampleRequest>("samples/open?provider=twilio")
     expect(sample).toMatchObject({ provider: "twilio", signed: false, problem: null })
     expect(sample.content_type).toBe("application/x-www-form-urlencoded")
-    const plain = await it.get<Sample>("samples/open")
+    const plain = await it.get<SampleRequest>("samples/open")
     const result = await it.post<SendResult>("send", {
       pipeline: "open",
       body: plain.body,

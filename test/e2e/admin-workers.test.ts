@@ -4,7 +4,7 @@ import type {
   CaptureDetail,
   CaptureSummary,
   Overview,
-  ReplayJob,
+  ReplayOverview,
   SendResult,
 } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
@@ -89,9 +89,9 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
     expect(Buffer.from(record.value_base64, "base64").toString()).toStartWith('{"zen":"Keep it."')
     const from = { connection: "broker", topic, partition, from_offset: offset }
     const to = { connection: "broker", topic: `${topic}-copy` }
-    const { id } = await it.post<ReplayJob>("replays", { from, to })
+    const { id } = await it.post<ReplayOverview>("replays", { from, to })
     for await (const { name, data } of serverSentEvents(`${it.running.adminUrl}/api/live`)) {
-      const job = data as ReplayJob
+      const job = data as ReplayOverview
       if (name !== "replay" || job.id !== id || job.ended_at === null) continue
       expect(job).toMatchObject({ state: "done", replayed: 1, failed: 0 })
       break

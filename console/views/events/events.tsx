@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
-import type { Topic } from "../../api.ts"
+import type { TopicOverview } from "../../api.ts"
 import { get } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -24,7 +24,7 @@ import { TopicTail, type TailQuery } from "./topic-tail.ts"
 /** The records of a topic: `#/events/<connection>/<topic>/<partition>/<offset>?where=<filter>&range=15m`. */
 export function Events() {
   const place = placeOf(route.value)
-  const topics = useLoad((signal) => get<Topic[]>("topics", {}, signal), [])
+  const topics = useLoad((signal) => get<TopicOverview[]>("topics", {}, signal), [])
   const isFirstRun = useIsFirstRun()
   const sources = sourcesOf(topics.value ?? [], place.source)
   const source = place.source ?? sources[0]
@@ -47,7 +47,7 @@ export function Events() {
 }
 
 /** Topics of pipelines first: they are listed before their first event. */
-function sourcesOf(topics: readonly Topic[], linked: Source | undefined): readonly Source[] {
+function sourcesOf(topics: readonly TopicOverview[], linked: Source | undefined): readonly Source[] {
   const all = [...(overview.value?.pipelines ?? []), ...topics, ...(linked === undefined ? [] : [linked])]
   const sources = all.map(
     ({ connection, topic }) => [`${connection}\n${topic}`, { connection, topic }] as const,

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import type { PipelineOverview, ProviderSetup, Sample, SendResult } from "../../api.ts"
+import type { PipelineOverview, ProviderSetup, SampleRequest, SendResult } from "../../api.ts"
 import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { CodeBlock } from "../../components/code-block.tsx"
@@ -83,10 +83,10 @@ function Steps({ pipeline }: { pipeline: PipelineOverview }) {
 
 function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address: string }) {
   const sample = useLoad(
-    (signal) => get<Sample>(`samples/${encodeURIComponent(pipeline.id)}`, {}, signal),
+    (signal) => get<SampleRequest>(`samples/${encodeURIComponent(pipeline.id)}`, {}, signal),
     [pipeline.id],
   )
-  const { isBusy, result, error, run } = useAction(async ({ body, content_type }: Sample) => {
+  const { isBusy, result, error, run } = useAction(async ({ body, content_type }: SampleRequest) => {
     const answer = await post<SendResult>("send", { pipeline: pipeline.id, body, content_type })
     if (answer.record !== null) {
       toast(`Published to ${answer.record.topic}`)

@@ -1,4 +1,4 @@
-import type { Topic } from "../../api.ts"
+import type { TopicOverview } from "../../api.ts"
 import { get } from "../../api-client.ts"
 import { useLoad } from "../../load.ts"
 import { overview } from "../../store/live.ts"
@@ -10,8 +10,8 @@ export function useIsFirstRun(): boolean | undefined {
   const { value, error } = useLoad(
     async (signal) => {
       if (isQuiet !== true) return undefined
-      const topics = await get<Topic[]>("topics", {}, signal)
-      const isPublishedTo = (it: Topic): boolean =>
+      const topics = await get<TopicOverview[]>("topics", {}, signal)
+      const isPublishedTo = (it: TopicOverview): boolean =>
         pipelines!.some(({ connection, topic }) => connection === it.connection && topic === it.topic)
       return !topics.some((it) => it.records > 0 && isPublishedTo(it))
     },

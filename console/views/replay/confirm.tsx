@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks"
-import type { ReplayCount, ReplayJob, ReplayRequest } from "../../api.ts"
+import type { ReplayCount, ReplayOverview, ReplayRequest } from "../../api.ts"
 import { useAction } from "../../action.ts"
 import { post } from "../../api-client.ts"
 import { Dialog } from "../../components/dialog.tsx"
@@ -14,7 +14,7 @@ export interface Counted {
 
 interface ConfirmProps {
   readonly counted: Counted
-  started(job: ReplayJob): void
+  started(job: ReplayOverview): void
   close(): void
 }
 
@@ -22,7 +22,7 @@ interface ConfirmProps {
 export function Confirm({ counted: { request, count }, started, close }: ConfirmProps) {
   const dialog = useRef<HTMLDivElement>(null)
   const start = useAction(async () => {
-    const job = await post<ReplayJob>("replays", request)
+    const job = await post<ReplayOverview>("replays", request)
     dialog.current?.closest("dialog")?.close()
     started(job)
   })

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
-import type { ReplayJob } from "../../api.ts"
+import type { ReplayOverview } from "../../api.ts"
 import { newestOf, progressOf, wordOf } from "./progress.ts"
 
-const job: ReplayJob = {
+const job: ReplayOverview = {
   id: "1",
   request: { from: { connection: "log", topic: "a" }, to: { connection: "log", topic: "b" } },
   state: "running",
@@ -56,6 +56,6 @@ test.each([
 
 test("the newest job is first, each as it became last", () => {
   const [first, second] = [job, { ...job, id: "2", started_at: 2 }]
-  const done: ReplayJob = { ...first, state: "done" }
+  const done: ReplayOverview = { ...first, state: "done" }
   expect(newestOf([first, second], new Map([["1", done]]))).toEqual([second, done])
 })

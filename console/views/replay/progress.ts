@@ -1,19 +1,19 @@
-import type { ReplayJob } from "../../api.ts"
+import type { ReplayOverview } from "../../api.ts"
 import { formatCount, formatCounted, formatDuration, formatRate } from "../../format.ts"
 
 /** Loaded jobs as they became since, the newest first. */
 export function newestOf(
-  loaded: readonly ReplayJob[],
-  changed: ReadonlyMap<string, ReplayJob>,
-): readonly ReplayJob[] {
+  loaded: readonly ReplayOverview[],
+  changed: ReadonlyMap<string, ReplayOverview>,
+): readonly ReplayOverview[] {
   const jobs = new Map([...loaded.map((it) => [it.id, it] as const), ...changed])
   return [...jobs.values()].toSorted((a, b) => b.started_at - a.started_at)
 }
 
-export type Word = ReplayJob["state"] | "waiting" | "done, with failures"
+export type Word = ReplayOverview["state"] | "waiting" | "done, with failures"
 
 /** Its state in a word: one that runs may wait for its source or its target, and says why. */
-export function wordOf({ state, failed, error }: ReplayJob): Word {
+export function wordOf({ state, failed, error }: ReplayOverview): Word {
   if (state === "running" && error !== null) return "waiting"
   return state === "done" && failed > 0 ? "done, with failures" : state
 }
@@ -26,7 +26,7 @@ export function progressOf({
   failed,
   per_second,
   remaining_ms,
-}: ReplayJob): string[] {
+}: ReplayOverview): string[] {
   return [
     formatCounted(replayed, "record"),
     ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import type { ReplayCount, ReplayJob, Topic } from "../../api.ts"
+import type { ReplayCount, ReplayOverview, TopicOverview } from "../../api.ts"
 import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -13,9 +13,9 @@ import { Confirm, type Counted } from "./confirm.tsx"
 import { fieldsOf, requestOf, splitSource, type ReplayFields } from "./replay-request.ts"
 
 /** The range, the target and the rate; counts the records before anything is sent. */
-export function ReplayForm({ started }: { started: (job: ReplayJob) => void }) {
+export function ReplayForm({ started }: { started: (job: ReplayOverview) => void }) {
   const { query } = route.value
-  const topics = useLoad((signal) => get<Topic[]>("topics", {}, signal), [])
+  const topics = useLoad((signal) => get<TopicOverview[]>("topics", {}, signal), [])
   const [counted, setCounted] = useState<Counted>()
   const { isBusy, error, run } = useAction(async (form: FormData) => {
     const request = requestOf(form)
@@ -85,7 +85,7 @@ function Choices<Value extends string>({ label, name, options, chosen, choose }:
   )
 }
 
-function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic[] }) {
+function From({ fields, topics }: { fields: ReplayFields; topics: readonly TopicOverview[] }) {
   const [range, setRange] = useState(fields.range)
   const sources = topics.map(({ connection, topic }) => `${connection}/${topic}`)
   // a link may lead to a topic that is not listed
@@ -152,7 +152,7 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
   )
 }
 
-function To({ topics }: { topics: readonly Topic[] }) {
+function To({ topics }: { topics: readonly TopicOverview[] }) {
   const connections = overview.value?.connections ?? []
   const [to, setTo] = useState<(typeof TARGETS)[number][0]>("topic")
   const [connection, setConnection] = useState(connections[0]?.id ?? "")

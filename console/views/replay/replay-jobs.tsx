@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals"
 import { useEffect, useRef, useState } from "preact/hooks"
-import type { ReplayJob } from "../../api.ts"
+import type { ReplayOverview } from "../../api.ts"
 import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -17,9 +17,9 @@ import { newestOf, progressOf, wordOf, type Word } from "./progress.ts"
 import { describeFrom, describeTo } from "./replay-request.ts"
 
 /** All replays since the start of the service, the newest first, as they go on; `started`: the one that gets the focus. */
-export function ReplayJobs({ started }: { started: ReplayJob | undefined }) {
-  const { value, error, reload } = useLoad((signal) => get<ReplayJob[]>("replays", {}, signal), [])
-  const [changed, setChanged] = useState<ReadonlyMap<string, ReplayJob>>(new Map())
+export function ReplayJobs({ started }: { started: ReplayOverview | undefined }) {
+  const { value, error, reload } = useLoad((signal) => get<ReplayOverview[]>("replays", {}, signal), [])
+  const [changed, setChanged] = useState<ReadonlyMap<string, ReplayOverview>>(new Map())
   useEffect(() => {
     const known = changedReplay.peek()
     return effect(() => {
@@ -71,7 +71,7 @@ const LEVELS: { readonly [word in Word]: "good" | "warning" | "error" } = {
   cancelled: "warning",
 }
 
-function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
+function Job({ job, isStarted }: { job: ReplayOverview; isStarted: boolean }) {
   const { request, state, started_at, ended_at, share, failed, error, failures } = job
   const word = wordOf(job)
   const article = useRef<HTMLElement>(null)
@@ -125,7 +125,7 @@ function Job({ job, isStarted }: { job: ReplayJob; isStarted: boolean }) {
   )
 }
 
-function Actions({ job: { id, state, request } }: { job: ReplayJob }) {
+function Actions({ job: { id, state, request } }: { job: ReplayOverview }) {
   const { error, run } = useAction((action: "pause" | "resume" | "cancel") =>
     post(`replays/${encodeURIComponent(id)}/${action}`),
   )

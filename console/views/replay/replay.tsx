@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks"
-import type { ReplayJob } from "../../api.ts"
+import type { ReplayOverview } from "../../api.ts"
 import { ReplayForm } from "./replay-form.tsx"
 import { ReplayJobs } from "./replay-jobs.tsx"
 
 /** Copies a range of a topic to another one or to a URL, and shows how far it is. A link's query fills the form. */
 export function Replay() {
-  const [started, setStarted] = useState<ReplayJob>()
+  const [started, setStarted] = useState<ReplayOverview>()
   return (
     <div class="columns">
       <section aria-label="New replay">

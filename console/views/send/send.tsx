@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks"
-import type { PipelineOverview, ProviderSetup, Sample, SendRequest, SendResult } from "../../api.ts"
+import type { PipelineOverview, ProviderSetup, SampleRequest, SendRequest, SendResult } from "../../api.ts"
 import { useAction, type Action } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
@@ -36,7 +36,7 @@ function Composer({ pipeline, pipelines }: ComposerProps) {
   /** Whose sample; empty: the pipeline's provider's. */
   const [provider, setProvider] = useState("")
   const { value, error, isLoading, reload } = useLoad(
-    (signal) => get<Sample>(`samples/${encodeURIComponent(id)}`, { provider }, signal),
+    (signal) => get<SampleRequest>(`samples/${encodeURIComponent(id)}`, { provider }, signal),
     [id, provider],
   )
   const providers = useLoad((signal) => get<ProviderSetup[]>("providers", {}, signal), [])
@@ -78,7 +78,7 @@ function Composer({ pipeline, pipelines }: ComposerProps) {
 const CHECK_AFTER_MS = 150
 
 interface FormProps {
-  readonly sample: Sample
+  readonly sample: SampleRequest
   /** Empty: the pipeline's. */
   readonly provider: string
 }
@@ -144,7 +144,7 @@ function Form({ sample, provider }: FormProps) {
 }
 
 interface SigningProps {
-  readonly sample: Sample
+  readonly sample: SampleRequest
   readonly isSigned: boolean
   sign(isSigned: boolean): void
 }

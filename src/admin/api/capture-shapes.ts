@@ -82,7 +82,7 @@ export const SendResult = Type.Object({
   record: CaptureDetail.properties.record,
 })
 
-export const Sample = Type.Object({
+export const SampleRequest = Type.Object({
   pipeline: Type.String(),
   provider: nullable(Type.String({ description: "Whose event it is; null: anybody's." })),
   method: Type.String(),
@@ -114,5 +114,5 @@ export type CaptureSummary = Static<typeof CaptureSummary>
 export type CaptureDetail = Static<typeof CaptureDetail>
 export type CaptureExplanation = Static<typeof CaptureExplanation>
 export type SendResult = Static<typeof SendResult>
-export type Sample = Static<typeof Sample>
+export type SampleRequest = Static<typeof SampleRequest>
 export type SendRequest = Static<typeof SendRequest>

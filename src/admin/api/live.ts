@@ -6,7 +6,7 @@ import { NewCaptures } from "./new-captures.ts"
 import { overviewOf, type OverviewDeps } from "./overview.ts"
 import { jobOf } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { CaptureSummary, Overview, ReplayJob } from "./shapes.ts"
+import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
 
 const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
@@ -32,7 +32,7 @@ export class Live {
 
   readonly route: ApiRoute = route("GET /api/live", {
     summary: "Overviews each second, and captured requests and replay jobs as they change.",
-    events: { overview: Overview, capture: CaptureSummary, replay: ReplayJob },
+    events: { overview: Overview, capture: CaptureSummary, replay: ReplayOverview },
     answer: ({ request, connection }) =>
       this.#deps.streams.answer(request, connection, (stream) => this.#add(stream)),
   })

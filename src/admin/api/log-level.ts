@@ -1,18 +1,18 @@
 import type { Service } from "../service.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { LogLevel } from "./shapes.ts"
+import { LoggedLevel } from "./shapes.ts"
 
 export function logLevelRoutes(service: Service): ApiRoute[] {
   return [
     route("GET /api/log-level", {
       summary: "From which level on lines are logged.",
-      response: LogLevel,
+      response: LoggedLevel,
       answer: () => ({ level: service.logLevel() }),
     }),
     route("PUT /api/log-level", {
       summary: "Changes the level, in all workers, until the next reload.",
-      body: LogLevel,
-      response: LogLevel,
+      body: LoggedLevel,
+      response: LoggedLevel,
       async answer({ body: { level } }) {
         await service.setLogLevel(level)
         return { level: service.logLevel() }

@@ -9,7 +9,7 @@ import { ApiError, problemOf } from "./problem.ts"
 import { recordsBefore } from "./records-before.ts"
 import { summarizer } from "./record-summary.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { LiveRecords, RecordDetail, RecordPage, Topic } from "./shapes.ts"
+import { LiveRecords, RecordDetail, RecordPage, TopicOverview } from "./shapes.ts"
 
 const MAX_RECORDS = 500
 const CONDITION = Type.Optional(
@@ -54,7 +54,7 @@ async function readLog<T>(
 const topicsRoute = ({ service }: RecordsDeps): ApiRoute =>
   route("GET /api/topics", {
     summary: "The topics of all connections that answer.",
-    response: Type.Array(Topic),
+    response: Type.Array(TopicOverview),
     async answer() {
       const all = service.connections().map(async ({ id }) => {
         const topics = await readLog(service, id, (reader) => reader.topics()).catch(none)

@@ -26,7 +26,7 @@ export const ReplayRequest = Type.Object({
 
 export const ReplayCount = Type.Object({ records: count, is_exact: Type.Boolean() })
 
-export const ReplayJob = Type.Object({
+export const ReplayOverview = Type.Object({
   id: Type.String(),
   request: ReplayRequest,
   state: oneOf("running", "paused", "done", "failed", "cancelled"),
@@ -56,4 +56,4 @@ export const ReplayJob = Type.Object({
 
 export type ReplayRequest = Static<typeof ReplayRequest>
 export type ReplayCount = Static<typeof ReplayCount>
-export type ReplayJob = Static<typeof ReplayJob>
+export type ReplayOverview = Static<typeof ReplayOverview>

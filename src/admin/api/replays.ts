@@ -3,7 +3,7 @@ import { toShownUrl } from "../../replay/request-of-record.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { ReplayCount, ReplayJob, ReplayRequest } from "./shapes.ts"
+import { ReplayCount, ReplayOverview, ReplayRequest } from "./shapes.ts"
 
 const ID = Type.Object({
   id: Type.String({ maxLength: 100, description: "`last`: the one that was begun last." }),
@@ -24,7 +24,7 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
     route(`POST /api/replays/:id/${name}`, {
       summary,
       params: ID,
-      response: ReplayJob,
+      response: ReplayOverview,
       async answer({ params: { id } }) {
         const replay = find(id)
         if ((await apply(replay)) === false)
@@ -35,13 +35,13 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
   return [
     route("GET /api/replays", {
       summary: "The replays that run, and the last ones that ended, the newest first.",
-      response: Type.Array(ReplayJob),
+      response: Type.Array(ReplayOverview),
       answer: () => replays.list().map(jobOf),
     }),
     route("POST /api/replays", {
       summary: "Sends records of a topic again, to another topic or to a URL.",
       body: ReplayRequest,
-      response: ReplayJob,
+      response: ReplayOverview,
       async answer({ body }) {
         const to = targetOf(body)
         const request = { ...body, ...(to instanceof URL && { to: { url: toShownUrl(to) } }) }
@@ -60,7 +60,7 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
     route("GET /api/replays/:id", {
       summary: "A replay.",
       params: ID,
-      response: ReplayJob,
+      response: ReplayOverview,
       answer: ({ params: { id } }) => jobOf(find(id)),
     }),
     change("pause", "Pauses a replay: what was sent is acknowledged.", ({ job }) => job.pause()),
@@ -85,7 +85,7 @@ function targetOf({ to }: ReplayRequest): ReplayTo {
 }
 
 /** As it is now. */
-export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayJob {
+export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayOverview {
   const {
     state,
     startedMs,

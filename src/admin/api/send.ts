@@ -7,7 +7,7 @@ import type { PipelineInfo, Service, Verification } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import { setups } from "./provider-setup.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { ProviderSetup, Sample, SendRequest, SendResult } from "./shapes.ts"
+import { ProviderSetup, SampleRequest, SendRequest, SendResult } from "./shapes.ts"
 import { resultOf } from "./submit.ts"
 
 /** Samples for pipelines, sent as their providers would. */
@@ -16,7 +16,7 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
     summary: "An event as the pipeline's provider, or another, would send it, before it is signed.",
     params: Type.Object({ pipeline: Type.String({ maxLength: 249 }) }),
     query: Type.Object({ provider: SendRequest.properties.provider }),
-    response: Sample,
+    response: SampleRequest,
     answer({ params: { pipeline: id }, query: { provider } }) {
       const pipeline = pipelineOf(service, id)
       const verifications = service.verifications(id)

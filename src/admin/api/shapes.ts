@@ -80,7 +80,7 @@ export const PipelineDetail = Type.Object({
   p99_ms: Type.Array(nullable(Type.Number())),
 })
 
-export const Topic = Type.Object({
+export const TopicOverview = Type.Object({
   connection: Type.String(),
   topic: Type.String(),
   partitions: count,
@@ -131,7 +131,7 @@ export const ProviderSetup = Type.Object({
   configuration: Type.String({ description: "The lines of pipelines.conf." }),
 })
 
-export const LogLevel = Type.Object({
+export const LoggedLevel = Type.Object({
   level: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
 })
 
@@ -141,10 +141,10 @@ export type ConnectionOverview = Static<typeof ConnectionOverview>
 export type Attention = Static<typeof Attention>
 export type Overview = Static<typeof Overview>
 export type PipelineDetail = Static<typeof PipelineDetail>
-export type Topic = Static<typeof Topic>
+export type TopicOverview = Static<typeof TopicOverview>
 export type RecordSummary = Static<typeof RecordSummary>
 export type RecordPage = Static<typeof RecordPage>
 export type RecordDetail = Static<typeof RecordDetail>
 export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>
-export type LogLevel = Static<typeof LogLevel>
+export type LoggedLevel = Static<typeof LoggedLevel>

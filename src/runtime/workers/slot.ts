@@ -1,4 +1,4 @@
-import type { Sample } from "../../admin/history.ts"
+import type { ActivitySample } from "../../admin/history.ts"
 import type { Receiver } from "../../admin/service.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
@@ -97,7 +97,7 @@ export class Slot {
   }
 
   /** undefined: its process does not answer. */
-  async activity(): Promise<Sample | undefined> {
+  async activity(): Promise<ActivitySample | undefined> {
     const process = this.#process
     const activity = await this.#ask((it) => it.call("activity"))
     return activity === undefined ? undefined : [String(process?.pid), activity]

@@ -1,4 +1,4 @@
-import type { Sample } from "../../admin/history.ts"
+import type { ActivitySample } from "../../admin/history.ts"
 import type { Readiness, Receiver, Service } from "../../admin/service.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
@@ -198,7 +198,7 @@ export class Supervisor implements ReloadableApplication, Running {
     return readinessOf(workers, this.#stopped !== undefined)
   }
 
-  async activity(): Promise<readonly Sample[]> {
+  async activity(): Promise<readonly ActivitySample[]> {
     const samples = await Promise.all(this.#slots.map((slot) => slot.activity()))
     return samples.filter((it) => it !== undefined)
   }

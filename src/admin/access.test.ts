@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { hostTest } from "./host.ts"
+import { hostTest } from "./access.ts"
 
 const admits = hostTest(["Hookline.internal"])
 const asks = (host: string): boolean => admits(new Request("http://x/", { headers: { Host: host } }))

@@ -50,6 +50,12 @@ export class KeyDatabase extends DurableDatabase {
   readonly #find: Statement<{ until: number }, [string]>
   readonly #insert: Statement
 
+  readonly operations = {
+    untilOf: (keys: readonly string[]) => this.untilOf(keys),
+    write: (keys: readonly KeyUntil[]) => this.write(keys),
+    trim: (nowMs: number) => this.trim(nowMs),
+  }
+
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,

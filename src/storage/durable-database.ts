@@ -13,11 +13,17 @@ const CHECKPOINT_COMMITS = 256
 /** Of a file whose pages are checked when it is opened: 0.35 s from memory, 2 s from a disk of 125 MB/s. */
 const CHECKED_BYTES = 256 * 1024 * 1024
 
+/** What a database does for the event loop: called across threads, by name and with plain data. */
+export interface Operations {
+  readonly [name: string]: (...args: never[]) => unknown
+}
+
 /**
  * A database whose commits are durable when they return, in its thread (serve-database.ts). The embedded log, the spool and
  * the dedupe store add their operations. After one failed with anything but busy, only `closeFailed` may be called.
  */
 export abstract class DurableDatabase {
+  abstract readonly operations: Operations
   readonly location: DatabaseLocation
   /** Checked after each commit, before its answer. */
   readonly files: OpenFiles
@@ -58,7 +64,7 @@ export abstract class DurableDatabase {
     return true
   }
 
-  /** Called behind the answer to an operation. */
+  /** Called after the answer to an operation. */
   afterAnswer(): void {
     this.checkpoint()
   }
@@ -121,8 +127,8 @@ export abstract class DurableDatabase {
     this.#uncheckpointedBytes += bytes
   }
 
-  protected checkpointPassively(): Checkpointed {
-    return this.checkpointNow("PASSIVE")
+  protected checkpointPassively(): void {
+    this.checkpointNow("PASSIVE")
   }
 
   /** All checkpoints go through here, for `isSynced`. */

@@ -9,7 +9,7 @@ import { openSpoolDatabase, spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn, KeyDatabase } from "../dedupe/key-database.ts"
 import { logIn } from "./database-file.ts"
 import { DurableWriter } from "./durable-writer.ts"
-import type { Answer } from "./serve-database.ts"
+import type { ThreadAnswer } from "./serve-database.ts"
 
 let folder: string
 let lines: { level: number; msg: string }[]
@@ -49,9 +49,12 @@ async function openWhole(): Promise<DurableWriter<KeyDatabase>> {
   return writer
 }
 const file = (): string => dedupeFileIn(folder).file
-const write = (writer: DurableWriter<KeyDatabase>, key: string): Promise<Answer<void>> =>
+const write = (writer: DurableWriter<KeyDatabase>, key: string): Promise<ThreadAnswer<void>> =>
   new Promise((resolve) => writer.do("write", [[[key, 1]]], resolve))
-const find = (writer: DurableWriter<KeyDatabase>, key: string): Promise<Answer<(number | undefined)[]>> =>
+const find = (
+  writer: DurableWriter<KeyDatabase>,
+  key: string,
+): Promise<ThreadAnswer<(number | undefined)[]>> =>
   new Promise((resolve) => writer.do("untilOf", [[key]], resolve))
 /** Ends when another process, or so it seems, has let go of the write lock. */
 function holdLock(): () => void {
@@ -137,7 +140,7 @@ test("failed: a start beside a reader that keeps the WAL is one, which is said o
 })
 
 /** Has the thread end with a fault: no message can carry what it answers. */
-const crash = (writer: DurableWriter<KeyDatabase>): Promise<Answer<unknown>> =>
+const crash = (writer: DurableWriter<KeyDatabase>): Promise<ThreadAnswer<unknown>> =>
   new Promise((resolve) =>
     writer.do("__lookupGetter__" as "untilOf", ["__proto__"] as never, resolve as never),
   )
@@ -170,7 +173,7 @@ test("closing: what was asked before is answered, and the lock is free when it i
 test("closing: when its thread ends, what was asked fails, and what is asked upon that", async () => {
   const writer = await openWhole()
   void crash(writer)
-  const { promise: answer, resolve } = Promise.withResolvers<Answer<unknown>>()
+  const { promise: answer, resolve } = Promise.withResolvers<ThreadAnswer<unknown>>()
   writer.do("untilOf", [["a"]], () => writer.do("untilOf", [["b"]], resolve))
   await writer.close()
   expect(await answer).toMatchObject({ kind: "failed", pages: "lost" })

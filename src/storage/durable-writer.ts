@@ -11,7 +11,7 @@ import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../process/thread-url.ts"
 import { WriterLock } from "./writer-lock.ts"
 import { failureOf } from "./serve-database.ts"
-import type { Answer, Call, Failure, Methods, Opened, Request } from "./serve-database.ts"
+import type { Failure, Opened, Request, ThreadAnswer } from "./serve-database.ts"
 
 /*
  * The event loop's side of a database, whose file is open in a thread of its own (serve-database.ts): a stalled disk holds up
@@ -44,7 +44,7 @@ export interface WriterDependencies {
 /** How long a close waits for the disk. */
 const GIVE_UP_MS = 2000
 
-type Answered = (answer: Answer<never>) => void
+type Answered = (answer: ThreadAnswer<never>) => void
 
 export class DurableWriter<D extends DurableDatabase> {
   readonly #location: DatabaseLocation
@@ -81,7 +81,7 @@ export class DurableWriter<D extends DurableDatabase> {
     else this.#failure = this.#failureOf(deps.unopened)
     if (this.#failure === undefined) this.#open()
     else this.#setMode("failed")
-    this.#tick = setInterval(() => this.#look(), POLL_MS)
+    this.#tick = setInterval(() => this.#watch(), POLL_MS)
   }
 
   /** Why nothing can be written, as far as is known. */
@@ -95,18 +95,18 @@ export class DurableWriter<D extends DurableDatabase> {
   }
 
   /**
-   * Calls a method of the database in its thread.
+   * Calls an operation of the database in its thread.
    *
    * @param then called in the order of the calls; never if the disk stops answering, or after close
    * @param transfer buffers among the arguments
    */
-  do<K extends keyof Methods<D> & string>(
-    method: K,
-    args: Parameters<Call<D, K>>,
-    then: (answer: Answer<ReturnType<Call<D, K>>>) => void,
+  do<K extends keyof D["operations"] & string>(
+    operation: K,
+    args: Parameters<D["operations"][K]>,
+    then: (answer: ThreadAnswer<ReturnType<D["operations"][K]>>) => void,
     transfer: ArrayBuffer[] = [],
   ): void {
-    this.#ask({ kind: "do", method, args }, then as Answered, transfer)
+    this.#ask({ kind: "do", operation, args }, then as Answered, transfer)
   }
 
   /** Closes the file and releases the lock once earlier requests are answered. */
@@ -191,7 +191,7 @@ export class DurableWriter<D extends DurableDatabase> {
   #start(): Worker {
     // by URL: it imports all databases, which import this class
     const thread = new Worker(threadUrl("../runtime/storage-thread", import.meta))
-    thread.addEventListener("message", ({ data }: MessageEvent<Answer<never>>) => {
+    thread.addEventListener("message", ({ data }: MessageEvent<ThreadAnswer<never>>) => {
       if (thread === this.#thread) this.#answered(data)
     })
     thread.addEventListener("error", ({ message }) => {
@@ -208,7 +208,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#thread.postMessage(request, transfer)
   }
 
-  #answered(answer: Answer<never>): void {
+  #answered(answer: ThreadAnswer<never>): void {
     const first = this.#pending.shift()
     // the thread was abandoned
     if (first === undefined) return
@@ -283,7 +283,7 @@ export class DurableWriter<D extends DurableDatabase> {
   }
 
   /** Polls the write lock unless a commit has just had it, and logs a stalled disk. */
-  #look(): void {
+  #watch(): void {
     const stall = this.#stall
     if (stall !== undefined) this.#diskWatch.report(stall)
     if (this.#mode !== "open" || this.#pending.length > 0 || steadyMs() - this.#committedMs < POLL_MS) return

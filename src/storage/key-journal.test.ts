@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded, type EmbeddedBroker } from "../brokers/embedded/broker.ts"
 import { packBatch } from "../brokers/embedded/batch.ts"
-import { LogWriter } from "../brokers/embedded/writer.ts"
+import { LogFile } from "../brokers/embedded/log-file.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { KeyStore } from "../dedupe/key-store.ts"
@@ -162,8 +162,12 @@ test("a key that the log still has does not shorten the time of one that was pub
   expect(await store.claim("a", soon())).toBe("duplicate")
 })
 
+class FirstLog extends LogFile {
+  readonly operations = {}
+}
+
 test("a log of 0.1.0, which has no journal, gets one", async () => {
-  const before = new LogWriter(logIn(folder))
+  const before = new FirstLog(logIn(folder))
   before.commit(packBatch([{ record: { topic: "t", value: Buffer.from("old") } }]), Date.now())
   before.close()
   const broker = openLog()

@@ -8,7 +8,7 @@ import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
  * The program of a database's thread, a Worker that answers requests in order:
  *
  *   open   opens the file; it must not be open
- *   do     calls a method of the database; checkpoints and the like follow the answer
+ *   do     calls an operation of the database; checkpoints and the like follow the answer
  *   poll   tries the write lock
  *   close  closes the file
  *
@@ -24,7 +24,7 @@ export type Request =
       readonly files: FileIdentities | undefined
       readonly wasUnclean: boolean
     }
-  | { readonly kind: "do"; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly kind: "do"; readonly operation: string; readonly args: readonly unknown[] }
   | { readonly kind: "poll" }
   | { readonly kind: "close" }
 
@@ -56,11 +56,7 @@ export interface Failure {
 /** Pause before a `busy` request is repeated. */
 export const BUSY_RETRY_MS = 5
 
-/** A database's methods, called across threads with plain data. */
-export type Methods<D> = { [K in keyof D as D[K] extends (...args: never[]) => unknown ? K : never]: D[K] }
-export type Call<D, K extends keyof Methods<D>> = Extract<Methods<D>[K], (...args: never[]) => unknown>
-
-export type Answer<T> = Done<T> | { readonly kind: "busy" } | Failure
+export type ThreadAnswer<T> = Done<T> | { readonly kind: "busy" } | Failure
 
 export function failureOf(error: unknown, location: DatabaseLocation, pages: PageState): Failure {
   // a HooklineError's message says it all
@@ -70,84 +66,102 @@ export function failureOf(error: unknown, location: DatabaseLocation, pages: Pag
   return isDamage(error) || isDamage(cause) ? { ...failure, isDamaged: true } : failure
 }
 
-/** The thread's end of the messages. */
-export type Port = Pick<Worker, "addEventListener" | "postMessage">
+/** Serves the requests of one event loop. @param open opens a database by its location's kind */
+export function serveDatabase(
+  open: (location: DatabaseLocation) => DurableDatabase,
+  port: Pick<Worker, "addEventListener" | "postMessage">,
+): void {
+  const thread = new DatabaseThread(open)
+  port.addEventListener("message", ({ data: request }: MessageEvent<Request>): void => {
+    const answered = thread.answer(request)
+    // a value may have buffers that are transferred instead of copied
+    const value = answered.kind === "done" ? (answered.value as { transfer?: ArrayBuffer[] } | undefined) : {}
+    port.postMessage(answered, value?.transfer ?? [])
+    if (request.kind === "do" && answered.kind === "done") thread.afterAnswer()
+  })
+}
 
-/** @param open opens a database by its location's kind */
-export function serveDatabase(open: (location: DatabaseLocation) => DurableDatabase, port: Port): void {
-  let location: DatabaseLocation | undefined
-  let database: DurableDatabase | undefined
-  let pages: PageState = "synced"
+class DatabaseThread {
+  readonly #openDatabase: (location: DatabaseLocation) => DurableDatabase
+  #location: DatabaseLocation | undefined
+  #database: DurableDatabase | undefined
+  #pages: PageState = "synced"
   /** Why there is no database. */
-  let broken: Answer<never> = {
+  #broken: ThreadAnswer<never> = {
     kind: "failed",
     reason: "the file is not open",
     cause: undefined,
     isDiskFull: false,
-    pages,
+    pages: "synced",
   }
 
-  const perform = (request: Request): unknown => {
+  constructor(open: (location: DatabaseLocation) => DurableDatabase) {
+    this.#openDatabase = open
+  }
+
+  answer(request: Request): ThreadAnswer<unknown> {
+    const database = this.#database
+    if (database === undefined && (request.kind === "do" || request.kind === "poll")) return this.#broken
+    const commits = database?.commits
+    try {
+      const value = this.#perform(request)
+      const { commits: commitsNow } = this.#database ?? {}
+      return { kind: "done", value, isCommitted: commitsNow !== undefined && commitsNow !== commits }
+    } catch (error) {
+      return this.#failed(error)
+    }
+  }
+
+  afterAnswer(): void {
+    try {
+      this.#database?.afterAnswer()
+    } catch (error) {
+      // answers the next request
+      this.#failed(error)
+    }
+  }
+
+  #perform(request: Request): unknown {
     switch (request.kind) {
       case "open":
-        ;({ location, pages } = request)
-        if (request.files !== undefined) checkIdentities(request.files)
-        if (pages === "lost") recoverAlone(location.file)
-        pages = "synced"
-        database = open(location)
-        database.check(request.wasUnclean || request.files !== undefined)
-        return { state: database.state(), files: database.files.lasting } satisfies Opened
+        return this.#open(request)
       case "close":
-        database?.close()
-        database = undefined
+        this.#database?.close()
+        this.#database = undefined
         return undefined
       case "poll":
-        return database!.pollLock()
+        return this.#database!.pollLock()
       case "do":
-        return (database as unknown as { [method: string]: (...args: readonly unknown[]) => unknown })[
-          request.method
-        ]!(...request.args)
+        return this.#database!.operations[request.operation]!(...(request.args as never[]))
     }
   }
 
-  const failed = (error: unknown): Answer<never> => {
+  #open({ location, pages, files, wasUnclean }: Extract<Request, { kind: "open" }>): Opened {
+    this.#location = location
+    this.#pages = pages
+    if (files !== undefined) checkIdentities(files)
+    if (pages === "lost") recoverAlone(location.file)
+    this.#pages = "synced"
+    const database = (this.#database = this.#openDatabase(location))
+    database.check(wasUnclean || files !== undefined)
+    return { state: database.state(), files: database.files.lasting }
+  }
+
+  #failed(error: unknown): ThreadAnswer<never> {
+    const database = this.#database
     if (isBusy(error)) {
       // also for what comes next, if it is not open
-      if (database === undefined) broken = { kind: "busy" }
+      if (database === undefined) this.#broken = { kind: "busy" }
       return { kind: "busy" }
     }
-    pages = pagesAfter(error, database === undefined ? pages : database.isSynced ? "synced" : "unsynced")
+    const pages = database === undefined ? this.#pages : database.isSynced ? "synced" : "unsynced"
+    this.#pages = pagesAfter(error, pages)
     try {
       database?.closeFailed(error)
     } catch {
       // what was acknowledged is in the WAL; the first failure is answered
     }
-    database = undefined
-    return (broken = failureOf(error, location!, pages))
+    this.#database = undefined
+    return (this.#broken = failureOf(error, this.#location!, this.#pages))
   }
-
-  const answer = (request: Request): Answer<unknown> => {
-    if (database === undefined && (request.kind === "do" || request.kind === "poll")) return broken
-    const commits = database?.commits
-    try {
-      const value = perform(request)
-      return { kind: "done", value, isCommitted: database !== undefined && database.commits !== commits }
-    } catch (error) {
-      return failed(error)
-    }
-  }
-
-  port.addEventListener("message", ({ data: request }: MessageEvent<Request>): void => {
-    const answered = answer(request)
-    // a value may have buffers that are transferred instead of copied
-    const value = answered.kind === "done" ? (answered.value as { transfer?: ArrayBuffer[] } | undefined) : {}
-    port.postMessage(answered, value?.transfer ?? [])
-    if (request.kind !== "do" || answered.kind !== "done") return
-    try {
-      database?.afterAnswer()
-    } catch (error) {
-      // answers the next request
-      failed(error)
-    }
-  })
 }

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Database } from "bun:sqlite"
 import { pino } from "pino"
 import { packBatch } from "../../src/brokers/embedded/batch.ts"
-import { TrimmingWriter } from "../../src/brokers/embedded/trimmer.ts"
+import { LogDatabase } from "../../src/brokers/embedded/log-database.ts"
 import { logIn } from "../../src/storage/database-file.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
@@ -69,11 +69,11 @@ test.skipIf(held === undefined)(
     const batch = packBatch(
       Array.from({ length: 500 }, () => ({ record: { topic: "t", value: Buffer.alloc(4096, "x") } })),
     )
-    const before = new TrimmingWriter(location)
+    const before = new LogDatabase(location)
     for (let n = 0; n < 8; n++) before.commit(batch, nowMs)
     before.close()
     held!.fill(300 * 1024)
-    const writer = new TrimmingWriter(location)
+    const writer = new LogDatabase(location)
     const limits = { beforeMs: Number.NEGATIVE_INFINITY, nowMs, maxBytes: 14 * 1024 ** 2 }
     // the WAL has something for a reader to hold
     expect(writer.trim(limits)).toBeDefined()
@@ -85,7 +85,7 @@ test.skipIf(held === undefined)(
     // a failure now is no reason to take the file alone, for which every reader would have to end
     expect(writer.isSynced).toBe(true)
     reader.run("COMMIT")
-    while (writer.isDue(limits)) {
+    while (writer.trimmer.isDue(limits)) {
       reader.query("SELECT * FROM topics").all()
       writer.trim(limits)
     }

@@ -9,7 +9,8 @@ import { pino } from "pino"
 import type { DatabaseLocation } from "../../src/storage/database-file.ts"
 import { logIn } from "../../src/storage/database-file.ts"
 import { packBatch } from "../../src/brokers/embedded/batch.ts"
-import { LogWriter } from "../../src/brokers/embedded/writer.ts"
+import { LogDatabase } from "../../src/brokers/embedded/log-database.ts"
+import type { LogFile } from "../../src/brokers/embedded/log-file.ts"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { openSpoolDatabase, spoolAt } from "../../src/brokers/spool/spool-database.ts"
 import { SpooledBroker } from "../../src/brokers/spool/spool.ts"
@@ -99,7 +100,7 @@ const PUBLISH_MS = 5000
 const log = pino({ level: "silent" })
 
 /** What a log's file holds, opened as Hookline opens it. */
-function leftIn(writer: LogWriter, place: DatabaseLocation): Map<number, number> {
+function leftIn(writer: LogFile, place: DatabaseLocation): Map<number, number> {
   const db = new Database(place.file, { readonly: true })
   try {
     const made = db.query("SELECT id FROM topics WHERE name = ?").get(TOPIC) as { id: number } | null
@@ -135,7 +136,7 @@ const subjects: { readonly [K in Kind]: Subject } = {
       }
     },
     fill: inTurn,
-    left: (directory) => leftIn(new LogWriter(logIn(directory)), logIn(directory)),
+    left: (directory) => leftIn(new LogDatabase(logIn(directory)), logIn(directory)),
   },
   spool: {
     place: (folder) => spoolAt(join(folder, "spool.sqlite")),

@@ -1,6 +1,6 @@
 // Hot path: each record of the embedded log passes here on its way to the thread that commits.
 import type { Record, SourcePartition } from "../../pipeline/record.ts"
-import { packHeaders, unpackHeaders } from "./record-headers.ts"
+import { packHeaders, unpackHeaders } from "./log-tables.ts"
 
 /**
  * Records in one buffer, which is transferred between threads:
@@ -91,3 +91,6 @@ export function unpackBatch({ topics, records, bytes, sources }: PackedBatch): {
   }
   return batch
 }
+
+/** Bytes of a record's key and value. */
+export const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)

@@ -6,12 +6,12 @@ import { HooklineError } from "../../errors.ts"
 import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
-import { BUSY_RETRY_MS, type Answer } from "../../storage/serve-database.ts"
+import { BUSY_RETRY_MS, type ThreadAnswer } from "../../storage/serve-database.ts"
 import { KafkaListener, type KafkaPort } from "./kafka-listener.ts"
 import type { PortOptions } from "../../kafka-listener/port.ts"
 import { LogDatabase } from "./log-database.ts"
 import { checkPartitions } from "./partition-count.ts"
-import { Publisher, type PublisherDependencies } from "./publisher.ts"
+import { BatchPublisher, type PublisherDependencies } from "./publisher.ts"
 import { Retention } from "./retention.ts"
 import { RetentionClock } from "../../clock/retention-clock.ts"
 
@@ -57,7 +57,7 @@ export const openEmbedded = (options: EmbeddedOptions, deps: EmbeddedDeps): Embe
 
 export class EmbeddedBroker implements Broker {
   readonly #writer: DurableWriter<LogDatabase>
-  readonly #publisher: Publisher
+  readonly #publisher: BatchPublisher
   readonly #retention: Retention
   readonly #clock: RetentionClock
   /** Absolute, as that of dedupe keys. */
@@ -126,7 +126,7 @@ export class EmbeddedBroker implements Broker {
       },
     })
     this.#clock = new RetentionClock(now, newestMs, steady)
-    this.#publisher = new Publisher({
+    this.#publisher = new BatchPublisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
       commit: this.#commit,
@@ -243,7 +243,7 @@ export class EmbeddedBroker implements Broker {
       this.#inDoubt.push(dedupeKey)
     }
     const keys = this.#inDoubt.map(({ key, untilMs }) => [key, untilMs] as const)
-    const answered = (answer: Answer<ReturnType<LogDatabase["commitWithKeys"]>>): void => {
+    const answered = (answer: ThreadAnswer<ReturnType<LogDatabase["commitWithKeys"]>>): void => {
       if (answer.kind === "done") {
         this.#kafka?.committed(batch.topics)
         const firstId = answer.value.lastKeyId - keys.length + 1
@@ -254,9 +254,7 @@ export class EmbeddedBroker implements Broker {
       }
       then(answer)
     }
-    this.#writer.do("commitWithKeys", [batch, keys, this.#clock.stamp(), forgetThroughId], answered, [
-      batch.bytes,
-    ])
+    this.#writer.do("commit", [batch, keys, this.#clock.stamp(), forgetThroughId], answered, [batch.bytes])
   }
 
   /** @param idOf undefined: the key is not in the log */

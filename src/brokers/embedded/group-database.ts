@@ -58,6 +58,11 @@ export function furthestCommits(directory: string, clusterId: string): readonly 
 }
 
 export class GroupDatabase extends DurableDatabase {
+  readonly operations = {
+    state: () => this.state(),
+    write: (changes: GroupChanges) => this.write(changes),
+  }
+
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,

@@ -1,24 +1,35 @@
-import { statSync } from "node:fs"
 import { dirname } from "node:path"
 import type { LogState } from "../broker.ts"
+import type { JournaledKey, Record } from "../../pipeline/record.ts"
 import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
-import type { JournaledKey } from "../../pipeline/record.ts"
 import type { PackedBatch } from "./batch.ts"
 import { findDamage } from "./damage.ts"
 import { furthestCommits } from "./group-database.ts"
 import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
-import { createIdentity, LOG_LAYOUT, readIdentity } from "./log-tables.ts"
-import { noDeletions, SLICE_BYTES, TrimmingWriter, type Deletions, type Limits } from "./trimmer.ts"
-import type { Committed } from "./writer.ts"
+import { LogFile, type Committed, type OpenPartition } from "./log-file.ts"
+import { createIdentity, LOG_LAYOUT, PAGE_BYTES, readIdentity } from "./log-tables.ts"
+import { Shrinker } from "./shrinker.ts"
+import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./trimmer.ts"
+import { sizeOfFile, Wal } from "./wal.ts"
 
 /*
- * The embedded log's file in its thread, and when that does what no publisher waits for: checkpoints, retention's deletions,
- * giving free space back to the disk.
+ * The embedded log's file in its thread, and the chores that no publisher waits for, each in slices that a commit can wait for:
  *
- * It does so behind a batch, since the next one takes a moment to come: one of them at a time, and deletions only in slices
- * that are worth their fsync. Retention's rounds, several times a second, do it while no batches come. While batches come, a
- * round only notes that something is due, however little, and it is deleted behind the next ones.
+ *   checkpoint   when the WAL has grown (wal.ts)
+ *   trim         deletes what is beyond retention's limits (trimmer.ts)
+ *   give back    returns free pages to the disk (shrinker.ts)
+ *
+ * `nextChore` says which is next:
+ *
+ *                after a batch                                      in one of retention's rounds, several times a second
+ *   checkpoint   if it is due; often nothing else then              if it is due
+ *   trim         if the last round found something due, or there    if anything is due, however little
+ *                is a slice beyond the limit; as much as came
+ *   give back    else, every GIVE_BACK_MS                           else
+ *
+ * After a batch, since the next one takes a moment to come, and deletions only in slices that are worth their fsync. While
+ * batches come, a round only notes that something is due.
  */
 
 /** Batches keep coming if the last one was no longer ago. */
@@ -29,7 +40,7 @@ const GIVE_BACK_MS = 10
 /** Of checking a large file in a round: a commit waits for it. */
 const CHECK_MS = 4
 
-/** Between two looks at the file's size. */
+/** Between two readings of the file's size. */
 const SIZE_MS = 5000
 
 export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldBytes" | "oldestMs"> {
@@ -39,11 +50,14 @@ export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldByt
   readonly deleted: Deletions
 }
 
-export class LogDatabase extends TrimmingWriter {
+export class LogDatabase extends LogFile {
+  readonly trimmer: Trimmer
+  readonly #wal: Wal
+  readonly #shrinker: Shrinker
   readonly #journal: KeyJournalTable
-  #limits: Limits | undefined
+  #limits: TrimLimits | undefined
   #deleted = noDeletions()
-  /** Bytes of the batch that was just answered; undefined: the answer was to something else. */
+  /** Of the batch that was just answered; undefined: the answer was to something else. */
   #answeredBytes: number | undefined
   #batchMs = Number.NEGATIVE_INFINITY
   /** Something was due at the last round, and may be still. */
@@ -55,9 +69,19 @@ export class LogDatabase extends TrimmingWriter {
   #sizedMs = Number.NEGATIVE_INFINITY
   #sizeBytes = 0
 
+  readonly operations = {
+    state: () => this.state(),
+    prepare: (topics: readonly string[]) => this.prepare(topics),
+    grow: (leastPartitions: number, topics: number) => this.grow(leastPartitions, topics),
+    commit: (...batch: Parameters<LogDatabase["commitWithKeys"]>) => this.commitWithKeys(...batch),
+    forgetKeys: (throughId: number) => this.forgetKeys(throughId),
+    keep: (limits: TrimLimits) => this.keep(limits),
+  }
+
   constructor(location: DatabaseLocation) {
     super(location, {
       ...LOG_LAYOUT,
+      canShrink: true,
       createTables(db) {
         LOG_LAYOUT.createTables(db)
         createKeyJournal(db)
@@ -65,8 +89,11 @@ export class LogDatabase extends TrimmingWriter {
         createEpochs(db)
       },
     })
+    this.#wal = new Wal(this.db, location.file, (mode) => this.checkpointNow(mode))
+    this.#shrinker = this.load(() => new Shrinker(this.db))
+    this.trimmer = this.load(() => new Trimmer(this))
     this.#journal = this.load(() => new KeyJournalTable(this.db))
-    this.load(() => this.recover())
+    this.load(() => this.#wal.checkpoint())
     this.load(() => this.#noticeCopy())
   }
 
@@ -116,7 +143,7 @@ export class LogDatabase extends TrimmingWriter {
   }
 
   /**
-   * Sets how many partitions topics have at least: those that are written to get them first, then others, so many at once.
+   * Sets how many partitions topics have at least: those that are written to get them first, then others, `topics` at once.
    *
    * @returns whether there are others
    */
@@ -134,42 +161,89 @@ export class LogDatabase extends TrimmingWriter {
     this.transact(() => this.#journal.deleteThrough(throughId))
   }
 
-  /** Sets what is kept, and does a slice of retention's work. */
-  keep(limits: Limits): Trimmed {
+  /** Sets what is kept, and does a chore of retention's round. */
+  keep(limits: TrimLimits): Trimmed {
     this.#limits = limits
-    if (this.heldBytes > 0) this.recover()
+    // should the reader be gone
+    if (this.#wal.heldBytes > 0) this.#wal.checkpoint()
     let more = this.#checkSlice()
-    if (performance.now() - this.#batchMs < QUIET_MS) this.#isOwed = this.isDue(limits)
-    else more = this.checkpoint() || this.#trim(limits) > 0 || this.giveBack() || more
+    const nowMs = performance.now()
+    if (nowMs - this.#batchMs < QUIET_MS) this.#isOwed = this.trimmer.isDue(limits)
+    else more = this.checkpoint() || this.#perform(this.#nextChore(nowMs), 1) || more
     const deleted = this.#deleted
     this.#deleted = noDeletions()
-    const { bytesKept: bytes, heldBytes, oldestMs } = this
-    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestMs }
+    const { bytesKept: bytes } = this
+    const { heldBytes } = this.#wal
+    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestMs: this.trimmer.oldestMs }
   }
 
   override afterAnswer(): void {
     const bytes = this.#answeredBytes
     if (bytes === undefined) return
     this.#answeredBytes = undefined
-    this.#batchMs = performance.now()
+    const nowMs = (this.#batchMs = performance.now())
     const isCheckpointed = this.checkpoint()
     // large batches have one each time
     const hasDone = isCheckpointed && !this.#wasCheckpointed
     this.#wasCheckpointed = isCheckpointed
+    if (!hasDone) this.#perform(this.#nextChore(nowMs, bytes), bytes)
+  }
+
+  /** The chore after a checkpoint, as drawn above. @param batchBytes of the batch that was answered; absent: in a round */
+  #nextChore(nowMs: number, batchBytes?: number): "trim" | "give back" | undefined {
     const limits = this.#limits
-    if (hasDone || limits === undefined) return
-    if (this.#isOwed || this.bytesKept - limits.maxBytes >= SLICE_BYTES) {
-      // as much as came, to keep up with large batches
-      for (let left = Math.max(1, bytes); left > 0;) {
-        const deleted = this.#trim(limits)
-        if (deleted === 0) break
-        left -= deleted
+    if (limits === undefined) return undefined
+    if (batchBytes === undefined) return this.trimmer.isDue(limits) ? "trim" : "give back"
+    if (this.#isOwed || this.bytesKept - limits.maxBytes >= SLICE_BYTES) return "trim"
+    return nowMs - this.#gaveBackMs >= GIVE_BACK_MS ? "give back" : undefined
+  }
+
+  /** @param bytes deleted at least, to keep up with large batches @returns whether there may be more to do */
+  #perform(chore: "trim" | "give back" | undefined, bytes: number): boolean {
+    if (chore === "trim") return this.#trim(bytes)
+    return chore === "give back" && this.#giveBack()
+  }
+
+  #trim(bytes: number): boolean {
+    const limits = this.#limits!
+    let left = Math.max(1, bytes)
+    while (left > 0) {
+      const slice = this.trim(limits)
+      if (slice === undefined) break
+      for (const reason of ["age", "size"] as const) {
+        this.#deleted[reason].records += slice[reason].records
+        this.#deleted[reason].bytes += slice[reason].bytes
       }
-      this.#isOwed &&= this.isDue(limits)
-    } else if (this.#batchMs - this.#gaveBackMs >= GIVE_BACK_MS) {
-      this.#gaveBackMs = this.#batchMs
-      this.giveBack()
+      left -= Math.max(1, slice.age.bytes + slice.size.bytes)
     }
+    this.#isOwed &&= this.trimmer.isDue(limits)
+    return left < Math.max(1, bytes)
+  }
+
+  /** Deletes a slice; undefined: nothing is due, or it has to wait for readers. */
+  trim(limits: TrimLimits): Deletions | undefined {
+    const deleted = this.#wal.slice((space) => this.trimmer.trim(limits, space))
+    if (deleted !== undefined) this.#shrinker.deleted()
+    return deleted
+  }
+
+  #giveBack(): boolean {
+    this.#gaveBackMs = performance.now()
+    if (!this.#shrinker.isDue) return false
+    const pages = this.#wal.slice((space) => this.#shrinker.giveBack(space)) ?? 0
+    this.gathered(pages * PAGE_BYTES)
+    return pages > 0 && this.#shrinker.isDue
+  }
+
+  /** All checkpoints of a WAL that has grown. */
+  protected override checkpointPassively(): void {
+    this.#wal.checkpoint()
+  }
+
+  protected override add(record: Record, timestampMs: number): OpenPartition {
+    const partition = super.add(record, timestampMs)
+    this.trimmer.added(partition, record.timestampMs ?? timestampMs, timestampMs)
+    return partition
   }
 
   /** @returns whether there is more to check @throws DamagedFile */
@@ -203,8 +277,7 @@ export class LogDatabase extends TrimmingWriter {
     if (nowMs - this.#sizedMs < SIZE_MS) return this.#sizeBytes
     this.#sizedMs = nowMs
     const { file } = this.location
-    const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
-    return (this.#sizeBytes = sizeOf(file) + sizeOf(`${file}-wal`))
+    return (this.#sizeBytes = sizeOfFile(file) + sizeOfFile(`${file}-wal`))
   }
 
   /** A clock that was set back makes records no older until the next round. */
@@ -212,16 +285,5 @@ export class LogDatabase extends TrimmingWriter {
     if (this.#limits === undefined || timestampMs >= this.#limits.nowMs) return
     const { beforeMs, nowMs, maxBytes } = this.#limits
     this.#limits = { beforeMs: beforeMs - (nowMs - timestampMs), nowMs: timestampMs, maxBytes }
-  }
-
-  /** @returns bytes deleted, at least 1 if any record was */
-  #trim(limits: Limits): number {
-    const slice = this.trim(limits)
-    if (slice === undefined) return 0
-    for (const reason of ["age", "size"] as const) {
-      this.#deleted[reason].records += slice[reason].records
-      this.#deleted[reason].bytes += slice[reason].bytes
-    }
-    return Math.max(1, slice.age.bytes + slice.size.bytes)
   }
 }

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite"
 import type { Layout } from "../../storage/database-file.ts"
 import type { StoredRecord } from "../broker.ts"
-import { unpackHeaders } from "./record-headers.ts"
+import type { RecordHeader } from "../../pipeline/record.ts"
 
 /*
  * A log's file, of the embedded log `log.sqlite`, in WAL mode with synchronous=FULL:
@@ -21,7 +21,7 @@ import { unpackHeaders } from "./record-headers.ts"
  *   this one: the bytes between two records are a subtraction.
  * - `first_offset` is that of the oldest record, or of the next if there is none, and `first_position` where it begins:
  *   offsets go on after everything was deleted. Only retention changes them, so that a commit writes no other page.
- * - `timestamp` is in milliseconds since 1970. `headers` are packed as in record-headers.ts, NULL without any.
+ * - `timestamp` is in milliseconds since 1970. `headers` are packed as below, NULL without any.
  *
  * After a crash: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the WAL: what was
  * acknowledged is there, and a batch committed and not yet acknowledged may be. For a failed fsync see storage/recovery.ts.
@@ -218,4 +218,42 @@ export function toStored(topic: string, row: RecordRow, partition = 0): StoredRe
     value: row.value,
     headers: row.headers === null ? [] : unpackHeaders(row.headers),
   }
+}
+
+/*
+ * Headers in a column: for each, in their order,
+ *   name length (u32, little endian) | name (UTF-8) | value length (u32, little endian) | value
+ */
+
+export function packHeaders(headers: readonly RecordHeader[]): Uint8Array {
+  const parts = headers.map(([name, value]) => [Buffer.from(name), value] as const)
+  const packed = Buffer.alloc(parts.reduce((sum, [name, value]) => sum + 8 + name.length + value.length, 0))
+  let at = 0
+  const put = (bytes: Uint8Array): void => {
+    at = packed.writeUInt32LE(bytes.length, at)
+    packed.set(bytes, at)
+    at += bytes.length
+  }
+  for (const [name, value] of parts) {
+    put(name)
+    put(value)
+  }
+  return packed
+}
+
+export function unpackHeaders(packed: Uint8Array): RecordHeader[] {
+  const headers: RecordHeader[] = []
+  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length)
+  let at = 0
+  const take = (): Buffer => {
+    const length = bytes.readUInt32LE(at)
+    const taken = bytes.subarray(at + 4, at + 4 + length)
+    at += 4 + length
+    return taken
+  }
+  while (at < bytes.length) {
+    const name = take().toString()
+    headers.push([name, new Uint8Array(take())])
+  }
+  return headers
 }

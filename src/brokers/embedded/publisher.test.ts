@@ -2,10 +2,10 @@ import { beforeEach, expect, test } from "bun:test"
 import { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import type { Answer, Failure } from "../../storage/serve-database.ts"
+import type { ThreadAnswer, Failure } from "../../storage/serve-database.ts"
 import { unpackBatch } from "./batch.ts"
-import { Publisher } from "./publisher.ts"
-import type { Committed } from "./writer.ts"
+import { BatchPublisher } from "./publisher.ts"
+import type { Committed } from "./log-file.ts"
 
 const FAILED: Failure = {
   kind: "failed",
@@ -16,15 +16,15 @@ const FAILED: Failure = {
 }
 
 /** Batches as the thread gets them, each with what answers it. */
-let batches: { texts: string[]; bytes: ArrayBuffer; answer: (answer: Answer<Committed>) => void }[]
+let batches: { texts: string[]; bytes: ArrayBuffer; answer: (answer: ThreadAnswer<Committed>) => void }[]
 let failure: Failure | undefined
-let publisher: Publisher
+let publisher: BatchPublisher
 let next: PromiseWithResolvers<void>
 beforeEach(() => {
   batches = []
   failure = undefined
   next = Promise.withResolvers()
-  publisher = new Publisher({
+  publisher = new BatchPublisher({
     title: "The log",
     batchBytes: 100,
     commit(batch, _, answer) {

@@ -3,10 +3,9 @@ import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { sweepDeadlines } from "../../clock/deadlines.ts"
-import { BUSY_RETRY_MS, type Answer, type Failure } from "../../storage/serve-database.ts"
-import { packBatch, type PackedBatch } from "./batch.ts"
-import { PublishQueue, tooLargeFor, type PendingRecord } from "./pending-records.ts"
-import type { Committed } from "./writer.ts"
+import { BUSY_RETRY_MS, type ThreadAnswer, type Failure } from "../../storage/serve-database.ts"
+import { packBatch, sizeOf, type PackedBatch } from "./batch.ts"
+import type { Committed } from "./log-file.ts"
 
 /*
  * Commits records in batches, one at a time. Its states:
@@ -23,6 +22,14 @@ import type { Committed } from "./writer.ts"
  */
 type State = "idle" | "gathering" | "committing" | "retrying"
 
+/** A record that is not durable yet. */
+export interface UncommittedRecord {
+  readonly record: Record
+  readonly deadlineMs: number
+  readonly resolve: (receipt: Receipt) => void
+  readonly reject: (error: PublishError) => void
+}
+
 export interface PublisherDependencies {
   /** `The log in <directory>`, for errors. */
   readonly title: string
@@ -30,8 +37,8 @@ export interface PublisherDependencies {
   readonly batchBytes: number
   readonly commit: (
     batch: PackedBatch,
-    records: readonly PendingRecord[],
-    then: (answer: Answer<Committed>) => void,
+    records: readonly UncommittedRecord[],
+    then: (answer: ThreadAnswer<Committed>) => void,
   ) => void
   /** Why the file is closed, if it is. */
   readonly failure: () => Failure | undefined
@@ -44,13 +51,13 @@ const ENOUGH = 64
 /** The memory of larger batches is not kept for the next one. */
 const SPARE_BYTES = 1024 * 1024
 
-export class Publisher {
+export class BatchPublisher {
   readonly #deps: PublisherDependencies
   readonly #queue: PublishQueue
   readonly #sweep = sweepDeadlines(() => this.#expire())
   #state: State = "idle"
   /** In the thread. */
-  #out: readonly PendingRecord[] = []
+  #out: readonly UncommittedRecord[] = []
   #turnsLeft = 0
   #spare: ArrayBuffer | undefined
   #closing: PromiseWithResolvers<void> | undefined
@@ -114,7 +121,7 @@ export class Publisher {
     this.#deps.commit(packed, batch, this.#answered)
   }
 
-  readonly #answered = (answer: Answer<Committed>): void => {
+  readonly #answered = (answer: ThreadAnswer<Committed>): void => {
     const batch = this.#out
     this.#out = []
     if (answer.kind === "busy") {
@@ -152,3 +159,68 @@ export class Publisher {
 
 const unavailable = ({ reason, cause }: Failure): PublishError =>
   new PublishError("unavailable", reason, { cause })
+
+/** In order of arrival. */
+class PublishQueue {
+  readonly #title: string
+  /** No deadline is earlier. */
+  #earliestMs = Number.POSITIVE_INFINITY
+  #waiting: UncommittedRecord[] = []
+
+  /** @param title what the records are to be written to, for errors */
+  constructor(title: string) {
+    this.#title = title
+  }
+
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  push(one: UncommittedRecord): void {
+    this.#waiting.push(one)
+    if (one.deadlineMs < this.#earliestMs) this.#earliestMs = one.deadlineMs
+  }
+
+  /** Takes the next records, of just over `bytes` in all. Those past their deadlines are rejected. */
+  take(nowMs: number, bytes: number): UncommittedRecord[] {
+    this.expire(nowMs)
+    let taken = 0
+    for (let size = 0; taken < this.#waiting.length && size < bytes; taken++)
+      size += sizeOf(this.#waiting[taken]!.record)
+    const batch = this.#waiting
+    if (taken < batch.length) return this.#waiting.splice(0, taken)
+    this.#waiting = []
+    return batch
+  }
+
+  /** Puts a batch back to the front. */
+  putBack(batch: readonly UncommittedRecord[]): void {
+    this.#waiting = [...batch, ...this.#waiting]
+    for (const { deadlineMs } of batch) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+  }
+
+  /** Removes and rejects records past their deadlines. */
+  expire(nowMs: number): void {
+    if (nowMs < this.#earliestMs) return
+    const late = this.#waiting.filter(({ deadlineMs }) => deadlineMs <= nowMs)
+    this.#waiting = this.#waiting.filter(({ deadlineMs }) => deadlineMs > nowMs)
+    this.#earliestMs = this.#waiting.reduce((ms, it) => Math.min(ms, it.deadlineMs), Number.POSITIVE_INFINITY)
+    for (const { reject } of late) reject(this.late())
+  }
+
+  late(): PublishError {
+    return new PublishError("deadline", `${this.#title} did not take the record in time`)
+  }
+
+  rejectAll(error: PublishError): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(error)
+  }
+}
+
+/** Well below SQLite's limit for a row (1e9 bytes). */
+const MAX_RECORD_BYTES = 256 * 1024 * 1024
+
+function tooLargeFor(record: Record, title: string): PublishError | undefined {
+  if (sizeOf(record) <= MAX_RECORD_BYTES) return undefined
+  return new PublishError("record_too_large", `${title} takes records up to ${MAX_RECORD_BYTES} bytes`)
+}

@@ -4,7 +4,7 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { LogMetrics } from "../../telemetry/metrics.ts"
 import type { LogState } from "../broker.ts"
 import type { Trimmed } from "./log-database.ts"
-import type { Limits, Reason } from "./trimmer.ts"
+import type { TrimLimits, Reason } from "./trimmer.ts"
 import type { ClockReading, RetentionClock } from "../../clock/retention-clock.ts"
 
 export interface RetentionDependencies {
@@ -14,7 +14,7 @@ export interface RetentionDependencies {
   readonly file: string
   readonly clock: RetentionClock
   /** Deletes a slice of what is beyond the limits. @param done with undefined: the file can't be written now */
-  readonly trim: (limits: Limits, done: (trimmed: Trimmed | undefined) => void) => void
+  readonly trim: (limits: TrimLimits, done: (trimmed: Trimmed | undefined) => void) => void
   readonly roundMs?: number | undefined
 }
 

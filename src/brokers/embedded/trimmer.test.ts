@@ -5,20 +5,21 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { logIn } from "../../storage/database-file.ts"
 import { packBatch } from "./batch.ts"
-import { TrimmingWriter, type Limits } from "./trimmer.ts"
+import { LogDatabase } from "./log-database.ts"
+import type { TrimLimits } from "./trimmer.ts"
 
 const NOW_MS = 1_795_000_000_000
-const KEEP_ALL: Limits = {
+const KEEP_ALL: TrimLimits = {
   beforeMs: Number.NEGATIVE_INFINITY,
   nowMs: NOW_MS,
   maxBytes: Number.POSITIVE_INFINITY,
 }
 
 let directory: string
-let writer: TrimmingWriter
+let writer: LogDatabase
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hookline-trimmer-"))
-  writer = new TrimmingWriter(logIn(directory))
+  writer = new LogDatabase(logIn(directory))
 })
 afterEach(() => {
   writer.close()
@@ -31,7 +32,7 @@ const append = (topic: string, count: number, ms: number, bytes = 100): unknown 
     ms,
   )
 
-function trimAll(limits: Limits): { records: number; slices: number } {
+function trimAll(limits: TrimLimits): { records: number; slices: number } {
   let [records, slices] = [0, 0]
   for (let slice = writer.trim(limits); slice !== undefined; slice = writer.trim(limits)) {
     records += slice.age.records + slice.size.records
@@ -47,7 +48,7 @@ test("with 2,000 topics of which none is due, the file is asked nothing; with on
   const records = names.map((topic) => ({ record: { topic, value: new Uint8Array(10) } }))
   writer.commit(packBatch(records), NOW_MS)
   writer.close()
-  writer = new TrimmingWriter(logIn(directory))
+  writer = new LogDatabase(logIn(directory))
   const asked = [
     spyOn(Database.prototype, "query"),
     spyOn(Database.prototype, "run"),

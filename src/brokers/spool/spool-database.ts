@@ -1,7 +1,7 @@
 import { isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
 import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
-import { LogWriter, type Committed, type Partition } from "../embedded/writer.ts"
+import { LogFile, type Committed, type OpenPartition } from "../embedded/log-file.ts"
 import { Reserve } from "./reserve.ts"
 
 /*
@@ -73,11 +73,20 @@ export function openSpoolDatabase(location: DatabaseLocation): SpoolDatabase {
 }
 
 /** The file in the thread that has it open. */
-export class SpoolDatabase extends LogWriter {
+export class SpoolDatabase extends LogFile {
   readonly #reserve: Reserve
   #hasReserve: boolean
-  readonly #oldestMs = new Map<Partition, number>()
+  readonly #oldestMs = new Map<OpenPartition, number>()
   #quarantined = { records: 0, bytes: 0 }
+
+  readonly operations = {
+    commit: (batch: PackedBatch, timestampMs: number) => this.commitSpooled(batch, timestampMs),
+    window: (topic: string) => this.window(topic),
+    settle: (...settled: Parameters<SpoolDatabase["settle"]>) => this.settle(...settled),
+    requeue: () => this.requeue(),
+    shrink: () => this.shrink(),
+    makeReserve: () => this.makeReserve(),
+  }
 
   constructor(location: DatabaseLocation) {
     super(location, {
@@ -216,11 +225,11 @@ export class SpoolDatabase extends LogWriter {
   }
 
   /** A topic's only partition. */
-  #only(topic: string): Partition | undefined {
+  #only(topic: string): OpenPartition | undefined {
     return this.topics.get(topic)?.partitions[0]
   }
 
-  #noteOldest(partition: Partition): void {
+  #noteOldest(partition: OpenPartition): void {
     const [oldest] = this.oldest(partition, 1)
     if (oldest === undefined) this.#oldestMs.delete(partition)
     else this.#oldestMs.set(partition, oldest.timestamp)

@@ -1,8 +1,8 @@
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { DurableWriter, type WriterDependencies } from "../../storage/durable-writer.ts"
-import type { Answer, Failure, Methods } from "../../storage/serve-database.ts"
+import type { Failure, ThreadAnswer } from "../../storage/serve-database.ts"
 import { unpackBatch } from "../embedded/batch.ts"
-import { Publisher } from "../embedded/publisher.ts"
+import { BatchPublisher } from "../embedded/publisher.ts"
 import type { StoredRecord } from "../broker.ts"
 import { SpoolCapacity } from "./capacity.ts"
 import { openSpoolDatabase, spoolAt, type Contents, type SpoolDatabase } from "./spool-database.ts"
@@ -29,12 +29,14 @@ export interface SpoolOptions {
   readonly requeues?: boolean
 }
 
+type SpoolOperations = SpoolDatabase["operations"]
+
 /** A spool's file as the event loop has it: what it held when the thread answered last, and whether more fits in. */
 export class SpoolStore {
   readonly capacity: SpoolCapacity
   contents = EMPTY
   readonly #writer: DurableWriter<SpoolDatabase>
-  readonly #publisher: Publisher
+  readonly #publisher: BatchPublisher
   /** Of the batch that the thread has: it may be committed although its records were rejected at their deadlines. */
   #committing: (PromiseWithResolvers<void> & { readonly records: ReadonlySet<Record> }) | undefined
   #makingReserve: Timer | undefined
@@ -73,19 +75,19 @@ export class SpoolStore {
       },
     })
     this.capacity = new SpoolCapacity(file, maxBytes, log)
-    this.#publisher = new Publisher({
+    this.#publisher = new BatchPublisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
       commit: (batch, pending, then) => {
         const records = new Set(pending.map(({ record }) => record))
         const committing = (this.#committing = { ...Promise.withResolvers<void>(), records })
-        const answered = (answer: Answer<ReturnType<SpoolDatabase["commitSpooled"]>>): void => {
+        const answered = (answer: ThreadAnswer<ReturnType<SpoolDatabase["commitSpooled"]>>): void => {
           this.#committing = undefined
           if (answer.kind === "done") this.#note(answer.value.contents)
           then(answer)
           committing.resolve()
         }
-        this.#writer.do("commitSpooled", [batch, Date.now()], answered, [batch.bytes])
+        this.#writer.do("commit", [batch, Date.now()], answered, [batch.bytes])
       },
       failure: () => this.#writer.failure,
     })
@@ -154,15 +156,16 @@ export class SpoolStore {
     await this.#writer.close()
   }
 
-  #do<K extends keyof Methods<SpoolDatabase>>(
-    method: K,
-    args: Parameters<SpoolDatabase[K]>,
-  ): Promise<ReturnType<SpoolDatabase[K]> | undefined> {
-    return new Promise((resolve) => {
-      const then = (answer: Answer<ReturnType<SpoolDatabase[K]>>): void =>
-        resolve(answer.kind === "done" ? answer.value : undefined)
-      this.#writer.do(method, args as never, then as never)
-    })
+  /** Resolves with undefined where the file can't be used. */
+  #do<K extends keyof SpoolOperations>(
+    operation: K,
+    args: Parameters<SpoolOperations[K]>,
+  ): Promise<ReturnType<SpoolOperations[K]> | undefined> {
+    return new Promise((resolve) =>
+      this.#writer.do(operation, args, (answer) =>
+        resolve(answer.kind === "done" ? answer.value : undefined),
+      ),
+    )
   }
 
   #note(contents: Contents): void {

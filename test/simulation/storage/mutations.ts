@@ -23,7 +23,7 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   log(
     "a busy batch goes back to the front of the queue",
-    "brokers/embedded/pending-records.ts",
+    "brokers/embedded/publisher.ts",
     "[...batch, ...this.#waiting]",
     "[...this.#waiting, ...batch]",
   ),

@@ -3,22 +3,21 @@ import type { Statement } from "bun:sqlite"
 import type { Record } from "../../pipeline/record.ts"
 import type { DatabaseLocation, Layout } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
-import { unpackBatch, type PackedBatch } from "./batch.ts"
+import { sizeOf, unpackBatch, type PackedBatch } from "./batch.ts"
 import {
   createPartition,
   endOf,
   LOG_LAYOUT,
   moveFirst,
+  packHeaders,
   partitionRows,
   recordsTable,
   type PartitionRow,
 } from "./log-tables.ts"
 import { isPlaced, placeOf } from "../placement.ts"
-import { sizeOf } from "./pending-records.ts"
-import { packHeaders } from "./record-headers.ts"
 
 /** A partition as the next commit finds it. */
-export interface Partition {
+export interface OpenPartition {
   /** Of its topic. */
   readonly id: number
   readonly partition: number
@@ -29,12 +28,12 @@ export interface Partition {
   endPosition: number
 }
 
-export interface Topic {
+export interface OpenTopic {
   readonly id: number
   readonly name: string
   /** By number; at least one. */
-  readonly partitions: Partition[]
-  /** The number of the one that takes records without a key, in one commit and as far as STICKY_BYTES. */
+  readonly partitions: OpenPartition[]
+  /** The number of the one that records without a key go to, in one commit and up to STICKY_BYTES. */
   sticky: number
   stickyBytes: number
   stickyCommit: number
@@ -61,13 +60,13 @@ export interface Committed {
   readonly transfer: readonly ArrayBuffer[]
 }
 
-/** The writing side of a file of topics: the embedded log's, and a spool's. */
-export class LogWriter extends DurableDatabase {
-  protected readonly topics = new Map<string, Topic>()
+/** A file of topics, open for writing: the embedded log's, and a spool's. */
+export abstract class LogFile extends DurableDatabase {
+  readonly topics = new Map<string, OpenTopic>()
   /** Time of the newest record when the file was opened, in milliseconds since 1970; undefined: none. */
   newestMs: number | undefined
   /** Bytes of keys, values and headers, over all topics. */
-  protected bytesKept = 0
+  bytesKept = 0
   /** How many partitions topics have at least once they are written to. */
   protected leastPartitions = 1
 
@@ -111,7 +110,7 @@ export class LogWriter extends DurableDatabase {
   }
 
   /** Adds a record within a transaction. @returns its partition, whose last record it is */
-  protected add(record: Record, timestampMs: number): Partition {
+  protected add(record: Record, timestampMs: number): OpenPartition {
     const topic = this.topic(record.topic)
     const partition = topic.partitions.length === 1 ? topic.partitions[0]! : this.#place(topic, record)
     const { key, value, headers } = record
@@ -127,7 +126,7 @@ export class LogWriter extends DurableDatabase {
   }
 
   /** Deletes a partition's records up to an offset within a transaction. */
-  protected dropThrough(partition: Partition, offset: number, endPosition: number): void {
+  protected dropThrough(partition: OpenPartition, offset: number, endPosition: number): void {
     this.db.query(`DELETE FROM ${recordsTable(partition)} WHERE offset <= ?`).run(offset)
     moveFirst(this.db, partition, offset + 1, endPosition)
     // freed pages go to the WAL once, and many are filled again before the checkpoint
@@ -137,7 +136,13 @@ export class LogWriter extends DurableDatabase {
     partition.firstPosition = endPosition
   }
 
-  protected oldest(partition: Partition, limit: number): RecordEnd[] {
+  /** Deletes a partition's records up to an offset; as `transact`. */
+  deleteThrough(partition: OpenPartition, { offset, end_position: endPosition }: RecordEnd): void {
+    this.transact(() => this.dropThrough(partition, offset, endPosition))
+  }
+
+  /** The first records of a partition. */
+  oldest(partition: OpenPartition, limit: number): RecordEnd[] {
     return this.db
       .query<RecordEnd, [number, number]>(
         `SELECT offset, end_position, timestamp FROM ${recordsTable(partition)}
@@ -146,8 +151,17 @@ export class LogWriter extends DurableDatabase {
       .all(partition.firstOffset, limit)
   }
 
+  /** The time of a record, or where a log that was rescued has a gap, of the next one. */
+  timeAt(partition: OpenPartition, offset: number): number {
+    return this.db
+      .query<{ timestamp: number }, [number]>(
+        `SELECT timestamp FROM ${recordsTable(partition)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
+      )
+      .get(offset)!.timestamp
+  }
+
   /** Finds a topic with enough partitions; what is missing is created within a transaction. */
-  protected topic(name: string): Topic {
+  protected topic(name: string): OpenTopic {
     const known = this.topics.get(name)
     if (known !== undefined && known.partitions.length >= this.leastPartitions) return known
     let topic = known ?? this.#load(createPartition(this.db, name, undefined, 0))
@@ -157,7 +171,7 @@ export class LogWriter extends DurableDatabase {
   }
 
   /** The partition of a record by its key, as Kafka's producer chooses it; records without one share what is next. */
-  #place(topic: Topic, record: Record): Partition {
+  #place(topic: OpenTopic, record: Record): OpenPartition {
     const { partitions } = topic
     if (isPlaced(record)) return partitions[placeOf(record, partitions.length)]!
     if (topic.stickyCommit !== this.commits || topic.stickyBytes >= STICKY_BYTES) {
@@ -169,7 +183,7 @@ export class LogWriter extends DurableDatabase {
     return partitions[topic.sticky]!
   }
 
-  #load(row: PartitionRow): Topic {
+  #load(row: PartitionRow): OpenTopic {
     const { offset, position, lastMs } = endOf(this.db, row)
     if (lastMs !== undefined) this.newestMs = Math.max(lastMs, this.newestMs ?? lastMs)
     const { id, name, partition } = row

@@ -137,7 +137,7 @@ function placesOf(configuration: ConfigurationFile | undefined): Candidate[] {
   return [...new Set(places)].map((it) => [it, ""])
 }
 
-/** As far as it can be read: completion reports no errors. */
+/** What can be read of the file: completion reports no errors. */
 function configuration(file: string | undefined): ConfigurationFile | undefined {
   try {
     return atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))

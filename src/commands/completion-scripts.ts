@@ -12,7 +12,7 @@ _hookline() {
       compopt -o default
     else
       candidate=\${candidate%%$'\\t'*}
-      # bash takes what follows a colon or an equals sign for the word
+      # to bash, what follows a colon or an equals sign is the word
       COMPREPLY+=("\${candidate#"\${word%"\${word##*[:=]}"}"}")
     fi
   done < <("$1" complete -- "\${words[@]:1}" 2> /dev/null)

@@ -35,7 +35,7 @@ On a terminal, b prints the last event's body; q or Ctrl-C ends it, Ctrl-Z suspe
       "try out webhooks on a laptop: run, and print a line for each event with its type and result",
     )
     .option("--public-key <file>", "a file with a public key; repeatable", repeatable)
-    .option("--forward <url>", "post each published event to this URL too, in order, until it is taken")
+    .option("--forward <url>", "post each published event to this URL too, in order, until it is accepted")
     .addOption(new Option("--port <number>", "where to listen").argParser(parsePort).default(8080))
     .option("--path <path>", "the path of the webhooks", "/webhook")
     .option(

@@ -20,7 +20,7 @@ export function parseRate(text: string): number {
   throw new InvalidArgumentError("Expected a number above 0.")
 }
 
-/** In milliseconds. */
+/** Seconds as milliseconds. */
 export function parseSeconds(text: string): number {
   return Math.ceil(parseRate(text) * 1000)
 }
@@ -53,7 +53,7 @@ const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i
 
 /** A time as milliseconds since 1970: `1h` ago, or ISO 8601, local unless it has a zone. */
 export function parseTimeFlag(text: string): number {
-  // a date alone would be taken as UTC
+  // a date alone would be parsed as UTC
   const ms = ISO.test(text)
     ? Date.parse(text.includes("T") || text.includes("t") ? text : `${text}T00:00`)
     : undefined

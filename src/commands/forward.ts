@@ -29,11 +29,11 @@ export interface ForwardFlags {
   readonly state?: string
 }
 
-/** What is kept of a forward beside its position. */
+/** What is kept of a forward in addition to its position. */
 export interface Forward extends TopicPlace {
-  /** With its password and query: the file is readable by its owner alone. */
+  /** The URL with its password and query: the file is readable by its owner alone. */
   readonly url: string
-  /** Of the log that its position is of: another one has other records at these offsets. */
+  /** The id of the log that the position is of: another log has other records at these offsets. */
   readonly clusterId?: string
 }
 
@@ -116,8 +116,8 @@ class ForwardRun {
       const position = this.#position(clusterId, from === "end" ? held : [])
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) console.error(describeGap(topic, gap))
-      const behind = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
-      const waiting = behind === 0 ? "" : `, ${behind} waiting`
+      const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
+      const waiting = left === 0 ? "" : `, ${left} waiting`
       console.error(`forwarding ${connection}/${topic} to ${toShownUrl(new URL(url))}${waiting}`)
       const job = new ReplayJob({
         reader,
@@ -219,7 +219,7 @@ interface FoundLog {
 const describeGap = (topic: string, { partition, first, next, kind }: OffsetGap): string =>
   kind === "deleted"
     ? `${topic}[${partition}]: the ${first - next} records from offset ${next} on were deleted before they were forwarded`
-    : `${topic}[${partition}] ends before offset ${next}, where it was to go on: it is another log, forwarded from its beginning`
+    : `${topic}[${partition}] ends before offset ${next}, where it was to continue: it is another log, forwarded from its beginning`
 
 /** Prints a line for each event: time, type, place, and the target's answer; of tries in a row that fail alike, the first. */
 function printer(typeOf: (record: StoredRecord) => string): Attempted {

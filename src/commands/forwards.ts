@@ -92,7 +92,7 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
 }
 
 /**
- * Posts the refused records again. Those that the target takes now are failures no more, nor those that the log has deleted.
+ * Posts the refused records again. Those that the target accepts now are failures no more, nor those that the log has deleted.
  *
  * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
  */

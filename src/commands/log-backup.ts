@@ -37,7 +37,7 @@ export interface BackupFlags {
 /** A file of a backup. */
 export interface BackupFile {
   readonly kind: DatabaseLocation["kind"] | "secret"
-  /** In the backup's folder. */
+  /** The path in the backup's folder. */
   readonly file: string
   /** Where it was, absolute. */
   readonly from: string
@@ -71,14 +71,14 @@ export function backUpLogs(folder: string, flags: BackupFlags): void {
   printTable([["FILE", "BYTES", "FROM"], ...rows], [0, 2])
 }
 
-/** @returns the folder, which is not there or is empty @throws HooklineError `usage` */
+/** @returns the folder, which does not exist or is empty @throws HooklineError `usage` */
 export function checkEmpty(folder: string): string {
   if (exists(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0))
     throw new HooklineError("usage", `${folder} is not empty; name a new folder`)
   return folder
 }
 
-/** In the order in which they are fixed. */
+/** The files to copy, in the order in which they are fixed. */
 function sourcesOf({ connections, pipelines, baseDir }: Plan, state: string): Source[] {
   const logs: Source[] = []
   const groups: Source[] = []

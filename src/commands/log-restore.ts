@@ -27,7 +27,7 @@ const LOCATIONS: { readonly [kind in BackupFile["kind"]]?: (from: string) => Dat
 }
 
 /**
- * Puts the files of a backup back, once none of them is in use; those that are there are renamed, with their WALs.
+ * Puts the files of a backup back, once none of them is in use; those that exist are renamed, with their WALs.
  *
  * @throws HooklineError `no_input`, `log_locked`, `log_io`
  */

@@ -26,9 +26,9 @@ export interface LogFlags {
 
 interface DamagedPage {
   readonly page: number
-  /** In the file, in bytes. */
+  /** Where the page begins in the file, in bytes. */
   readonly offset: number
-  /** As SQLite says it. */
+  /** The problem in the words of SQLite. */
   readonly problem: string
 }
 
@@ -89,7 +89,7 @@ export function rescueLog(folder: string, flags: LogFlags): void {
   }
 }
 
-/** @returns why it was not copied, if it is there */
+/** @returns why it was not copied, if it exists */
 function copyIfReadable(at: typeof groupsIn, directory: string, target: string): string | undefined {
   const location = at(directory)
   if (!exists(location.file)) return undefined
@@ -108,14 +108,14 @@ function copyIfReadable(at: typeof groupsIn, directory: string, target: string):
   }
 }
 
-/** By SQLite's own check of the structure, and its list of pages, as far as it gets. */
+/** Finds damaged pages by SQLite's check of the structure and its list of pages, up to where these fail. */
 function damagedPages(db: Database): DamagedPage[] {
   const pages = new Map<number, string>()
-  const attempt = (look: () => void): void => {
+  const attempt = (find: () => void): void => {
     try {
-      look()
+      find()
     } catch (error) {
-      // the records are looked at one by one
+      // the records are read one by one
       if (!isDamage(error)) throw error
     }
   }
@@ -154,7 +154,7 @@ function printLost(lost: readonly LostRecords[]): void {
   printTable([["TOPIC", "PARTITION", "FIRST", "LAST"], ...rows], [0])
 }
 
-/** As JSON has it; without `end` all that follow are lost. */
+/** The JSON of lost records; without `end` all that follow are lost. */
 const asJson = ({ end, ...lost }: LostRecords): object => (end === UNKNOWN_END ? lost : { ...lost, end })
 
 function directoryOf({ config, connection: id }: LogFlags): string {

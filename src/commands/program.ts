@@ -48,7 +48,7 @@ export function declareProgram(): Command {
         `\n${wrap("hookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.", columns())}`,
     )
     .exitOverride()
-    // otherwise a command's own option takes the value that is written after a subcommand with an option of that name
+    // otherwise a command's own option gets the value that is written after a subcommand with an option of that name
     .enablePositionalOptions()
   declareRun(program)
   declareDev(program)
@@ -77,7 +77,7 @@ function handOptionsDown(command: Command, subcommand: Command): void {
 }
 
 /**
- * Refuses a command that does not exist, with the nearest one, before its options are looked at.
+ * Refuses a command that does not exist, with the nearest one, before its options are parsed.
  *
  * @param words those of the command line, without the program's name
  * @throws HooklineError `usage`

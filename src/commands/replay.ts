@@ -37,7 +37,7 @@ export interface ReplayFlags {
   readonly json?: true
 }
 
-/** What is replayed, as the command line says it: an interrupted replay goes on if it is the same. */
+/** What is replayed, as the command line says it: an interrupted replay is resumed if it is the same. */
 interface Request {
   readonly from: string
   readonly to: string
@@ -83,11 +83,11 @@ export async function replay(flags: ReplayFlags): Promise<void> {
     if (isItself) throw new HooklineError("usage", "--from and --to are the same topic")
     if (flags.dryRun === true) return await run.count()
     const store = openPositions<About>(positionFile(state, "replay", name))
-    let goesOn = true
+    let isLeft = true
     try {
-      goesOn = await run.run(name, request, destination, store)
+      isLeft = await run.run(name, request, destination, store)
     } finally {
-      if (goesOn && store.read() !== undefined) store.close()
+      if (isLeft && store.read() !== undefined) store.close()
       else store.remove()
     }
   } finally {

@@ -5,7 +5,7 @@ import { Positions } from "../replay/positions.ts"
 import type { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 
-/** Where positions of replays and forwards are kept: `.hookline` beside the configuration file, unless a flag names another. */
+/** Where positions of replays and forwards are kept: `.hookline` next to the configuration file, unless a flag names another. */
 export function stateFolder(app: Application, given: string | undefined): string {
   if (given !== undefined) return resolve(given)
   const [file] = app.inputs.keys()

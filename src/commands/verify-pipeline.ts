@@ -14,7 +14,7 @@ export function readPipeline(file: string | undefined, id: string): PlannedPipel
 }
 
 /**
- * How a pipeline verifies, with the flags that are given beside it in place of its options. The variable HOOKLINE_SECRET
+ * How a pipeline verifies, with the flags that are given next to it in place of its options. The variable HOOKLINE_SECRET
  * is none of them.
  *
  * @throws HooklineError `usage` where it verifies nobody
@@ -33,7 +33,7 @@ export function verificationsWith(pipeline: PlannedPipeline, flags: VerifierFlag
 
 /**
  * The URL that a pipeline would take a request to have been sent to: by its `public_url`, or by what its trusted proxies
- * forward, the last of which is taken to have passed it on.
+ * forward, the last of which is assumed to have passed it on.
  */
 export function urlAsTakenBy({ source: { values } }: PlannedPipeline, headers: Headers): string {
   const text = (key: string): string | undefined => values[key] as string | undefined

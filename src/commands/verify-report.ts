@@ -18,7 +18,7 @@ type Explained = Omit<Report, "steps" | "mistakes"> & {
 /**
  * The report of `hookline verify` as text: the heading, the steps with their lines, the result, the likely mistake, warnings.
  *
- * @param hints lines beside the likely mistake
+ * @param hints lines in addition to the likely mistake
  */
 export function toText(
   explained: Explained,
@@ -68,7 +68,7 @@ function resultLines(
   ]
 }
 
-/** How to judge an old request, where its time is what is wrong with it. */
+/** How to check an old request, where its time is what is wrong with it. */
 export const timeHints = ({ mistakes }: Report): readonly string[] =>
   mistakes.some(({ kind }) => kind === "time_off")
     ? ["  To check a captured request at its own time, set --now."]
@@ -91,7 +91,7 @@ export function verdictOf(explained: Explained): object {
   }
 }
 
-/** What a request was judged by. */
+/** What a request was checked by. */
 export function evidenceOf(inquiry: Inquiry, { explanation }: Diagnosis): object {
   const { signed, received, expected, timestampMs, toleranceMs } = explanation
   return {

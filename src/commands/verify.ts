@@ -41,7 +41,7 @@ export function declareVerify(program: Command): void {
     addDetails(program.command("verify"), {
       notes: `${SECRETS_HELP}
 
-With --pipeline, provider, secrets, tolerance and public URL are that pipeline's own; options given beside it override
+With --pipeline, provider, secrets, tolerance and public URL are that pipeline's own; options given next to it override
 them, and HOOKLINE_SECRET is not read. With --last, the service that runs with the file is asked for its last refused request; without a file, the one at 127.0.0.1:9464.
 
 Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,

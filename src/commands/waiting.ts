@@ -2,7 +2,7 @@ import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 
-/** Says on standard error when something is waited for, each reason once, and when it goes on. */
+/** Says on standard error when something is waited for, each reason once, and when the command continues. */
 export class WaitingNotes {
   #reason: string | undefined
 

@@ -29,7 +29,7 @@ interface Pending {
 /**
  * A topic of a broker. Records are published in order, a window of them at once.
  *
- * When one fails that may succeed later, those behind it are cancelled where the broker can do that. Once all have an
+ * When one fails that may succeed later, those after it are cancelled where the broker can do that. Once all have an
  * answer, what is not acknowledged is published again in order.
  */
 export class BrokerTarget implements ReplayTarget {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import { endlessFrom } from "./follow.ts"
 
 test.each([
-  ["goes on at its position", 5, 5, []],
+  ["continues at its position", 5, 5, []],
   ["begins with the oldest record where others were deleted", 1, 2, [{ next: 1, first: 2, kind: "deleted" }]],
   ["begins anew where the topic ends before its position", 9, 2, [{ next: 9, first: 2, kind: "replaced" }]],
   ["waits at the end", 8, 8, []],

@@ -14,7 +14,7 @@ export interface OffsetGap {
 }
 
 /**
- * Where sending goes on in each partition of a topic, without an end. A partition that the position does not have was added
+ * Where sending continues in each partition of a topic, without an end. A partition that the position does not have was added
  * since, so that all of it is new.
  *
  * @param ranges what the topic holds

@@ -6,7 +6,7 @@ import { namesIn, positionFile, Positions } from "./positions.ts"
 
 const failure = { partition: 1, offset: 7, timestampMs: 1000, reason: "400: no" }
 
-test("what was saved is there again, and nothing of it once it is removed", () => {
+test("a position that was saved is read again, and nothing of it once it is removed", () => {
   using folder = temporaryFolder()
   const location = positionFile(join(folder.path, "state"), "replay", "a")
   const store = Positions.advance<{ from: string }>(location)

@@ -27,7 +27,7 @@ import type { ReplayFailure, ReplayPosition } from "./progress.ts"
  *   waiting    why nothing is sent now, at most one row: since, in milliseconds since 1970 | reason, the last one. Of the
  *              process that has the lock
  *
- * One process at a time advances it, with a lock beside the file (storage/writer-lock.ts). Others may read it, or take
+ * One process at a time advances it, with a lock next to the file (storage/writer-lock.ts). Others may read it, or take
  * failures out of it.
  */
 export type PositionKind = "replay" | "forward"
@@ -45,16 +45,16 @@ export interface Waiting {
   readonly reason: string
 }
 
-/** What a file holds beside failures. */
+/** What a file holds in addition to failures. */
 export interface Stored<About> {
   readonly about: About
   readonly position: ReplayPosition
 }
 
-/** Of another process that commits at the same time. */
+/** How long to wait for another process that commits at the same time. */
 const BUSY_MS = 5000
 const PAGE_BYTES = 4096
-/** Of the WAL, which is checkpointed then. */
+/** Pages of the WAL at which it is checkpointed. */
 const WAL_PAGES = 256
 
 export function positionFile(stateFolder: string, kind: PositionKind, name: string): DatabaseLocation {
@@ -121,7 +121,7 @@ export class Positions<About> implements Disposable {
     }
   }
 
-  /** For what does not advance it. @throws HooklineError `no_input` if there is none, `log_io` */
+  /** Opens it without advancing it. @throws HooklineError `no_input` if there is none, `log_io` */
   static open<About>(location: DatabaseLocation): Positions<About> {
     const { file, title } = location
     if (!exists(file)) throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)

@@ -95,7 +95,7 @@ test.each([500, 408, 425, 429])("%d is tried again", async (status) => {
   expect(seen).toHaveLength(2)
 })
 
-test("pauses grow until the record is taken", async () => {
+test("pauses grow until the record is accepted", async () => {
   const { url } = target(answer(503), answer(503), answer(200))
   await deliver(url, record, { signal, attempted })
   expect(retries[0]).toBeWithin(187, 251)
@@ -138,7 +138,7 @@ test("a record counts as refused once it was refused as often as is asked for", 
   expect(retries.map((ms) => ms !== undefined)).toEqual([true, true, true, false])
 })
 
-test("a record that was refused and is taken later is delivered", async () => {
+test("a record that was refused and is accepted later is delivered", async () => {
   const { url } = target(answer(404), answer(200))
   expect(await deliver(url, record, { signal, refusals: 2 })).toMatchObject({ outcome: "delivered" })
 })

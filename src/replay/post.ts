@@ -30,7 +30,7 @@ export interface Unavailable {
   /** undefined: no response */
   readonly status: number | undefined
   readonly reason: string
-  /** Of the header Retry-After. */
+  /** The time in the header Retry-After. */
   readonly retryAfterMs: number | undefined
   readonly durationMs: number
 }
@@ -49,14 +49,14 @@ const TIMEOUT_MS = 30_000
 const RETRY_MS = { first: 250, longest: 10_000 }
 /** A Retry-After beyond it counts as this. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
-/** For a response's body, once its status is there. */
+/** The time that a response's body may take, once its status has arrived. */
 const BODY_MS = 1000
-/** Of a response's body; the rest is not read. */
+/** How much of a response's body is read. */
 const MOST_READ_BYTES = 16_384
 const MOST_SHOWN = 200
 
 /**
- * Posts a record until the target takes it or has refused it often enough, with growing pauses or those that Retry-After
+ * Posts a record until the target accepts it or has refused it often enough, with growing pauses or those that Retry-After
  * asks for.
  *
  * @returns undefined when the signal aborted before
@@ -105,7 +105,7 @@ async function post(url: URL, value: Uint8Array, headers: Headers, signal: Abort
       signal,
     })
     const text = await readStart(response)
-    return judge(response, text, steadyMs() - startedMs, url)
+    return toAttempt(response, text, steadyMs() - startedMs, url)
   } catch (error) {
     return {
       outcome: "unavailable",
@@ -117,7 +117,7 @@ async function post(url: URL, value: Uint8Array, headers: Headers, signal: Abort
   }
 }
 
-function judge({ status, headers }: Response, text: string, durationMs: number, url: URL): Attempt {
+function toAttempt({ status, headers }: Response, text: string, durationMs: number, url: URL): Attempt {
   if (status >= 200 && status < 300) return { outcome: "delivered", status, durationMs }
   const shown = text.trim().slice(0, MOST_SHOWN)
   if (status >= 500 || RETRIED.has(status)) {
@@ -133,7 +133,7 @@ function judge({ status, headers }: Response, text: string, durationMs: number, 
   return { outcome: "refused", status, reason, durationMs }
 }
 
-/** Of 4xx: timeout, too early, too many requests. */
+/** The 4xx that may pass: timeout, too early, too many requests. */
 const RETRIED = new Set([408, 425, 429])
 
 function readRetryAfter(headers: Headers): number | undefined {
@@ -143,7 +143,7 @@ function readRetryAfter(headers: Headers): number | undefined {
 }
 
 /**
- * Reads a small body to its end, so that the connection is used again. One that stalls or breaks off is taken as far as it
+ * Reads a small body to its end, so that the connection is used again. One that stalls or breaks off is read as far as it
  * came: the status says what became of the record.
  */
 async function readStart({ body }: Response): Promise<string> {

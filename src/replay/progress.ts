@@ -31,9 +31,9 @@ export interface ReplayProgress {
   readonly state: ReplayState
   /** Milliseconds since 1970. */
   readonly startedMs: number
-  /** Of the ranges; so many records, unless some were compacted or deleted. Infinite: the job goes on with new ones. */
+  /** Offsets in the ranges: that many records, unless some were compacted or deleted. Infinite: the job continues with new ones. */
   readonly offsets: number
-  /** Of these, how many are behind its position. */
+  /** How many of these are before its position. */
   readonly passed: number
   readonly replayed: number
   readonly failed: number

@@ -7,7 +7,7 @@ import { HooklineError } from "../errors.ts"
 export interface RecordRange {
   /** Only this partition. */
   readonly partition?: number | undefined
-  /** Of each partition. */
+  /** The first offset, of each partition. */
   readonly fromOffset?: number | undefined
   /** Before it. */
   readonly untilOffset?: number | undefined

@@ -4,12 +4,12 @@ import { HooklineError, type PublishFault } from "../errors.ts"
 /** What became of a record. */
 export type Sent = "delivered" | Refusal | "stopped"
 
-/** The target will never take it. */
+/** The target will never accept it. */
 export interface Refusal {
   readonly reason: string
-  /** Of a broker. */
+  /** The code of a broker. */
   readonly code?: PublishFault
-  /** Of a URL: its HTTP status. */
+  /** The HTTP status of a URL. */
   readonly status?: number
 }
 
@@ -17,9 +17,9 @@ export interface Refusal {
 export interface ReplayTarget {
   /** How many records, and how many bytes of them, may be sent and not yet acknowledged; one record always may. */
   readonly window: { readonly records: number; readonly bytes: number }
-  /** Sends a record behind those that were sent before; one that is refused holds up none. Resolves when it is durable there. */
+  /** Sends a record after those that were sent before; one that is refused holds up none. Resolves when the record is durable at the target. */
   send(record: StoredRecord): Promise<Sent>
-  /** Why nothing is taken now; undefined: it is, as far as is known. */
+  /** Why nothing is accepted now; undefined: no reason is known. */
   problem(): string | undefined
   /** Gives up what has no answer: it is `stopped`, and may have arrived. */
   stop(): void

@@ -76,7 +76,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   )
   expect((await post(`${url}s`)).status).toBe(404)
   await dev.printed(
-    / 404 {2}POST \/webhooks {2}.*refused: unknown_path.*\n +webhooks are taken at \/webhook\n/,
+    / 404 {2}POST \/webhooks {2}.*refused: unknown_path.*\n +webhooks are accepted at \/webhook\n/,
   )
 
   dev.signal("SIGINT")

@@ -164,7 +164,7 @@ export class DevSession {
   #hint({ outcome, pipeline }: AnsweredRequest): string {
     if (pipeline !== undefined || outcome?.kind !== "rejected" || outcome.status !== 404) return ""
     const paths = [...this.#pipelines.values()].map(({ source }) => String(source.values["path"]))
-    return `${INDENT}webhooks are taken at ${paths.join(", ")}\n`
+    return `${INDENT}webhooks are accepted at ${paths.join(", ")}\n`
   }
 
   #pretty(body: Uint8Array): string {

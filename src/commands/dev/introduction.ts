@@ -32,7 +32,7 @@ interface Introduced {
 /** A name and a text, which is wrapped unless it is a command, to be pasted. */
 type Row = readonly [name: string, text: string, kind?: "command"]
 
-/** What is printed at the start: where to post, how it is verified, where to look, what to try. */
+/** What is printed at the start: where to post, how it is verified, where to find events, what to try. */
 export function introduce(introduced: Introduced, paint: Paint): string {
   const { plan, listening, forward, hasKeys, width } = introduced
   const { admin } = plan
@@ -49,7 +49,7 @@ export function introduce(introduced: Introduced, paint: Paint): string {
   }
   if (admin.listen !== "off") rows.push(["Page", `http://${formatEndpoint(admin.listen)}/`])
   if (forward !== undefined)
-    rows.push(["Forward", `each published event to ${toShownUrl(forward)}, until that takes or refuses it`])
+    rows.push(["Forward", `each published event to ${toShownUrl(forward)}, until that accepts or refuses it`])
   const first = listening[0]
   if (first !== undefined) {
     rows.push(["", ""])

@@ -5,7 +5,7 @@ import { sampleRequest } from "../../verify/samples/samples.ts"
 import { Verified } from "../../verify/verifier.ts"
 import { makeTestSecret, wrongSetting } from "./local-application.ts"
 
-/** What generic kinds need beside a secret. */
+/** What generic kinds need in addition to a secret. */
 const MORE: { readonly [provider: string]: object } = { basic: { username: "u", password: ["p"] } }
 const URL_SENT_TO = "http://localhost:8080/webhook"
 
@@ -15,7 +15,7 @@ const needSecret = PROVIDER_NAMES.filter((it) =>
 
 test("most providers need a secret alone", () => expect(needSecret.length).toBeGreaterThan(40))
 
-test.each(needSecret)("%s takes a secret made for it, and what is signed with it", async (provider) => {
+test.each(needSecret)("%s accepts a secret made for it, and what is signed with it", async (provider) => {
   const secret = [makeTestSecret(provider, MORE[provider] ?? {})!]
   const settings = { ...MORE[provider], secret }
   expect(wrongSetting(provider, settings)).toBeUndefined()

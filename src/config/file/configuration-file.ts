@@ -24,24 +24,24 @@ export interface ConfigurationFile {
   readonly lacksSections: boolean
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
-  /** Names of environment variables that its values refer to, as far as they were read. */
+  /** Names of environment variables that the values read so far refer to. */
   readonly variables: ReadonlySet<string>
 }
 
 export interface FilePipeline {
-  /** By the component's name as the file spells it, known or not. */
+  /** The sections by their component's name as the file spells it, known or not. */
   readonly components: ReadonlyMap<string, FileSection>
   /** A section of this id names no component: missing parts need no report. */
   readonly incomplete: boolean
 }
 
 export interface FileSection {
-  /** As the file spells it, without the brackets. */
+  /** The name as the file spells it, without the brackets. */
   readonly name: string
   /** The file that it stands in, as messages name it. */
   readonly file: string
   readonly line: number
-  /** By key in lower case. */
+  /** The texts by key, in lower case. */
   readonly texts: ReadonlyMap<string, FileText>
 }
 
@@ -63,7 +63,7 @@ export interface FileValue {
   readonly text: string | undefined
   /** Whether messages may quote it. */
   readonly quotable: boolean
-  /** Of the interpolation, each with its line. */
+  /** Problems of the interpolation, each with its line. */
   readonly problems: readonly { readonly line: number; readonly text: string }[]
 }
 

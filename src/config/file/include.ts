@@ -6,7 +6,7 @@ import type { Place, Problems } from "./problems.ts"
 
 /** A file that another includes. */
 export interface IncludedFile {
-  /** As messages name it: as the including file is named. */
+  /** The name that messages use, spelled like that of the including file. */
   readonly file: string
   /** Absolute. */
   readonly path: string

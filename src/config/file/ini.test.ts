@@ -66,12 +66,12 @@ describe("a valid file", () => {
       },
     ],
     [
-      "lines of a Router's key and behind it",
+      "lines of a Router's key and after it",
       "[a:b:Router]\nroutes =\n  by = p\nq = r",
       { "a:b:Router:1": { "routes@2": "by = p\nq = r" } },
     ],
     [
-      "lines of a Router behind its empty key",
+      "lines of a Router after its empty key",
       "[a:b:Router]\nroutes =\nq = r\n  s = t",
       { "a:b:Router:1": { "routes@2": "q = r\ns = t" } },
     ],
@@ -87,7 +87,7 @@ describe("broken lines are reported and the rest is read", () => {
   >([
     ["a section without its ]", "[a\nx = 1", ["f.conf:1: [a]: missing closing ]"], { "a:1": { "x@2": "1" } }],
     [
-      "text behind a section",
+      "text after a section",
       "[a] # why\nx = 1",
       ["f.conf:1: [a]: text after the closing ]; comments need a line of their own"],
       { "a:1": { "x@2": "1" } },

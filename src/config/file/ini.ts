@@ -31,12 +31,12 @@ export interface IniSection {
   /** The text between the brackets. */
   readonly name: string
   readonly line: number
-  /** By key in lower case. */
+  /** The texts by key, in lower case. */
   readonly entries: Map<string, IniEntry>
 }
 
 export interface IniEntry {
-  /** As the file spells it. */
+  /** The name as the file spells it. */
   readonly key: string
   readonly line: number
   /** The lines of the value, trimmed, without leading empty ones. */
@@ -170,7 +170,7 @@ function readEntry(
   if (hasRouteLines(section) && !isRouterKey(content)) {
     const routes = entries.get("routes") ?? { key: "routes", line, lines }
     entries.set("routes", routes)
-    // of `routes =` with nothing behind it
+    // of `routes =` with nothing after it
     if (routes.lines.length === 1 && routes.lines[0]!.text === "") routes.lines.length = 0
     routes.lines.push({ text: content, line })
     return routes.lines

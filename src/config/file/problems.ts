@@ -7,7 +7,7 @@ export interface Place {
   readonly file?: string | undefined
   /** 1-based line of the file; `code`: given in code; undefined: no particular line. */
   readonly line: number | "code" | undefined
-  /** As the file spells it, without the brackets. */
+  /** The name as the file spells it, without the brackets. */
   readonly section?: string | undefined
   readonly key?: string | undefined
 }
@@ -46,7 +46,7 @@ export class Problems {
     this.#add(this.#warnings, { ...location, text })
   }
 
-  /** By file and line. */
+  /** All problems, sorted by file and line. */
   get all(): readonly Problem[] {
     return this.#sorted(this.#problems)
   }

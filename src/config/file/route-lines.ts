@@ -1,5 +1,5 @@
 /**
- * The keys of a Router. Its section has lines `pattern = topic` beside them: each is a line of `routes`, and what is
+ * The keys of a Router. Its section has lines `pattern = topic` next to them: each is a line of `routes`, and what is
  * before the last `=` is the pattern, whatever its characters.
  */
 export const ROUTER_KEYS = ["by", "routes", "topic", "topics", "max_topics", "unsigned"] as const

@@ -69,7 +69,7 @@ export function resolveSection<O extends OptionSet>(
   return reader as unknown as Resolved<O>
 }
 
-/** Reads one section. What `Resolved` has is bound, so that it can be taken out or spread. */
+/** Reads one section. What `Resolved` has is bound, so that callers may destructure or spread it. */
 class SectionReader implements Resolved<OptionSet> {
   readonly home: Place
   readonly values: { [key: string]: unknown } = {}

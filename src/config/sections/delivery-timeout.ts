@@ -1,6 +1,6 @@
 import { duration } from "../options/option-types.ts"
 
-/** For sinks without a connection to name one. */
+/** The limit of sinks without a connection to name one. */
 export const DEFAULT_DELIVERY_TIMEOUT_MS = 5000
 
 /** An option of every kind of connection. */

@@ -33,7 +33,7 @@ export const SERVICE = defineSection({
       maxMs: HOUR_MS,
       default: "0s",
       reload: "live",
-      doc: "How long a stop goes on accepting events while `/readyz` answers 503, until load balancers that probe it stop sending; then it drains. See deploying.md.",
+      doc: "How long a stop continues to accept events while `/readyz` answers 503, until load balancers that probe it stop sending; then it drains. See deploying.md.",
     }),
     drain_timeout: duration({
       maxMs: HOUR_MS,

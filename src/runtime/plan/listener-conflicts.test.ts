@@ -33,7 +33,7 @@ function keyOf({ source: a }: ListeningPipeline, { source: b }: ListeningPipelin
   return ["tls_certificate", "tls_client_ca"].find((key) => a.values[key] !== b.values[key])
 }
 
-test("the first pipeline that another can't listen beside is the one that looking at each finds", () => {
+test("the first pipeline that another conflicts with is the one that comparing each finds", () => {
   fc.assert(
     fc.property(fc.array(pipeline, { maxLength: 12 }), (pipelines) => {
       const conflicts = new ListenerConflicts()

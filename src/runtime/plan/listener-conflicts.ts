@@ -33,7 +33,7 @@ interface Listener extends ListeningPipeline {
 export class ListenerConflicts {
   readonly #byPort = new Map<number, Listener[]>()
 
-  /** @returns undefined when it can listen beside all earlier sources */
+  /** @returns undefined when it conflicts with no earlier source */
   add(listening: ListeningPipeline): Conflict | undefined {
     const { port, path: given, ...values } = listening.source.values
     // port 0 is a different one for each

@@ -138,7 +138,7 @@ topic=incoming-webhooks
     expect(pipelines[0]?.sink).toMatchObject({ component: Sink, values: { topic: "incoming-webhooks" } })
   })
 
-  test("other processors are there when their section is, in the registry's order", () => {
+  test("a processor is present when its section is, in the registry's order", () => {
     const { pipelines } = plan(
       `${KAFKA}${pipeline("a")}[pipeline:a:Deduplicator]\n[pipeline:a:Validator]\nmode = off`,
     )
@@ -366,7 +366,7 @@ describe("pipelines", () => {
       ["p.conf:3: [pipeline:a:WebhookSource]: unknown component; did you mean WebHookSource?"],
     ],
     [
-      "an unknown component beside the known ones",
+      "an unknown component next to the known ones",
       `${KAFKA}${pipeline("a")}[pipeline:a:Transformer]`,
       [
         "p.conf:7: [pipeline:a:Transformer]: unknown component; expected WebHookSource, Validator, Deduplicator, Enricher, BrokerSink or KafkaSink",

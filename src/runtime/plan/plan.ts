@@ -65,7 +65,7 @@ export interface Plan {
   readonly pipelines: readonly PlannedPipeline[]
   /** Absolute base of relative paths. */
   readonly baseDir: string
-  /** For other processes, which make the same plan of it; undefined: no file. */
+  /** The file, from which other processes make the same plan; undefined: no file. */
   readonly configuration: ConfigurationFile | undefined
   readonly admin: Values<(typeof ADMIN)["options"]>
   readonly traces: Values<(typeof TRACES)["options"]>

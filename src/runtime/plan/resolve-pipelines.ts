@@ -153,7 +153,7 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
 
 type Defaults = { readonly [key: string]: string }
 
-/** By component, what those before it imply. */
+/** What earlier components imply, by component. */
 type Implications = Map<string, Defaults>
 
 function addImplied({ component, values }: ResolvedPart, implied: Implications): void {

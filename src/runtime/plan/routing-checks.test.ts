@@ -82,7 +82,7 @@ test.each<[what: string, section: string, problem: string | undefined]>([
   ],
   ["a pattern that is like a key", "Router]\nby = json:/action\nassigned = b\nbuy = c", undefined],
   ["a line twice", "Router]\nby = json:/t\na = b\na = c", '"a" has a line before'],
-  ["a line behind *", "Router]\nby = json:/t\n* = b\na = c", '"a" is behind *'],
+  ["a line after *", "Router]\nby = json:/t\n* = b\na = c", '"a" is behind *'],
   [
     "a value of an unknown provider",
     "Router]\nby = event:type\na = b",
@@ -126,7 +126,7 @@ test.each<[what: string, sections: string, problems: string[]]>([
     [UNSIGNED.replace("by:", "topic:")],
   ],
   ["with mode = observe", GITHUB + "mode = observe\n" + byHeader, [UNSIGNED]],
-  ["a header beside a token", TOKEN + byHeader, [UNSIGNED.replace("github", "token")]],
+  ["a header next to a token", TOKEN + byHeader, [UNSIGNED.replace("github", "token")]],
   ["a header that is signed", HMAC + byHeader, []],
   ["unsigned = true", `${GITHUB + byHeader}\nunsigned = true`, []],
   ["the body", `${GITHUB}[pipeline:p:Router]\nby = json:/a\na = b`, []],
@@ -160,7 +160,7 @@ test.each([
   },
 )
 
-test("an unsigned header is reported beside problems elsewhere", () => {
+test("an unsigned header is reported in addition to problems elsewhere", () => {
   const problems = problemsOf(
     `${base("p", GITHUB + byHeader)}topik = x\n${base("q", "dead_letter_topic = l")}`,
   )

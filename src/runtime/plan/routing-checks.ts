@@ -54,7 +54,7 @@ export function* checkRouting(
 }
 
 /**
- * A key of another component in a section of lines is a line: as a topic a secret would be told to everybody. Code has no
+ * A key of another component in a section of lines is a line: as a topic a secret would be shown to everybody. Code has no
  * section that it could be in by mistake.
  */
 function checkPatterns(

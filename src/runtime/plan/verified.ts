@@ -28,9 +28,9 @@ export const NOT_VERIFIED =
   "NOT VERIFIED: every client of this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1"
 
 /** Whether other machines can publish unverified, and nothing observes whether they would be. */
-export const isOpenToAll = (steps: Steps, host: string): boolean => !judgesSenders(steps) && !isLoopback(host)
+export const isOpenToAll = (steps: Steps, host: string): boolean => !checksSenders(steps) && !isLoopback(host)
 
 /** Whether senders are verified, if only to observe. */
-const judgesSenders = (steps: Steps): boolean =>
+const checksSenders = (steps: Steps): boolean =>
   verifiedFrom(steps) !== undefined ||
   steps.processors.some((it) => typeof it !== "function" && it.component.verifies !== undefined)

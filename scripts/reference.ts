@@ -3,14 +3,13 @@
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileKinds } from "../src/brokers/registry.ts"
 import { components } from "../src/components/registry.ts"
 import type { Option } from "../src/config/options/option.ts"
 import { keysBy } from "../src/config/options/reloading.ts"
 import { describeRelations } from "../src/config/options/relations.ts"
 import type { Section } from "../src/config/options/section.ts"
 import { ADMIN } from "../src/config/sections/admin.ts"
-import { EMBEDDED } from "../src/config/sections/embedded-connection.ts"
-import { KAFKA } from "../src/config/sections/kafka-connection.ts"
 import { TRACES } from "../src/config/sections/traces.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
 import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
@@ -57,7 +56,7 @@ client_id: \${HOSTNAME:-hookline}
 /** Writes docs/reference.md: a table of options for every section that the file can have. */
 export function renderReference(components: readonly Section[]): string {
   const parts = [
-    ...[KAFKA, EMBEDDED].map((section) => renderTable(section.title, section)),
+    ...fileKinds.map((section) => renderTable(section.title, section)),
     renderTable("[provider:<name>]", PROVIDER),
     ...components.map((section) => renderTable(`[pipeline:<id>:${section.title}]`, section)),
     ...[ADMIN, TRACES, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
@@ -103,7 +102,7 @@ function defaultOf({ presence, defaultText }: Option<unknown>): string {
 
 /** Writes into docs/reload.md how a reload applies each option. */
 function renderReloadPage(page: string): string {
-  const sections = [KAFKA, EMBEDDED, ...components, ADMIN, TRACES, SERVICE].filter(
+  const sections = [...fileKinds, ...components, ADMIN, TRACES, SERVICE].filter(
     ({ options }) => Object.keys(options).length > 0,
   )
   return replaceParts(page, [sections.map(renderEffects).join("\n")])

@@ -1,7 +1,7 @@
 import type { ReplayRequest } from "./api/replay-shapes.ts"
 import type { Broker, LogReader } from "../brokers/broker.ts"
 import { parseCondition } from "../brokers/record-filter.ts"
-import type { Connection } from "../config/sections/connection.ts"
+import type { Connection } from "../brokers/define-connection.ts"
 import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
@@ -159,7 +159,8 @@ export class Replays {
     const isSame = await isSameLog(source, this.#find(to.connection), open).catch((error: unknown) => {
       // it is waited for; the listener of this process's own log would answer
       const isWaitedFor = error instanceof HooklineError && error.code === "unavailable"
-      if (isWaitedFor && source.connection.kind === "embedded") return false
+      const { kind, values } = source.connection
+      if (isWaitedFor && kind.logFolder?.(values) !== undefined) return false
       throw error
     })
     if (isSame) throw new HooklineError("usage", "the topic can't be replayed to itself")

@@ -1,3 +1,4 @@
+import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Submission } from "../http/submission.ts"
@@ -97,7 +98,7 @@ export interface PipelineInfo {
 
 export interface ConnectionInfo {
   readonly id: string
-  readonly kind: "kafka" | "embedded" | "memory"
+  readonly kind: ConnectionKindName
   /** Bootstrap servers, or the log's folder. */
   readonly address: string
 }

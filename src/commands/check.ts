@@ -72,11 +72,13 @@ const UNAVAILABLE = new HooklineError(
 )
 
 function printPlan(plan: Plan): void {
-  const { connections, pipelines, admin } = describe(plan)
-  for (const { id, kind, at, spool } of connections)
-    console.log(
-      `connection ${id}: ${kind === "kafka" ? "Kafka at" : "embedded log in"} ${at}${spool === undefined ? "" : `, spool ${spool}`}`,
-    )
+  const { pipelines, admin } = describe(plan)
+  for (const [id, { kind, values }] of plan.connections) {
+    const { place, security } = kind.describe(values)
+    const spool = kind.spool?.(values)
+    const secured = security === undefined ? "" : ` (${security})`
+    console.log(`connection ${id}: ${place}${secured}${spool === undefined ? "" : `, spool ${spool.file}`}`)
+  }
   for (const { id, listen, path, topic, routed, verification } of pipelines) {
     const others = routed === undefined ? "" : `, routed to ${routed.join(", ")}`
     console.log(`${id}: ${listen}${path} -> topic ${topic}${others}; verification: ${verification}`)
@@ -110,11 +112,10 @@ function describe({ connections, pipelines, admin: { listen } }: Plan): Describe
   const [first = ""] = connections.keys()
   return {
     connections: [...connections].map(([id, { kind, values }]) => {
-      if (kind === "kafka") {
-        const at = `${values.bootstrap_servers.join(", ")} (${values.security_protocol})`
-        return { id, kind, at, ...(values.spool !== "off" && { spool: values.spool }) }
-      }
-      return { id, kind, at: kind === "embedded" ? values.directory : "memory" }
+      const { address, security } = kind.describe(values)
+      const at = security === undefined ? address : `${address} (${security})`
+      const spool = kind.spool?.(values)
+      return { id, kind: kind.name, at, ...(spool && { spool: spool.file }) }
     }),
     pipelines: pipelines.map((pipeline) => {
       const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }

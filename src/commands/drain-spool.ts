@@ -1,6 +1,5 @@
 import { pino } from "pino"
 import type { YieldingBroker } from "../brokers/broker.ts"
-import { openKafka } from "../brokers/kafka/producer.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../clock/clock.ts"
@@ -26,20 +25,19 @@ export async function drainSpool(
   if (spooling === undefined || others.length > 0)
     throw new HooklineError("usage", "several connections have a spool; name one of them")
   leaveFolder()
-  const { values } = spooling
-  if (!exists(values.spool)) {
+  if (!exists(spooling.file)) {
     const result = { forwarded: 0, left: 0, quarantined: 0 }
     return console.log(
-      options.json === true ? JSON.stringify(result) : `spool empty: ${values.spool} does not exist`,
+      options.json === true ? JSON.stringify(result) : `spool empty: ${spooling.file} does not exist`,
     )
   }
 
-  const { spool, kafka } = openBoth(values)
+  const { spool, broker } = await openBoth(spooling)
   const before = spool.spool().records
   using interruption = new Interruption()
   const outage = await untilEmpty(spool, steadyMs() + options.timeout, interruption.signal)
   await spool.close()
-  await kafka.close()
+  await broker.close()
   const { records, quarantined } = spool.spool()
   const forwarded = before - records - quarantined
   if (options.json === true) {
@@ -52,22 +50,23 @@ export async function drainSpool(
   process.exitCode = records + quarantined === 0 ? 0 : 1
 }
 
-function openBoth(values: Spooling["values"]): { spool: SpooledBroker; kafka: YieldingBroker } {
+async function openBoth({
+  file,
+  maxBytes,
+  openBroker,
+}: Spooling): Promise<{ spool: SpooledBroker; broker: YieldingBroker }> {
   const log = pino({ level: "silent" })
   const uncounted = (): void => {}
-  const kafka = openKafka(values, {
-    log,
-    metrics: { batch: uncounted, retried: uncounted, connected: uncounted, incident: uncounted },
-  })
+  const broker = await openBroker(log)
   try {
     const spool = new SpooledBroker(
-      { file: values.spool, maxBytes: values.spool_max_bytes, requeues: true },
+      { file, maxBytes, requeues: true },
       { log, metrics: { spooled: uncounted, forwarded: uncounted, quarantined: uncounted } },
     )
-    spool.use(kafka)
-    return { spool, kafka }
+    spool.use(broker)
+    return { spool, broker }
   } catch (error) {
-    void kafka.close()
+    void broker.close()
     throw error
   }
 }

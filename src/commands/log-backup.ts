@@ -1,8 +1,6 @@
 import { copyFileSync, readdirSync, statSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
-import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { LogCopy, refuseDamage } from "../brokers/embedded/log-copy.ts"
-import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import { locate } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
@@ -11,7 +9,7 @@ import { namesIn, positionFile } from "../replay/positions.ts"
 import { Application } from "../runtime/application.ts"
 import type { Plan } from "../runtime/plan/plan.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
-import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
+import type { DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { syncFile, syncFolder } from "../storage/recovery.ts"
 import { startProgressBar } from "./progress-bar.ts"
@@ -80,19 +78,17 @@ export function checkEmpty(folder: string): string {
 
 /** The files to copy, in the order in which they are fixed. */
 function sourcesOf({ connections, pipelines, baseDir }: Plan, state: string): Source[] {
-  const logs: Source[] = []
-  const groups: Source[] = []
-  const spools: Source[] = []
+  const own: Source[] = []
   const keyFolders = new Map<string, string>()
   for (const [id, { kind, values }] of connections) {
-    if (kind === "embedded") {
-      const { directory } = values
-      logs.push({ location: logIn(directory), file: `${id}/log.sqlite` })
-      groups.push({ location: groupsIn(directory), file: `${id}/groups.sqlite` })
-      keyFolders.set(resolve(directory), id)
-    } else if (kind === "kafka" && values.spool !== "off")
-      spools.push({ location: spoolAt(values.spool), file: `${id}/${basename(values.spool)}` })
+    for (const { path, database: location } of kind.files?.(values) ?? [])
+      if (location !== undefined) own.push({ location, file: `${id}/${basename(path)}` })
+    const folder = kind.logFolder?.(values)
+    if (folder !== undefined) keyFolders.set(resolve(folder), id)
   }
+  const logs = own.filter(({ location }) => location.kind === "log")
+  const others = own.filter(({ location }) => location.kind !== "log" && location.kind !== "spool")
+  const spools = own.filter(({ location }) => location.kind === "spool")
   for (const { id, processors } of pipelines)
     for (const one of processors) {
       if (typeof one === "function") continue
@@ -112,7 +108,7 @@ function sourcesOf({ connections, pipelines, baseDir }: Plan, state: string): So
     location: dedupeFileIn(at),
     file: `${name}/marks.sqlite`,
   }))
-  return [...positions, ...groups, ...keys, ...spools, ...logs].filter(({ location }) =>
+  return [...positions, ...others, ...keys, ...spools, ...logs].filter(({ location }) =>
     exists(location.file),
   )
 }

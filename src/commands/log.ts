@@ -168,8 +168,8 @@ function directoryOf({ config, connection: id }: LogFlags): string {
         ? "no connection of the file has an embedded log"
         : `choose the connection of an embedded log with --connection: ${all.join(", ")}`,
     )
-  const { values } = app.connection(chosen)
-  const { directory } = values as { directory: string }
+  const { kind, values } = app.connection(chosen)
+  const directory = kind.logFolder!(values)!
   if (!exists(join(directory, "log.sqlite")))
     throw new HooklineError(
       "no_log",

@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto"
 import { pino } from "pino"
 import type { LogReader } from "../brokers/broker.ts"
-import type { Connection } from "../config/sections/connection.ts"
+import type { Connection } from "../brokers/define-connection.ts"
 import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { positionFile, type Positions, type Stored } from "../replay/positions.ts"
 import { countRecords, selectRecords, type Selection } from "../replay/range.ts"
-import { openReplayBroker } from "../replay/replay-broker.ts"
 import { isSameLog } from "../replay/same-log.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import type { ReplayTarget } from "../replay/target.ts"
@@ -211,7 +210,7 @@ async function openTarget(
   if (destination instanceof URL) return { target: new UrlTarget(destination), close: async () => {} }
   const { topic, connection, id } = destination
   try {
-    const broker = await openReplayBroker(connection, pino({ level: "silent" }))
+    const broker = await connection.kind.open(connection.values, pino({ level: "silent" }))
     const target = new BrokerTarget({ broker, topic, partitions, newTimes: timestamps === "new" })
     return { target, close: () => broker.close() }
   } catch (error) {

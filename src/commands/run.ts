@@ -78,11 +78,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
 
 /** The configuration file, and where each connection leads. */
 function describePlan({ configuration, baseDir, connections }: Plan): object {
-  const described = [...connections].map(([id, connection]) => {
-    if (connection.kind === "kafka") return [id, `Kafka at ${connection.values.bootstrap_servers.join(", ")}`]
-    if (connection.kind === "embedded") return [id, `embedded log in ${connection.values.directory}`]
-    return [id, "memory"]
-  })
+  const described = [...connections].map(([id, { kind, values }]) => [id, kind.describe(values).place])
   return {
     configuration: configuration && join(baseDir, basename(configuration.file)),
     connections: Object.fromEntries(described) as object,

@@ -5,17 +5,14 @@ import {
   type QuarantineInfo,
   type SpooledTopicInfo,
 } from "../brokers/spool/reader.ts"
-import type { Connection } from "../config/sections/connection.ts"
+import type { SpoolSettings } from "../brokers/define-connection.ts"
 import { HooklineError } from "../errors.ts"
 import { toJsonLine } from "./record-formats.ts"
 import { printTable } from "./table.ts"
 
-type KafkaValues = Extract<Connection, { kind: "kafka" }>["values"]
-
-/** A connection of the file that has a spool. */
-export interface Spooling {
+/** The spool of a connection of the file. */
+export interface Spooling extends SpoolSettings {
   readonly id: string
-  readonly values: KafkaValues
 }
 
 /**
@@ -30,7 +27,8 @@ export function spoolsOf(file: string | undefined, id: string | undefined): Spoo
   const read = id !== undefined && ids.includes(id) ? [id] : ids
   const all = read.flatMap((id) => {
     const { kind, values } = app.connection(id)
-    return kind === "kafka" && values.spool !== "off" ? [{ id, values }] : []
+    const spool = kind.spool?.(values)
+    return spool === undefined ? [] : [{ id, ...spool }]
   })
   const chosen = id === undefined ? all : all.filter((one) => one.id === id)
   if (chosen.length > 0) return chosen
@@ -55,7 +53,7 @@ export async function spoolStatus(
   options: { readonly config?: string; readonly json?: true },
 ): Promise<void> {
   const spools = await Promise.all(
-    spoolsOf(options.config, id).map(async ({ id, values: { spool: file, spool_max_bytes: maxBytes } }) => {
+    spoolsOf(options.config, id).map(async ({ id, file, maxBytes }) => {
       const { topics, quarantined } = await inspectSpool(file)
       const records = sum(topics.map((it) => it.records))
       const bytes = sum([...topics, ...quarantined].map((it) => it.bytes))
@@ -93,8 +91,8 @@ function withTimes({ maxBytes, topics, quarantined, ...spool }: SpoolContents): 
 
 /** Prints the quarantined records, one a line, as `tail --format json` does, with the reason. */
 export function printQuarantine(id: string | undefined, options: { config?: string }): void {
-  for (const { values } of spoolsOf(options.config, id)) {
-    for (const { reason, ...record } of readQuarantine(values.spool))
+  for (const { file } of spoolsOf(options.config, id)) {
+    for (const { reason, ...record } of readQuarantine(file))
       process.stdout.write(toJsonLine(record, { reason }))
   }
 }

@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from "node:path"
-import type { Connection } from "../config/sections/connection.ts"
+import type { Connection } from "../brokers/define-connection.ts"
 import { HooklineError } from "../errors.ts"
 import { Positions } from "../replay/positions.ts"
 import type { Application } from "../runtime/application.ts"

@@ -92,7 +92,7 @@ export const brokerSink = defineComponent({
   create(values, context) {
     const { topic, connection, key, headers, dead_letter_topic: letters } = values
     const { log } = context
-    const { broker, deliveryTimeoutMs, kind } = context.connection(connection)
+    const { broker, deliveryTimeoutMs, messagingSystem } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
     const tracing = values.trace_headers === "on" ? [traceHeaders] : []
@@ -128,7 +128,10 @@ export const brokerSink = defineComponent({
     return Object.assign(
       (event: Event) => {
         const to = event.topic ?? topic
-        const span = startPublishing(event, to, { name: to === topic ? `publish ${to}` : "publish", kind })
+        const span = startPublishing(event, to, {
+          name: to === topic ? `publish ${to}` : "publish",
+          messagingSystem,
+        })
         const record = {
           topic: to,
           key: keyOf?.(event),
@@ -142,7 +145,7 @@ export const brokerSink = defineComponent({
       registered,
       letters !== undefined && {
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
-          const span = startPublishing(event, letters, { name: `publish ${letters}`, kind })
+          const span = startPublishing(event, letters, { name: `publish ${letters}`, messagingSystem })
           const record = deadLetter(letters, event, outcome, from)
           const headers = [...record.headers!, ...headersOf(event, tracing, span)]
           return publish({ ...record, headers }, event, span)

@@ -2,6 +2,7 @@ import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { OptionsArgument } from "../config/options/in-code.ts"
 import type { Checking, Section } from "../config/options/section.ts"
 import type { Broker } from "../brokers/broker.ts"
+import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import { HooklineError } from "../errors.ts"
@@ -31,7 +32,9 @@ export interface ComponentContext {
   /** The connection of an id, or the only one. Call it in `create`. */
   readonly connection: (id: string | undefined) => {
     readonly broker: Broker
-    readonly kind: "kafka" | "embedded" | "memory"
+    readonly kind: ConnectionKindName
+    /** @internal As spans name it. */
+    readonly messagingSystem: string
     readonly deliveryTimeoutMs: number
   }
   /**

@@ -1,5 +1,6 @@
 import { inSlices } from "../clock/slices.ts"
 import { Replays, type ReplayConnections } from "../admin/replays.ts"
+import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/service.ts"
 import { captureOf } from "../config/sections/admin.ts"
@@ -8,9 +9,7 @@ import type { Activity } from "../telemetry/activity.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
-import { openReplayBroker } from "../replay/replay-broker.ts"
 import { notJudged } from "../verify/explain/report.ts"
-import { openReader } from "./connection-spec.ts"
 import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
@@ -33,17 +32,16 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
 
 /** What the admin API is told of what runs. */
 export function adminService(running: Running): Service {
-  const openLog = (id: string): ReturnType<Service["openReader"]> =>
-    openReader(running.plan.connections.get(id)!, running.plan.memoryLogs.get(id))
+  const openReader: Service["openReader"] = async (id) => {
+    const { kind, values } = running.plan.connections.get(id)!
+    return kind.openReader(values)
+  }
   const connections: ReplayConnections = {
     connection: (id) => running.plan.connections.get(id),
-    openReader: openLog,
+    openReader,
     async openBroker(id) {
-      const connection = running.plan.connections.get(id)!
-      // one writer has the log of an embedded connection; a Kafka connection's would cancel the pipelines' records
-      return connection.kind === "kafka"
-        ? openReplayBroker(connection, running.log)
-        : new SharedBroker(() => running.broker(id))
+      const { kind, values } = running.plan.connections.get(id)!
+      return kind.hasOneWriter ? new SharedBroker(() => running.broker(id)) : kind.open(values, running.log)
     },
   }
   return {
@@ -53,7 +51,7 @@ export function adminService(running: Running): Service {
     activity: () => running.activity(),
     pipelines: () => pipelinesOf(running),
     connections: () => connectionsOf(running.plan),
-    openReader: openLog,
+    openReader,
     captureMode: () => captureOf(running.plan.admin),
     receivers: () => running.receivers(),
     verifications(id) {
@@ -140,13 +138,8 @@ function recordHeadersOf({ sink }: PlannedPipeline): ReadonlyMap<string, string>
 }
 
 const connectionsOf = ({ connections }: Plan): ConnectionInfo[] =>
-  [...connections].map(([id, connection]) => ({
+  [...connections].map(([id, { kind, values }]) => ({
     id,
-    kind: connection.kind,
-    address:
-      connection.kind === "kafka"
-        ? connection.values.bootstrap_servers.join(", ")
-        : connection.kind === "embedded"
-          ? connection.values.directory
-          : "memory",
+    kind: kind.name as ConnectionKindName,
+    address: kind.describe(values).address,
   }))

@@ -1,11 +1,11 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import type { Connection } from "../brokers/define-connection.ts"
 import { readTopic } from "../brokers/read-topic.ts"
 import { atOnce, type Steps } from "../clock/slices.ts"
 import { checkTimeZone } from "../components/local-time.ts"
 import { components } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
-import type { Connection } from "../config/sections/connection.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
 import type { ADMIN } from "../config/sections/admin.ts"
 import type { SERVICE } from "../config/sections/service.ts"
@@ -17,7 +17,7 @@ import type { Changes } from "./configuration-diff.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
 import { recordIn } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
-import { openReader, type ConnectionSpec, type ReadOptions } from "./connection-spec.ts"
+import type { ConnectionSpec, ReadOptions } from "./connection-spec.ts"
 import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
@@ -185,7 +185,8 @@ export class Application {
 
   /** @internal Opens a connection's log for reading. @throws HooklineError `config`, `usage` */
   async openReader(id: string): Promise<LogReader> {
-    return openReader(this.connection(id), this.#connections.get(id)?.log)
+    const { kind, values } = this.connection(id)
+    return kind.openReader(values)
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { ComponentContext, Store } from "../components/define-component.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
@@ -42,7 +43,7 @@ export function contextsOf(
   const deliveryTimeoutMs = destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
   const dedupeKeys = (store: string, ca?: string): DedupeKeys => {
     // a log in memory has no folder for the keys
-    const text = store === "embedded" && destination?.kind === "memory" ? "memory" : store
+    const text = store === "embedded" && destination?.kind.isInMemory === true ? "memory" : store
     return openKeys(locate(text, { pipeline: id, logDirectory: destination?.logDirectory, baseDir }, ca))
   }
   const seen = new Map<string, number>()
@@ -55,7 +56,10 @@ export function contextsOf(
       sender,
       log,
       metrics,
-      connection,
+      connection: (asked) => {
+        const { kind, ...open } = connection(asked)
+        return { ...open, kind: kind.name as ConnectionKindName, messagingSystem: kind.messagingSystem }
+      },
       prepareTopics(names) {
         destination?.broker.prepare(names)
         addTopics(names)

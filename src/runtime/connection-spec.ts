@@ -1,20 +1,17 @@
 import { MemoryLog } from "../brokers/memory/log.ts"
-import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import type { StoredRecord } from "../brokers/broker.ts"
+import type { EMBEDDED } from "../brokers/embedded/kind.ts"
+import type { KAFKA } from "../brokers/kafka/kind.ts"
+import type { MEMORY } from "../brokers/memory/kind.ts"
 import type { ReadFrom } from "../brokers/read-topic.ts"
-import { openEmbeddedReader } from "../brokers/embedded/reader.ts"
-import type { Connection } from "../config/sections/connection.ts"
-import type { EMBEDDED } from "../config/sections/embedded-connection.ts"
-import type { KAFKA } from "../config/sections/kafka-connection.ts"
-import type { MEMORY } from "../config/sections/memory-connection.ts"
-import type { OptionsArgument, OptionsInCode } from "../config/options/in-code.ts"
+import type { ConnectionKindName } from "../brokers/registry.ts"
+import type { OptionsInCode } from "../config/options/in-code.ts"
 
 /** A connection registered in code; options left out come from the file, then the defaults. */
 export interface ConnectionSpec {
-  readonly kind: "kafka" | "embedded" | "memory"
+  readonly kind: ConnectionKindName
   /** @internal In camel case. */
   readonly given: { readonly [key: string]: unknown }
-  /** @internal Set for a connection in memory. */
-  readonly log?: MemoryLog
 }
 
 export interface MemoryConnection extends ConnectionSpec {
@@ -35,10 +32,10 @@ export function embeddedConnection(given: OptionsInCode<(typeof EMBEDDED)["optio
 
 /** A connection to a log in this process's memory, for tests: no broker, no files, gone when the process ends. */
 export function memoryConnection(
-  ...[given = {}]: OptionsArgument<(typeof MEMORY)["options"]>
+  given: Omit<OptionsInCode<(typeof MEMORY)["options"]>, "log"> = {},
 ): MemoryConnection {
   const log = new MemoryLog()
-  return { kind: "memory", given, log, records: (topic) => log.records(topic) }
+  return { kind: "memory", given: { ...given, log }, records: (topic) => log.records(topic) }
 }
 
 /** Range of `Application.read`. */
@@ -48,15 +45,4 @@ export interface ReadOptions {
   /** Waits for new records at the end, until `signal` aborts. */
   readonly follow?: boolean | undefined
   readonly signal?: AbortSignal | undefined
-}
-
-/** Opens the log of a connection for reading; `memory` is the log of one in memory. */
-export async function openReader(connection: Connection, memory: MemoryLog | undefined): Promise<LogReader> {
-  if (connection.kind === "kafka") {
-    // on demand: the Kafka client loads slowly
-    const { openKafkaReader } = await import("../brokers/kafka/reader.ts")
-    return openKafkaReader(connection.values)
-  }
-  if (connection.kind === "embedded") return openEmbeddedReader(connection.values.directory)
-  return memory!
 }

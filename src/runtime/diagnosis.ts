@@ -1,13 +1,14 @@
+import type { Broker } from "../brokers/broker.ts"
+import type { Connection, ConnectionKind } from "../brokers/define-connection.ts"
+import { MEMORY } from "../brokers/memory/kind.ts"
+import { MemoryLog } from "../brokers/memory/log.ts"
 import type { Component, Made } from "../components/define-component.ts"
 import { checkTimeZone } from "../components/local-time.ts"
 import type { Handler } from "../pipeline/compose.ts"
-import { groupsIn } from "../brokers/embedded/group-database.ts"
-import { checkPartitionsIn } from "../brokers/embedded/partition-count.ts"
-import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices, type Steps } from "../clock/slices.ts"
-import type { ResolvedConnection, Connection } from "../config/sections/connection.ts"
 import type { Place, Problems } from "../config/file/problems.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import { isInUse, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
@@ -15,20 +16,18 @@ import type { Location as StoreLocation } from "../dedupe/location.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { openMemoryKeys } from "../dedupe/memory-keys.ts"
 import type { TopicSchemas } from "../pipeline/event.ts"
-import { HooklineError, opening, OptionError, type FaultCode } from "../errors.ts"
+import { HooklineError, OptionError, type FaultCode } from "../errors.ts"
 import { checkFree } from "../http/listener.ts"
 import { checkDatabase } from "../storage/check-database.ts"
-import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
+import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
-import { unopenedConnection } from "./unopened-connection.ts"
 import { portsOf } from "./plan/ports.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
-import { kafkaPortOf } from "./kafka-port.ts"
 import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
@@ -67,12 +66,10 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   const resolved = await inSlices(resolveDraft(draft))
   const { problems } = resolved
   checkTimeZone((text) => problems.warn({ line: undefined }, text))
-  const usesKafka = [...resolved.connections.values()].some(({ kind }) => kind === "kafka")
-  // on demand: the Kafka client loads slowly
-  const kafka = usesKafka ? await import("../brokers/kafka/connection.ts") : undefined
   const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
   const { registry } = draft
-  const trial = new Trial(resolved, { ...options, registry, kafka, failed: (code) => codes.add(code) })
+  const trial = new Trial(resolved, { ...options, registry, failed: (code) => codes.add(code) })
+  await trial.connect()
   await inSlices(trial.steps())
   const found = { problems, topics: trial.topics, stores: [...trial.stores.values()], schemas: trial.schemas }
   if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
@@ -94,7 +91,6 @@ export async function explain(draft: Draft, error: unknown, options: DiagnosisOp
 interface TrialOptions extends DiagnosisOptions {
   /** Components known to change nothing when they are created; those of an application's own may. */
   readonly registry: readonly Component[]
-  readonly kafka: Pick<typeof import("../brokers/kafka/connection.ts"), "kafkaClient"> | undefined
   readonly failed: (code: FaultCode) => void
 }
 
@@ -120,12 +116,7 @@ class Trial {
   }
 
   *steps(): Steps<void> {
-    const { connections, pipelines } = this.#resolved
-    for (const [id, connection] of connections) {
-      this.#connect(id, connection)
-      yield
-    }
-    for (const pipeline of pipelines) {
+    for (const pipeline of this.#resolved.pipelines) {
       this.#create(pipeline)
       yield
     }
@@ -133,35 +124,23 @@ class Trial {
     if (alone || running !== undefined) this.#listen(running === undefined ? new Set() : portsOf(running))
   }
 
-  #connect(id: string, connection: ResolvedConnection): void {
-    const { kind, values, isSound } = connection
-    const { directory, delivery_timeout: timeoutMs } = values as {
-      directory?: string
-      delivery_timeout?: number
+  async connect(): Promise<void> {
+    for (const [id, connection] of this.#resolved.connections) {
+      const { kind, values, isSound } = connection
+      const topics: string[] = []
+      this.topics.set(id, topics)
+      this.#connections.set(id, {
+        ...unopenedConnection(values["delivery_timeout"], (names) => void topics.push(...names)),
+        ...(kind !== undefined && { kind }),
+        logDirectory: kind?.logFolder?.(values),
+      })
+      if (kind?.dryRun === undefined || !isSound()) continue
+      try {
+        await kind.dryRun(values as Connection["values"], (location) => this.#checkDatabase(location))
+      } catch (error) {
+        this.#report([{ ...connection, options: values }], error)
+      }
     }
-    const topics: string[] = []
-    this.topics.set(id, topics)
-    this.#connections.set(id, {
-      ...unopenedConnection(timeoutMs, (names) => void topics.push(...names)),
-      kind: kind ?? "memory",
-      ...(directory !== undefined && { logDirectory: directory }),
-    })
-    if (!isSound()) return
-    const part = { ...connection, options: values }
-    this.#try([part], () => this.#open({ kind, values } as Connection))
-  }
-
-  #open({ kind, values }: Connection): void {
-    if (kind === "embedded") opening("directory", () => this.#checkDatabase(logIn(values.directory)))
-    if (kind === "embedded") checkPartitionsIn(logIn(values.directory), values.partitions)
-    if (kind === "embedded" && values.kafka_listen !== "off") {
-      opening("directory", () => this.#checkDatabase(groupsIn(values.directory)))
-      kafkaPortOf(values)
-    }
-    if (kind !== "kafka") return
-    const { spool } = values
-    if (spool !== "off") opening("spool", () => this.#checkDatabase(spoolAt(spool)))
-    this.#options.kafka!.kafkaClient(values)
   }
 
   #create({ id, source, processors, sink }: ResolvedPipeline): void {
@@ -231,11 +210,12 @@ class Trial {
   #listen(open: ReadonlySet<number>): void {
     const { connections, pipelines, admin } = this.#resolved
     for (const connection of connections.values()) {
-      const { kafka_listen: listen } = connection.values as { kafka_listen?: EndpointOptions | "off" }
-      if (!connection.isSound() || listen === undefined || listen === "off" || listen.port === 0) continue
-      if (open.has(listen.port)) continue
-      const part = { ...connection, options: connection.values }
-      this.#try([part], () => this.#checkKafkaPort(listen))
+      const { kind, values, isSound } = connection
+      for (const { key, listen } of (isSound() && kind?.addresses?.(values)) || []) {
+        if (listen.port === 0 || open.has(listen.port)) continue
+        const part = { ...connection, options: values }
+        this.#try([part], () => this.#checkOptionalPort(key, listen))
+      }
     }
     const seen = new Set<string>()
     for (const { source } of pipelines) {
@@ -255,9 +235,9 @@ class Trial {
   }
 
   /** A start goes on without a port that another program has. */
-  #checkKafkaPort(listen: EndpointOptions): void {
+  #checkOptionalPort(key: string, listen: EndpointOptions): void {
     try {
-      this.#checkFree("kafka_listen", listen)
+      this.#checkFree(key, listen)
     } catch (error) {
       if (!(error instanceof OptionError) || !isInUse(error.cause as NodeJS.ErrnoException)) throw error
     }
@@ -278,16 +258,29 @@ class Trial {
     try {
       open()
     } catch (error) {
-      if (!(error instanceof HooklineError)) throw error
-      this.#options.failed(error.code)
-      const { problems } = this.#resolved
-      if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message)
-      const { key, text, message } = error
-      const owner = parts.find(({ options }) => key in options)
-      if (owner === undefined) problems.add(parts[0]!.home, message)
-      else problems.add(owner.where(key), text)
+      this.#report(parts, error)
     }
   }
+
+  #report(parts: readonly Part[], error: unknown): void {
+    if (!(error instanceof HooklineError)) throw error
+    this.#options.failed(error.code)
+    const { problems } = this.#resolved
+    if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message)
+    const { key, text, message } = error
+    const owner = parts.find(({ options }) => key in options)
+    if (owner === undefined) problems.add(parts[0]!.home, message)
+    else problems.add(owner.where(key), text)
+  }
+}
+
+/** A connection of which nothing is open. */
+function unopenedConnection(
+  deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS,
+  prepare: Broker["prepare"] = () => {},
+): OpenConnection {
+  const broker: Broker = Object.assign(new MemoryLog(), { prepare })
+  return { broker, instance: broker, kind: MEMORY as ConnectionKind, deliveryTimeoutMs }
 }
 
 const NO_HANDLER: Handler = {

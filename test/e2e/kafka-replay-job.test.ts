@@ -2,16 +2,15 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
 import { pino } from "pino"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
+import { KAFKA } from "../../src/brokers/kafka/kind.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-import type { Connection } from "../../src/config/sections/connection.ts"
 import { NO_VALUE, type Record } from "../../src/pipeline/record.ts"
 import { BrokerTarget } from "../../src/replay/broker-target.ts"
 import { ReplayJob } from "../../src/replay/job.ts"
 import type { ReplayProgress } from "../../src/replay/progress.ts"
 import { selectRecords } from "../../src/replay/range.ts"
-import { openReplayBroker } from "../../src/replay/replay-broker.ts"
 import { kafkaOptions, openTestBroker } from "../support/kafka-options.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
@@ -50,9 +49,8 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
       spool: "off",
       spool_max_bytes: 1,
     } as const
-    const connection: Connection = { kind: "kafka", values }
     const reader = openKafkaReader(values)
-    const broker = await openReplayBroker(connection, pino({ level: "silent" }))
+    const broker = await KAFKA.open(values, pino({ level: "silent" }))
     const selection = await selectRecords(reader, from, {})
     const target = new BrokerTarget({ broker, topic: to, partitions: selection.partitions })
     const job = new ReplayJob({ reader, selection, target, onRefusal })

@@ -3,6 +3,7 @@ import { appendFileSync, copyFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Metadata } from "../../src/kafka-listener/protocol/messages.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
+import { fileKinds } from "../../src/brokers/registry.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { atOnce } from "../../src/clock/slices.ts"
 import { components } from "../../src/components/registry.ts"
@@ -10,9 +11,7 @@ import { readConfigurationFile } from "../../src/config/file/configuration-file.
 import { keysBy } from "../../src/config/options/reloading.ts"
 import type { Section } from "../../src/config/options/section.ts"
 import { ADMIN } from "../../src/config/sections/admin.ts"
-import { EMBEDDED } from "../../src/config/sections/embedded-connection.ts"
 import { Admin } from "@platformatic/kafka"
-import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
 import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
@@ -47,8 +46,7 @@ beforeAll(async () => {
 
 /** Every section that a configuration can have, with the name of the one that is changed. */
 const SECTIONS: readonly (readonly [section: Section, name: string])[] = [
-  [KAFKA as Section, "connection:main"],
-  [EMBEDDED as Section, "connection:main"],
+  ...fileKinds.map((kind) => [kind as Section, "connection:main"] as const),
   ...components.map((it) => [it, `pipeline:hooks:${it.title}`] as const),
   [ADMIN as Section, "admin"],
   [TRACES as Section, "traces"],
@@ -102,7 +100,7 @@ const change = (runtime: Runtime, text: string): Promise<unknown> =>
 
 /** What the options of a section are opened with. */
 function instanceOf({ active }: Runtime, section: Section): unknown {
-  if (section === KAFKA || section === EMBEDDED) return active.connections.get("main")!.instance
+  if (fileKinds.some((kind) => kind === section)) return active.connections.get("main")!.instance
   if (section === ADMIN) return active.admin
   if (section === TRACES) return active.tracer
   return section === SERVICE ? active.servers : active.pipelines.get("hooks")

@@ -1,7 +1,7 @@
 import { pino } from "pino"
 import { openKafka } from "../../src/brokers/kafka/producer.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
-import { KAFKA } from "../../src/config/sections/kafka-connection.ts"
+import { KAFKA } from "../../src/brokers/kafka/kind.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import type { TestKafka } from "./kafka.ts"

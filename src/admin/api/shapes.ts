@@ -2,6 +2,7 @@
  * What the admin API sends and takes: the TypeScript types of server and page, and the schemas of its OpenAPI description,
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
+import { connectionKindNames } from "../../brokers/registry.ts"
 import { Type, type Static } from "typebox"
 import { count, Header, nullable, oneOf, time } from "./shape.ts"
 
@@ -41,7 +42,7 @@ export const SpoolOverview = Type.Object({
 
 export const ConnectionOverview = Type.Object({
   id: Type.String(),
-  kind: oneOf("kafka", "embedded", "memory"),
+  kind: oneOf(...connectionKindNames),
   address: Type.String({ description: "Bootstrap servers, or the log's directory." }),
   problem: nullable(Type.String({ description: "Why no events are accepted; null: they are." })),
   problem_since: nullable(time),

@@ -1,6 +1,7 @@
 import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
 import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access-tokens.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
+import type { Reached } from "../define-connection.ts"
 import type { KafkaOptions } from "./options.ts"
 import { CLUSTER_NOT_ALLOWED, INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { partial, reasonOf } from "./failure.ts"
@@ -13,10 +14,7 @@ import { READ_TIMEOUT_MS } from "./timeouts.ts"
  *
  * @returns a line for each address and topic; usable: every advertised broker answers, and no topic is refused
  */
-export async function reachKafka(
-  options: KafkaOptions,
-  topics: readonly string[],
-): Promise<{ readonly isUsable: boolean; readonly answers: readonly string[] }> {
+export async function reachKafka(options: KafkaOptions, topics: readonly string[]): Promise<Reached> {
   const client = kafkaClient(options)
   try {
     const token = await client.tokens?.get()
@@ -35,7 +33,7 @@ function describeToken({ issuer }: AccessTokens, { lifetimeMs }: AccessToken): s
   return `${issuer.name}: a token for ${Math.round(lifetimeMs / 1000)} s`
 }
 
-async function reachBrokers(client: KafkaClient, topics: readonly string[]): ReturnType<typeof reachKafka> {
+async function reachBrokers(client: KafkaClient, topics: readonly string[]): Promise<Reached> {
   const asked = await Promise.all(client.bootstrap.map((endpoint) => ask(client, endpoint, topics)))
   const answers = asked.map(({ endpoint, problem }) => `${formatEndpoint(endpoint)} ${problem ?? "answers"}`)
   const metadata = asked.find((it) => it.metadata !== undefined)?.metadata

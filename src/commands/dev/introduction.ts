@@ -98,11 +98,8 @@ function placeIn({ sink }: PlannedPipeline, { connections }: Plan): string {
     topic: string
     connection?: string
   }
-  const found = connections.get(connection ?? "")
-  if (found?.kind === "embedded") return `topic ${topic} of the log in ${found.values.directory}, which stays`
-  if (found?.kind === "kafka")
-    return `topic ${topic} of Kafka at ${found.values.bootstrap_servers.join(", ")}`
-  return `topic ${topic} in memory`
+  const { kind, values } = connections.get(connection ?? "")!
+  return `topic ${topic} ${kind.describe(values).ofTopic}`
 }
 
 /**

@@ -2,9 +2,6 @@
 import type { Event } from "../../pipeline/event.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import type { Attributes, Span } from "../../telemetry/traces/trace.ts"
-import type { ComponentContext } from "../define-component.ts"
-
-type ConnectionKind = ReturnType<ComponentContext["connection"]>["kind"]
 
 /*
  * By OpenTelemetry's semantic conventions for Kafka; an embedded log's records have the same attributes.
@@ -15,11 +12,11 @@ type ConnectionKind = ReturnType<ComponentContext["connection"]>["kind"]
 export function startPublishing(
   { request: { trace } }: Event,
   topic: string,
-  what: { readonly name: string; readonly kind: ConnectionKind },
+  what: { readonly name: string; readonly messagingSystem: string },
 ): Span | undefined {
   if (trace === undefined) return undefined
   return trace.start(what.name, "producer", {
-    "messaging.system": what.kind === "kafka" ? "kafka" : "hookline",
+    "messaging.system": what.messagingSystem,
     "messaging.operation.name": "publish",
     "messaging.operation.type": "send",
     "messaging.destination.name": topic,

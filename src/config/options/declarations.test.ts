@@ -1,13 +1,12 @@
 import { expect, test } from "bun:test"
 import { components } from "../../components/registry.ts"
 import { ADMIN } from "../sections/admin.ts"
-import { EMBEDDED } from "../sections/embedded-connection.ts"
-import { KAFKA } from "../sections/kafka-connection.ts"
+import { fileKinds } from "../../brokers/registry.ts"
 import { SERVICE } from "../sections/service.ts"
 import { PROVIDER } from "../../verify/presets/own-provider.ts"
 import type { OptionSet } from "./option.ts"
 
-const options = [KAFKA, EMBEDDED, ADMIN, SERVICE, PROVIDER, ...components].flatMap(({ title, options }) =>
+const options = [...fileKinds, ADMIN, SERVICE, PROVIDER, ...components].flatMap(({ title, options }) =>
   Object.entries(options as OptionSet).map(([key, option]) => ({ title, key, option, options })),
 )
 

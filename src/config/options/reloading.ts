@@ -8,7 +8,10 @@ export const keysBy = (reload: Reload, { options }: { readonly options: OptionSe
   Object.keys(options).filter((key) => options[key]!.reload === reload)
 
 /** What decides whether an open instance is kept: the `reopen` options and the contents of the files that they name. */
-export function reopenConfig(section: Section, values: { readonly [key: string]: unknown }): unknown {
+export function reopenConfig(
+  section: Pick<Section, "options">,
+  values: { readonly [key: string]: unknown },
+): unknown {
   const own = Object.fromEntries(keysBy("reopen", section).map((key) => [key, values[key]]))
   return [own, inputsOf(section, own).map((file) => [file, fingerprint(file)])]
 }

@@ -212,7 +212,10 @@ function reportInterpolation(text: FileText, report: (place: Place, text: string
 }
 
 /** Absolute paths of the files that a section's options name to be read. */
-export function inputsOf(section: Section, values: { readonly [key: string]: unknown }): string[] {
+export function inputsOf(
+  section: Pick<Section, "options">,
+  values: { readonly [key: string]: unknown },
+): string[] {
   const named = Object.entries(section.options).flatMap(([key, { isInput }]) => (isInput ? values[key] : []))
   return named.flatMap((file) => (typeof file === "string" ? resolve(file) : []))
 }

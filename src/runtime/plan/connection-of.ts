@@ -1,4 +1,4 @@
-import type { ResolvedConnection } from "../../config/sections/connection.ts"
+import type { ResolvedConnection } from "../../brokers/resolve-connection.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 export type Connections = ReadonlyMap<string, ResolvedConnection>

@@ -5,7 +5,9 @@ import type { Resolved } from "../../config/options/resolve.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
-import { logIn } from "../../storage/database-file.ts"
+import { fileKinds } from "../../brokers/registry.ts"
+import { KEYS_TO_ADD } from "../../brokers/resolve-connection.ts"
+import { camelCase } from "../../config/options/in-code.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, type Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
@@ -16,8 +18,10 @@ import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 /** The remedy for a missing connection. */
 const wayToAdd = (id: string, { line }: Place): string =>
   line === "code"
-    ? "add one by app.registerConnection(id, connection), with kafkaConnection({ bootstrapServers }) or embeddedConnection({ directory })"
-    : `add [connection:${id}] with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log`
+    ? `add one by app.registerConnection(id, connection), with ${IN_CODE}`
+    : `add [connection:${id}] with ${KEYS_TO_ADD}`
+
+const IN_CODE = fileKinds.map(({ name, key }) => `${name}Connection({ ${camelCase(key!)} })`).join(" or ")
 
 /**
  * Checks that each sink has a connection to publish on.
@@ -57,25 +61,22 @@ export function* checkConnections(
   }
 }
 
-/** Checks that no two embedded logs share a folder, and that no spool has the file of another spool or of a log. */
-export function checkDirectories(connections: Connections, problems: Problems): void {
-  const firsts = new Map<string, Place>()
+/** Checks that no two connections write to the same file. */
+export function checkFiles(connections: Connections, problems: Problems): void {
+  const firsts = new Map<string, { readonly place: Place; readonly isInFolder: boolean }>()
   for (const { kind, values, where } of connections.values()) {
-    const { directory, spool } = values as { directory?: string; spool?: string }
-    const isLog = kind === "embedded"
-    const path = isLog ? directory && logIn(directory).file : kind === "kafka" ? spool : undefined
-    if (path === undefined || path === "off") continue
-    const file = realPath(path)
-    const place = where(isLog ? "directory" : "spool")
-    const first = firsts.get(file)
-    if (first === undefined) firsts.set(file, place)
-    else {
-      const what = isLog && first.key === "directory" ? "folder" : "file"
-      problems.add(
-        place,
-        `is the ${what} of another connection too (${problems.locate(first)}); give each its own`,
-      )
+    const files = (kind?.files?.(values) ?? []).map((it) => ({ ...it, path: realPath(it.path) }))
+    const taken = files.find(({ path }) => firsts.has(path))
+    if (taken === undefined) {
+      for (const { path, key, isInFolder } of files) firsts.set(path, { place: where(key), isInFolder })
+      continue
     }
+    const first = firsts.get(taken.path)!
+    const what = taken.isInFolder && first.isInFolder ? "folder" : "file"
+    problems.add(
+      where(taken.key),
+      `is the ${what} of another connection too (${problems.locate(first.place)}); give each its own`,
+    )
   }
 }
 
@@ -157,14 +158,10 @@ export function* checkWorkers(
   if (workers === 1) return
   const here = `[service] workers = ${workers}`
   for (const { kind, values, where } of connections.values()) {
-    if (kind === "embedded") {
-      const text = `an embedded log is one process's, and ${here}; publish to Kafka, or set workers = 1`
-      problems.add(where("directory"), text)
-    }
-    if (kind === "kafka" && values.spool !== undefined && values.spool !== "off") {
-      const text = `a spool is one process's, and ${here}; set spool = off, or workers = 1`
-      problems.add(where("spool"), text)
-    }
+    const found = kind?.oneProcess?.(values)
+    if (found === undefined) continue
+    const text = `${found.what} is one process's, and ${here}; ${found.advice}`
+    problems.add(where(found.key), text)
   }
   for (const { source, processors, sink } of pipelines) {
     yield

@@ -25,14 +25,15 @@ export function* checkKafkaListeners(
     others.push({ ...adminListen, title: "the admin listener", place: admin.where("listen") })
   for (const [id, { kind, values, where }] of connections) {
     yield
-    const { kafka_listen: listen } = values as { kafka_listen?: EndpointOptions | "off" }
-    if (kind !== "embedded" || listen === undefined || listen === "off" || listen.port === 0) continue
-    const overlaps = ({ host, port }: Listening): boolean =>
-      port === listen.port && overlap(hostKey(String(host)), hostKey(listen.host))
-    const other = others.find(overlaps)
-    const place = where("kafka_listen")
-    if (other !== undefined)
-      problems.add(place, `is the port of ${other.title} (${problems.locate(other.place)}); choose another`)
-    others.push({ ...listen, title: `connection ${id}`, place })
+    for (const { key, listen } of kind?.addresses?.(values) ?? []) {
+      if (listen.port === 0) continue
+      const overlaps = ({ host, port }: Listening): boolean =>
+        port === listen.port && overlap(hostKey(String(host)), hostKey(listen.host))
+      const other = others.find(overlaps)
+      const place = where(key)
+      if (other !== undefined)
+        problems.add(place, `is the port of ${other.title} (${problems.locate(other.place)}); choose another`)
+      others.push({ ...listen, title: `connection ${id}`, place })
+    }
   }
 }

@@ -82,7 +82,7 @@ describe("a plan of the file", () => {
       [
         "kafka",
         {
-          kind: "kafka",
+          kind: { name: "kafka" },
           values: {
             bootstrap_servers: ["k:9092"],
             security_protocol: "plaintext",
@@ -152,7 +152,7 @@ topic=incoming-webhooks
   test("an embedded connection, its folder from the file's", () => {
     const { connections } = plan(`[connection:log]\ndirectory = data\nretention = 7d\n${pipeline("a")}`)
     expect(connections.get("log")).toMatchObject({
-      kind: "embedded",
+      kind: { name: "embedded" },
       values: {
         directory: "/etc/hookline/data",
         retention: 604_800_000,
@@ -270,7 +270,7 @@ describe("a plan of code", () => {
       admin: { listen: "off" },
       service: { drain_timeout: 1, body_timeout: 30_000 },
     })
-    expect(made.connections.get("kafka")?.kind).toBe("kafka")
+    expect(made.connections.get("kafka")?.kind.name).toBe("kafka")
   })
 
   test("the file gives defaults to what code registers, and adds its own", () => {

@@ -1,12 +1,11 @@
-import type { MemoryLog } from "../../brokers/memory/log.ts"
+import type { Connection } from "../../brokers/define-connection.ts"
 import type { Component, ComponentKind } from "../../components/define-component.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import {
   CONNECTION_OPTIONS,
   resolveConnection,
-  type Connection,
   type ResolvedConnection,
-} from "../../config/sections/connection.ts"
+} from "../../brokers/resolve-connection.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import { Problems } from "../../config/file/problems.ts"
 import {
@@ -27,7 +26,7 @@ import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./
 import {
   checkConnections,
   checkDeadLetters,
-  checkDirectories,
+  checkFiles,
   checkListeners,
   checkWorkers,
   warnOfOpen,
@@ -60,8 +59,6 @@ export interface Draft {
 /** A valid configuration, resolved. */
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
-  /** The logs of connections in memory, by id. */
-  readonly memoryLogs: ReadonlyMap<string, MemoryLog>
   readonly pipelines: readonly PlannedPipeline[]
   /** Absolute base of relative paths. */
   readonly baseDir: string
@@ -154,8 +151,6 @@ export function resolveDefaults(
 /** A draft whose options were read, right or wrong. */
 export interface ResolvedDraft {
   readonly connections: ReadonlyMap<string, ResolvedConnection>
-  /** The logs of connections in memory, by id. */
-  readonly memoryLogs: ReadonlyMap<string, MemoryLog>
   readonly pipelines: readonly ResolvedPipeline[]
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>
@@ -182,11 +177,8 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   })
 
   const connections = new Map<string, ResolvedConnection>()
-  const memoryLogs = new Map<string, MemoryLog>()
   for (const id of connectionIds(draft)) {
     connections.set(id, resolveOne(draft, id, problems))
-    const log = draft.connections?.get(id)?.log
-    if (log !== undefined) memoryLogs.set(id, log)
     yield
   }
   const pipelines = yield* resolvePipelines({
@@ -202,7 +194,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
 
   yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
-  checkDirectories(connections, problems)
+  checkFiles(connections, problems)
   yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, connections, problems)
   yield* checkListeners(pipelines, admin, service, problems)
@@ -211,7 +203,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   yield* checkRouting(pipelines, connections, draft.registry, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
-  return { connections, memoryLogs, pipelines, admin, traces, service, baseDir, configuration, problems }
+  return { connections, pipelines, admin, traces, service, baseDir, configuration, problems }
 }
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */

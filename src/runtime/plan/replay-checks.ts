@@ -28,8 +28,8 @@ export function checkReplay(
       ({ component, values: { key = "event:id" } }) =>
         component.store !== undefined && locateEventPart(String(key), sender).startsWith("json:"),
     )
-    const id = connectionOf(sink, connections)
-    const hasLogFolder = connections.get(String(id))?.kind === "embedded"
+    const connection = connections.get(String(connectionOf(sink, connections)))
+    const hasLogFolder = connection?.kind?.logFolder !== undefined
     const forgetsIds = (keeper === undefined || keeper.values.store === "memory") && !hasLogFolder
     for (const { component, values, where } of parts) {
       if (component.proves === undefined || values.mode === "observe") continue

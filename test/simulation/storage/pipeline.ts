@@ -100,7 +100,7 @@ export class PipelineTrial {
     const context = componentContext({
       pipeline: PIPELINE,
       log,
-      connection: () => ({ broker, kind: "embedded", deliveryTimeoutMs }),
+      connection: () => ({ broker, kind: "embedded", messagingSystem: "hookline", deliveryTimeoutMs }),
       deliveryTimeoutMs,
       dedupeKeys: () => keys,
     })

@@ -1,6 +1,6 @@
-import { custom, file, list, oneOf, text, WrongValue } from "../options/option-types.ts"
-import { only } from "../options/relations.ts"
-import type { Checking } from "../options/section.ts"
+import { custom, file, list, oneOf, text, WrongValue } from "../../../config/options/option-types.ts"
+import { only } from "../../../config/options/relations.ts"
+import type { Checking } from "../../../config/options/section.ts"
 
 const PASSWORD = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const
 

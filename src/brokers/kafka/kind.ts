@@ -1,0 +1,105 @@
+import type { Values } from "../../config/options/option.ts"
+import { opening } from "../../errors.ts"
+import type { ResourceSpec } from "../../pipeline/resource.ts"
+import { UNOPENED } from "../../storage/writer-lock.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import type { YieldingBroker } from "../broker.ts"
+import { defineConnection, UNCOUNTED, type Acquired } from "../define-connection.ts"
+import { spoolAt } from "../spool/spool-database.ts"
+import { SpooledBroker } from "../spool/spool.ts"
+import { checkOptions, OPTIONS } from "./options.ts"
+
+// The Kafka client loads slowly: its files are imported where a connection is used.
+
+/** A cluster of Apache Kafka, with or without a spool before it. */
+export const KAFKA = defineConnection({
+  name: "kafka",
+  title: "Kafka connection",
+  aliases: [],
+  summary:
+    "`[connection:<id>]` with `bootstrap_servers`: events are published to Apache Kafka, with acks=all and idempotence.",
+  adjective: "Kafka",
+  noun: "Kafka",
+  key: "bootstrap_servers",
+  form: "<host:port>",
+  messagingSystem: "kafka",
+  // a producer of the pipelines' own would cancel a replay's records with theirs
+  hasOneWriter: false,
+  options: OPTIONS,
+  check: checkOptions,
+
+  describe({ bootstrap_servers: servers, security_protocol: security }) {
+    const address = servers.join(", ")
+    return { address, place: `Kafka at ${address}`, ofTopic: `of Kafka at ${address}`, security }
+  },
+  async acquire({ id, values, config }, { transaction, log, metrics }): Promise<Acquired> {
+    const { openKafka } = await import("./producer.ts")
+    const kafka: ResourceSpec<YieldingBroker> = {
+      name: `connection ${id}`,
+      config,
+      open: (failure) =>
+        openKafka(values, { log, metrics: metrics.kafka(id), isUnreadable: failure !== undefined }),
+      retries: ["config"],
+      close: (it) => it.close(),
+    }
+    const { spool: file, spool_max_bytes: maxBytes } = values
+    if (file === "off") {
+      const broker = transaction.acquire(kafka)
+      return { broker, instance: broker }
+    }
+    // identified by its file, across changes of the connection behind it
+    const spool = transaction.acquire({
+      name: `spool ${file}`,
+      config: id,
+      open: (unopened) =>
+        new SpooledBroker({ file, maxBytes }, { log, unopened, metrics: metrics.spool(id) }),
+      retries: UNOPENED,
+      close: (it, untilMs) => it.close(untilMs),
+    })
+    const behind = transaction.acquire({
+      ...kafka,
+      close: async (it) => {
+        await spool.left(it)
+        await it.close()
+      },
+    })
+    transaction.onCommit(() => {
+      spool.limit(maxBytes)
+      spool.use(behind)
+    })
+    return { broker: spool, instance: behind, spool: { file, broker: spool } }
+  },
+  open: openProducer,
+  async openReader(values) {
+    const { openKafkaReader } = await import("./reader.ts")
+    return openKafkaReader(values)
+  },
+  async dryRun(values, checkDatabase) {
+    const { spool } = values
+    if (spool !== "off") opening("spool", () => checkDatabase(spoolAt(spool)))
+    const { kafkaClient } = await import("./connection.ts")
+    kafkaClient(values)
+  },
+  async reach(values, topics) {
+    const { reachKafka } = await import("./reach.ts")
+    return reachKafka(values, topics)
+  },
+  isSameLog: (a, b) => a.bootstrap_servers.some((server) => b.bootstrap_servers.includes(server)),
+  files({ spool }) {
+    if (spool === undefined || spool === "off") return []
+    return [{ key: "spool", isInFolder: false, path: spool, database: spoolAt(spool) }]
+  },
+  spool(values) {
+    const { spool: file, spool_max_bytes: maxBytes } = values
+    return file === "off" ? undefined : { file, maxBytes, openBroker: (log) => openProducer(values, log) }
+  },
+  oneProcess: ({ spool }) =>
+    spool === undefined || spool === "off"
+      ? undefined
+      : { key: "spool", what: "a spool", advice: "set spool = off, or workers = 1" },
+})
+
+async function openProducer(values: Values<typeof OPTIONS>, log: Logger): Promise<YieldingBroker> {
+  const { openKafka } = await import("./producer.ts")
+  return openKafka(values, { log, metrics: UNCOUNTED })
+}

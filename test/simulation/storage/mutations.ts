@@ -69,8 +69,8 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   dedupe(
     "events wait until the keys in the log are read",
-    "dedupe/sqlite-keys.ts",
-    " || this.#isReadingJournal) return\n",
+    "dedupe/key-lookups.ts",
+    " || this.#isHeld) return\n",
     ") return\n",
   ),
   dedupe(
@@ -81,9 +81,9 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   dedupe(
     "a key is deleted from the log once it is in the store's file",
-    "dedupe/sqlite-keys.ts",
-    "    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId })\n",
-    "    this.#unwritten.set(key, { untilMs, deadlineMs: 0, journalId })\n    this.#journal?.forget(journalId)\n",
+    "dedupe/key-writes.ts",
+    "    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId })\n",
+    "    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId })\n    this.#deps.forget(journalId)\n",
   ),
   spool(
     "a spooled event is acknowledged once it is committed",

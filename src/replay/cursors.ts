@@ -2,7 +2,7 @@ import type { OffsetRange } from "../brokers/broker.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { lengthOf } from "./range.ts"
 
-/** Of a partition: what is read next, and the first offset that is not behind the job. */
+/** Of a partition: what is read next, and the first offset that the job has not passed. */
 interface Cursor {
   readonly range: OffsetRange
   read: number
@@ -37,12 +37,12 @@ export class Cursors {
     this.#all.get(partition)!.read = offset
   }
 
-  /** @param offset before which all is behind the job */
+  /** @param offset before which the job has passed all */
   setNext(partition: number, offset: number): void {
     this.#all.get(partition)!.next = offset
   }
 
-  /** All is behind the job. */
+  /** The job has passed all. */
   finish(): void {
     for (const one of this.#all.values()) one.next = one.range.end
   }
@@ -52,7 +52,7 @@ export class Cursors {
     return lengthOf([...this.#all.values()].map(({ range }) => range))
   }
 
-  /** Of these, how many are behind the job. */
+  /** How many of these the job has passed. */
   get passed(): number {
     return lengthOf([...this.#all.values()].map(({ range, next }) => ({ ...range, end: next })))
   }

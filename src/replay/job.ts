@@ -2,8 +2,7 @@ import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
 import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { Cursors } from "./cursors.ts"
-import { flightOf, Flights, type Flight } from "./flights.ts"
-import { Pace, Speed } from "./pace.ts"
+import { RecordPace, Speed } from "./pace.ts"
 import {
   toFailure,
   type ReplayFailure,
@@ -13,6 +12,7 @@ import {
 } from "./progress.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import type { Selection } from "./range.ts"
+import { SendWindow, toWindowRecord, type WindowRecord } from "./send-window.ts"
 import { refusedError, type ReplayTarget } from "./target.ts"
 
 /*
@@ -25,8 +25,9 @@ import { refusedError, type ReplayTarget } from "./target.ts"
  *   cancelled  by `cancel`.
  *   failed     by a fault that does not pass, or by a refused record where that is to stop it.
  *
- * A record is behind the job's position once it and all before it are acknowledged, and that is saved. Only a window of
- * records (ReplayTarget) is ever ahead of the saved position: so many may be sent again by a job that begins there.
+ * `#readAll` reads and sends what the window admits; `#save` counts and saves what is settled, in order. Only a window of records
+ * (ReplayTarget) is ever after the saved position: that many may be sent again by a job that begins there. Two signals reach the
+ * loop: `#paused`, while it is, and `#stop`, when the job is over.
  */
 export interface ReplayOptions {
   readonly reader: LogReader
@@ -55,12 +56,11 @@ export class ReplayJob {
   readonly #options: ReplayOptions
   readonly #startedMs = Date.now()
   readonly #cursors: Cursors
-  readonly #flights: Flights
-  #landing: NodeJS.Immediate | undefined
-  readonly #pace: Pace | undefined
+  readonly #window: SendWindow
+  readonly #pace: RecordPace | undefined
   readonly #sent = new Speed()
-  readonly #behind = new Speed()
-  /** Ends reading. */
+  readonly #passed = new Speed()
+  /** Aborted when the job is over. */
   readonly #stop = new AbortController()
   /** Ends a read, for another one with more partitions. */
   #reading = new AbortController()
@@ -71,18 +71,18 @@ export class ReplayJob {
   #failed: number
   #missed = 0
   #failures: ReplayFailure[] = []
-  /** Resolves at a change of state, and when flights have landed. */
-  #changed = Promise.withResolvers<void>()
+  /** Resolves when the job is no longer paused; undefined: it is not. */
+  #paused: PromiseWithResolvers<void> | undefined
   #ending: Promise<void> | undefined
 
   constructor(options: ReplayOptions) {
     this.#options = options
     const { selection, from, rate } = options
-    this.#flights = new Flights(options.target.window)
+    this.#window = new SendWindow(options.target.window, this.#stop.signal, (settled) => this.#save(settled))
     this.#cursors = new Cursors(selection.ranges, from)
     this.#replayed = from?.replayed ?? 0
     this.#failed = from?.failed ?? 0
-    this.#pace = rate === undefined ? undefined : new Pace(rate)
+    this.#pace = rate === undefined ? undefined : new RecordPace(rate)
   }
 
   /** Begins; resolves when the job has ended, in whatever state. Reader and target are still open then. */
@@ -100,7 +100,7 @@ export class ReplayJob {
     return this.#change("paused", "running")
   }
 
-  /** Ends the job, after what was sent is acknowledged, as far as that takes no longer than a moment. */
+  /** Ends the job, once what was sent is acknowledged or a moment has passed. */
   async cancel(): Promise<void> {
     if (!this.#isOver) this.#setState("cancelled")
     await this.#ending
@@ -115,7 +115,7 @@ export class ReplayJob {
   progress(): ReplayProgress {
     const { target } = this.#options
     const { offsets, passed } = this.#cursors
-    const offsetsPerS = this.#behind.perSecond(passed)
+    const offsetsPerS = this.#passed.perSecond(passed)
     const left = offsets - passed
     const isMoving = this.#state === "running" && offsetsPerS > 0 && left > 0 && Number.isFinite(left)
     const waits = this.#state === "running" ? (this.#readProblem ?? target.problem()) : undefined
@@ -134,7 +134,7 @@ export class ReplayJob {
     }
   }
 
-  /** Why nothing can be read now; undefined: it can, as far as is known. */
+  /** Why nothing can be read now; undefined while it can. */
   get sourceProblem(): string | undefined {
     return this.#readProblem
   }
@@ -158,9 +158,10 @@ export class ReplayJob {
   #setState(state: ReplayState): void {
     this.#state = state
     this.#sent.reset()
-    this.#behind.reset()
+    this.#passed.reset()
+    this.#paused?.resolve()
+    this.#paused = state === "paused" ? Promise.withResolvers() : undefined
     if (this.#isOver) this.#stop.abort()
-    this.#signalChange()
   }
 
   #fail(error: unknown): void {
@@ -170,11 +171,10 @@ export class ReplayJob {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stop
+    const { target } = this.#options
     try {
       await this.#readAll()
-      this.#landSoon()
-      while (!this.#flights.isEmpty && !signal.aborted) await this.#changed.promise
+      await this.#window.saved()
     } catch (error) {
       this.#fail(error)
     }
@@ -182,19 +182,9 @@ export class ReplayJob {
       this.#cursors.finish()
       this.#setState("done")
     }
-    if (this.#flights.areOpen) await this.#untilAnswered(AbortSignal.timeout(STOP_MS))
-    this.#options.target.stop()
-    this.#land()
-  }
-
-  /** Resolves when what was sent has its answer; sooner where that may take long. */
-  async #untilAnswered(late: AbortSignal): Promise<void> {
-    const expired = new Promise<void>((resolve) => {
-      late.addEventListener("abort", () => resolve(), { once: true })
-    })
-    const { target } = this.#options
-    while (this.#flights.areOpen && !late.aborted && target.problem() === undefined)
-      await Promise.race([this.#changed.promise, expired])
+    await this.#window.answered(STOP_MS, () => target.problem())
+    target.stop()
+    this.#window.saveSettled()
   }
 
   /** Reads to the end of the ranges, however often the source is unavailable. */
@@ -210,7 +200,7 @@ export class ReplayJob {
         const options = { retries: false, signal, missed: this.#miss }
         const { unread } = this.#cursors
         for await (const record of reader.read(selection.topic, unread, options)) {
-          await this.#take(record)
+          await this.#sendInTurn(record)
           if (signal.aborted) break
         }
         if (!signal.aborted) return
@@ -228,48 +218,35 @@ export class ReplayJob {
     this.#options.missed?.(range)
   }
 
-  /** Sends a record when it is its turn. */
-  async #take(record: StoredRecord): Promise<void> {
+  async #sendInTurn(record: StoredRecord): Promise<void> {
     const { signal } = this.#stop
     const isSkipped = this.#options.matches?.(record) === false
-    const flight = flightOf(record, isSkipped)
-    while (!signal.aborted && !this.#flights.hasRoom(flight)) await this.#changed.promise
+    const one = toWindowRecord(record, isSkipped)
+    await this.#window.admit(one)
     if (!isSkipped) await this.#pace?.turn(signal)
-    while (this.#state === "paused") await this.#changed.promise
+    while (this.#paused !== undefined) await this.#paused.promise
     if (signal.aborted) return
     this.#cursors.setRead(record.partition, record.offset + 1)
-    this.#flights.add(flight)
-    if (!isSkipped) void this.#send(flight)
-    else if (this.#flights.isLong) this.#landSoon()
+    this.#window.add(one)
+    if (!isSkipped) void this.#send(one)
   }
 
-  async #send(flight: Flight): Promise<void> {
+  async #send(one: WindowRecord): Promise<void> {
     const { target, onRefusal } = this.#options
     try {
-      const sent = await target.send(flight.record)
-      if (typeof sent === "string") flight.result = sent
-      else if (onRefusal === "skip") flight.result = toFailure(flight.record, sent)
-      else throw refusedError(flight.record, sent)
+      const sent = await target.send(one.record)
+      if (typeof sent === "string") this.#window.settle(one, sent)
+      else if (onRefusal === "skip") this.#window.settle(one, toFailure(one.record, sent))
+      else throw refusedError(one.record, sent)
     } catch (error) {
-      flight.result = "stopped"
+      this.#window.settle(one, "stopped")
       this.#fail(error)
     }
-    this.#landSoon()
   }
 
-  /** All that is acknowledged in this turn of the event loop is saved at once. */
-  #landSoon(): void {
-    this.#landing ??= setImmediate(() => this.#land())
-  }
-
-  /** Saves and forgets the flights at the front that have a result. */
-  #land(): void {
-    clearImmediate(this.#landing)
-    this.#landing = undefined
-    const landed = this.#flights.takeLanded()
-    if (landed.length === 0) return
+  #save(settled: readonly WindowRecord[]): void {
     const failures: ReplayFailure[] = []
-    for (const { record, result } of landed) {
+    for (const { record, result } of settled) {
       this.#cursors.setNext(record.partition, record.offset + 1)
       if (result === "delivered") this.#replayed++
       else if (typeof result === "object") failures.push(result)
@@ -277,21 +254,15 @@ export class ReplayJob {
     this.#failed += failures.length
     this.#failures = [...this.#failures, ...failures].slice(-MOST_FAILURES)
     this.#sent.note(this.#replayed)
-    this.#behind.note(this.#cursors.passed)
+    this.#passed.note(this.#cursors.passed)
     try {
       this.#options.save?.(this.#position, failures)
     } catch (error) {
       this.#fail(error)
     }
-    this.#signalChange()
   }
 
   get #position(): ReplayPosition {
     return { next: this.#cursors.next, replayed: this.#replayed, failed: this.#failed }
-  }
-
-  #signalChange(): void {
-    this.#changed.resolve()
-    this.#changed = Promise.withResolvers()
   }
 }

@@ -1,10 +1,10 @@
 import { pause, steadyMs } from "../clock/clock.ts"
 
 /** After a wait for something else, what was missed for longer than this is not made up for. */
-const BEHIND_MS = 50
+const LATE_MS = 50
 
-/** Lets so many through a second, evenly. */
-export class Pace {
+/** Spreads a number of records a second evenly. */
+export class RecordPace {
   readonly #intervalMs: number
   #nextMs = 0
 
@@ -15,14 +15,14 @@ export class Pace {
   /** Resolves when it is the next one's turn, at once when the signal aborts. */
   async turn(signal: AbortSignal): Promise<void> {
     const nowMs = steadyMs()
-    this.#nextMs = Math.max(this.#nextMs, nowMs - BEHIND_MS)
+    this.#nextMs = Math.max(this.#nextMs, nowMs - LATE_MS)
     const waitMs = this.#nextMs - nowMs
     this.#nextMs += this.#intervalMs
     if (waitMs > 0) await pause(waitMs, signal)
   }
 }
 
-/** What is counted is averaged over so long. */
+/** Window over which a count is averaged. */
 const SPAN_MS = 5000
 const LEAST_MS = 200
 

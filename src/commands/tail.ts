@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
-import { lastRecords } from "../brokers/last-records.ts"
+import { lastRecords } from "../brokers/records-before.ts"
 import { mergeByTime } from "../brokers/merge-by-time.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { HooklineError } from "../errors.ts"

@@ -1,17 +1,19 @@
 import { Type } from "typebox"
 import type { LogReader, StoredRecord, TopicInfo } from "../../brokers/broker.ts"
 import { parseCondition, type Matches } from "../../brokers/record-filter.ts"
+import { recordsBefore } from "../../brokers/records-before.ts"
 import type { PipelineInfo, Service } from "../service.ts"
 import type { EventStreams } from "./event-stream.ts"
 import { liveRecords } from "./live-records.ts"
 import { before, formatOffsets, parseOffsets } from "./offsets.ts"
 import { ApiError, problemOf } from "./problem.ts"
-import { recordsBefore } from "./records-before.ts"
 import { summarizer } from "./record-summary.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { LiveRecords, RecordDetail, RecordPage, TopicOverview } from "./shapes.ts"
 
 const MAX_RECORDS = 500
+/** Offsets that one request reads at most. */
+const MAX_SCANNED = 10_000
 const CONDITION = Type.Optional(
   Type.String({
     maxLength: 1000,
@@ -94,6 +96,7 @@ const pageRoute = ({ service }: RecordsDeps): ApiRoute =>
           offsets === undefined ? wanted : before(wanted, offsets),
           {
             limit,
+            maxScanned: MAX_SCANNED,
             matches,
             toValue: summarizer(pipelineOf(service, connection, topic)),
             signal: request.signal,

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import * as fc from "fast-check"
 import type { LogReader, OffsetRange, StoredRecord } from "./broker.ts"
-import { lastRecords } from "./last-records.ts"
 import { mergeByTime } from "./merge-by-time.ts"
+import { lastRecords, recordsBefore } from "./records-before.ts"
 
 const { signal } = new AbortController()
 
@@ -83,4 +83,13 @@ test("only what is asked for is read, a partition's end first", async () => {
   const { reader, ranges, read } = logOf([Array.from({ length: 10_000 }, (_, at) => at)])
   await lastRecords(reader, "t", ranges, 20, undefined, signal)
   expect(read.length).toBeLessThan(60)
+})
+
+test("a filter that leaves out most records ends after the offsets that may be read, and says where to continue", async () => {
+  const { reader, ranges } = logOf([0, 1, 2].map(() => Array.from({ length: 5000 }, (_, at) => at)))
+  const matches = (): boolean => false
+  const options = { limit: 10, maxScanned: 6000, matches, toValue: place, signal }
+  const { records, older, scanned } = await recordsBefore(reader, "t", ranges, options)
+  expect([records, scanned]).toEqual([[], 6000])
+  expect(older).toEqual([0, 1, 2].map((partition) => ({ partition, first: 0, end: 8000 })))
 })

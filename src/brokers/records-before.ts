@@ -1,29 +1,28 @@
-import type { LogReader, OffsetRange, StoredRecord } from "../../brokers/broker.ts"
-import type { Matches } from "../../brokers/record-filter.ts"
+import type { LogReader, OffsetRange, StoredRecord } from "./broker.ts"
+import type { Matches } from "./record-filter.ts"
 
-/** Offsets that one request looks at, at most. */
-export const MAX_SCANNED = 10_000
 /** Records that are read at once, where a filter leaves most of them out. */
 const FILTERED_CHUNK = 500
 const LEAST_CHUNK = 16
-/** How long reading keeps the event loop. */
+/** How long reading keeps the event loop, in milliseconds. */
 const SLICE_MS = 5
 
-export interface Page<T> {
+interface Page<T> {
   /** The newest first. */
   readonly records: readonly T[]
-  /** What is left of each partition; empty: nothing. */
+  /** What each partition has before these records; empty: nothing. */
   readonly older: readonly OffsetRange[]
+  /** Offsets that were read. */
   readonly scanned: number
 }
 
-/** A partition that is read backwards, in chunks. */
+/** A partition that is read backwards, in growing chunks. */
 interface Backward<T> {
   readonly range: OffsetRange
   /** Everything from here on was read. */
   at: number
-  /** What was read and not taken yet, the newest last. */
-  readonly found: { readonly offset: number; readonly timestampMs: number; readonly value: T }[]
+  /** What was read and is on no page yet, the newest last. */
+  found: { readonly offset: number; readonly timestampMs: number; readonly value: T }[]
   chunk: number
 }
 
@@ -39,11 +38,14 @@ export async function recordsBefore<T>(
   ranges: readonly OffsetRange[],
   {
     limit,
+    maxScanned = Number.POSITIVE_INFINITY,
     matches,
     toValue,
     signal,
   }: {
     readonly limit: number
+    /** Offsets to read at most, where a filter leaves out most records. */
+    readonly maxScanned?: number
     readonly matches: Matches | undefined
     readonly toValue: (record: StoredRecord) => T
     readonly signal: AbortSignal
@@ -57,9 +59,9 @@ export async function recordsBefore<T>(
   const records: T[] = []
   let scanned = 0
   let endsMs = performance.now() + SLICE_MS
-  const readChunk = async (part: Backward<T>): Promise<void> => {
+  const readChunk = async (part: Backward<T>, most: number): Promise<void> => {
     const { range } = part
-    const first = Math.max(range.first, part.at - Math.min(part.chunk, MAX_SCANNED - scanned))
+    const first = Math.max(range.first, part.at - Math.min(part.chunk, most))
     const read: Backward<T>["found"] = []
     const chunk = [{ partition: range.partition, first, end: part.at }]
     for await (const record of reader.read(topic, chunk, { retries: false, signal })) {
@@ -69,18 +71,21 @@ export async function recordsBefore<T>(
       await new Promise(setImmediate)
       endsMs = performance.now() + SLICE_MS
     }
-    part.found.unshift(...read)
+    part.found = read
     scanned += part.at - first
     part.at = first
-    part.chunk = Math.min(part.chunk * 2, 2000)
+    part.chunk *= 2
   }
   const isOver = (part: Backward<T>): boolean => part.at <= part.range.first
   while (records.length < limit) {
     const lacking = parts.filter((part) => part.found.length === 0 && !isOver(part))
-    if (lacking.length > 0 && (scanned >= MAX_SCANNED || signal.aborted)) break
-    // a chunk may have no record: offsets have gaps, and the filter leaves out
-    for (const part of lacking) if (scanned < MAX_SCANNED) await readChunk(part)
-    if (parts.some((part) => part.found.length === 0 && !isOver(part))) continue
+    if (lacking.length > 0 && (scanned >= maxScanned || signal.aborted)) break
+    if (lacking.length > 0) {
+      const most = Math.max(1, Math.floor((maxScanned - scanned) / lacking.length))
+      await Promise.all(lacking.map((part) => readChunk(part, most)))
+      // a chunk may have no record: offsets have gaps, and the filter leaves out
+      continue
+    }
     const newest = newestOf(parts)
     if (newest === undefined) break
     records.push(newest.found.pop()!.value)
@@ -90,6 +95,26 @@ export async function recordsBefore<T>(
     return end > range.first ? [{ ...range, end }] : []
   })
   return { records, older, scanned }
+}
+
+/**
+ * Narrows ranges to the last `count` records that match, by time across partitions.
+ *
+ * @param matches undefined: every record does
+ */
+export async function lastRecords(
+  reader: LogReader,
+  topic: string,
+  ranges: readonly OffsetRange[],
+  count: number,
+  matches: Matches | undefined,
+  signal: AbortSignal,
+): Promise<OffsetRange[]> {
+  const toValue = ({ partition, offset }: StoredRecord): readonly [number, number] => [partition, offset]
+  const { records } = await recordsBefore(reader, topic, ranges, { limit: count, matches, toValue, signal })
+  // of each partition's, the oldest comes last
+  const firsts = new Map(records)
+  return ranges.map((range) => ({ ...range, first: firsts.get(range.partition) ?? range.end }))
 }
 
 /** The partition whose last record is the newest. */

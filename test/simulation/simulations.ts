@@ -1,5 +1,6 @@
 import { KafkaSimulation } from "./kafka/kafka-simulation.ts"
 import { type KafkaScenario, scenarioOf } from "./kafka/scenario.ts"
+import { callByCall } from "./storage/call-by-call.ts"
 import { dedupe } from "./storage/deduplicator.ts"
 import { embeddedLog } from "./storage/embedded-log.ts"
 import { service } from "./storage/service.ts"
@@ -14,8 +15,14 @@ const kafka: Simulation<KafkaScenario> = {
 
 /** To be imported when the globals are simulated and sources are changed: it imports what is simulated. */
 export const SIMULATIONS: ReadonlyMap<string, Simulation> = new Map(
-  ([kafka, embeddedLog, spool, dedupe, service] as unknown as Simulation<Scenario>[]).map((one) => [
-    one.name,
-    one,
-  ]),
+  (
+    [
+      kafka,
+      embeddedLog,
+      spool,
+      dedupe,
+      service,
+      ...[embeddedLog, spool, dedupe].map(callByCall),
+    ] as unknown as Simulation<Scenario>[]
+  ).map((one) => [one.name, one]),
 )

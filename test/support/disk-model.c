@@ -40,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, DISKS = 256, CUTS = 8 };
+enum { PAGE = 4096, DISKS = 256 };
 enum keep { KEEP_NONE, KEEP_ALL, KEEP_SOME };
 
 typedef struct file {
@@ -60,26 +60,17 @@ typedef struct name {
 } name;
 
 typedef struct {
-  long at;
-  enum keep keep;
-  unsigned seed;
-  char target[512];
-  long acknowledged; /* by the time of the cut; -1: it is yet to come */
-} cut;
-
-typedef struct {
   int used;
   char folder[512], shadow[512];
   dev_t dev;
   ino_t ino;
   file *files;
   name *durable;
-  long calls, fail_from, fail_to, failed, acknowledged, syncs;
+  long calls, fail_from, fail_to, failed, syncs;
   long halt_at; /* 0: at none */
   int halted;
   long capacity; /* bytes; 0: without limit */
-  int shadows, cut_count;
-  cut cuts[CUTS];
+  int shadows;
 } disk;
 
 static disk disks[DISKS];
@@ -203,13 +194,11 @@ static void forget(name *all) {
   }
 }
 
-static void make_cut(disk *d, cut *c) {
-  c->acknowledged = d->acknowledged;
-  unsigned seed = c->seed;
+static void copy_after_cut(disk *d, const char *target, enum keep keep, unsigned seed) {
   name *now = names_now(d);
-  for (name *n = c->keep == KEEP_NONE ? d->durable : now; n; n = n->next) {
+  for (name *n = keep == KEEP_NONE ? d->durable : now; n; n = n->next) {
     char path[800], source[800];
-    snprintf(path, sizeof path, "%s/%s", c->target, n->text);
+    snprintf(path, sizeof path, "%s/%s", target, n->text);
     int to = REAL(open64)(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (to < 0) broken(path);
     char bytes[65536];
@@ -217,12 +206,12 @@ static void make_cut(disk *d, cut *c) {
     for (ssize_t got; (got = pread(n->of->shadow, bytes, sizeof bytes, at)) > 0; at += got)
       if (REAL(pwrite64)(to, bytes, got, at) != got) broken(path);
     snprintf(source, sizeof source, "%s/%s", d->folder, n->text);
-    int from = c->keep == KEEP_NONE || n->of->gone ? -1 : REAL(open64)(source, O_RDONLY | O_CLOEXEC);
+    int from = keep == KEEP_NONE || n->of->gone ? -1 : REAL(open64)(source, O_RDONLY | O_CLOEXEC);
     if (from >= 0) {
       /* The size is in the file system's journal, apart from the pages: it may be there without them. */
-      if (c->keep == KEEP_ALL || rand_r(&seed) % 2) {
+      if (keep == KEEP_ALL || rand_r(&seed) % 2) {
         if (n->of->low < at) truncate_to(to, n->of->low);
-        copy_pages(from, to, n->of, c->keep, &seed);
+        copy_pages(from, to, n->of, keep, &seed);
         truncate_to(to, size_of(from));
       }
       REAL(close)(from);
@@ -246,11 +235,6 @@ static int fails(disk *d) {
   return 1;
 }
 
-static void done(disk *d) {
-  for (int i = 0; i < d->cut_count; i++)
-    if (d->cuts[i].acknowledged < 0 && d->cuts[i].at <= d->calls) make_cut(d, &d->cuts[i]);
-}
-
 /* Does a call on a modelled file, or as it is. `call` gives `result`; `then` runs when it succeeded. */
 #define MODELLED(result_type, fd, call, then)        \
   file *f = NULL;                                    \
@@ -267,7 +251,6 @@ static void done(disk *d) {
     if (result >= 0) then;                           \
   }                                                  \
   int error = errno;                                 \
-  done(d);                                           \
   pthread_mutex_unlock(&lock);                       \
   errno = error;                                     \
   return result
@@ -315,7 +298,6 @@ static ssize_t modelled_pwrite(int fd, const void *bytes, size_t n, off_t at) {
   if (fails(d)) tear(d, f, fd, bytes, n, at);
   else if ((result = write_at(d, fd, bytes, n, at)) >= 0) touch(f, at, at + result);
   int error = result < 0 && d->halted ? EIO : errno;
-  done(d);
   pthread_mutex_unlock(&lock);
   errno = error;
   return result;
@@ -383,7 +365,6 @@ static int modelled_sync(int fd, int (*sync)(int)) {
     forget(d->durable);
     d->durable = names_now(d);
   }
-  done(d);
   pthread_mutex_unlock(&lock);
   if (failed) errno = EIO;
   return failed ? -1 : 0;
@@ -547,42 +528,11 @@ int disk_failed(int id) {
   return failed;
 }
 
-/* One more record was acknowledged. */
-void disk_acknowledge(int id) {
-  pthread_mutex_lock(&lock);
-  disks[id].acknowledged++;
-  pthread_mutex_unlock(&lock);
-}
-
-/* Cuts the power after so many more calls into a folder that is there; 0: now. Returns the cut's number. */
-int disk_cut(int id, int calls, const char *target, int keep, int seed) {
-  pthread_mutex_lock(&lock);
-  disk *d = &disks[id];
-  if (d->cut_count == CUTS) broken("too many cuts");
-  cut *c = &d->cuts[d->cut_count];
-  *c = (cut){.at = d->calls + calls, .keep = keep, .seed = seed, .acknowledged = -1};
-  snprintf(c->target, sizeof c->target, "%s", target);
-  if (calls == 0) make_cut(d, c);
-  int number = d->cut_count++;
-  pthread_mutex_unlock(&lock);
-  return number;
-}
-
 /* Makes of a folder, which is there and empty, what a power cut leaves now. */
 void disk_copy(int id, const char *target, int keep, int seed) {
   pthread_mutex_lock(&lock);
-  cut c = {.keep = keep, .seed = seed};
-  snprintf(c.target, sizeof c.target, "%s", target);
-  make_cut(&disks[id], &c);
+  copy_after_cut(&disks[id], target, keep, seed);
   pthread_mutex_unlock(&lock);
-}
-
-/* How many records were acknowledged before a cut; -1: it is yet to come. */
-int disk_cut_acknowledged(int id, int number) {
-  pthread_mutex_lock(&lock);
-  int acknowledged = disks[id].cuts[number].acknowledged;
-  pthread_mutex_unlock(&lock);
-  return acknowledged;
 }
 
 /* Ends the model of a folder. */

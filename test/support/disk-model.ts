@@ -11,10 +11,6 @@ export interface ModelledDisk {
   fail(n: number, calls: number): void
   /** How many have failed. */
   failed(): number
-  /** One more record was acknowledged. */
-  acknowledge(): void
-  /** Makes of a folder, which is there and empty, what a power cut after so many more calls leaves. */
-  cut(afterCalls: number, target: string, kept: Kept, seed: number): PowerCut
   /** Makes of a folder, which is there and empty, what a power cut leaves now. */
   copy(target: string, kept: Kept, seed: number): void
   /** Halts at the n-th call that comes now, 0: at once: that write is torn, and nothing changes any more. */
@@ -31,13 +27,6 @@ export interface ModelledDisk {
   readonly syncs: number
   /** Ends the model; what is written from now on is written as ever. */
   remove(): void
-}
-
-export interface PowerCut {
-  readonly folder: string
-  readonly kept: Kept
-  /** How many records had been acknowledged by then; undefined: it did not come to it. */
-  acknowledged(): number | undefined
 }
 
 /** Whether the model can be compiled here. */
@@ -66,9 +55,6 @@ const symbols = {
   disk_add: { args: [cstring, cstring], returns: i32 },
   disk_fail: { args: [i32, i32, i32], returns: FFIType.void },
   disk_failed: { args: [i32], returns: i32 },
-  disk_acknowledge: { args: [i32], returns: FFIType.void },
-  disk_cut: { args: [i32, i32, cstring, i32, i32], returns: i32 },
-  disk_cut_acknowledged: { args: [i32, i32], returns: i32 },
   disk_copy: { args: [i32, cstring, i32, i32], returns: FFIType.void },
   disk_halt: { args: [i32, i32], returns: FFIType.void },
   disk_resume: { args: [i32], returns: i32 },
@@ -104,18 +90,6 @@ export function loadedDiskModel(): DiskModel {
       return {
         fail: (n, calls) => model.disk_fail(id, n, calls),
         failed: () => model.disk_failed(id),
-        acknowledge: () => model.disk_acknowledge(id),
-        cut(afterCalls, target, kept, seed) {
-          const cut = model.disk_cut(id, afterCalls, text(target), KEEP.indexOf(kept), seed)
-          return {
-            folder: target,
-            kept,
-            acknowledged() {
-              const count = model.disk_cut_acknowledged(id, cut)
-              return count < 0 ? undefined : count
-            },
-          }
-        },
         copy: (target, kept, seed) => model.disk_copy(id, text(target), KEEP.indexOf(kept), seed),
         halt: (n) => model.disk_halt(id, n),
         get isHalted() {

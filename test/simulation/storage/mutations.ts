@@ -2,7 +2,7 @@ import type { Mutation } from "../mutation.ts"
 import type { StorageScenario } from "./scenario.ts"
 
 const without =
-  (simulation: StorageScenario["simulation"]) =>
+  (simulation: StorageScenario["simulation"] | "log, call by call") =>
   (name: string, file: string, text: string, replacement = ""): Mutation => ({
     name,
     simulation,
@@ -10,11 +10,24 @@ const without =
   })
 
 const log = without("log")
+const logByCall = without("log, call by call")
 const spool = without("spool")
 const dedupe = without("dedupe")
 
 export const STORAGE_MUTATIONS: readonly Mutation[] = [
   log("a commit has its fsync", "storage/database-file.ts", "synchronous = FULL", "synchronous = NORMAL"),
+  logByCall(
+    "the WAL is rewritten before a file that failed is opened",
+    "storage/recovery.ts",
+    "from += writevSync(wal, [chunk.subarray(from, bytes)], at + from)",
+    "from = bytes",
+  ),
+  logByCall(
+    "the WAL is kept where a checkpoint's pages may not be durable",
+    "storage/recovery.ts",
+    "    if (isSynced) return\n",
+    "    return\n",
+  ),
   log(
     "the paths of the files are compared with the open ones after each commit",
     "storage/durable-database.ts",

@@ -5,7 +5,7 @@ import type { RemoteState } from "./remote-log.ts"
 export type Crash = "kill" | "power"
 
 /**
- * Something that happens; times in milliseconds. A fault of the disk is that of the next request to a database, or of the
+ * Something that happens; times in milliseconds, below 0 for what is so before the first start. A fault of the disk is that of the next request to a database, or of the
  * next start, and of the calls of it: one such fault for each.
  */
 export type Step = { readonly atMs: number } & (

@@ -125,8 +125,9 @@ export class Trial<S> {
 
   run(): Outcome {
     const { world, machine, scenario } = this
+    for (const step of scenario.steps.filter(({ atMs }) => atMs < 0)) this.#carryOut(step)
     machine.start()
-    for (const step of scenario.steps) world.after(step.atMs, () => this.#carryOut(step))
+    for (const step of scenario.steps) if (step.atMs >= 0) world.after(step.atMs, () => this.#carryOut(step))
     world.after(scenario.healMs, () => {
       world.tell("everything", "heals")
       machine.faults.heal()

@@ -22,8 +22,6 @@ const configuration = (adminPort: number, secret: string, admin = "", more = "")
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /payments
 [pipeline:payments:Verifier]
 provider = stripe
@@ -31,8 +29,6 @@ secret = ${secret}
 [pipeline:payments:BrokerSink]
 topic = payments
 [pipeline:tokens:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /tokens
 [pipeline:tokens:Verifier]
 provider = gitlab
@@ -40,8 +36,6 @@ secret = ${SECRET}
 [pipeline:tokens:BrokerSink]
 topic = tokens
 [pipeline:open:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /open
 [pipeline:open:BrokerSink]
 topic = open

@@ -6,12 +6,8 @@ const CONFIGURATION = `
 [connection:log]
 directory = log
 [pipeline:a:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:a:BrokerSink]
 topic = a
-[admin]
-listen = 127.0.0.1:0
 `
 const DESCRIPTORS = 128
 

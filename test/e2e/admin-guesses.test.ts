@@ -7,8 +7,6 @@ const configuration = (token: string): string => `
 [connection:log]
 directory = log
 [pipeline:a:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:a:BrokerSink]
 topic = a
 [admin]

@@ -12,8 +12,6 @@ beforeAll(async () => {
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:payments:Verifier]
 provider = github
 secret = obviously-fake-secret-of-the-pipeline

@@ -5,8 +5,6 @@ import { serverSentEvents } from "../support/sse.ts"
 
 const pipeline = (name: string, sink = "", more = ""): string => `
 [pipeline:${name}:WebHookSource]
-host = 127.0.0.1
-port = 0
 ${more}
 [pipeline:${name}:BrokerSink]
 topic = ${name}
@@ -20,8 +18,6 @@ ${pipeline("empty")}
 ${pipeline("bulk", "", "[pipeline:bulk:Decoder]\nlists = split")}
 ${pipeline("live")}
 ${pipeline("measured")}
-[admin]
-listen = 127.0.0.1:0
 `
 const COUNT = 30
 

@@ -17,8 +17,6 @@ bootstrap_servers = 127.0.0.1:9
 ${["invoices", "busy"]
   .map(
     (name) => `[pipeline:${name}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${name}:BrokerSink]
 connection = log
 topic = ${name}

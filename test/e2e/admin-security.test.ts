@@ -11,8 +11,6 @@ const configuration = (admin: string): string => `
 [connection:log]
 directory = log
 [pipeline:open:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:open:BrokerSink]
 topic = open
 [admin]

@@ -42,8 +42,6 @@ directory = log
 ${names
   .map(
     (name) => `[pipeline:${name}:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /${name}/*
 [pipeline:${name}:Verifier]
 provider = ${name}
@@ -53,14 +51,10 @@ topic = ${name}`,
   )
   .join("\n")}
 [pipeline:open:WebHookSource]
-host = 127.0.0.1
-port = 0
 public_url = https://hooks.example.com
 allow = 192.0.2.0/24
 [pipeline:open:BrokerSink]
 topic = open
-[admin]
-listen = 127.0.0.1:0
 `
 let it: AdminApi
 beforeAll(async () => {

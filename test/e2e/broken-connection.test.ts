@@ -33,15 +33,13 @@ const configurationOf = (connections: { readonly [id: string]: string }, more = 
       ([id, lines]) => `[connection:${id}]
 ${lines}
 [pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /${id}
 [pipeline:${id}:BrokerSink]
 connection = ${id}
 topic = ${id}
 `,
     )
-    .join("") + `[admin]\nlisten = 127.0.0.1:0\n${more}`
+    .join("") + more
 
 interface Readiness {
   readonly status: string

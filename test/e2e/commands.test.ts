@@ -14,12 +14,8 @@ const conf = join(folder.path, "pipelines.conf")
 const CONFIGURATION = `[connection:log]
 directory = log
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
-[admin]
-listen = off
 `
 afterAll(() => folder[Symbol.dispose]())
 

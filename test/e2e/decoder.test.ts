@@ -9,7 +9,7 @@ const SECRET = "obviously-fake"
 
 const pipeline = (id: string, ...sections: string[]): string =>
   [
-    `[pipeline:${id}:WebHookSource]\nhost = 127.0.0.1\nport = 0`,
+    `[pipeline:${id}:WebHookSource]`,
     ...sections.map((section) => section.replace("[", `[pipeline:${id}:`)),
     `[pipeline:${id}:BrokerSink]\ntopic = ${id}\n`,
   ].join("\n")

@@ -29,8 +29,6 @@ afterEach(async () => {
 
 const pipeline = (id: string, key: string, more = ""): string => `
 [pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${id}:Deduplicator]
 key = ${key}
 ${more}
@@ -41,8 +39,6 @@ const conf = (name: string, ...pipelines: string[]): string => `
 [connection:log]
 directory = ${name}
 ${pipelines.join("\n")}
-[admin]
-listen = 127.0.0.1:0
 `
 let log: string
 /** Starts pipelines on a log of this name. */

@@ -31,11 +31,7 @@ afterAll(() => folder[Symbol.dispose]())
 const configuration = (keys: string): string => `[connection:log]
 directory = log
 ${keys}
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 max_body_bytes = 4MiB
 [pipeline:webhooks:BrokerSink]

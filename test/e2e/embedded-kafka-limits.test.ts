@@ -18,11 +18,7 @@ afterAll(() => folder[Symbol.dispose]())
 const configuration = (address: string): string => `[connection:log]
 directory = log
 kafka_listen = ${address}
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 [pipeline:webhooks:BrokerSink]
 topic = webhooks

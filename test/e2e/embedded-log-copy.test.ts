@@ -24,11 +24,7 @@ afterAll(() => folder[Symbol.dispose]())
 const configuration = (listen: string): string => `[connection:log]
 directory = log
 kafka_listen = ${listen}
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 [pipeline:webhooks:BrokerSink]
 topic = webhooks

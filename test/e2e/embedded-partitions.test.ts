@@ -21,11 +21,7 @@ const configuration = (partitions: number): string => `[connection:log]
 directory = log
 partitions = ${partitions}
 kafka_listen = 127.0.0.1:0
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 [pipeline:webhooks:Deduplicator]
 key = json:/id

@@ -18,8 +18,6 @@ test("tail escapes control characters, within the same JSON value, and writes by
     `[connection:log]
 directory = log
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:Validator]
 [pipeline:webhooks:Verifier]
 provider = token
@@ -27,9 +25,7 @@ header = X-Token
 secret = s
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
-dead_letter_topic = refused
-[admin]
-listen = off`,
+dead_letter_topic = refused`,
     { folder: folder.path },
   )
   try {

@@ -34,17 +34,11 @@ describe.skipIf(!available)("what a sender gets of Hookline on Kafka", () => {
 bootstrap_servers = ${kafka.bootstrapServers}
 delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
 [pipeline:missing:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:missing:BrokerSink]
-topic = ${missing}
-[admin]
-listen = 127.0.0.1:0`,
+topic = ${missing}`,
       { folder: folder.path },
     )
   }

@@ -31,7 +31,7 @@ test("the line of a start names version, process, configuration and where each c
 test("at debug an accepted event has a line with its place in the log; a dead letter too; at info none has", async () => {
   const folder = root.make("debug")
   const conf = (level: string): string =>
-    `[connection:log]\ndirectory = log\n[admin]\nlisten = off\n[service]\nlog_level = ${level}\n${deadLettered("pay")}`
+    `[connection:log]\ndirectory = log\n[service]\nlog_level = ${level}\n${deadLettered("pay")}`
   const published = ({ msg }: { msg: string }): boolean => msg.endsWith(" published")
   {
     await using running = await startHookline(conf("debug"), { folder })

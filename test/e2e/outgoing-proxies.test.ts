@@ -62,7 +62,6 @@ describe.each([
 bootstrap_servers = 127.0.0.1:1
 delivery_timeout = 100ms
 [pipeline:hooks:WebHookSource]
-host = 127.0.0.1
 port = ${port}
 [pipeline:hooks:Verifier]
 provider = token
@@ -109,8 +108,6 @@ describe("requests to other machines", () => {
   const configuration = `[connection:log]
 directory = log
 [pipeline:hooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:hooks:Verifier]
 provider = jwt
 jwks_url = http://keys.test/keys
@@ -118,8 +115,6 @@ jwks_url = http://keys.test/keys
 topic = hooks
 [traces]
 endpoint = http://collector.test:4318
-[admin]
-listen = off
 `
   const post = async (url: string): Promise<number> => {
     const token = await new SignJWT({})

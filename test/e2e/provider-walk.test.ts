@@ -21,7 +21,7 @@ const WALKED = Object.keys(SAMPLES).filter(
 /** A pipeline of nothing but the provider and what its scheme needs. */
 const pipeline = (provider: string): string =>
   [
-    `[pipeline:${provider}:WebHookSource]\nhost = 127.0.0.1\nport = 0`,
+    `[pipeline:${provider}:WebHookSource]`,
     verifierSection(provider, provider, SENDERS[provider]!),
     `[pipeline:${provider}:BrokerSink]\ntopic = ${provider}\n`,
   ].join("\n")
@@ -39,10 +39,9 @@ const shown: { readonly [provider: string]: readonly string[] } = Object.fromEnt
 const folder = temporaryFolder()
 let running: RunningHookline
 beforeAll(async () => {
-  running = await startHookline(
-    `[connection:log]\ndirectory = data\n[admin]\nlisten = off\n${WALKED.map(pipeline).join("")}`,
-    { folder: folder.path },
-  )
+  running = await startHookline(`[connection:log]\ndirectory = data\n${WALKED.map(pipeline).join("")}`, {
+    folder: folder.path,
+  })
 })
 afterAll(async () => {
   await running[Symbol.asyncDispose]()

@@ -78,14 +78,12 @@ test("each pipeline has a limit of its own, and a flood is a few log lines and a
   using folder = temporaryFolder()
   const pipeline = (id: string, more: string): string => `
 [pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 ${more}
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 `
   await using running = await startHookline(
-    `[connection:log]\ndirectory = data\n[admin]\nlisten = off\n${pipeline("slow", "rate_limit = 0.01\nrate_burst = 3")}${pipeline("free", "")}`,
+    `[connection:log]\ndirectory = data\n${pipeline("slow", "rate_limit = 0.01\nrate_burst = 3")}${pipeline("free", "")}`,
     { folder: folder.path },
   )
   const statuses: number[] = []
@@ -131,11 +129,7 @@ function startVerifying(folder: string, lines: string, more = ""): Promise<Runni
   return startHookline(
     `[connection:log]
 directory = data
-[admin]
-listen = off
 [pipeline:signed:WebHookSource]
-host = 127.0.0.1
-port = 0
 trusted_proxies = 127.0.0.1
 ${lines}
 [pipeline:signed:Verifier]

@@ -39,8 +39,6 @@ beforeAll(async () => {
   const pipelines = PROVIDERS.flatMap((provider) =>
     [provider, `${provider}-captured`].map(
       (id) => `[pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 ${verifierSection(id, provider, SENDERS[provider]!)}
 [pipeline:${id}:Deduplicator]
 [pipeline:${id}:BrokerSink]
@@ -48,10 +46,9 @@ topic = ${id}
 `,
     ),
   )
-  running = await startHookline(
-    `[connection:log]\ndirectory = data\n[admin]\nlisten = off\n${pipelines.join("")}`,
-    { folder: folder.path },
-  )
+  running = await startHookline(`[connection:log]\ndirectory = data\n${pipelines.join("")}`, {
+    folder: folder.path,
+  })
 })
 afterAll(async () => {
   await running[Symbol.asyncDispose]()

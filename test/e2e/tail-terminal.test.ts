@@ -10,18 +10,12 @@ const conf = join(folder.path, "pipelines.conf")
 const CONFIGURATION = `[connection:log]
 directory = log
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
 [pipeline:large:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /large
 [pipeline:large:BrokerSink]
 topic = large
-[admin]
-listen = off
 `
 let running: RunningHookline
 let early: Bun.Subprocess<"ignore", "pipe", "pipe">

@@ -18,11 +18,7 @@ const env = { SQLITE_TMPDIR: disk?.path ?? "", TMPDIR: disk?.path ?? "" }
 const conf = (partitions: number): string => `[connection:log]
 directory = log
 partitions = ${partitions}
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:Deduplicator]
 key = json:/n
 [pipeline:webhooks:BrokerSink]

@@ -161,9 +161,9 @@ describe("a member name that is there twice is refused with 400 where members ar
       JSON.stringify({ properties: { amount: { maximum: 10 } } }),
     )
     const pipeline = (id: string, validator: string): string =>
-      `[pipeline:${id}:WebHookSource]\nhost = 127.0.0.1\nport = 0\n[pipeline:${id}:Validator]\n${validator}\n[pipeline:${id}:BrokerSink]\ntopic = t\n`
+      `[pipeline:${id}:WebHookSource]\n[pipeline:${id}:Validator]\n${validator}\n[pipeline:${id}:BrokerSink]\ntopic = t\n`
     await using running = await startHookline(
-      `[connection:log]\ndirectory = data\n${pipeline("checked", "schema = schema.json")}${pipeline("plain", "on_invalid = reject")}[admin]\nlisten = off\n`,
+      `[connection:log]\ndirectory = data\n${pipeline("checked", "schema = schema.json")}${pipeline("plain", "on_invalid = reject")}`,
       { folder: folder.path },
     )
     const refused = await post(running.urls["checked"]!, '{"amount":99,"amount":1}')

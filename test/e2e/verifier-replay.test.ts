@@ -58,14 +58,10 @@ const configuration = (verifier: string, more = ""): string => `
 [connection:log]
 directory = data
 [pipeline:p:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:p:Verifier]
 ${verifier}
 [pipeline:p:BrokerSink]
 topic = t
-[admin]
-listen = off
 ${more}`
 
 const MAILGUN = `provider = mailgun\nsecret = ${KEY}`

@@ -19,11 +19,7 @@ const EVENTS = 400
 const CONFIGURATION = `[connection:log]
 directory = log
 kafka_listen = 127.0.0.1:0
-[admin]
-listen = 127.0.0.1:0
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
 key = json:/id

@@ -71,8 +71,6 @@ describe.skipIf(!available)(`each of ${CASES.length} error codes that a broker m
     const sections = pipelines.map(
       (name) => `
 [pipeline:${name}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${name}:BrokerSink]
 topic = ${topicOf(name)}
 key = json:/k`,

@@ -188,7 +188,7 @@ sasl_password = ${password}`
     await using senders = await start(onKafka(kafka))
     await senders.many(100)
     const wrong = configurationOf(settings(`${nobody}\nspool_max_bytes = 1`))
-    const more = `\n[pipeline:more:WebHookSource]\nhost = 127.0.0.1\nport = ${taken.port}\n[pipeline:more:BrokerSink]\ntopic = more`
+    const more = `\n[pipeline:more:WebHookSource]\nport = ${taken.port}\n[pipeline:more:BrokerSink]\ntopic = more`
     const seen = running.log.length
     expect(await reload(running, folder, wrong + more)).toBe("not")
     await senders.many(300)

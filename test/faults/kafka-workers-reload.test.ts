@@ -35,7 +35,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     const topicsThen = Array.from({ length: 11 }, (_, n) => `${prefix}-${n}`)
     for (const topic of topicsThen) await createTopic(kafka!, topic, { partitions: 1 })
     const version = (n: number): string => {
-      const extra = `[pipeline:extra:WebHookSource]\nhost = 127.0.0.1\nport = ${more}\n[pipeline:extra:BrokerSink]\ntopic = ${prefix}-0`
+      const extra = `[pipeline:extra:WebHookSource]\nport = ${more}\n[pipeline:extra:BrokerSink]\ntopic = ${prefix}-0`
       return workersConf({
         port,
         connection,

@@ -25,11 +25,7 @@ kafka_listen = 127.0.0.1:0
 [connection:kafka]
 bootstrap_servers = 127.0.0.1:${kafka}
 spool = spool.sqlite
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 [pipeline:webhooks:Deduplicator]
 key = json:/n
@@ -38,8 +34,6 @@ connection = log
 topic = webhooks
 key = json:/k
 [pipeline:spooled:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /spooled
 [pipeline:spooled:Deduplicator]
 key = json:/n
@@ -49,8 +43,6 @@ connection = kafka
 topic = spooled
 key = json:/k
 [pipeline:asana:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /asana
 [pipeline:asana:Verifier]
 provider = asana

@@ -285,14 +285,12 @@ describe("the network", () => {
 bootstrap_servers = kafka.hookline.example:9092, kafka-2.hookline.example:9092, kafka-3.hookline.example:9092
 delivery_timeout = 1s
 [pipeline:named:WebHookSource]
-host = 127.0.0.1
 port = ${port}
 path = /named
 [pipeline:named:BrokerSink]
 connection = named
 topic = webhooks
 [pipeline:registered:WebHookSource]
-host = 127.0.0.1
 port = ${port}
 path = /registered
 [pipeline:registered:BrokerSink]

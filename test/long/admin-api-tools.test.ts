@@ -15,8 +15,6 @@ beforeAll(async () => {
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:payments:Verifier]
 provider = stripe
 secret = not-a-real-secret-000

@@ -181,16 +181,12 @@ const conf = (url: string, more = ""): string => `
 [connection:log]
 directory = log
 [pipeline:hooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:hooks:Deduplicator]
 key = json:/id
 store = ${url}
 ${more}
 [pipeline:hooks:BrokerSink]
 topic = hooks
-[admin]
-listen = 127.0.0.1:0
 `
 
 describe.skipIf(!hasRedis())("a Redis by TLS", () => {

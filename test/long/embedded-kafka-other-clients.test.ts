@@ -34,8 +34,6 @@ let posted = 0
 const pipeline = (log: Log, connection: string): string => `[connection:${log}]
 ${connection}
 [pipeline:${log}:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /${log}
 [pipeline:${log}:BrokerSink]
 connection = ${log}
@@ -68,9 +66,7 @@ beforeAll(async () => {
   addresses = { open, parts, users, tls, kafka: kafka?.bootstrapServers[0] ?? "" }
   const { certificate, key } = certificates.server
   const known = `kafka_users = billing:${PASSWORD}`
-  const configuration = `[admin]
-listen = off
-${kafka === undefined ? "" : pipeline("kafka", `bootstrap_servers = ${addresses.kafka}`)}
+  const configuration = `${kafka === undefined ? "" : pipeline("kafka", `bootstrap_servers = ${addresses.kafka}`)}
 ${embedded("open")}${embedded("parts", "partitions = 2")}${embedded("users", known)}
 ${embedded("tls", `${known}\nkafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`)}`
   // its listeners are open when it has started

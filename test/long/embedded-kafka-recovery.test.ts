@@ -26,10 +26,7 @@ async function start(options: Partial<Parameters<typeof startHookline>[1]> = {})
   const configuration = `[connection:log]
 directory = log
 kafka_listen = 127.0.0.1:${ports.kafka}
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
 port = ${ports.http}
 path = /webhooks
 [pipeline:webhooks:BrokerSink]

@@ -27,11 +27,7 @@ let address: string
 const configuration = (keys: string): string => `[connection:log]
 directory = log
 ${keys}
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 [pipeline:webhooks:BrokerSink]
 topic = webhooks

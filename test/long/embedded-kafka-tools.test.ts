@@ -14,11 +14,7 @@ beforeAll(async () => {
 directory = log
 kafka_listen = 127.0.0.1:0
 retention = 7d
-[admin]
-listen = off
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /webhooks
 [pipeline:webhooks:BrokerSink]
 topic = webhooks

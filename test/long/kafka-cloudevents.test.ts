@@ -13,8 +13,6 @@ describe.skipIf(!available)("CloudEvents on Kafka", () => {
   beforeAll(async () => {
     kafka = await startStrictKafka(["events", "ready"])
     const pipeline = (id: string, sink: string): string => `[pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 ${sink}

@@ -13,7 +13,7 @@ describe.skipIf(!available)("dead letters on Kafka", () => {
     kafka = await startStrictKafka(["pay", "pay.dead", "late"])
     running = await startHookline(
       `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s
-[admin]\nlisten = off\n${deadLettered("pay")}${deadLettered("late")}`,
+${deadLettered("pay")}${deadLettered("late")}`,
       { folder: folder.path },
     )
     while ((await send(running.urls["pay"]!, "{}")).status !== 200);

@@ -25,8 +25,6 @@ describe.skipIf(!available)("a list that is split before Kafka", () => {
 bootstrap_servers = ${kafka.bootstrapServers}
 delivery_timeout = 1s
 [pipeline:items:WebHookSource]
-host = 127.0.0.1
-port = 0
 max_body_bytes = 4MiB
 [pipeline:items:Decoder]
 lists = split
@@ -35,9 +33,7 @@ key = json:/id
 store = memory
 [pipeline:items:BrokerSink]
 topic = items
-key = json:/k
-[admin]
-listen = off`,
+key = json:/k`,
       { folder: folder.path },
     )
     const post = (body: unknown): Promise<Response> =>

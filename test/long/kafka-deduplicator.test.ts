@@ -27,14 +27,10 @@ describe.skipIf(!available)("a Deduplicator before Kafka", () => {
 bootstrap_servers = ${kafka.bootstrapServers}
 delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
 [pipeline:doubled:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:doubled:Deduplicator]
 key = json:/id
 [pipeline:doubled:BrokerSink]
-topic = doubled
-[admin]
-listen = off`
+topic = doubled`
     const start = (): Promise<RunningHookline> => startHookline(configuration, { folder: folder.path })
     const post = async ({ urls }: RunningHookline, body: string): Promise<number> =>
       (await fetch(urls["doubled"]!, { method: "POST", body })).status

@@ -58,12 +58,8 @@ bootstrap_servers = ${proxy.address}
 security_protocol = sasl_plaintext
 sasl_mechanism = AWS_MSK_IAM
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:BrokerSink]
-topic = ${topic}
-[admin]
-listen = off`,
+topic = ${topic}`,
         {
           folder: folder.make("hookline"),
           env: {

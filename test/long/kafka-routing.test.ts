@@ -6,19 +6,13 @@ import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 
 const PIPELINE = `
-[admin]
-listen = 127.0.0.1:0
 [pipeline:hooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:hooks:Router]
 by = json:/type
 invoice.* = billing
 customer.* = crm
 order.* = orders
 [pipeline:events:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:events:Router]
 topic = events.{json:/type}
 topics = events.*

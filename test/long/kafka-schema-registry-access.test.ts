@@ -56,11 +56,7 @@ describe.skipIf(!available)("a Schema Registry behind https and a password", () 
   const configuration = (connection: string, topic = "payments") => `[connection:only]
 ${connection}
 delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
-[admin]
-listen = 127.0.0.1:0
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:payments:BrokerSink]
 topic = ${topic}
 value_format = json-schema

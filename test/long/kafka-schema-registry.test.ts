@@ -41,8 +41,6 @@ describe.skipIf(!available)("a Schema Registry", () => {
     return { status: response.status, text: await response.text() }
   }
   const pipeline = (id: string, sink = "", more = ""): string => `[pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${id}:Verifier]
 provider = token
 header = X-Token
@@ -53,8 +51,6 @@ ${sink}
 `
   const configuration = (registryUrl: string, ...pipelines: string[]): string => `[connection:kafka]
 bootstrap_servers = ${kafka.bootstrapServers.join(",")}
-[admin]
-listen = 127.0.0.1:0
 [defaults:BrokerSink]
 value_format = json-schema
 registry_url = ${registryUrl}

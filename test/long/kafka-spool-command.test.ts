@@ -28,14 +28,10 @@ delivery_timeout = 2s
 [connection:log]
 directory = log
 [pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:webhooks:BrokerSink]
 connection = kafka
 topic = ${TOPIC}
 key = json:/n
-[admin]
-listen = off
 [service]
 drain_timeout = 1s`
   const spool = (...args: string[]): ReturnType<typeof hookline> =>

@@ -16,8 +16,6 @@ describe.skipIf(!available)("traces of events that go to Kafka", () => {
     kafka = await startStrictKafka(["events", "ready"])
     receiver = await startOtlpReceiver()
     const pipeline = (id: string): string => `[pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 trace_headers = on

@@ -16,7 +16,6 @@ const configuration = (port: number, admin: number): string => `
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
 port = ${port}
 path = /payments
 [pipeline:payments:Verifier]
@@ -28,7 +27,6 @@ headers = kind=json:/type
 ${["bulk", "burst"]
   .map(
     (name) => `[pipeline:${name}:WebHookSource]
-host = 127.0.0.1
 port = ${port}
 path = /${name}
 [pipeline:${name}:Decoder]

@@ -9,14 +9,10 @@ const CONFIGURATION = `
 [connection:log]
 directory = log
 [pipeline:bulk:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:bulk:Decoder]
 lists = split
 [pipeline:bulk:BrokerSink]
 topic = bulk
-[admin]
-listen = 127.0.0.1:0
 `
 /** Items of a list: 1,000 events a second are five lists. */
 const ITEMS = 200

@@ -25,8 +25,6 @@ describe.skipIf(!hasBrowser())("a view of the page that is opened while the serv
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:payments:BrokerSink]
 topic = payments
 [admin]

@@ -14,8 +14,6 @@ const configuration = (adminPort: number, secret: string, capture = ""): string 
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /payments
 [pipeline:payments:Verifier]
 provider = stripe
@@ -23,8 +21,6 @@ secret = ${secret}
 [pipeline:payments:BrokerSink]
 topic = payments
 [pipeline:open:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /open
 [pipeline:open:BrokerSink]
 topic = open
@@ -130,8 +126,6 @@ describe.skipIf(!hasBrowser())("Refused", () => {
 bootstrap_servers = 127.0.0.1:9
 delivery_timeout = 1s
 [pipeline:down:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /down
 [pipeline:down:Verifier]
 provider = stripe

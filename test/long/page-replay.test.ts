@@ -11,8 +11,6 @@ directory = log
 [connection:kafka]
 bootstrap_servers = 127.0.0.1:1
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /payments
 [pipeline:payments:Decoder]
 lists = split
@@ -20,14 +18,10 @@ lists = split
 connection = log
 topic = payments
 [pipeline:down:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /down
 [pipeline:down:BrokerSink]
 connection = kafka
 topic = down
-[admin]
-listen = 127.0.0.1:0
 `
 const COUNT = 40
 

@@ -10,8 +10,6 @@ const CONFIGURATION = `
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /payments
 [pipeline:payments:Verifier]
 provider = stripe
@@ -19,8 +17,6 @@ secret = whsec_obviously_fake_secret
 [pipeline:payments:BrokerSink]
 topic = payments
 [pipeline:code:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /code
 [pipeline:code:Verifier]
 provider = github
@@ -28,13 +24,9 @@ secret = obviously-fake-secret
 [pipeline:code:BrokerSink]
 topic = code
 [pipeline:open:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /open
 [pipeline:open:BrokerSink]
 topic = open
-[admin]
-listen = 127.0.0.1:0
 `
 const THEMES = ["light", "dark"] as const
 

@@ -166,12 +166,8 @@ test("a log that a running Hookline writes is refused, with what can replay to i
   const configuration = `[connection:log]
 directory = log
 [pipeline:p:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:p:BrokerSink]
 topic = in
-[admin]
-listen = off
 `
   await using running = await startHookline(configuration, { folder: at })
   expect((await fetch(running.urls["p"]!, { method: "POST", body: "{}" })).status).toBe(200)

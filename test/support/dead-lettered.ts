@@ -7,8 +7,6 @@ export const SECRET = "example-not-a-secret"
 /** A pipeline of signed webhooks whose refused ones go to the topic `<id>.dead`. */
 export const deadLettered = (id: string, more = ""): string => `
 [pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /${id}
 max_body_bytes = 64KiB
 [pipeline:${id}:Verifier]

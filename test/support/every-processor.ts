@@ -9,8 +9,6 @@ directory = log
 retention = 1h
 retention_bytes = 1MiB
 [pipeline:all:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /all
 max_body_bytes = 1KiB
 content_types = application/json
@@ -37,13 +35,9 @@ push = pushes
 topic = all
 dead_letter_topic = dead
 [pipeline:plain:WebHookSource]
-host = 127.0.0.1
-port = 0
 path = /plain
 [pipeline:plain:BrokerSink]
-topic = plain
-[admin]
-listen = 127.0.0.1:0`
+topic = plain`
 
 /** Starts, on an embedded log, a pipeline `all` with every processor, GitHub's signatures, and one `plain` of defaults. */
 export function startEveryProcessor(folder: string): Promise<RunningHookline> {

@@ -35,8 +35,15 @@ export interface RunningHookline extends AsyncDisposable {
   stop(): Promise<number | NodeJS.Signals>
 }
 
+/** A configuration whose sources and admin server have a free port of the loopback address each, where it says nothing else. */
+function onFreePorts(configuration: string): string {
+  const parts = ["[defaults:WebHookSource]\nhost = 127.0.0.1\nport = 0\n", "[admin]\nlisten = 127.0.0.1:0\n"]
+  const missing = parts.filter((part) => !configuration.includes(part.slice(0, part.indexOf("\n"))))
+  return [configuration, ...missing].join("\n")
+}
+
 /**
- * Starts `hookline run` on a configuration and waits until it listens. `folder` is the file's folder; `descriptors`, how
+ * Starts `hookline run` on a configuration, `onFreePorts`, and waits until it listens. `folder` is the file's folder; `descriptors`, how
  * many it may have open; `program`, what runs in place of the checkout's source; `command`, in place of all the command
  * line; `take`, what is given each line of the log first, and says whether it is not to be kept.
  */
@@ -53,7 +60,7 @@ export async function startHookline(
   },
 ): Promise<RunningHookline> {
   const file = join(options.folder, "pipelines.conf")
-  await Bun.write(file, configuration)
+  await Bun.write(file, onFreePorts(configuration))
   const args = ["run", "-c", file, ...(options.args ?? [])]
   const { descriptors, program = [process.execPath, join(root, "src/cli.ts")] } = options
   const limited = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`]
@@ -147,7 +154,7 @@ export async function reload(
   folder: string,
   configuration: string,
 ): Promise<"reloaded" | "not"> {
-  await Bun.write(join(folder, "pipelines.conf"), configuration)
+  await Bun.write(join(folder, "pipelines.conf"), onFreePorts(configuration))
   const ends = ({ msg }: LogLine): boolean => msg === "reloaded" || msg.startsWith("reload failed")
   const before = running.log.filter(ends).length
   running.signal("SIGHUP")

@@ -49,8 +49,6 @@ export class Overloaded {
 
   static async start(name: string, connection: string, folder: string): Promise<Overloaded> {
     const pipeline = (id: string, rest: string): string => `[pipeline:${id}:WebHookSource]
-host = 127.0.0.1
-port = 0
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 ${rest}
@@ -62,9 +60,7 @@ delivery_timeout = ${DELIVERY_TIMEOUT_MS}ms
 ${pipeline("flood", "")}${pipeline("numbered", "key = json:/k")}
 [service]
 max_in_flight_bytes = ${IN_FLIGHT_MIB}MiB
-body_timeout = 5m
-[admin]
-listen = 127.0.0.1:0`,
+body_timeout = 5m`,
       { folder },
     )
     const made = new Overloaded(name, running, folder)

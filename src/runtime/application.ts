@@ -18,7 +18,8 @@ import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diag
 import { recordIn } from "./file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import type { ConnectionSpec, ReadOptions } from "./connection-spec.ts"
-import { connectionIds, makePlan, planConnection, type Draft, type Plan } from "./plan/plan.ts"
+import { connectionIds, makePlan, type Draft, type Plan } from "./plan/plan.ts"
+import { planConnection } from "./plan/plan-part.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
 

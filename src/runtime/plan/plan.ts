@@ -91,24 +91,8 @@ export function connectionIds({ configuration, connections }: Draft, key?: strin
   return [...new Set([...(connections?.keys() ?? []), ...inFile.map(([id]) => id)])]
 }
 
-/**
- * Resolves one connection of a draft, whatever else is wrong; undefined: unknown id.
- *
- * @throws HooklineError `config`
- */
-export function planConnection(draft: Draft, id: string): Connection | undefined {
-  const { configuration } = draft
-  if (!connectionIds(draft).includes(id)) return undefined
-  const section = configuration?.connections.get(id)?.name
-  // problems of reading the file as a whole, or this section
-  const known = configuration?.problems.filter((it) => it.section === undefined || it.section === section)
-  const problems = new Problems(configuration?.file, { problems: known })
-  const resolved = resolveOne(draft, id, problems)
-  problems.throwIfAny()
-  return resolved as unknown as Connection
-}
-
-function resolveOne(draft: Draft, id: string, problems: Problems): ResolvedConnection {
+/** Resolves one connection of a draft. */
+export function resolveConnectionOf(draft: Draft, id: string, problems: Problems): ResolvedConnection {
   const { kind, given } = draft.connections?.get(id) ?? {}
   const address = `connection:${id}${kind === undefined ? "" : `:${kind}Connection`}`
   const section = draft.configuration?.connections.get(id)
@@ -178,7 +162,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
 
   const connections = new Map<string, ResolvedConnection>()
   for (const id of connectionIds(draft)) {
-    connections.set(id, resolveOne(draft, id, problems))
+    connections.set(id, resolveConnectionOf(draft, id, problems))
     yield
   }
   const pipelines = yield* resolvePipelines({

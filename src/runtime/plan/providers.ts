@@ -1,6 +1,7 @@
 import { placeOf, type ConfigurationFile } from "../../config/file/configuration-file.ts"
-import { Problems } from "../../config/file/problems.ts"
+import type { Problems } from "../../config/file/problems.ts"
 import { resolveProvider, type OwnProvider } from "../../verify/presets/own-provider.ts"
+import { planOnly } from "./plan-only.ts"
 import { wrongName } from "../../verify/presets/own-provider/check.ts"
 
 /**
@@ -26,17 +27,11 @@ export function resolveProviders(
   return resolved
 }
 
-/**
- * The providers of a file, whatever else is wrong in it.
- *
- * @throws HooklineError `config`
- */
+/** The providers of a file. @throws HooklineError `config` */
 export function planProviders(configuration: ConfigurationFile): readonly OwnProvider[] {
-  const known = configuration.problems.filter(
-    ({ section }) => section === undefined || /^\s*provider\s*:/.test(section),
+  return planOnly(
+    configuration,
+    (kind) => kind === "provider",
+    (problems) => [...resolveProviders(configuration, problems).values()] as OwnProvider[],
   )
-  const problems = new Problems(configuration.file, { problems: known })
-  const providers = [...resolveProviders(configuration, problems).values()]
-  problems.throwIfAny()
-  return providers as OwnProvider[]
 }

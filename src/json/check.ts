@@ -15,7 +15,6 @@ import {
   startOfText,
 } from "./bytes.ts"
 import { endOfNumber, endOfString, endOfWord, isDigit } from "./tokens.ts"
-import { endOfUtf8 } from "./utf8.ts"
 
 export const RULES = ["empty_body", "invalid_utf8", "invalid_json", "not_an_object"] as const
 
@@ -134,4 +133,27 @@ function expectedInString(bytes: Uint8Array, at: number): string {
 export function isJson(bytes: Uint8Array): boolean {
   const flaw = findFlaw(bytes)
   return flaw === undefined || flaw.rule === "not_an_object"
+}
+
+/** Length of the longest prefix of some valid UTF-8 text (RFC 3629), into the first invalid or truncated character. */
+function endOfUtf8(bytes: Uint8Array): number {
+  let at = 0
+  while (at < bytes.length) {
+    const lead = bytes[at]!
+    at++
+    if (lead < 0x80) continue
+    const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
+    if (length === 0) return at - 1
+    // the second byte's bounds exclude overlong forms, surrogates and code points beyond U+10FFFF
+    let low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+    let high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+    for (let rest = length - 1; rest > 0; rest--) {
+      const byte = bytes[at]
+      if (byte === undefined || byte < low || byte > high) return at
+      low = 0x80
+      high = 0xbf
+      at++
+    }
+  }
+  return at
 }

@@ -4,7 +4,7 @@ import { OBJECT_MODULE } from "./object-module.ts"
 
 interface ObjectModule {
   readonly memory: WebAssembly.Memory
-  /** Of the text at START, with a 0 behind it. @returns 1: it is an object; 0: it may be one all the same */
+  /** Of the text at START, with a 0 after it. @returns 1: it is an object; 0: it may be one all the same */
   readonly isObject: (bytes: number) => number
 }
 
@@ -15,7 +15,7 @@ const { memory, isObject } = new WebAssembly.Instance(
   new WebAssembly.Module(Buffer.from(OBJECT_MODULE, "base64")),
 ).exports as unknown as ObjectModule
 const text = new Uint8Array(memory.buffer)
-/** What is behind the text can be read, 16 bytes at a time. */
+/** What follows the text can be read, 16 bytes at a time. */
 const MOST_BYTES = text.length - 4 * START
 
 /**

@@ -2,7 +2,7 @@ import { steadyMs } from "../clock/clock.ts"
 import type { RecordBatch } from "./protocol/record-batch.ts"
 
 const MAX_BYTES = 4 * 1024 * 1024
-/** After so long a consumer that has not asked for its batch is slow, or gone. */
+/** After this long a consumer that has not asked for its batch is slow, or gone. */
 const WANTED_MS = 1000
 
 interface Ahead {
@@ -25,7 +25,7 @@ export class AheadBatches {
     this.#steady = steady
   }
 
-  /** Whether there is room for another, of up to so many bytes. */
+  /** Whether another fits, of at most this many bytes. */
   hasRoom(bytes: number): boolean {
     const sinceMs = this.#steady() - WANTED_MS
     for (const [key, { readMs }] of this.#batches) {
@@ -42,7 +42,7 @@ export class AheadBatches {
     this.#bytes += batch.bytes.length
   }
 
-  /** The batch from an offset on, which is not kept any longer; undefined: there is none of at most so many bytes. */
+  /** The batch from an offset on, which is not kept any longer; undefined: there is none of at most that many bytes. */
   take(partition: string, offset: number, maxBytes: number): RecordBatch | undefined {
     const batch = this.#drop(`${partition} ${offset}`)
     return batch !== undefined && batch.bytes.length <= maxBytes ? batch : undefined

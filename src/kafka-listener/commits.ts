@@ -17,8 +17,8 @@ interface Waiter {
 const TICK_MS = 10
 
 /**
- * Fetches that wait for a commit. Their number is in memory shared with the event loop, which tells of commits only
- * while there are any. A fetch looks into the log once more after it began to wait: a commit before that told nobody.
+ * Fetches that wait for a commit. Their number is in memory shared with the event loop, which notifies the thread of commits only
+ * while there are any. A fetch reads the log once more after it began to wait: nobody was notified of a commit before that.
  */
 export class Commits {
   readonly #counters: SharedCounters

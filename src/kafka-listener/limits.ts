@@ -13,11 +13,11 @@ export const LIMITS = {
   groupBytes: 16 * 1024 * 1024,
   /** Of the offsets that groups have committed. */
   offsetBytes: 32 * 1024 * 1024,
-  /** A client that takes nothing of its answer for so long is disconnected, or not all of it while others wait, */
+  /** A client that reads nothing of its answer for this long is disconnected, or not all of it while others wait, */
   stalledMs: 30_000,
-  /** one that has not finished the TLS handshake after so long, */
+  /** one that has not finished the TLS handshake after this long, */
   handshakeMs: 10_000,
-  /** one that is not authenticated, or has sent no request, after so long, */
+  /** one that is not authenticated, or has sent no request, after this long, */
   authenticationMs: 30_000,
   /** and one that asks for nothing. */
   idleMs: 600_000,

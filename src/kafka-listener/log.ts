@@ -57,7 +57,7 @@ export interface Log {
   /** Bytes of a partition's keys, values and headers. */
   bytes(of: PartitionOf): number
   /**
-   * The records from an offset on, without a gap between them, as far as they can be read.
+   * The records from an offset on, without a gap between them, up to the first that can't be read.
    *
    * @param end as of `offsets`, after the offset; there may be more by now
    * @throws Unreadable if the first can't be read

@@ -10,7 +10,7 @@ const CHECK_MS = 1000
 /** An address that clients connect to. */
 export interface PortOptions {
   readonly listen: Address
-  /** What clients are told to connect to; undefined: the address that they have connected to. */
+  /** The address that clients are sent to; undefined: the address that they have connected to. */
   readonly advertised: Address | undefined
   readonly tls: PortTls | undefined
   /** undefined: clients do not authenticate. */

@@ -11,7 +11,7 @@ export class RecentBatches {
   readonly #batches = new Map<string, RecordBatch>()
   #bytes = 0
 
-  /** @param end of the partition: what ends before it would keep a consumer from what is there */
+  /** @param end of the partition: what ends before it would keep a consumer from what follows */
   find(key: string, offset: number, end: number, maxBytes: number): RecordBatch | undefined {
     const batch = this.#batches.get(key)
     if (batch === undefined || batch.endOffset < end || batch.bytes.length > maxBytes) return undefined

@@ -53,7 +53,7 @@ export interface RecordCount {
 }
 
 /**
- * Counts records by reading them, at most for so long.
+ * Counts records by reading them, for a limited time.
  *
  * @throws HooklineError `no_topic`, `unavailable`, `no_input`
  */

@@ -15,7 +15,7 @@ import {
 
 /**
  * Checks, without changing anything, that a database can be opened for writing, or made: its folder, its file and its lock
- * file, as far as their modes and the file's header tell. Whether another process writes to it is not looked at.
+ * file, by their modes and the file's header. Whether another process writes to it is not checked.
  *
  * @throws HooklineError `log_io`
  */
@@ -92,7 +92,7 @@ function checkAccess(path: string, mode: number, problem: string): void {
 }
 
 /**
- * Opened as one that can't change, SQLite takes no lock and makes no file beside it. A descriptor of this program's own
+ * Opened as one that can't change, SQLite takes no lock and makes no file next to it. A descriptor of this program's own
  * is no way to read the header: closing it would release the locks that this process has on the file (fcntl(2)).
  */
 export const openUnchanging = (file: string): Database =>
@@ -105,7 +105,7 @@ export const openUnchanging = (file: string): Database =>
 export const hasWal = ({ file }: DatabaseLocation): boolean => (look(`${file}-wal`)?.size ?? 0) > 0
 
 /**
- * With a WAL beside it the file alone may be half of a checkpoint: what it is shows when both are opened, at a start.
+ * With a WAL next to it the file alone may be half of a checkpoint: what it is shows when both are opened, at a start.
  */
 function checkContent(location: DatabaseLocation): void {
   if (hasWal(location)) return

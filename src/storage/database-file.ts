@@ -85,7 +85,7 @@ export function openDurably(
     if (canShrink) db.run("PRAGMA auto_vacuum = INCREMENTAL")
     db.run("PRAGMA journal_mode = WAL")
     db.run("PRAGMA synchronous = FULL")
-    // the writer checkpoints behind its answers, not within a commit
+    // the writer checkpoints after its answers, not within a commit
     db.run("PRAGMA wal_autocheckpoint = 0")
     db.run("PRAGMA journal_size_limit = 16777216")
     db.transaction(() => {

@@ -112,7 +112,7 @@ export abstract class DurableDatabase {
     }
   }
 
-  /** Commits changes, which are durable when it returns; none of them is there when it throws, unless FileTakenAway. */
+  /** Commits changes, which are durable when it returns; none of them exists when it throws, unless FileTakenAway. */
   protected transact(change: () => void): void {
     this.#begin.run()
     change()

@@ -4,8 +4,7 @@ import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
-import { DiskWatch } from "./disk-watch.ts"
-import { POLL_MS, LockWatch } from "./lock-watch.ts"
+import { FileWatch, POLL_MS } from "./file-watch.ts"
 import { OpeningAttempts } from "./opening-attempts.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../process/thread-url.ts"
@@ -26,7 +25,7 @@ import type { Failure, Opened, Request, ThreadAnswer } from "./serve-database.ts
  *            thread is abandoned.
  *   closed   nothing is answered.
  *
- * The writer lock is held until the thread has ended, even an abandoned one: a second writer would rewrite the WAL beside it.
+ * The writer lock is held until the thread has ended, even an abandoned one: a second writer would rewrite the WAL at the same time.
  * A request answered `busy` changed nothing, since another process holds SQLite's write lock, and may be repeated.
  */
 type Mode = "open" | "failed" | "closing" | "closed"
@@ -50,8 +49,7 @@ export class DurableWriter<D extends DurableDatabase> {
   readonly #location: DatabaseLocation
   readonly #deps: WriterDependencies
   readonly #lock: WriterLock
-  readonly #lockWatch: LockWatch
-  readonly #diskWatch: DiskWatch
+  readonly #fileWatch: FileWatch
   readonly #attempts: OpeningAttempts
   readonly #tick: Timer
   #mode: Mode = "open"
@@ -74,8 +72,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#location = location
     this.#deps = deps
     this.#lock = new WriterLock(location)
-    this.#lockWatch = new LockWatch(location, deps.log)
-    this.#diskWatch = new DiskWatch(location, deps.log)
+    this.#fileWatch = new FileWatch(location, deps.log)
     this.#attempts = new OpeningAttempts(location, deps.log)
     if (deps.unopened === undefined) this.#begin(probe)
     else this.#failure = this.#failureOf(deps.unopened)
@@ -84,9 +81,9 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#tick = setInterval(() => this.#watch(), POLL_MS)
   }
 
-  /** Why nothing can be written, as far as is known. */
+  /** Why nothing can be written; undefined while it can. */
   get problem(): string | undefined {
-    return this.#failure?.reason ?? this.#stall ?? this.#lockWatch.problem
+    return this.#failure?.reason ?? this.#stall ?? this.#fileWatch.lock
   }
 
   /** Why the file is closed. */
@@ -203,7 +200,7 @@ export class DurableWriter<D extends DurableDatabase> {
   #ask(request: Request, answered: Answered, transfer: ArrayBuffer[] = []): void {
     if (this.#mode === "closed") return
     if (this.#thread === undefined) return queueMicrotask(() => answered(this.#failure!))
-    if (this.#pending.length === 0) this.#diskWatch.waits()
+    if (this.#pending.length === 0) this.#fileWatch.waits()
     this.#pending.push({ kind: request.kind, answered })
     this.#thread.postMessage(request, transfer)
   }
@@ -212,14 +209,14 @@ export class DurableWriter<D extends DurableDatabase> {
     const first = this.#pending.shift()
     // the thread was abandoned
     if (first === undefined) return
-    this.#diskWatch.answers()
+    this.#fileWatch.answers()
     if (answer.kind === "failed") this.#pages = answer.pages
     const isUse = first.kind === "do" || first.kind === "poll"
-    if (isUse && answer.kind === "busy") this.#lockWatch.held()
+    if (isUse && answer.kind === "busy") this.#fileWatch.held()
     if (isUse && answer.kind === "failed" && this.#mode === "open") this.#failed(answer)
     if (answer.kind === "done" && answer.isCommitted) {
       this.#committedMs = steadyMs()
-      this.#lockWatch.free()
+      this.#fileWatch.free()
     }
     first.answered(answer)
   }
@@ -285,7 +282,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** Polls the write lock unless a commit has just had it, and logs a stalled disk. */
   #watch(): void {
     const stall = this.#stall
-    if (stall !== undefined) this.#diskWatch.report(stall)
+    if (stall !== undefined) this.#fileWatch.reportStall(stall)
     if (this.#mode !== "open" || this.#pending.length > 0 || steadyMs() - this.#committedMs < POLL_MS) return
     this.#ask({ kind: "poll" }, () => {})
   }
@@ -294,7 +291,7 @@ export class DurableWriter<D extends DurableDatabase> {
   get #stall(): string | undefined {
     const [first] = this.#pending
     const isRecovery = first?.kind === "open" && this.#mode === "failed"
-    const problem = first === undefined || isRecovery ? undefined : this.#diskWatch.problem
+    const problem = first === undefined || isRecovery ? undefined : this.#fileWatch.stall
     return problem !== undefined && first?.kind === "open" ? `${problem}: its file is being checked` : problem
   }
 }

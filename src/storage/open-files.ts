@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 
 /*
- * SQLite goes on writing to a file whose path was removed, renamed, replaced or covered by a mount: commits succeed, and are
+ * SQLite continues to write to a file whose path was removed, renamed, replaced or covered by a mount: commits succeed, and are
  * gone with the process. So the paths of a database are compared with the files that were opened, after each commit and before
  * it is answered, by device, inode and number of links. (A second descriptor of an open database would cost SQLite its locks.)
  *

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, statSync, writeF
 import { dirname, join } from "node:path"
 
 /*
- * Folders are created with mode 0700 and files with 0600, whatever the umask. SQLite gives the files beside a database the
+ * Folders are created with mode 0700 and files with 0600, whatever the umask. SQLite gives the files next to a database the
  * database's mode. Existing ones keep their mode, which an operator may have chosen; a looser one is logged.
  */
 const FOLDER_MODE = 0o700

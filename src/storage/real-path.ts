@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 
-/** A path without links, as far as it is there: two that are equal lead to the same place. */
+/** A path without links, where it exists: two that are equal lead to the same place. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path)

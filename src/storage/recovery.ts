@@ -9,7 +9,7 @@ import { dirname, resolve } from "node:path"
  * succeeds does not write them (https://wiki.postgresql.org/wiki/Fsync_Errors). SQLite relies on its fsyncs, so a power cut
  * can lose
  *
- * - Frames of the WAL. SQLite's recovery takes them for durable, commits go behind them, and the next recovery ends at the
+ * - Frames of the WAL. SQLite's recovery takes them for durable, commits go after them, and the next recovery ends at the
  *   hole. A checkpoint does not mend that: it takes the WAL for durable, and when the power goes before the database is
  *   written or the WAL's truncation is durable, a WAL that ends early is laid over newer pages. So before SQLite opens the
  *   file, every byte of the WAL is rewritten in place and fsynced.

@@ -18,7 +18,7 @@ import { RetentionClock } from "../../clock/retention-clock.ts"
 export interface EmbeddedOptions {
   /** Created if missing. */
   readonly directory: string
-  /** In milliseconds. Default: for ever. */
+  /** In milliseconds. Default: forever. */
   readonly retention?: number
   /** Of keys, values and headers, over all topics; the oldest records go first. Default: all. */
   readonly retention_bytes?: number
@@ -41,7 +41,7 @@ export interface EmbeddedDeps {
 }
 
 const BATCH_BYTES = 8 * 1024 * 1024
-const FOR_EVER = Number.POSITIVE_INFINITY
+const FOREVER = Number.POSITIVE_INFINITY
 const UNCOUNTED: LogMetrics = { deleted() {} }
 /** Topics created, or given more partitions, in one transaction. */
 const PREPARE_TOPICS = 16
@@ -64,7 +64,7 @@ export class EmbeddedBroker implements Broker {
   readonly #directory: string
   readonly #log: Logger
   #kafka: KafkaListener | undefined
-  #kept = { ms: FOR_EVER, bytes: FOR_EVER }
+  #kept = { ms: FOREVER, bytes: FOREVER }
   #partitions: number
   #topics: readonly string[] = []
   /** Dedupe keys up to this id are deleted with the next batch. */
@@ -165,7 +165,7 @@ export class EmbeddedBroker implements Broker {
   /** Changes retention. */
   retain({ retention, retention_bytes }: Pick<EmbeddedOptions, "retention" | "retention_bytes">): void {
     this.#retention.keep(retention, retention_bytes)
-    this.#kept = { ms: retention ?? FOR_EVER, bytes: retention_bytes ?? FOR_EVER }
+    this.#kept = { ms: retention ?? FOREVER, bytes: retention_bytes ?? FOREVER }
     this.#kafka?.retain(this.#kept)
   }
 

@@ -42,6 +42,9 @@ interface OpenPort {
 }
 
 const RESTART_MS = 1000
+/** Messages of the thread that are log lines. */
+type Report = Exclude<FromThread, { readonly kind: "listening" | "not_listening" | "write" | "ended" }>
+
 /** Groups or offsets named in a log line. */
 const MAX_LISTED = 20
 
@@ -162,7 +165,7 @@ export class KafkaListener {
     return thread
   }
 
-  /** A thread that has the groups already goes on with its own. */
+  /** A thread that has the groups already keeps them. */
   #load(): void {
     this.#groups.do("state", [], (answer) => {
       if (answer.kind === "done") this.#post({ kind: "groups", state: answer.value })
@@ -185,52 +188,60 @@ export class KafkaListener {
 
   #received(message: FromThread): void {
     switch (message.kind) {
-      case "listening": {
-        const port = this.#ports.get(message.id)
-        const { host } = port?.options.listen ?? { host: "" }
-        const address = formatEndpoint({ host, port: message.port })
-        if (port === undefined) break
-        this.#log.info({ address }, "listening for Kafka clients")
-        port.problem = undefined
-        started(port)
-        break
-      }
-      case "not_listening": {
-        const port = this.#ports.get(message.id)
-        if (port === undefined) break
-        const text = listenFailure(port.options.listen, message)
-        if (isInUse(message)) started(port)
-        if (port.hasStarted) this.#reopen(message.id, port, text)
-        else port.listening.reject(new OptionError("listen", "kafka_listen", text))
-        break
-      }
+      case "listening":
+        return this.#opened(message.id, message.port)
+      case "not_listening":
+        return this.#notOpened(message.id, message)
       case "write":
-        this.#groups.do("write", [message.changes], ({ kind }) =>
+        return this.#groups.do("write", [message.changes], ({ kind }) =>
           this.#post({ kind: "written", isWritten: kind === "done" }),
         )
-        break
+      case "ended":
+        return this.#over()
+      default:
+        this.#report(message)
+    }
+  }
+
+  #opened(id: number, number: number): void {
+    const port = this.#ports.get(id)
+    if (port === undefined) return
+    const { host } = port.options.listen
+    this.#log.info({ address: formatEndpoint({ host, port: number }) }, "listening for Kafka clients")
+    port.problem = undefined
+    started(port)
+  }
+
+  #notOpened(id: number, error: { readonly code: string; readonly message: string }): void {
+    const port = this.#ports.get(id)
+    if (port === undefined) return
+    const text = listenFailure(port.options.listen, error)
+    if (isInUse(error)) started(port)
+    if (port.hasStarted) this.#reopen(id, port, text)
+    else port.listening.reject(new OptionError("listen", "kafka_listen", text))
+  }
+
+  /** What the thread has the log say. */
+  #report(message: Report): void {
+    switch (message.kind) {
       case "groups_of_another_log":
         this.#log.warn(
           { file: groupsIn(this.#directory).file },
           "the consumer groups are of another log, which this one replaced: deleting them; consumers start as auto.offset.reset says",
         )
         break
-      case "offsets_set_back": {
-        const { setBack } = message
+      case "offsets_set_back":
         this.#log.warn(
-          { offsets: setBack.slice(0, MAX_LISTED), count: setBack.length },
+          { offsets: message.setBack.slice(0, MAX_LISTED), count: message.setBack.length },
           "consumer groups have committed offsets beyond the end of the log: an earlier copy has replaced it; set back to its end, so that they get every record since",
         )
         break
-      }
-      case "groups_expired": {
-        const { groups } = message
+      case "groups_expired":
         this.#log.info(
-          { groups: groups.slice(0, MAX_LISTED), count: groups.length },
+          { groups: message.groups.slice(0, MAX_LISTED), count: message.groups.length },
           "consumer groups deleted with their offsets: they had no members and no commits for 7 days",
         )
         break
-      }
       case "damaged": {
         const { file, remedy } = logIn(this.#directory)
         const { topic, partition, first, end } = message.records
@@ -249,9 +260,6 @@ export class KafkaListener {
           { pipeline: undefined, reason: message.reason, client: message.client },
           `Kafka client disconnected: ${message.reason}`,
         )
-        break
-      case "ended":
-        this.#over()
     }
   }
 

@@ -9,6 +9,7 @@ import { furthestCommits } from "./group-database.ts"
 import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
 import { LogFile, type Committed, type OpenPartition } from "./log-file.ts"
 import { createIdentity, LOG_LAYOUT, PAGE_BYTES, readIdentity } from "./log-tables.ts"
+import { Ages } from "./record-ages.ts"
 import { Shrinker } from "./shrinker.ts"
 import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./trimmer.ts"
 import { sizeOfFile, Wal } from "./wal.ts"
@@ -51,6 +52,7 @@ export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldByt
 }
 
 export class LogDatabase extends LogFile {
+  readonly #ages = new Ages<OpenPartition>()
   readonly trimmer: Trimmer
   readonly #wal: Wal
   readonly #shrinker: Shrinker
@@ -91,7 +93,7 @@ export class LogDatabase extends LogFile {
     })
     this.#wal = new Wal(this.db, location.file, (mode) => this.checkpointNow(mode))
     this.#shrinker = this.load(() => new Shrinker(this.db))
-    this.trimmer = this.load(() => new Trimmer(this))
+    this.trimmer = this.load(() => new Trimmer(this, this.#ages))
     this.#journal = this.load(() => new KeyJournalTable(this.db))
     this.load(() => this.#wal.checkpoint())
     this.load(() => this.#noticeCopy())
@@ -174,7 +176,7 @@ export class LogDatabase extends LogFile {
     this.#deleted = noDeletions()
     const { bytesKept: bytes } = this
     const { heldBytes } = this.#wal
-    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestMs: this.trimmer.oldestMs }
+    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestMs: this.#ages.oldestMs }
   }
 
   override afterAnswer(): void {
@@ -242,7 +244,7 @@ export class LogDatabase extends LogFile {
 
   protected override add(record: Record, timestampMs: number): OpenPartition {
     const partition = super.add(record, timestampMs)
-    this.trimmer.added(partition, record.timestampMs ?? timestampMs, timestampMs)
+    this.#ages.added(partition, partition.nextOffset - 1, record.timestampMs ?? timestampMs, timestampMs)
     return partition
   }
 

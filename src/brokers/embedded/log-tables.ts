@@ -24,7 +24,7 @@ import type { RecordHeader } from "../../pipeline/record.ts"
  * - `timestamp` is in milliseconds since 1970. `headers` are packed as below, NULL without any.
  *
  * After a crash: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the WAL: what was
- * acknowledged is there, and a batch committed and not yet acknowledged may be. For a failed fsync see storage/recovery.ts.
+ * acknowledged is in it, and a batch committed and not yet acknowledged may be. For a failed fsync see storage/recovery.ts.
  */
 
 /** Measured from 4 to 64 KiB: large pages make fewer frames in the WAL, and fewer writes. */

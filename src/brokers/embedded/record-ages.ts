@@ -1,9 +1,9 @@
 /*
  * The age of each partition's oldest record, in memory: knowing that nothing is due takes no read of the file.
  *
- * Timestamps may be wrong. Deletions go from the front, and a record dated ahead must not block those behind it: where
+ * Timestamps may be wrong. Deletions go from the front, and a record dated ahead must not block those after it: where
  * timestamps go back, a floor says that all before an offset is at least as old as the record there. Floors come from this
- * process's commits, whose clock is known (retention-clock.ts), and from a lookup behind an oldest record dated in the future.
+ * process's commits, whose clock is known (retention-clock.ts), and from a lookup after an oldest record dated in the future.
  * A partition is as old as its first record, or its first floor if that is older.
  */
 
@@ -67,7 +67,7 @@ export class Ages<T> {
     )
   }
 
-  /** A record of that offset and time was found behind a partition's first. */
+  /** A record of that offset and time was found after a partition's first. */
   follows(partition: T, offset: number, ms: number): void {
     const age = this.#of(partition)
     const { floors } = age

@@ -1,5 +1,5 @@
 import type { LogFile, OpenPartition, RecordEnd } from "./log-file.ts"
-import { Ages } from "./record-ages.ts"
+import type { Ages } from "./record-ages.ts"
 
 /** What retention keeps. Times in milliseconds since 1970. */
 export interface TrimLimits {
@@ -22,24 +22,16 @@ export const SLICE_BYTES = 512 * 1024
 /** Deletes what is beyond the limits, from the front of the partition with the oldest record. */
 export class Trimmer {
   readonly #file: LogFile
-  readonly #ages = new Ages<OpenPartition>()
+  readonly #ages: Ages<OpenPartition>
   /** Partitions whose first record was not compared with the time yet. */
   readonly #unseen: OpenPartition[]
 
-  constructor(file: LogFile) {
+  /** @param ages of all records that are added */
+  constructor(file: LogFile, ages: Ages<OpenPartition>) {
     this.#file = file
+    this.#ages = ages
     this.#unseen = [...file.topics.values()].flatMap(({ partitions }) => partitions)
     for (const partition of this.#unseen) this.#begins(partition)
-  }
-
-  /** As Ages.oldestMs. */
-  get oldestMs(): number {
-    return this.#ages.oldestMs
-  }
-
-  /** A record was added at the end. @param ms its timestamp @param commitMs that of its commit */
-  added(partition: OpenPartition, ms: number, commitMs: number): void {
-    this.#ages.added(partition, partition.nextOffset - 1, ms, commitMs)
   }
 
   /** Whether there is anything to delete; reads nothing if there is not. */

@@ -9,7 +9,7 @@ const AGAIN_AT = 0.95
 
 /**
  * Whether a spool has space: within `maxBytes`, and on the disk. A disk counts as full while the reserve is deleted
- * (reserve.ts); forwarding goes on and frees space.
+ * (reserve.ts); forwarding continues and frees space.
  */
 export class SpoolCapacity {
   readonly #file: string

@@ -22,7 +22,7 @@ export interface ForwardedTopic {
   readonly last: () => void
   /** The broker takes nothing now; why, if it was tried. */
   readonly delayed: (reason?: string) => void
-  /** Resolves when some of what is on its way into the file is there, or was refused; undefined: nothing is. */
+  /** Resolves when some of what is on its way into the file is in it, or was refused; undefined: nothing is. */
   readonly stored: () => Promise<void> | undefined
   /** The broker took one, or refused it for good. */
   readonly progressed: () => void
@@ -102,7 +102,7 @@ async function untilReady({ destination, signal }: SpoolParts, owner: ForwardedT
  * signal aborts.
  *
  * They have no deadlines, so that a batch of unknown fate goes out again as it was, and the broker knows it. When one
- * fails, those behind it are cancelled before they are sent: none overtakes an older one of its key. A broker that another
+ * fails, those after it are cancelled before they are sent: none overtakes an older one of its key. A broker that another
  * has replaced fails what it has not settled in time, and the other gets it.
  *
  * @param open the records; those that are done are taken out

@@ -1,7 +1,7 @@
 import type { Logger } from "../../telemetry/log.ts"
 import type { Broker, Impairment } from "../broker.ts"
 
-/** A topic of a spool, as far as it is watched. */
+/** What is watched of a topic of a spool. */
 export interface WatchedTopic {
   /** Grows with each record that the broker takes, or refuses for good. */
   readonly progress: number
@@ -14,7 +14,7 @@ export interface SpoolWatchDependencies {
   readonly broker: () => Broker
   /** Those that hold events, by name; undefined: the file can't be read now. */
   readonly topics: () => ReadonlyMap<string, WatchedTopic> | undefined
-  /** After so long without progress a topic is stuck; 5 s unless given. */
+  /** How long a topic makes no progress before it counts as stuck. Default: 5 s. */
   readonly stuckMs?: number | undefined
 }
 

@@ -54,7 +54,7 @@ async function firstMs(reader: EmbeddedReader, topic: string): Promise<number | 
   return undefined
 }
 
-/** Yields the quarantined records, as far as they are there now. */
+/** Yields the records that are quarantined now. */
 export function* readQuarantine(file: string): Generator<StoredRecord & { readonly reason: string }> {
   if (!exists(file)) return
   const db = openForReading(spoolAt(file))

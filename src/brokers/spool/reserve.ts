@@ -7,7 +7,7 @@ import { createPrivateFile } from "../../storage/private-files.ts"
 const RESERVE_BYTES = 8 * 1024 * 1024
 
 /**
- * Space for a spool on a full disk, where records can't even be deleted: a file beside it (`<file>.reserve`) that makes way
+ * Space for a spool on a full disk, where records can't even be deleted: a file next to it (`<file>.reserve`) that makes way
  * then. It is used in the thread that has the spool open.
  */
 export class Reserve {
@@ -21,7 +21,7 @@ export class Reserve {
     return statSync(this.#path, { throwIfNoEntry: false })?.size === RESERVE_BYTES
   }
 
-  /** Makes it when the disk has space for as much again. @returns whether it is there. Throws as node:fs but for a full disk */
+  /** Makes it when the disk has space for as much again. @returns whether it exists. Throws as node:fs but for a full disk */
   makeAgain(): boolean {
     const { bavail, bsize } = statfsSync(dirname(this.#path))
     return bavail * bsize >= 2 * RESERVE_BYTES && this.make()

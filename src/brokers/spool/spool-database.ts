@@ -15,7 +15,7 @@ import { Reserve } from "./reserve.ts"
  * holds what the broker refused for good. Each record is in one of the two tables, whatever crash comes.
  */
 
-/** The spool of a file. Lock and holder's note lie beside it. */
+/** The spool of a file. Lock and holder's note lie next to it. */
 export function spoolAt(file: string): DatabaseLocation {
   return {
     file,
@@ -56,7 +56,7 @@ export interface Contents {
   readonly quarantined: number
   /** Those that have records. */
   readonly topics: readonly string[]
-  /** Whether the reserve lies beside it; without one the disk is full. */
+  /** Whether the reserve lies next to it; without one the disk is full. */
   readonly hasReserve: boolean
 }
 
@@ -185,7 +185,7 @@ export class SpoolDatabase extends LogFile {
     return this.state()
   }
 
-  /** Puts the quarantined records behind the others of their topics, to be tried again. */
+  /** Puts the quarantined records after the others of their topics, to be tried again. */
   requeue(): Contents {
     const next = this.db.query<RecordRow & { id: number; topic: string }, [number]>(
       `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,

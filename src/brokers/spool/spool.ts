@@ -33,7 +33,7 @@ const CLOSING_POLL_MS = 20
 /** How long a close waits for forwarding that makes no progress. */
 const STUCK_MS = 1000
 
-/** A spool and the broker behind it. Until it is given one it keeps what it gets. */
+/** A spool and the broker that it forwards to. Until it has one it keeps what it gets. */
 export class SpooledBroker implements Broker {
   readonly #destination: SpoolDestination
   readonly #store: SpoolStore

@@ -148,7 +148,7 @@ export class SpooledTopic implements WatchedTopic {
     this.#setState("direct")
   }
 
-  /** Half of the time that is left belongs to the broker, so that the other half is there for the file. */
+  /** Half of the time that is left belongs to the broker, so that the other half is left for the file. */
   async #send(one: PendingRecord): Promise<void> {
     one.sequence = this.#sequence++
     this.#sent++

@@ -56,7 +56,7 @@ class Reading {
   #bytesLeft: number
   /** Partitions that were asked for. */
   #asked = 0
-  /** Of the last batch that has records behind it. */
+  /** The last batch that has records after it. */
   #next: { readonly of: PartitionOfTopic; readonly offset: number; readonly maxBytes: number } | undefined
   bytes = 0
   hasFailed = false
@@ -116,7 +116,7 @@ class Reading {
       fetchOffset < end && (this.bytes === 0 || this.#bytesLeft > 0)
         ? this.#log.batch(of, fetchOffset, maxBytes)
         : undefined
-    // the first record of an answer is in it however large, others as far as they fit
+    // the first record of an answer is in it however large, others if they fit
     if (batch !== undefined && this.bytes > 0 && batch.bytes.length > this.#bytesLeft) batch = undefined
     if (batch !== undefined && batch.endOffset < end) this.#next = { of, offset: batch.endOffset, maxBytes }
     const bytes = batch?.bytes.length ?? 0

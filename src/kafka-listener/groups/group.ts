@@ -19,7 +19,7 @@ import {
  * Its states:
  *
  *   Empty                no members; it may have offsets.
- *   PreparingRebalance   a member came, went or changed its subscription: the others are told by their heartbeats, and have
+ *   PreparingRebalance   a member came, went or changed its subscription: the others learn of it by their heartbeats, and have
  *                        the longest of their rebalance timeouts to join again. Then those that did are the members.
  *   CompletingRebalance  a new generation: the leader assigns partitions, and the others wait for it in SyncGroup.
  *   Stable               every member has its assignment.
@@ -220,7 +220,7 @@ export class Group {
     if (wasLeader) this.#leader = memberId
     if (this.state === "Stable" && isSame(before.protocols, joining.protocols)) {
       this.#changed()
-      // a leader would assign anew: it is told the id of before
+      // a leader would assign anew: it gets the id from before
       const joined = this.#joined(member)
       return join(wasLeader ? { ...joined, leader: before.memberId, members: [] } : joined)
     }

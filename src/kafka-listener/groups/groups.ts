@@ -148,7 +148,7 @@ export class Groups {
     return this.#groups.size < MAX_GROUPS && this.hasRoom(id.length) ? this.#make(id) : undefined
   }
 
-  /** Whether groups and members may take so many more bytes. */
+  /** Whether groups and members may take this many more bytes. */
   hasRoom(bytes: number): boolean {
     let left = LIMITS.groupBytes - bytes
     for (const group of this.#groups.values()) left -= groupBytes(group)
@@ -177,7 +177,7 @@ export class Groups {
     for (const change of changes) {
       const [id] = change
       const group = this.#groups.get(id)
-      // so that the group is there after a restart, and as young
+      // so that the group exists after a restart, and as young
       if (group !== undefined && (group.members.size === 0 || !this.#offsets.has(id))) this.#changed(group)
       this.#offsetChanges.push(change)
     }

@@ -59,7 +59,7 @@ export function kept(member: Member): KeptMember {
   return { ...described, protocols, assignment }
 }
 
-/** Of a member beside its ids, subscriptions and assignment. */
+/** What a member takes in addition to its ids, subscriptions and assignment. */
 export const MEMBER_BYTES = 512
 
 /** What a member takes in memory, about. */

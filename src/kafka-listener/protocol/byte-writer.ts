@@ -123,5 +123,5 @@ export class ByteWriter {
 /** Larger bytes are not copied. */
 const APART_BYTES = 64 * 1024
 
-/** For what comes behind the records of an answer. */
+/** For what follows the records of an answer. */
 const SPARE_BYTES = 512

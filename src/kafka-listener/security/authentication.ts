@@ -38,7 +38,7 @@ export class ClientAuthentication {
 
   /**
    * @param isBare its messages come without the protocol's headers
-   * @returns whether the mechanism is there
+   * @returns whether the mechanism is supported
    */
   begin(mechanism: string, isBare: boolean): boolean {
     const users = this.#users

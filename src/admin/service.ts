@@ -6,8 +6,7 @@ import type { Exposition } from "../telemetry/exposition.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
-import type { ProviderRef } from "../verify/presets/providers.ts"
-import type { VerifierSettings } from "../verify/schemes/family.ts"
+import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import type { Captured, CapturedRequest, CaptureQuery, Place } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
@@ -45,12 +44,6 @@ export interface Service extends Status {
   logLevel(): LogLevel
   /** In all processes, until a reload. */
   setLogLevel(level: LogLevel): Promise<void>
-}
-
-export interface Verification {
-  readonly provider: ProviderRef
-  /** With its secrets. */
-  readonly settings: VerifierSettings
 }
 
 /** A process that receives webhooks. */

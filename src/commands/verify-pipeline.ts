@@ -1,5 +1,5 @@
 import { atOnce } from "../clock/slices.ts"
-import type { Verification } from "../components/define-component.ts"
+import type { Verification } from "../verify/presets/providers.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { addressTest, senderBehind } from "../senders/addresses.ts"
 import { parsePublicUrl, publicUrl } from "../http/public-url.ts"

@@ -1,5 +1,5 @@
 import { concealer } from "../verify/explain/conceal.ts"
-import type { Diagnosis } from "../verify/explain/diagnosis.ts"
+import type { RequestDiagnosis } from "../verify/explain/diagnosis.ts"
 import type { Inquiry } from "../verify/explain/inquiry.ts"
 import { isToken, showTime, type Report, type ReportedMistake } from "../verify/explain/report.ts"
 import { visible } from "../verify/explain/visible.ts"
@@ -92,7 +92,7 @@ export function verdictOf(explained: Explained): object {
 }
 
 /** What a request was checked by. */
-export function evidenceOf(inquiry: Inquiry, { explanation }: Diagnosis): object {
+export function evidenceOf(inquiry: Inquiry, { explanation }: RequestDiagnosis): object {
   const { signed, received, expected, timestampMs, toleranceMs } = explanation
   return {
     signed: signed && concealer(inquiry.settings)(visible(signed)),

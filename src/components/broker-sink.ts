@@ -14,8 +14,7 @@ import {
   isCloudEventHeader,
   type AddHeaders,
 } from "./broker-sink/cloud-events.ts"
-import { publishedTo, startPublishing } from "./broker-sink/publish-span.ts"
-import { isTraceHeader, traceHeaders } from "./broker-sink/trace-headers.ts"
+import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./broker-sink/tracing.ts"
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"

@@ -12,8 +12,8 @@ import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
-import type { ProviderRef } from "../verify/presets/providers.ts"
-import type { Coverage, VerifierSettings } from "../verify/schemes/family.ts"
+import type { Verification } from "../verify/presets/providers.ts"
+import type { Coverage } from "../verify/schemes/family.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {
@@ -109,12 +109,6 @@ export interface Proof {
   readonly covers: Coverage
   /** Whether the signed time is compared with the clock. */
   readonly checksTime: boolean
-}
-
-/** A provider with its settings. */
-export interface Verification {
-  readonly provider: ProviderRef
-  readonly settings: VerifierSettings
 }
 
 /** What decides the topics of events. */

@@ -15,8 +15,8 @@ export interface Submission extends Target {
   readonly isOwn: boolean
 }
 
-/** Those of the connection, and of a body that is decompressed and whole here. */
-const OF_THE_CONNECTION = new Set([
+/** The headers of the connection, and of a body that is decompressed and whole here. */
+export const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "content-encoding",
   "content-length",

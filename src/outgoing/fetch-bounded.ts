@@ -27,15 +27,25 @@ export async function fetchBounded(
     await response.body?.cancel()
     throw tooLarge
   }
+  const bytes = await readUpTo(response, mostBytes)
+  if (bytes === undefined) throw tooLarge
+  return { status: response.status, bytes }
+}
+
+/** Reads a body. @returns undefined: it has more bytes, which are not read */
+export async function readUpTo(
+  { body }: Pick<Response, "body">,
+  mostBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array[] = []
   let length = 0
   // leaving the loop cancels the rest
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body ?? []) {
     length += chunk.length
-    if (length > mostBytes) throw tooLarge
+    if (length > mostBytes) return undefined
     chunks.push(chunk)
   }
-  return { status: response.status, bytes: Buffer.concat(chunks) }
+  return Buffer.concat(chunks)
 }
 
 /** What proxies answer for a server that they can't reach. */

@@ -1,5 +1,6 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
+import { OF_THE_CONNECTION } from "../http/submission.ts"
 import { isJson } from "../json/check.ts"
 
 /** @throws HooklineError `usage` */
@@ -45,19 +46,7 @@ const IS_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 const isReserved = (name: string): boolean =>
   RESERVED.has(name) || name.startsWith("hookline-") || name.startsWith("proxy-")
 
-const RESERVED = new Set([
-  "accept-encoding",
-  "connection",
-  "content-encoding",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-])
+const RESERVED = new Set([...OF_THE_CONNECTION, "accept-encoding", "host"])
 
 function toHeaderValue(bytes: Uint8Array): string {
   let value = ""

@@ -1,7 +1,6 @@
-import type { Verification } from "../components/define-component.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
 import { notJudged, reportOf, type Report, type ReportOptions } from "../verify/explain/report.ts"
-import { makeVerifier, nameOf } from "../verify/presets/providers.ts"
+import { makeVerifier, nameOf, type Verification } from "../verify/presets/providers.ts"
 import { WrongSetting } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import type { PlannedPipeline } from "./plan/plan.ts"

@@ -7,7 +7,6 @@ import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/answered-request.ts"
-import { watchEventLoop } from "../telemetry/event-loop-lag.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -188,4 +187,18 @@ export class Runtime implements ReloadableApplication, Running {
     this.#endWatch()
     this.log.info("stopped")
   }
+}
+
+const LAG_PERIOD_MS = 100
+
+/** Observes, in seconds, by how much a timer is late. @returns ends it */
+function watchEventLoop(late: (seconds: number) => void): () => void {
+  let dueMs = performance.now() + LAG_PERIOD_MS
+  const timer = setInterval(() => {
+    const nowMs = performance.now()
+    late(Math.max(0, nowMs - dueMs) / 1000)
+    dueMs = nowMs + LAG_PERIOD_MS
+  }, LAG_PERIOD_MS)
+  timer.unref()
+  return () => clearInterval(timer)
 }

@@ -1,4 +1,5 @@
 import type { Peer } from "../../http/peer.ts"
+import { readUpTo } from "../../outgoing/fetch-bounded.ts"
 import { ApiError, problemOf } from "./problem.ts"
 import { check, readTexts, type Asked, type ApiRoute } from "./route.ts"
 
@@ -88,16 +89,11 @@ function* paramsOf(
 async function readBody(request: Request, { body: schema, method }: ApiRoute): Promise<unknown> {
   if (schema === undefined) return undefined
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of request.body ?? []) {
-    length += chunk.length
-    if (length > MAX_BODY_BYTES) throw tooLarge()
-    chunks.push(chunk)
-  }
+  const bytes = await readUpTo(request, MAX_BODY_BYTES)
+  if (bytes === undefined) throw tooLarge()
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)))
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
   } catch {
     throw new ApiError(400, `${method} needs a body of JSON in UTF-8`)
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { assumedUrl } from "./assumed-url.ts"
+import { assumedUrl } from "./step.ts"
 
 test.each([
   ["https://h/in?a=secret&b=secret", "https://h/in?a=…&b=…"],

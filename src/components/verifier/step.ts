@@ -24,7 +24,6 @@ import {
 import type { ComponentContext } from "../define-component.ts"
 import type { VERIFIER_OPTIONS } from "./options.ts"
 import { openSecretFile } from "./secret-file.ts"
-import { assumedUrl } from "./assumed-url.ts"
 import { ID_REFUSALS, rememberSignedIds, type IdUse } from "./signed-ids.ts"
 
 const NO_BODY = new Uint8Array()
@@ -260,3 +259,14 @@ function challengeOf({ provider, username, jwks_url }: Values<typeof VERIFIER_OP
   const isBearer = jwks_url !== undefined || ["jwt", "gcp-pubsub", "alertmanager"].includes(nameOf(provider))
   return `${isBearer ? "Bearer" : "Signature"} realm="webhooks"`
 }
+
+/**
+ * The URL of a request for the log: what a scheme that signs it took for signed. Values of the query, which may be secret,
+ * are left out.
+ */
+export function assumedUrl(url: string): string {
+  const shown = url.replace(/([?&][^=&?]*=)[^&]+/g, "$1…")
+  return shown.length > MOST_URL_CHARACTERS ? `${shown.slice(0, MOST_URL_CHARACTERS)}…` : shown
+}
+
+const MOST_URL_CHARACTERS = 500

@@ -12,7 +12,7 @@ import {
 } from "../../../test/support/senders.ts"
 import MISTAKES from "./mistakes.json" with { type: "json" }
 import { describeMistake, type MistakeKind } from "./words.ts"
-import { diagnose, type Diagnosis } from "./diagnosis.ts"
+import { diagnose, type RequestDiagnosis } from "./diagnosis.ts"
 import type { VerifierSettings } from "../schemes/family.ts"
 import { findFamily, makeSigner } from "../presets/providers.ts"
 import type { SignedRequest } from "../verifier.ts"
@@ -41,7 +41,7 @@ async function received(
   const request = { ...sent, path: pathname, query: search.slice(1) }
   return { ...request, ...change(request) }
 }
-const mistakes = ({ found, possible }: Diagnosis): MistakeKind[] =>
+const mistakes = ({ found, possible }: RequestDiagnosis): MistakeKind[] =>
   [...found, ...possible].map(({ kind }) => kind)
 const header = (request: SignedRequest, name: string, value: string): Partial<SignedRequest> => {
   const headers = new Headers(request.headers)

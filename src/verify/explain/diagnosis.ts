@@ -22,7 +22,7 @@ import {
   type Verifier,
 } from "../verifier.ts"
 
-export interface Diagnosis {
+export interface RequestDiagnosis {
   readonly explanation: Explanation
   /** Mistakes found by trial: without them the signature matches. */
   readonly found: readonly Mistake[]
@@ -36,7 +36,7 @@ export interface Diagnosis {
  *
  * @throws WrongSetting
  */
-export async function diagnose(inquiry: Inquiry, fetcher?: Fetcher): Promise<Diagnosis> {
+export async function diagnose(inquiry: Inquiry, fetcher?: Fetcher): Promise<RequestDiagnosis> {
   const { provider, settings, request, nowMs } = inquiry
   const verifier = makeVerifier(provider, settings, fetcher)
   const explanation = await verifier.explain(request, nowMs)

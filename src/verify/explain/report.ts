@@ -2,7 +2,7 @@ import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers
 import { secretWarnings } from "../presets/secret-warnings.ts"
 import { Verified, type Explanation } from "../verifier.ts"
 import { concealer, masker, type Conceal } from "./conceal.ts"
-import type { Diagnosis } from "./diagnosis.ts"
+import type { RequestDiagnosis } from "./diagnosis.ts"
 import { exampleHeaders } from "./example.ts"
 import type { Inquiry } from "./inquiry.ts"
 import { stateOf, type StepName, type StepState } from "./step-state.ts"
@@ -67,7 +67,7 @@ export const notJudged = (provider: string | null, result: string): Report => ({
 /** Reports a diagnosis. */
 export async function reportOf(
   inquiry: Inquiry,
-  diagnosis: Diagnosis,
+  diagnosis: RequestDiagnosis,
   { masksSignatures = false }: ReportOptions = {},
 ): Promise<Report> {
   const { provider, settings, pipeline } = inquiry
@@ -111,7 +111,7 @@ interface Showing {
   readonly masksSignatures: boolean
 }
 
-async function stepsOf(inquiry: Inquiry, diagnosis: Diagnosis, showing: Showing): Promise<Step[]> {
+async function stepsOf(inquiry: Inquiry, diagnosis: RequestDiagnosis, showing: Showing): Promise<Step[]> {
   const { explanation } = diagnosis
   const { provider, settings, nowMs } = inquiry
   const hasToken = isToken(inquiry, explanation)

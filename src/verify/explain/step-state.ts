@@ -1,5 +1,5 @@
 import { Verified, type RefusedReason } from "../verifier.ts"
-import type { Diagnosis } from "./diagnosis.ts"
+import type { RequestDiagnosis } from "./diagnosis.ts"
 
 /** The steps of a verification, in order; those that a scheme does not have are left out. */
 export type StepName = "Received" | "Signed" | "Signature" | "Token" | "Time"
@@ -20,7 +20,7 @@ const FAILED: { readonly [reason in RefusedReason]: "Received" | "Signature" | "
 }
 
 /** How a step ended. A verifier checks the time first; a signature that was not looked at for it is judged by the diagnosis. */
-export function stateOf(name: StepName, { explanation, found }: Diagnosis): StepState {
+export function stateOf(name: StepName, { explanation, found }: RequestDiagnosis): StepState {
   const { result, signed, received, timestampMs } = explanation
   if (result instanceof Verified) return "passed"
   const isRead = signed !== undefined || received.length > 0

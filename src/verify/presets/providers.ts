@@ -117,3 +117,9 @@ function familyOf(provider: ProviderRef): Family {
   const near = nearest(nameOf(provider), PROVIDER_NAMES)
   throw new WrongSetting("provider", `unknown provider${near === undefined ? "" : `; did you mean ${near}?`}`)
 }
+
+/** A provider with its settings, secrets included. */
+export interface Verification {
+  readonly provider: ProviderRef
+  readonly settings: VerifierSettings
+}

@@ -2,6 +2,8 @@
 import type { Event } from "../../pipeline/event.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import type { Attributes, Span } from "../../telemetry/traces/trace.ts"
+import { traceContextOf } from "../../telemetry/traces/trace-context.ts"
+import type { AddHeaders } from "./cloud-events.ts"
 
 /*
  * By OpenTelemetry's semantic conventions for Kafka; an embedded log's records have the same attributes.
@@ -31,3 +33,12 @@ export function publishedTo({ partition, offset }: Receipt): Attributes {
     "messaging.kafka.offset": offset < 0 ? undefined : offset,
   }
 }
+
+/** Names the span that publishes the record, so that a consumer continues it; without traces the sender's. */
+export const traceHeaders: AddHeaders = ({ request }, headers, span) => {
+  const { traceparent, tracestate } = span ?? request.trace ?? traceContextOf(request.headers) ?? {}
+  if (traceparent !== undefined) headers.push(["traceparent", Buffer.from(traceparent)])
+  if (tracestate !== undefined) headers.push(["tracestate", Buffer.from(tracestate)])
+}
+
+export const isTraceHeader = (name: string): boolean => /^trace(?:parent|state)$/i.test(name)

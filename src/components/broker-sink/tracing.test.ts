@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { eventOf } from "../../../test/support/event.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
-import { traceHeaders } from "./trace-headers.ts"
+import { traceHeaders } from "./tracing.ts"
 
 const PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -3,9 +3,9 @@ import { useRef, useState } from "preact/hooks"
 /** What a button or a form starts, one at a time: further clicks have no effect until it has ended. */
 export interface Action<T, A extends readonly unknown[]> {
   readonly isBusy: boolean
-  /** Of the last run; undefined: none has ended, or the last one failed. */
+  /** Result of the last run; undefined: none has ended, or the last one failed. */
   readonly result: T | undefined
-  /** Of the last run, until the next one starts. */
+  /** Error of the last run, until the next one starts. */
   readonly error: unknown
   /** Runs that have ended without an error. */
   readonly count: number

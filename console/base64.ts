@@ -14,5 +14,5 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Text of bytes to look at, with � for what is not UTF-8. */
+/** Text of bytes for display, with � for what is not UTF-8. */
 export const shownTextOf = (bytes: Uint8Array): string => lenient.decode(bytes)

@@ -10,7 +10,7 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads what `deps` name, again when they change and, after a failure, when the service is there again; an answer that came
+ * Loads what `deps` name, again when they change and, after a failure, when the service answers again; an answer that came
  * too late is dropped.
  */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Loaded<T> {

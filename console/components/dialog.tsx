@@ -8,7 +8,7 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
-/** A modal dialog: the browser keeps the focus in it, Escape and a press beside it close it, and the focus goes back. */
+/** A modal dialog: the browser keeps the focus in it, Escape and a press outside it close it, and the focus goes back. */
 export function Dialog({ label, class: name = "", close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => dialog.current?.showModal(), [])

@@ -7,7 +7,7 @@ interface SplitProps {
   readonly detailLabel: string
 }
 
-/** A list, and beside it what is opened of it; below it where the window is narrow. Each scrolls by itself. */
+/** A list, and next to it what is opened of it; below it where the window is narrow. Each scrolls by itself. */
 export function Split({ list, detail, detailLabel }: SplitProps) {
   const isOpen = detail !== undefined && detail !== null && detail !== false
   return (

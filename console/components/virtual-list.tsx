@@ -7,7 +7,7 @@ const AHEAD = 10
 export interface VirtualListHandle {
   /** Rows that the window has room for. */
   readonly visible: number
-  /** Scrolls as far as it takes to see a row whole. */
+  /** Scrolls until a row is in sight whole. */
   reveal(index: number): void
   toTop(): void
 }
@@ -20,7 +20,7 @@ interface VirtualListProps {
   readonly rowHeight: number
   readonly label: string
   readonly class: string
-  /** Of the row at a place: an `<li>` with a key. */
+  /** Renders the row at a place: an `<li>` with a key. */
   row(index: number): ComponentChildren
   /** Called after each change with the end of the rows in the document, and whether the first row is in sight. */
   looked(end: number, isAtTop: boolean): void

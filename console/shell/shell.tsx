@@ -64,7 +64,7 @@ export function Shell() {
   )
 }
 
-/** Shows a fault of one view in its place; the rest of the page goes on. */
+/** Shows a fault of one view in its place; the rest of the page continues. */
 class ErrorBoundary extends Component<{ children: ComponentChildren }, { error: unknown }> {
   override state = { error: undefined as unknown }
 
@@ -96,7 +96,7 @@ function Toasts() {
 /** A restart of a second is not worth a word. */
 const QUIET_MS = 1500
 
-/** Says quietly that the service does not answer, and that the page goes on by itself. It lies over the view: nothing moves. */
+/** Says quietly that the service does not answer, and that the page continues by itself. It lies over the view: nothing moves. */
 function ConnectionBar() {
   const isLost = streamState.value === "lost"
   const [isShown, show] = useState(false)

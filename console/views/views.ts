@@ -14,7 +14,7 @@ export interface View {
   /** `g` and this key go there. */
   readonly goKey: string
   readonly Component: ComponentType
-  /** A count beside the title; 0: none. */
+  /** A count next to the title; 0: none. */
   badge?(): number
 }
 

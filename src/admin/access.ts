@@ -4,7 +4,7 @@ import { isIP } from "node:net"
 export interface Access {
   /** The bearer token that callers must present; undefined: none. */
   readonly token?: string | undefined
-  /** Accepted values of Host, beside `localhost`, IP addresses and the host that it listens on. */
+  /** Accepted values of Host, in addition to `localhost`, IP addresses and the host that it listens on. */
   readonly hosts?: readonly string[] | undefined
 }
 

@@ -106,7 +106,7 @@ test("a list has no bodies or headers, and what was kept is found whole", () => 
   expect(Buffer.from(captures.find(listed!.id)!.body!).toString()).toBe('{"a":1}')
 })
 
-test("of a flood so many are kept in a second, of each kind, and the rest costs nothing", () => {
+test("of a flood of requests, a limited number of each kind is kept in a second, and the rest costs nothing", () => {
   const captures = capturesOf({ maxRequests: 400 })
   const { request } = eventOf("{}")
   let read = 0

@@ -24,7 +24,7 @@ export interface Captured {
   readonly reason: string
   /** For the log. */
   readonly detail: string | undefined
-  /** Of the body; undefined: not read. */
+  /** Size of the body; undefined: it was not read. */
   readonly bytes: number | undefined
   readonly place: Place | undefined
 }
@@ -40,12 +40,12 @@ export interface Place {
 /** What lists leave out. */
 interface Content {
   readonly query: string
-  /** As the sender knows it. */
+  /** The URL that the sender knows. */
   readonly url: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The connection's, which may be a proxy's; undefined: unknown. */
   readonly peerAddress: string | undefined
-  /** As received, decompressed; undefined: not read, or not kept. */
+  /** The body as received, decompressed; undefined: not read, or not kept. */
   readonly body: Uint8Array | undefined
 }
 
@@ -73,7 +73,7 @@ export interface CaptureLimits {
   readonly maxBytes: number
 }
 
-/** What each kind may take of the limits, so that none of them takes the place of another. */
+/** The share of the limits that each kind may fill, so that none displaces another. */
 const SHARES = {
   refused: { refused: 7 / 8, passed: 0, unknown: 1 / 8 },
   all: { refused: 3 / 8, passed: 4 / 8, unknown: 1 / 8 },
@@ -83,7 +83,7 @@ type Kind = keyof (typeof SHARES)["all"]
 
 /** The largest body that is kept. */
 const MAX_BODY_SHARE = 1 / 4
-/** Of a request beside its headers and body. */
+/** What a request needs besides its headers and body, in bytes. */
 const OVERHEAD_BYTES = 512
 /** Sequences of processes differ in their remainder; there are no more workers than that. */
 const PROCESSES = 64
@@ -129,7 +129,7 @@ export class Captures implements Capture {
   keep({ pipeline, request, event, bytes, status, outcome }: AnsweredRequest): void {
     const kind = pipeline === undefined ? "unknown" : isRefusal(outcome) ? "refused" : "passed"
     const atMs = Date.now()
-    if (!this.#kept[kind].takes(pipeline ?? "", atMs)) return
+    if (!this.#kept[kind].accepts(pipeline ?? "", atMs)) return
     const sequence = this.#next(atMs)
     const captured: Captured = {
       sequence,
@@ -194,7 +194,7 @@ export class Captures implements Capture {
     return Object.values(this.#kept).flatMap((ring) => [...ring.requests])
   }
 
-  /** By time, so that those of all processes have one order. */
+  /** The next sequence number, made of the time, so that those of all processes have one order. */
   #next(atMs: number): number {
     const now = (atMs - EPOCH_MS) * PROCESSES
     this.#sequence = Math.max(this.#sequence + 1, now)

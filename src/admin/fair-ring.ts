@@ -25,7 +25,7 @@ export class FairRing<T extends { readonly bytes: number }> implements Group {
   bytes = 0
   readonly #pipelines = new Map<string, OfPipeline<T>>()
   #second = 0
-  /** By pipeline. */
+  /** Requests of this second by pipeline. */
   readonly #inSecond = new Map<string, number>()
   #maxRequests = 0
   #maxBytes = 0
@@ -43,7 +43,7 @@ export class FairRing<T extends { readonly bytes: number }> implements Group {
   }
 
   /** Whether another one of a pipeline is to be added in this second. */
-  takes(pipeline: string, atMs: number): boolean {
+  accepts(pipeline: string, atMs: number): boolean {
     const second = Math.floor(atMs / 1000)
     if (second !== this.#second) this.#inSecond.clear()
     this.#second = second

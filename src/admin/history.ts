@@ -9,7 +9,7 @@ export const STEPS = 180
 const SLOTS = STEPS + 1
 /** Steps of a minute, whose latencies are kept by bucket. */
 const MINUTE = 12
-/** Rates are of the last so many milliseconds, or since the last sample before them. */
+/** Window over which rates are averaged, in milliseconds; it begins at the last sample before it. */
 const RATE_MS = 5000
 
 /** The counters of one process, as of now; counters of a process never go back. */
@@ -21,7 +21,7 @@ export type ActivitySample = readonly [process: string, activity: Activity]
  */
 export class History {
   readonly #pipelines = new Map<string, PipelineHistory>()
-  /** By process, the counts of the last sample, by series. */
+  /** Counts of the last sample, by process and series. */
   #counts = new Map<string, Map<string, number>>()
   #sampledMs: number
   #step: number
@@ -123,7 +123,7 @@ class Series {
     return this.#values[step % SLOTS]!
   }
 
-  /** From a step to the current one. */
+  /** The sum of the steps `from` to `until`. */
   sum(from: number, until: number): number {
     let sum = 0
     for (let step = from; step <= until; step++) sum += this.get(step)
@@ -144,7 +144,7 @@ export class PipelineHistory {
   /** Acknowledgements by bucket, for each of the last steps, the current one last. */
   #latencies: Float64Array[] = []
   #totals = { accepted: 0, refused: 0 }
-  /** At the last samples; the first one is the last before the time that rates are of. */
+  /** Totals at the last samples; the first one begins the window of the rates. */
   #recent: { readonly ms: number; readonly accepted: number; readonly refused: number }[] = []
 
   /** @param emptyMs until when there was nothing */
@@ -201,7 +201,7 @@ export class PipelineHistory {
     }
   }
 
-  /** Of the last steps and the current one, by reason, the most frequent first. */
+  /** Refusals of the last steps and the current one by reason, the most frequent first. */
   refusals(steps: number): (readonly [reason: string, count: number])[] {
     return [...this.#refused]
       .map(([reason, series]) => [reason, Math.round(series.sum(this.#step - steps, this.#step))] as const)
@@ -214,7 +214,7 @@ export class PipelineHistory {
     return Math.round(this.#accepted.sum(this.#step - steps, this.#step))
   }
 
-  /** To the acknowledgement, in the last minute, in milliseconds; undefined: none came. */
+  /** A quantile of the time to the acknowledgement in the last minute, in milliseconds; undefined: no event came. */
   latency(q: number): number | undefined {
     const [first, ...others] = this.#latencies
     if (first === undefined) return undefined
@@ -232,7 +232,7 @@ export class PipelineHistory {
     })
   }
 
-  /** Of the complete steps, the oldest first: events a second, and latencies in milliseconds. */
+  /** The complete steps, the oldest first: events a second, and latencies in milliseconds. */
   series(): {
     readonly accepted: number[]
     readonly refused: { reason: string; values: number[] }[]
@@ -250,7 +250,7 @@ export class PipelineHistory {
     }
   }
 
-  /** As Prometheus' histogram_quantile: linear within a bucket, and the last bound for what is above it. */
+  /** A quantile like that of Prometheus' histogram_quantile: linear within a bucket, and the last bound for what is above it. */
   #quantile(q: number, counts: Float64Array | undefined): number | undefined {
     const total = counts?.reduce((sum, count) => sum + count, 0) ?? 0
     if (counts === undefined || total === 0) return undefined

@@ -46,17 +46,17 @@ async function load(): Promise<ReadonlyMap<string, PageFile>> {
   )
 }
 
-/** A response with a file of the page, compressed where the client takes gzip; undefined: there is none of that path. */
+/** A response with a file of the page, compressed if the client accepts gzip; undefined: no file has that path. */
 export async function answerWithPage(path: string, request: Request): Promise<Response | undefined> {
   const file = (await pageFiles()).get(path)
   if (file === undefined) return undefined
-  const takesGzip = /\bgzip\b(?!;q=0)/i.test(request.headers.get("accept-encoding") ?? "")
+  const acceptsGzip = /\bgzip\b(?!;q=0)/i.test(request.headers.get("accept-encoding") ?? "")
   const headers = {
     ...PAGE_HEADERS,
     Vary: "Accept-Encoding",
-    ...(takesGzip && { "Content-Encoding": "gzip" }),
+    ...(acceptsGzip && { "Content-Encoding": "gzip" }),
     "Content-Type": file.contentType,
     "Cache-Control": file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
   }
-  return new Response(takesGzip ? file.gzipped : file.bytes, { headers })
+  return new Response(acceptsGzip ? file.gzipped : file.bytes, { headers })
 }

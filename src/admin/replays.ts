@@ -16,7 +16,7 @@ export interface ReplayFrom {
   readonly connection: string
   readonly topic: string
   readonly range: RecordRange
-  /** As `tail --where`. */
+  /** A condition of `tail --where`. */
   readonly where: string | undefined
 }
 
@@ -25,7 +25,7 @@ export type ReplayTo = { readonly connection: string; readonly topic: string } |
 
 export interface Replay {
   readonly id: string
-  /** As its caller asked for it. */
+  /** What its caller asked for. */
   readonly request: ReplayRequest
   readonly job: ReplayJob
   /** When it ended, in milliseconds since 1970; undefined: it has not. */
@@ -36,7 +36,7 @@ export interface Replay {
 export interface ReplayConnections {
   connection(id: string): Connection | undefined
   openReader(id: string): Promise<LogReader>
-  /** To be closed; it may be one that pipelines use. */
+  /** Opens a broker, to be closed; pipelines may use it too. */
   openBroker(id: string): Promise<Broker>
 }
 
@@ -84,9 +84,9 @@ export class Replays {
   }
 
   /**
-   * Begins a replay, which goes on where its target refuses a record.
+   * Begins a replay, which continues after a record that its target refuses.
    *
-   * @param rate records a second; undefined: as fast as the target takes them
+   * @param rate records a second; undefined: as fast as the target accepts them
    * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`
    */
   async start(

@@ -74,7 +74,7 @@ export class Outages {
       if (problem !== undefined && !this.#since.has(id)) this.#since.set(id, nowMs)
   }
 
-  /** In milliseconds since 1970; undefined: it could be published to at the last sampling. */
+  /** The beginning of an outage in milliseconds since 1970; undefined: the connection could be published to at the last sampling. */
   since(id: string): number | undefined {
     return this.#since.get(id)
   }

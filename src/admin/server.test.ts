@@ -44,7 +44,7 @@ test("a fault while a request is answered gets 500 without its cause, which is l
   } finally {
     await admin.close()
   }
-  // and of the sampler, which looks at the connections too
+  // and of the sampler, which reads the state of the connections too
   expect(faults).toEqual([fault, fault, fault])
 })
 

@@ -21,7 +21,7 @@ export interface Status {
 
 /** The application as the admin API sees it: of one process, or of several. */
 export interface Service extends Status {
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly startedAtMs: number
   pipelines(): readonly PipelineInfo[]
   connections(): readonly ConnectionInfo[]
@@ -42,7 +42,7 @@ export interface Service extends Status {
   ): Promise<Report>
   readonly replays: Replays
   logLevel(): LogLevel
-  /** In all processes, until a reload. */
+  /** Sets the level of all processes, until a reload. */
   setLogLevel(level: LogLevel): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export interface PipelineInfo {
   /** Its path, which a `*` may end, and the URL of it that schemes sign. */
   readonly path: string
   readonly signedUrl: string
-  /** Of its sink. */
+  /** The connection of its sink. */
   readonly connection: string
   readonly topic: string
   /** Where its events have their id and type. */
@@ -103,16 +103,16 @@ export type ComponentProblems = Iterable<readonly [name: string, problem: string
 export interface Readiness {
   /** `partly ready`: some pipelines or topics accept events, others do not. */
   readonly state: "ready" | "partly ready" | "not ready" | "draining"
-  /** Of the pipelines that accept no events because of their connection or store, by id. */
+  /** Pipelines that accept no events because of their connection or store, by id. */
   readonly pipelines: ComponentProblems
-  /** By connection id. */
+  /** Connections by id. */
   readonly connections: ComponentProblems
   /** Problems of single topics, by connection id. */
   readonly impaired: Iterable<readonly [id: string, problems: readonly string[]]>
   readonly stores: ComponentProblems
   readonly listeners?: ComponentProblems
-  /** By connection id. */
+  /** Spools by connection id. */
   readonly spools: Iterable<readonly [id: string, state: SpoolState]>
-  /** By worker number, where there are several. */
+  /** Workers by number, where several run. */
   readonly workers?: ComponentProblems
 }

@@ -9,7 +9,7 @@ export const COOKIE = "hookline-session"
 
 /** Sessions of the page, in memory. A session's id is random, and says nothing of the token. */
 export class Sessions {
-  /** By id, until when; the one that was used last comes last. */
+  /** Ends of the sessions by their ids; the session that was used last comes last. */
   readonly #until = new Map<string, number>()
 
   /** @returns the id of a new session */

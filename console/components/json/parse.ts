@@ -1,14 +1,14 @@
 import { visit, type JSONVisitor } from "jsonc-parser"
 
 /**
- * JSON as it was sent: numbers and escapes keep their spelling, members their order, and a name that is there twice stays
+ * JSON as it was sent: numbers and escapes keep their spelling, members their order, and a duplicate name stays
  * twice. JSON.parse loses all of these.
  */
 export type JsonNode = JsonScalar | JsonArray | JsonObject
 
 export interface JsonScalar {
   readonly kind: "string" | "number" | "literal"
-  /** As it is spelled; a string with its quotes. */
+  /** Its spelling; a string with its quotes. */
   readonly text: string
 }
 

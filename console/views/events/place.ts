@@ -5,7 +5,7 @@ export interface Place {
   /** undefined: that of the first pipeline. */
   readonly source: Source | undefined
   readonly record: RecordPlace | undefined
-  /** As it was typed. */
+  /** The filter as it was typed. */
   readonly filter: string
   /** `range`, and `since` and `until` of a custom one. */
   readonly range: { readonly [name: string]: string | undefined }

@@ -149,7 +149,7 @@ const replayHref = ({ connection, topic }: Source, { partition, offset }: Record
     until_offset: String(offset + 1),
   })
 
-/** A command that posts a record's value to the pipeline that publishes to its topic, or else to one's own program. */
+/** A command that posts a record's value to the pipeline that publishes to its topic, or else to a program of the user's. */
 function curlOfRecord({ pipeline, headers }: RecordDetail, value: Uint8Array): string {
   const url = overview.peek()?.pipelines.find(({ id }) => id === pipeline)?.url
   const type = headers.find(({ name }) => name.toLowerCase() === "content-type")?.value ?? "application/json"

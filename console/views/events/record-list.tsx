@@ -22,7 +22,7 @@ interface RecordListProps {
 
 /** The row that keys move. */
 export interface Cursor extends RecordPlace {
-  /** Whether the row is to get the focus when it is there. */
+  /** Whether the row is to get the focus once it exists. */
   readonly isNew: boolean
 }
 
@@ -64,7 +64,7 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         }}
         looked={(end, isAtTop) => {
           tail.visible = handle.current?.visible ?? 0
-          tail.look(end, isAtTop)
+          tail.sees(end, isAtTop)
         }}
         row={(index) => {
           const record = tail.row(index)!

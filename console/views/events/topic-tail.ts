@@ -11,9 +11,9 @@ const FIRST_LIMIT = 100
 const LIMIT = 500
 /** Rows beyond those in sight for which older records are asked for. */
 const AHEAD = 50
-/** Summaries in memory; each takes half a kilobyte. */
+/** Summaries in memory; each needs half a kilobyte. */
 const MOST_RECORDS = 20_000
-/** Requests for older records that go on by themselves where a filter finds nothing. */
+/** Requests for older records that follow by themselves where a filter finds nothing. */
 const MOST_SEARCHES = 10
 
 export interface TailQuery extends Source, Bounds {
@@ -31,7 +31,7 @@ export class TopicTail {
   readonly query: TailQuery
   /** Changes whenever the list does. */
   readonly version = signal(0)
-  /** Of the live stream; undefined: the range has an end, and nothing follows. */
+  /** State of the live stream; undefined: the range has an end, and nothing follows. */
   readonly stream = signal<StreamState | undefined>(undefined)
   readonly error = signal<unknown>(undefined)
   readonly isLoading = signal(true)
@@ -44,15 +44,15 @@ export class TopicTail {
   readonly searched = signal(0)
   /** Whether a record has one, so that columns do not come and go. */
   readonly has = { type: signal(false), key: signal(false) }
-  /** The record that someone looks at. */
+  /** The selected record. */
   kept: RecordPlace | undefined
-  /** Rows that there is room for. */
+  /** Rows that fit into the list. */
   visible = 0
   /** Rows that were removed above those in sight, ever. */
   removedRows = 0
   /** The newest first. */
   #records: readonly RecordSummary[] = []
-  /** Of `#records`, the newest ones that the list does not show yet. */
+  /** How many of the newest `#records` the list does not show yet. */
   #hidden = 0
   /** Whether `fresh` counts records that are not in `#records`. */
   #hasGap = false
@@ -60,7 +60,7 @@ export class TopicTail {
   #older: string | null = null
   /** Changes with each list that does not continue the one before. */
   #list = 0
-  /** Of the last live event: what is before the next one. */
+  /** Id of the last live event, which names what is before the next one. */
   #id: string | undefined
   #isAtTop = true
   #isStarted = false
@@ -79,7 +79,7 @@ export class TopicTail {
       event: (_: string, data: unknown, id: string) => this.#take(data as LiveRecords, id),
       state: (state: StreamState) => {
         this.stream.value = state
-        // without a stream, what is there is shown all the same
+        // without a stream, what exists is shown all the same
         if ((state === "refused" || state === "lost") && !this.#isStarted) this.#start(undefined)
       },
     }
@@ -110,7 +110,7 @@ export class TopicTail {
   }
 
   /** Takes note of what is in sight: near the end of the list, older records are loaded. */
-  look(end: number, isAtTop: boolean): void {
+  sees(end: number, isAtTop: boolean): void {
     const hasReturned = isAtTop && !this.#isAtTop
     this.#isAtTop = isAtTop
     if (hasReturned && !this.isPaused.peek()) this.#showFresh()
@@ -235,7 +235,7 @@ export class TopicTail {
     this.isLoading.value = false
   }
 
-  /** Whether so many new records would take the one that someone looks at out of sight. */
+  /** Whether adding this many records would scroll the selected one out of view. */
   #pushesOut(fresh: number): boolean {
     const at = this.kept === undefined ? -1 : this.placeOf(this.kept)
     return at >= 0 && at < this.visible && at + fresh >= this.visible

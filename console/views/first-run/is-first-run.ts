@@ -17,7 +17,7 @@ export function useIsFirstRun(): boolean | undefined {
     },
     [isQuiet],
   )
-  // what can't be told is no first run: the overview says why
+  // what can't be known is no first run: the overview says why
   if (isQuiet === false || error !== undefined) return false
   return value
 }

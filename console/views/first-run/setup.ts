@@ -37,12 +37,12 @@ export function tunnelsTo(url: string): readonly Tunnel[] {
     {
       name: "cloudflared",
       command: `cloudflared tunnel --url ${protocol}//${host}${isTls ? " --no-tls-verify" : ""}`,
-      next: `It prints an address like https://….trycloudflare.com; paste it at the provider with ${pathname} behind it. It needs no account.`,
+      next: `It prints an address like https://….trycloudflare.com; paste it at the provider with ${pathname} after it. It needs no account.`,
     },
     {
       name: "ngrok",
       command: `ngrok http ${isTls ? `https://${host}` : isHere ? number : host}`,
-      next: `It prints an address like https://….ngrok-free.app; paste it at the provider with ${pathname} behind it.`,
+      next: `It prints an address like https://….ngrok-free.app; paste it at the provider with ${pathname} after it.`,
     },
   ]
 }

@@ -73,7 +73,7 @@ export function Curve({ title, times, series, format, none }: CurveProps) {
 const valueOf = (value: number | null | undefined, format: CurveProps["format"]): string =>
   value === null || value === undefined ? "–" : format(value)
 
-/** For those who don't see the curve. */
+/** The curve in words, for screen readers. */
 function summaryOf(series: readonly CurveSeries[], format: CurveProps["format"]): string {
   const parts = series.map(({ label, values }) => {
     const known = values.filter((it) => it !== null)

@@ -75,10 +75,10 @@ export function openPlot(
   }
 }
 
-/** As elsewhere on the page, of 24 hours: `14:03`. */
+/** `14:03`, of 24 hours as elsewhere on the page. */
 const timeOfDay = (ms: number): string => formatTime(ms).slice(0, 5)
 
-/** CSS variables as colours that a canvas takes: the theme's one of two is chosen only where a property uses them. */
+/** CSS variables as colours that a canvas accepts: the theme's one of two is chosen only where a property uses them. */
 function colours(box: HTMLElement): (variable: string) => string {
   return (variable) => {
     const probe = document.createElement("i")

@@ -19,7 +19,7 @@ const VALUES: { readonly [key in SortKey]: (pipeline: PipelineOverview) => Value
   last: (it) => it.last_event_at,
 }
 
-/** From a link: `p99`, `-p99`; undefined or unknown: as the configuration file has the pipelines. */
+/** Reads the order of a link: `p99`, `-p99`; undefined or unknown: the order of the configuration file. */
 export function parseSort(text: string | undefined): Sort | undefined {
   const [, minus, key] = /^(-?)(\w+)$/.exec(text ?? "") ?? []
   return key !== undefined && Object.hasOwn(VALUES, key)

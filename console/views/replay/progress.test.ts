@@ -19,7 +19,7 @@ const job: ReplayOverview = {
   failures: [],
 }
 
-test("a job that runs shows how far it is, how fast, and how long it takes", () => {
+test("a running replay shows its share, its rate and the time left", () => {
   expect(progressOf(job)).toEqual(["4,800 records", "40 %", "1,210/s", "6 s left"])
 })
 

@@ -16,7 +16,7 @@ import { onReconnected } from "../../store/reconnected.ts"
 import { newestOf, progressOf, wordOf, type Word } from "./progress.ts"
 import { describeFrom, describeTo } from "./replay-request.ts"
 
-/** All replays since the start of the service, the newest first, as they go on; `started`: the one that gets the focus. */
+/** All replays since the start of the service, the newest first, as they continue; `started`: the one that gets the focus. */
 export function ReplayJobs({ started }: { started: ReplayOverview | undefined }) {
   const { value, error, reload } = useLoad((signal) => get<ReplayOverview[]>("replays", {}, signal), [])
   const [changed, setChanged] = useState<ReadonlyMap<string, ReplayOverview>>(new Map())

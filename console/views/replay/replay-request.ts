@@ -10,7 +10,7 @@ export interface ReplayFields {
   readonly range: "all" | "offsets" | "times"
   readonly from_offset: string
   readonly until_offset: string
-  /** As `datetime-local` has them. */
+  /** Times as `datetime-local` has them. */
   readonly since: string
   readonly until: string
   readonly where: string
@@ -50,7 +50,7 @@ export function requestOf(form: FormData): ReplayRequest {
     const value = form.get(name)
     return typeof value === "string" ? value.trim() : ""
   }
-  const given = <Name extends string, T>(name: Name, value: (text: string) => T): { [name in Name]?: T } =>
+  const entered = <Name extends string, T>(name: Name, value: (text: string) => T): { [name in Name]?: T } =>
     text(name) === "" ? {} : ({ [name]: value(text(name)) } as { [name in Name]: T })
   const [connection, topic] = splitSource(text("source"))
   const condition = parseCondition(text("where"))
@@ -59,18 +59,18 @@ export function requestOf(form: FormData): ReplayRequest {
     from: {
       connection,
       topic,
-      ...given("partition", Number),
-      ...given("from_offset", Number),
-      ...given("until_offset", Number),
-      ...given("since", fromLocalTime),
-      ...given("until", fromLocalTime),
+      ...entered("partition", Number),
+      ...entered("from_offset", Number),
+      ...entered("until_offset", Number),
+      ...entered("since", fromLocalTime),
+      ...entered("until", fromLocalTime),
       ...(condition.where !== undefined && { where: condition.where }),
     },
     to:
       text("to") === "url"
         ? { url: text("url") }
         : { connection: text("to_connection"), topic: text("to_topic") },
-    ...given("rate", Number),
+    ...entered("rate", Number),
   }
 }
 

@@ -139,7 +139,7 @@ async function findCapture(
 const isForwarded = ({ headers }: Request): boolean =>
   ["forwarded", "via", "x-forwarded-for", "x-real-ip"].some((name) => headers.has(name))
 
-/** Of all processes, the newest first. */
+/** The captures of all processes, the newest first. */
 export async function newest(receivers: readonly Receiver[], query: CaptureQuery): Promise<Captured[]> {
   const all = await Promise.all(receivers.map((it) => it.captured(query)))
   return all
@@ -212,7 +212,7 @@ const signedOf = ({ method, path, query, url, headers, body = new Uint8Array() }
   body,
 })
 
-/** As they were: a header that came several times is one already. */
+/** The headers as they were: one that came several times is joined already. */
 const headersOf = (headers: CapturedRequest["headers"]): Headers =>
   new Headers(headers.map(([name, value]): [string, string] => [name, value]))
 
@@ -227,7 +227,7 @@ async function explanationOf(captured: CapturedRequest, service: Service): Promi
   }
 }
 
-/** What a verdict on the signature of a refused request would hide. */
+/** What the check of a refused request's signature would hide. */
 const whyNotThen = (reason: string): string =>
   reason.startsWith("unverified_")
     ? "It was not when it was received: send it again."

@@ -81,7 +81,7 @@ export function encodeEvent(name: string, data: unknown, id?: string): Uint8Arra
   )
 }
 
-/** All open streams, so many at once. */
+/** All open streams, up to `MAX_STREAMS` at once. */
 export class EventStreams {
   readonly #open = new Set<EventStream>()
   #timer: Timer | undefined

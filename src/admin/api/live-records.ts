@@ -6,13 +6,13 @@ import { encodeEvent, type EventStream } from "./event-stream.ts"
 import { formatOffsets } from "./offsets.ts"
 import type { LiveRecords, RecordSummary } from "./shapes.ts"
 
-/** Between two looks at a topic. */
+/** Between two polls of a topic, in milliseconds. */
 const POLL_MS = 200
-/** While more comes than is sent: no one reads so fast, and each look costs the service half a millisecond. */
+/** While more comes than is sent: no one reads so fast, and each poll costs the service half a millisecond. */
 const FLOODED_MS = 800
-/** Looks in a row, of a second, that found more: a burst is shown as soon as ever. */
-const FLOODED_LOOKS = 5
-/** Records of one event, and of one look: what is beyond is skipped, not read. More fill no screen. */
+/** Polls in a row that found more, within a second: a single burst is shown at once. */
+const FLOODED_POLLS = 5
+/** Records of one event and of one poll: further ones are skipped unread, since they fill no screen. */
 const MAX_RECORDS = 40
 /** Where a filter leaves out most of them. */
 const MAX_FILTERED = 2000
@@ -26,13 +26,13 @@ interface LiveOptions {
   readonly topic: string
   readonly matches: Matches | undefined
   readonly summarize: (record: StoredRecord) => RecordSummary
-  /** From these offsets on; undefined or empty: from the end. */
+  /** Offsets to begin at; undefined or empty: the end. */
   readonly last: ReadonlyMap<number, number> | undefined
   readonly stream: EventStream
 }
 
 /**
- * Sends the new records of a topic until the stream ends. It looks at the topic's end five times a second, and every 0.8 s
+ * Sends the new records of a topic until the stream ends. It polls the topic's end five times a second, and every 0.8 s
  * while more than two hundred records a second come, most of which are skipped unread: a tail costs the same at any rate.
  */
 export async function liveRecords(options: LiveOptions): Promise<void> {
@@ -41,13 +41,13 @@ export async function liveRecords(options: LiveOptions): Promise<void> {
   let next: ReadonlyMap<number, number> | undefined = last !== undefined && last.size > 0 ? last : undefined
   let mayHaveMissed = next !== undefined
   let waitMs = POLL_MS
-  let floodedLooks = 0
+  let floodedPolls = 0
   while (!signal.aborted) {
     try {
       const ranges = await reader.ranges(topic)
       if (next === undefined) {
         next = new Map(ranges.map(({ partition, end }) => [partition, end]))
-        // a stream that breaks off before the first record goes on from here
+        // a stream that breaks off before the first record continues from here
         stream.send(
           encodeEvent("records", { records: [], skipped: 0 } satisfies LiveRecords, formatOffsets(next)),
         )
@@ -56,8 +56,8 @@ export async function liveRecords(options: LiveOptions): Promise<void> {
         const added = newOf(ranges, next)
         next = await sendNew(options, added, max)
         mayHaveMissed = false
-        floodedLooks = countOf(added) > (max * waitMs) / POLL_MS ? floodedLooks + 1 : 0
-        waitMs = floodedLooks >= FLOODED_LOOKS ? FLOODED_MS : POLL_MS
+        floodedPolls = countOf(added) > (max * waitMs) / POLL_MS ? floodedPolls + 1 : 0
+        waitMs = floodedPolls >= FLOODED_POLLS ? FLOODED_MS : POLL_MS
       }
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
@@ -79,7 +79,7 @@ function newOf(ranges: readonly OffsetRange[], next: ReadonlyMap<number, number>
 const countOf = (ranges: readonly OffsetRange[]): number =>
   ranges.reduce((sum, { first, end }) => sum + end - first, 0)
 
-/** @returns where to go on: what the client could not be sent comes next time, or is skipped then */
+/** @returns where to continue: what the client could not be sent comes next time, or is skipped then */
 async function sendNew(
   { reader, topic, matches, summarize, stream }: LiveOptions,
   ranges: readonly OffsetRange[],

@@ -11,7 +11,7 @@ import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
 const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
 const MOST_SHARE = 20
-/** Between two looks at what was captured, and at the replays. */
+/** Between two polls of captured requests and of replays, in milliseconds. */
 const CHANGES_MS = 500
 
 interface LiveDeps extends OverviewDeps {
@@ -19,11 +19,11 @@ interface LiveDeps extends OverviewDeps {
   readonly failed: (error: unknown) => void
 }
 
-/** Sends the same events to all who look, made once, and none while nobody does. */
+/** Sends the same events, made once, to all who watch; makes none while nobody does. */
 export class Live {
   readonly #deps: LiveDeps
   readonly #watching = new Set<EventStream>()
-  /** Aborted when nobody looks any more. */
+  /** Aborted when nobody watches any more. */
   #watched = new AbortController()
 
   constructor(deps: LiveDeps) {
@@ -75,7 +75,7 @@ export class Live {
     for (const stream of this.#watching) stream.send(event)
   }
 
-  /** While someone looks. */
+  /** Repeats an action while someone watches. */
   async #repeat(everyMs: number, work: () => Promise<void>): Promise<void> {
     const { signal } = this.#watched
     while (!signal.aborted) {

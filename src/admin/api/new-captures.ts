@@ -2,20 +2,20 @@ import { SEQUENCES_A_SECOND, type Captured } from "../captured.ts"
 import type { Service } from "../service.ts"
 import { newest } from "./captures.ts"
 
-/** Those of one look; what is beyond is left out. */
+/** Captures of one poll; further ones are left out. */
 const MAX_NEW = 50
 
-/** What was captured since the last look. */
+/** What was captured since the last poll. */
 export class NewCaptures {
   readonly #service: Pick<Service, "receivers" | "captureMode">
-  /** Sequences of about the last second; undefined: nobody has looked yet. */
+  /** Sequences of about the last second; undefined: nobody has polled yet. */
   #seen: ReadonlySet<number> | undefined
 
   constructor(service: Pick<Service, "receivers" | "captureMode">) {
     this.#service = service
   }
 
-  /** The oldest first; none at the first look. */
+  /** The oldest first; none at the first poll. */
   async next(): Promise<readonly Captured[]> {
     if (this.#service.captureMode() === "off") return []
     const seen = this.#seen

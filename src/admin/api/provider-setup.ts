@@ -29,7 +29,7 @@ topic = ${provider}
 `
 }
 
-/** As a file would have it: secrets come from the environment. */
+/** A value as it would stand in a file: secrets come from the environment. */
 function valueOf(provider: string, key: SettingKey): string {
   return VALUES[key] ?? `\${${`${provider}_${key}`.replaceAll("-", "_").toUpperCase()}}`
 }

@@ -84,7 +84,7 @@ function targetOf({ to }: ReplayRequest): ReplayTo {
   return url
 }
 
-/** As it is now. */
+/** The state of a replay. */
 export function jobOf({ id, request, job, endedAtMs }: Replay): ReplayOverview {
   const {
     state,

@@ -20,7 +20,7 @@ interface Declared<P extends TObject, Q extends TObject, B extends TSchema, R ex
   readonly params?: P
   readonly query?: Q
   readonly body?: B
-  /** Of a JSON answer; undefined: 204. */
+  /** The schema of a JSON answer; undefined: 204. */
   readonly response?: R
   /** The events of an answer that is a stream of them, by name. */
   readonly events?: { readonly [name: string]: TSchema }
@@ -82,7 +82,7 @@ export function check(value: unknown, schema: TSchema, where: string): void {
   throw new ApiError(400, `${where}${at && `, ${at}`}: ${problem}`)
 }
 
-/** Of a member that is one of several words, which; undefined: it is none. */
+/** The words that a member may be; undefined: it is no choice of words. */
 function choiceAt(schema: TSchema, path: string): string | undefined {
   let at: { properties?: { [name: string]: object }; anyOf?: readonly { const?: unknown }[] } = schema
   for (const name of path.split("/").slice(1)) at = at.properties?.[name] ?? {}

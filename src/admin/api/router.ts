@@ -3,7 +3,7 @@ import { readUpTo } from "../../outgoing/fetch-bounded.ts"
 import { ApiError, problemOf } from "./problem.ts"
 import { check, readTexts, type Asked, type ApiRoute } from "./route.ts"
 
-/** Of a request's body. */
+/** The largest body of a request. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024
 
 /** What may be answered without being asked for by a person who is signed in, and by whom. */

@@ -98,7 +98,7 @@ function sampleOf(
   return { id, ...sampleRequest(provider ?? verifications[0]?.provider, { id, number, atMs }) }
 }
 
-/** As each Verifier of the pipeline expects it; a text: why it can't be signed. */
+/** A signer for each Verifier of the pipeline; a text: why requests can't be signed. */
 function signersOf(verifications: readonly Verification[]): readonly Signer[] | string {
   try {
     return verifications.map(({ provider, settings }) => {

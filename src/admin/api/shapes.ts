@@ -1,5 +1,5 @@
 /**
- * What the admin API sends and takes: the TypeScript types of server and page, and the schemas of its OpenAPI description,
+ * What the admin API sends and accepts: the TypeScript types of server and page, and the schemas of its OpenAPI description,
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
@@ -123,7 +123,7 @@ export const LiveRecords = Type.Object({
   skipped: Type.Integer({ description: "Records left out since more came than a page can show." }),
 })
 
-/** For the empty page: what a provider needs. */
+/** What a provider needs, for the page that has no event yet. */
 export const ProviderSetup = Type.Object({
   provider: Type.String(),
   title: Type.String(),

@@ -26,21 +26,21 @@ const PRIMITIVES: { readonly [type: string]: string } = {
 }
 
 function typeOf(schema: JsonSchema): string {
-  const { $ref, type, anyOf, items, properties } = schema
+  const { $ref, type, anyOf, items, properties, required = [] } = schema
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
   if (anyOf !== undefined) return anyOf.map(typeOf).join(" | ")
   if ("const" in schema) return JSON.stringify(schema.const)
   if (items !== undefined) return `readonly (${typeOf(items)})[]`
-  if (properties !== undefined) return `{ ${membersOf(schema).join("; ")} }`
+  if (properties !== undefined) {
+    const members = Object.entries(properties).map(
+      ([name, member]) => `readonly ${name}${required.includes(name) ? "" : "?"}: ${typeOf(member)}`,
+    )
+    return `{ ${members.join("; ")} }`
+  }
   const primitive = PRIMITIVES[type ?? ""]
   if (primitive === undefined) throw new Error(`no type for the schema ${JSON.stringify(schema)}`)
   return primitive
 }
-
-const membersOf = ({ properties = {}, required = [] }: JsonSchema): string[] =>
-  Object.entries(properties).map(
-    ([name, member]) => `readonly ${name}${required.includes(name) ? "" : "?"}: ${typeOf(member)}`,
-  )
 
 // no service is asked for the document
 const api = new Api({ service: {}, access: () => ({}) } as unknown as ApiDeps)
@@ -49,12 +49,9 @@ const document = (await (await api.answer(asked, {} as Peer)).json()) as {
   components: { schemas: { [name: string]: JsonSchema } }
 }
 const types = Object.entries(document.components.schemas).map(
-  ([name, schema]) =>
-    `export type ${name} = {\n${membersOf(schema)
-      .map((it) => `  ${it}\n`)
-      .join("")}}\n`,
+  ([name, schema]) => `export type ${name} = ${typeOf(schema)}\n`,
 )
-const text = `// Made from the admin API's OpenAPI document by \`npm run docs\`.\n\n${types.join("\n")}`
+const text = `// Made from the admin API's OpenAPI document by \`npm run docs\`.\n\n${types.join("")}`
 const target = join(import.meta.dir, "../console/api.ts")
 
 if (!process.argv.includes("--check")) writeFileSync(target, text)

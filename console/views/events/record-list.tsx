@@ -1,10 +1,11 @@
 import { useLayoutEffect, useRef } from "preact/hooks"
+import type { RecordSummary } from "../../api.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
+import { Time } from "../../components/time.tsx"
 import { VirtualList, type VirtualListHandle } from "../../components/virtual-list.tsx"
-import { formatCount, formatCounted } from "../../format.ts"
+import { formatCount, formatCounted, formatBytes } from "../../format.ts"
 import { isSame, type RecordPlace } from "./place.ts"
-import { RecordRow } from "./record-row.tsx"
 import type { TopicTail } from "./topic-tail.ts"
 
 const ROW_HEIGHT = 32
@@ -125,5 +126,37 @@ function End({ tail, count, hasFilter }: { tail: TopicTail; count: number; hasFi
           ? "No event passes the filter. New ones that do are shown at once."
           : "No event yet. New ones are shown at once."}
     </p>
+  )
+}
+
+interface RecordRowProps {
+  readonly record: RecordSummary
+  /** Its place in the list, from 1 on. */
+  readonly position: number
+  readonly href: string
+  readonly isOpen: boolean
+  readonly isCursor: boolean
+  focused(): void
+}
+
+function RecordRow({ record, position, href, isOpen, isCursor, focused }: RecordRowProps) {
+  const { partition, offset, timestamp, type, event_id, key, preview, bytes } = record
+  return (
+    <li aria-setsize={-1} aria-posinset={position}>
+      <a
+        class={`record list-row ${isCursor ? "row-cursor" : ""}`}
+        href={href}
+        data-place={`${partition}:${offset}`}
+        aria-current={isOpen ? "true" : undefined}
+        onFocus={focused}
+      >
+        <Time ms={timestamp} />
+        <span class="record-type">{type}</span>
+        <span class="record-id">{event_id ?? key}</span>
+        <span class="record-preview">{preview}</span>
+        <span class="record-size number">{formatBytes(bytes)}</span>
+        <span class="record-offset number">{partition === 0 ? offset : `${partition}:${offset}`}</span>
+      </a>
+    </li>
   )
 }

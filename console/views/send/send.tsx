@@ -4,6 +4,7 @@ import { useAction, type Action } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
+import { indented, isJsonType, jsonProblem } from "../../components/json/parse.ts"
 import { Keys } from "../../components/keys.tsx"
 import { Select } from "../../components/select.tsx"
 import { SendAnswer } from "../../components/send-answer.tsx"
@@ -14,7 +15,6 @@ import { useLoad } from "../../load.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { overview } from "../../store/live.ts"
 import { senderAddress } from "../first-run/setup.ts"
-import { indented, isJsonType, jsonProblem } from "./json-check.ts"
 
 /** Sends a sample of its provider to a pipeline: `#/send/<pipeline>`. */
 export function Send() {

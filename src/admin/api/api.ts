@@ -1,7 +1,8 @@
+import type { Peer } from "../../http/peer.ts"
+import { sameAs, tokenTest, type Access } from "../access.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { Sessions } from "../sessions.ts"
-import { sameAs, tokenTest, type Access } from "../access.ts"
 import type { WrongTokens } from "../wrong-tokens.ts"
 import { captureRoutes } from "./captures.ts"
 import { EventStreams } from "./event-stream.ts"
@@ -10,12 +11,12 @@ import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
 import { overviewRoutes } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
-import type { Peer } from "../../http/peer.ts"
-import { Router } from "./router.ts"
-import { logLevelRoutes } from "./log-level.ts"
 import { replayRoutes } from "./replays.ts"
+import { route, type ApiRoute } from "./route.ts"
+import { Router } from "./router.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
+import { LoggedLevel } from "./shapes.ts"
 
 export interface ApiDeps {
   readonly service: Service
@@ -70,4 +71,23 @@ export class Api {
   close(): void {
     this.#streams.close()
   }
+}
+
+function logLevelRoutes(service: Service): ApiRoute[] {
+  return [
+    route("GET /api/log-level", {
+      summary: "From which level on lines are logged.",
+      response: LoggedLevel,
+      answer: () => ({ level: service.logLevel() }),
+    }),
+    route("PUT /api/log-level", {
+      summary: "Changes the level, in all workers, until the next reload.",
+      body: LoggedLevel,
+      response: LoggedLevel,
+      async answer({ body: { level } }) {
+        await service.setLogLevel(level)
+        return { level: service.logLevel() }
+      },
+    }),
+  ]
 }

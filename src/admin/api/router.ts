@@ -14,14 +14,14 @@ export interface Gate {
 
 /** Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. */
 export class Router {
-  readonly #routes: readonly { readonly route: ApiRoute; readonly segments: readonly string[] }[]
+  readonly #routes: readonly { readonly route: ApiRoute; readonly pattern: URLPattern }[]
   readonly #gate: Gate
 
   constructor(routes: readonly ApiRoute[], gate: Gate) {
     // a fixed segment wins over a parameter
     this.#routes = routes
-      .map((route) => ({ route, segments: route.path.split("/") }))
-      .toSorted((a, b) => rank(a.segments) - rank(b.segments))
+      .toSorted((a, b) => rank(a) - rank(b))
+      .map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }))
     this.#gate = gate
   }
 
@@ -38,10 +38,9 @@ export class Router {
   }
 
   async #answer(request: Request, connection: Peer): Promise<Response> {
-    const { pathname, searchParams } = pathAndQuery(request)
+    const url = pathAndQuery(request)
     const method = request.method === "HEAD" ? "GET" : request.method
-    const segments = pathname.split("/")
-    const fitting = this.#routes.find((it) => fits(it.segments, segments))
+    const fitting = this.#routes.find(({ pattern }) => pattern.test(url))
     if (fitting === undefined) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
     const here = this.#routes.filter(({ route }) => route.path === fitting.route.path)
     const found = here.find(({ route }) => route.method === method)
@@ -50,11 +49,13 @@ export class Router {
       const allowed = methods.flatMap((it) => (it === "GET" ? ["GET", "HEAD"] : [it])).join(", ")
       throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
     }
-    const { route } = found
+    const { route, pattern } = found
     this.#gate.admit(request, route)
+    const { groups } = pattern.exec(url)!.pathname
+    const params = Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text!)] as const)
     const asked: Asked<unknown, unknown, unknown> = {
-      params: readTexts(paramsOf(found.segments, segments), route.params, "path"),
-      query: readTexts(searchParams, route.query, "query"),
+      params: readTexts(params, route.params, "path"),
+      query: readTexts(url.searchParams, route.query, "query"),
       body: await readBody(request, route),
       request,
       connection,
@@ -72,19 +73,7 @@ const pathAndQuery = ({ url }: Request): URL => new URL(url, "http://localhost")
 
 const HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }
 
-const rank = (segments: readonly string[]): number => segments.filter((it) => it.startsWith(":")).length
-
-const fits = (pattern: readonly string[], segments: readonly string[]): boolean =>
-  pattern.length === segments.length &&
-  pattern.every((it, at) => (it.startsWith(":") ? segments[at] !== "" : it === segments[at]))
-
-function* paramsOf(
-  pattern: readonly string[],
-  segments: readonly string[],
-): Iterable<readonly [name: string, text: string]> {
-  for (const [at, it] of pattern.entries())
-    if (it.startsWith(":")) yield [it.slice(1), decodeURIComponent(segments[at]!)]
-}
+const rank = ({ path }: ApiRoute): number => path.split(":").length
 
 async function readBody(request: Request, { body: schema, method }: ApiRoute): Promise<unknown> {
   if (schema === undefined) return undefined

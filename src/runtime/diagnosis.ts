@@ -24,7 +24,6 @@ import { checkUnlocked } from "../storage/writer-lock.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
-import { portsOf } from "./plan/ports.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
@@ -290,4 +289,12 @@ const NO_HANDLER: Handler = {
   verifiesSenders: false,
   response: undefined,
   outcomes: [],
+}
+
+/** The ports that a plan listens on. */
+function portsOf({ pipelines, connections, admin }: Plan): Set<number> {
+  const ports = pipelines.map(({ source }) => (source.values as { port: number }).port)
+  const own = [...connections.values()].flatMap(({ kind, values }) => kind.addresses?.(values) ?? [])
+  const others = admin.listen === "off" ? [] : [admin.listen.port]
+  return new Set([...ports, ...others, ...own.map(({ listen }) => listen.port)])
 }

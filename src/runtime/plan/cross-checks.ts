@@ -1,4 +1,3 @@
-import type { ADMIN } from "../../config/sections/admin.ts"
 import { enumerate, suggest } from "../../config/file/nearest.ts"
 import type { Place, Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
@@ -11,8 +10,7 @@ import { camelCase } from "../../config/options/in-code.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, type Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-import { hostKey } from "../../config/sections/endpoint.ts"
-import { hostOf, ListenerConflicts, overlap, type Source } from "./listener-conflicts.ts"
+import { ListenerConflicts } from "./listener-conflicts.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 /** The remedy for a missing connection. */
@@ -108,10 +106,9 @@ export function* checkDeadLetters(
   }
 }
 
-/** Checks that listeners don't conflict, and that their bodies fit into the in-flight budget. */
+/** Checks that pipelines' listeners don't conflict, and that their bodies fit into the in-flight budget. */
 export function* checkListeners(
   pipelines: readonly ResolvedPipeline[],
-  admin: Resolved<(typeof ADMIN)["options"]>,
   service: Resolved<(typeof SERVICE)["options"]>,
   problems: Problems,
 ): Steps<void> {
@@ -125,7 +122,6 @@ export function* checkListeners(
       const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.source.where(key))})`
       problems.add(source.where(key), `${text} ${where}; ${advice}`)
     }
-    checkAdminPort(source, admin, problems)
     const { max_body_bytes: body } = source.values
     const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
     if (typeof body === "number" && body > budget / workers) {
@@ -176,25 +172,5 @@ export function* checkWorkers(
       const text = `is one process's, and ${here}; ${alone.advice}, or set workers = 1`
       problems.add(part.where(alone.key), text)
     }
-  }
-}
-
-function checkAdminPort(
-  source: Source,
-  admin: Resolved<(typeof ADMIN)["options"]>,
-  problems: Problems,
-): void {
-  const { listen } = admin.values
-  if (listen === undefined || listen === "off") return
-  if (listen.port !== source.values.port || listen.port === 0) return
-  if (!overlap(hostKey(listen.host), hostOf(source))) return
-  if (admin.isGiven("listen")) {
-    const where = problems.locate(source.where("port"))
-    problems.add(admin.where("listen"), `is a pipeline's port (${where}); choose another`)
-  } else {
-    problems.add(
-      source.where("port"),
-      "is the admin listener's by default; choose another, or set [admin] listen",
-    )
   }
 }

@@ -1,8 +1,13 @@
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
-import { hostKey, pathKey } from "../../config/sections/endpoint.ts"
+import type { Steps } from "../../clock/slices.ts"
+import type { Place, Problems } from "../../config/file/problems.ts"
+import type { ADMIN } from "../../config/sections/admin.ts"
+import { hostKey, pathKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
+import type { Connections } from "./connection-of.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
-export type Source = Resolved<OptionSet>
+type Source = Resolved<OptionSet>
 
 export interface ListeningPipeline {
   readonly id: string
@@ -71,6 +76,46 @@ function reasonOf(other: Listener, one: Listener): Omit<Conflict, "other"> {
 
 export const hostOf = ({ values }: Source): string => hostKey(String(values.host))
 
-export function overlap(a: string, b: string): boolean {
-  return a === b || EVERY_HOST.includes(a) || EVERY_HOST.includes(b)
+export const overlap = (a: string, b: string): boolean =>
+  a === b || EVERY_HOST.includes(a) || EVERY_HOST.includes(b)
+
+interface Listening extends EndpointOptions {
+  readonly title: string
+  readonly place: Place
+}
+
+/** Checks that the admin listener, and those of connections, have their addresses to themselves. */
+export function* checkOwnAddresses(
+  pipelines: readonly ResolvedPipeline[],
+  connections: Connections,
+  admin: Resolved<(typeof ADMIN)["options"]>,
+  problems: Problems,
+): Steps<void> {
+  const earlier = pipelines.flatMap(({ id, source }): Listening[] => {
+    if (source === undefined) return []
+    const { host, port } = source.values as unknown as EndpointOptions
+    return [{ host, port, title: `pipeline ${JSON.stringify(id)}`, place: source.where("port") }]
+  })
+  const { listen = "off" } = admin.values
+  const adminPlace = admin.where("listen")
+  const own: Listening[] =
+    listen === "off" ? [] : [{ ...listen, title: "the admin listener", place: adminPlace }]
+  for (const [id, { kind, values, where }] of connections)
+    for (const { key, listen } of kind?.addresses?.(values) ?? [])
+      own.push({ ...listen, title: `connection ${id}`, place: where(key) })
+  for (const one of own) {
+    yield
+    const overlaps = ({ host, port }: Listening): boolean =>
+      port === one.port && port !== 0 && overlap(hostKey(String(host)), hostKey(one.host))
+    const other = earlier.find(overlaps)
+    earlier.push(one)
+    if (other === undefined) continue
+    if (one.place === adminPlace && !admin.isGiven("listen"))
+      problems.add(other.place, "is the admin listener's by default; choose another, or set [admin] listen")
+    else
+      problems.add(
+        one.place,
+        `is the port of ${other.title} (${problems.locate(other.place)}); choose another`,
+      )
+  }
 }

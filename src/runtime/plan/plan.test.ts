@@ -635,7 +635,7 @@ describe("listeners", () => {
     [
       "the admin listener's port",
       `${KAFKA}${pipeline("a", "port = 80")}[admin]\nlisten = localhost:80`,
-      ["p.conf:8: [admin] listen: is a pipeline's port (p.conf:4); choose another"],
+      ['p.conf:8: [admin] listen: is the port of pipeline "a" (p.conf:4); choose another'],
     ],
     [
       "the admin listener's port by default",

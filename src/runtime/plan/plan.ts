@@ -31,7 +31,7 @@ import {
   checkWorkers,
   warnOfOpen,
 } from "./cross-checks.ts"
-import { checkKafkaListeners } from "./kafka-listener-checks.ts"
+import { checkOwnAddresses } from "./listener-conflicts.ts"
 import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
@@ -181,8 +181,8 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   checkFiles(connections, problems)
   yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, connections, problems)
-  yield* checkListeners(pipelines, admin, service, problems)
-  yield* checkKafkaListeners(pipelines, connections, admin, problems)
+  yield* checkListeners(pipelines, service, problems)
+  yield* checkOwnAddresses(pipelines, connections, admin, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
   yield* checkRouting(pipelines, connections, draft.registry, problems)
   warnOfOpen(pipelines, problems)

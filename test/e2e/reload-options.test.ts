@@ -203,7 +203,7 @@ async function speaksTls({ reload }: Running): Promise<void> {
 
 /** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
 const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
-  "Kafka connection delivery_timeout": hasDeliveryTimeout,
+  ...Object.fromEntries(fileKinds.map(({ title }) => [`${title} delivery_timeout`, hasDeliveryTimeout])),
   async "Kafka connection spool_max_bytes"({ runtime, reload }) {
     const { broker } = runtime.active.connections.get("main")!
     const publish = (bytes: number): Promise<boolean> =>
@@ -218,7 +218,6 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     expect(await publish(2000)).toBe(true)
   },
-  "Embedded connection delivery_timeout": hasDeliveryTimeout,
   "Embedded connection retention": deletesIn("log-3"),
   "Embedded connection retention_bytes": deletesIn("log-4"),
   async "Embedded connection partitions"({ runtime, reload }) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
-import { basename, join } from "node:path"
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { basename, dirname, join } from "node:path"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { runToEnd, type Ended } from "../support/child.ts"
 import { textOf } from "../support/documents.ts"
@@ -32,6 +32,12 @@ const CHANGELOG: Edit = [
   "### Pipeline and answers\n\n- An example.\n",
 ]
 const RELOADS = "test/e2e/reload-options.test.ts"
+
+/** test/support/json-lines/kind.ts as it would stand in src/brokers. */
+function jsonLines(): string {
+  const text = readFileSync(join(ROOT, "test/support/json-lines/kind.ts"), "utf8")
+  return text.replaceAll('"../../../src/brokers/', '"../').replaceAll('"../../../src/', '"../../')
+}
 
 const EXAMPLES: { readonly [recipe: string]: Example } = {
   // the first one of a component without options
@@ -145,6 +151,28 @@ test("an open Gate passes events", () => {
       CHANGELOG,
     ],
     tests: [["src/components/gate.test.ts"], [RELOADS, "-t", "Gate state"]],
+  },
+  "A broker": {
+    edits: [
+      ["src/brokers/json-lines/kind.ts", "", jsonLines()],
+      [
+        "src/brokers/registry.ts",
+        "import { MEMORY }",
+        'import { JSON_LINES } from "./json-lines/kind.ts"\nimport { MEMORY }',
+      ],
+      ["src/brokers/registry.ts", "EMBEDDED, MEMORY]", "EMBEDDED, JSON_LINES, MEMORY]"],
+      [
+        "test/support/option-changes.ts",
+        '    "Embedded connection": {',
+        `    "JSON lines connection": {
+      json_lines: ["a.jsonl", "b.jsonl"],
+      delivery_timeout: ["5s", "1s", { json_lines: "a.jsonl" }],
+    },
+    "Embedded connection": {`,
+      ],
+      CHANGELOG,
+    ],
+    tests: [[RELOADS, "-t", "JSON lines connection"], ["src/config/options/declarations.test.ts"]],
   },
   "A metric": {
     edits: [
@@ -291,7 +319,10 @@ async function succeed(...command: readonly string[]): Promise<string> {
 
 function apply([file, before, after]: Edit): void {
   const path = join(copy, file)
-  if (before === "") return writeFileSync(path, after, { flag: "wx" })
+  if (before === "") {
+    mkdirSync(dirname(path), { recursive: true })
+    return writeFileSync(path, after, { flag: "wx" })
+  }
   const text = readFileSync(path, "utf8")
   if (!text.includes(before)) throw new Error(`${file} no longer has: ${before}`)
   writeFileSync(
@@ -354,4 +385,53 @@ ${pipeline("closed", "[pipeline:closed:Gate]\nstate = closed")}`
   expect(stdout).toMatch(/^\{"a":1,"received_at":"[^"]*","source":"example"\}\n$/)
   const metrics = await (await fetch(`${running.adminUrl}/metrics`)).text()
   expect(metrics).toContain('hookline_gated_events_total{pipeline="closed"} 1')
+})
+
+test("a broker takes six files, two of them generated, and runs: check, /readyz, an event, the file, tail, metrics, reference", async () => {
+  const edited = new Set(EXAMPLES["A broker"]!.edits.map(([file]) => file))
+  const generated = ["docs/reference.md", "docs/reload.md"]
+  for (const page of generated) {
+    expect(textOf(page)).not.toContain("JSON lines connection")
+    expect(readFileSync(join(copy, page), "utf8")).toContain("JSON lines connection")
+  }
+  expect(edited.size + generated.length).toBe(6)
+  expect(readFileSync(join(copy, "docs/reference.md"), "utf8")).toMatch(
+    /^\| `json_lines` \|.*\| required \|/m,
+  )
+
+  const program = [join(copy, "bin/bun"), join(copy, "src/cli.ts")]
+  const at = folder.make("broker")
+  const configuration = `[connection:lines]
+json_lines = events.jsonl
+[admin]
+listen = 127.0.0.1:0
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:hooks:BrokerSink]
+topic = hooks
+`
+  await using running = await startHookline(configuration, { folder: at, program })
+  const checked = await runToEnd([...program, "check", "--connect"], { cwd: at })
+  expect(checked.stdout).toContain(`connection lines: JSON lines in ${join(at, "events.jsonl")}\n`)
+  expect(checked.status).toBe(0)
+  expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
+  const post = (n: number): Promise<Response> =>
+    fetch(running.urls["hooks"]!, { method: "POST", body: `{"n":${n}}` })
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => post(n)))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  const lines = readFileSync(join(at, "events.jsonl"), "utf8").trimEnd().split("\n")
+  const values = lines.map((line) => JSON.parse(line) as { topic: string; value: string })
+  expect(values.map(({ topic, value }) => [topic, JSON.parse(value).n])).toEqual(
+    expect.arrayContaining(answers.map((_, n) => ["hooks", n])),
+  )
+  const tailed = await runToEnd([...program, "tail", "hooks"], { cwd: at })
+  expect(tailed.stdout.trimEnd().split("\n")).toEqual(values.map(({ value }) => value))
+  const metrics = await (await fetch(`${running.adminUrl}/metrics`)).text()
+  expect(metrics).toMatch(/^hookline_publish_seconds_count\{connection="lines"\} [1-9]/m)
+  expect(metrics).toContain('hookline_connection_ready{connection="lines"} 1')
+  const wrong = "[connection:lines]\njson_line = a\n"
+  writeFileSync(join(at, "wrong.conf"), configuration.replace(/\[connection[^[]*/, wrong))
+  const refused = await runToEnd([...program, "check", "-c", "wrong.conf"], { cwd: at })
+  expect(refused.stderr).toContain("did you mean `json_lines`?")
 })

@@ -24,13 +24,12 @@ interface Request {
 }
 
 /**
- * Sends batches to one leader. One request is in flight at a time; what comes meanwhile gathers and goes with the next: no
+ * Sends batches to one leader. One request is in flight at a time; records that arrive meanwhile go with the next: no
  * wait when idle, large batches under load. Only what does not fit into one request goes with further ones at once, up to
  * MAX_IN_FLIGHT. Each leader has its own sender, so that one that stalls delays its own partitions only.
  *
- * Partitions take turns: each goes behind the others once it has sent, so none waits for what others have in large amounts,
- * and none that is idle costs anything. Batches of a failed request stay with their partitions, which send them again, here
- * or to another leader.
+ * A partition that has sent moves to the end of the queue, so a large backlog never starves the others. Idle partitions are
+ * not in the queue. Batches of a failed request stay with their partitions, which send them again, here or to another leader.
  */
 export class LeaderSender {
   readonly #id: number
@@ -40,7 +39,7 @@ export class LeaderSender {
   /** Partitions in turn, with some that have nothing to send any more. */
   readonly #queue = new Set<Partition>()
   readonly #inFlight = new Set<Request>()
-  /** The last request took no more, and more is queued. */
+  /** The last request was full and batches are still queued. */
   #isFull = false
   /** The broker closed the connection on it. Whether because of it shows when it accepts another connection. */
   #closedOn: Request | undefined
@@ -177,14 +176,9 @@ export class LeaderSender {
     const closedOnBytes = this.#limit.answered(bytesOf(batches))
     if (closedOnBytes !== undefined) {
       this.#context.metrics.incident("request_limit_lowered")
-      this.#context.log.warn(
-        {
-          broker: this.#connection.broker,
-          closed_on_bytes: closedOnBytes,
-          max_request_bytes: this.#limit.bytes,
-        },
-        "the broker closes connections on large requests; sending smaller ones",
-      )
+      const { broker } = this.#connection
+      const line = { broker, closed_on_bytes: closedOnBytes, max_request_bytes: this.#limit.bytes }
+      this.#context.log.warn(line, "the broker closes connections on large requests; sending smaller ones")
     }
     if (isFailure) this.#context.onFailure()
   }
@@ -196,34 +190,23 @@ export class LeaderSender {
     for (const batch of batches) batch.partition.abandon(batch, error)
   }
 
-  /** Gathers one batch of each partition queued, as far as a request takes them. */
+  /** Collects at most one batch per queued partition, up to the request's size limit. */
   #gather(producerId: bigint, nowMs: number): Request {
-    const takers = this.#unkeyedTakers(nowMs)
-    const maxBytes = this.#limit.bytes
+    const turns = this.#placeUnkeyed(nowMs)
     const isOneByOne = this.#limit.closes >= ONE_BY_ONE
-    this.#isFull = false
     const batches: Batch[] = []
-    let bytes = 0
+    let freeBytes = this.#limit.bytes
+    this.#isFull = false
     for (const partition of this.#queue) {
-      const topic = takers.get(partition)
-      if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) {
-        this.#queue.delete(partition)
-      } else if (partition.notBeforeMs > nowMs) {
-        this.#retryAt(partition.notBeforeMs, nowMs)
-      } else if (partition.batch?.inFlight !== true) {
-        if (batches.length > 0 && (isOneByOne || bytes + partition.nextBytes > maxBytes)) {
-          this.#isFull = !isOneByOne
-          break
-        }
-        partition.expire(nowMs)
-        if (partition.batch !== undefined) this.#context.metrics.retried()
-        const batch =
-          partition.batch ?? partition.formBatch(producerId, topic !== undefined, maxBytes - bytes)
-        if (batch === undefined) continue
-        topic?.tookUnkeyed(partition)
-        bytes += batch.bytes.length
-        batches.push(batch)
+      const offer = this.#offer(partition, turns.get(partition), producerId, nowMs, freeBytes)
+      if (offer === "later") continue
+      if (offer === "gone") this.#queue.delete(partition)
+      else if (offer === "full") this.#isFull = true
+      else {
+        batches.push(offer)
+        freeBytes -= offer.bytes.length
       }
+      if (this.#isFull || (isOneByOne && batches.length > 0)) break
     }
     for (const { partition } of batches) {
       this.#queue.delete(partition)
@@ -232,22 +215,41 @@ export class LeaderSender {
     return { batches, sentMs: nowMs }
   }
 
+  /** The next batch of a partition. @param topic set where it is its turn to take records without a key */
+  #offer(
+    partition: Partition,
+    topic: Topic | undefined,
+    producerId: bigint,
+    nowMs: number,
+    freeBytes: number,
+  ): Batch | "gone" | "later" | "full" {
+    if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) return "gone"
+    if (partition.notBeforeMs > nowMs) this.#retryAt(partition.notBeforeMs, nowMs)
+    if (partition.notBeforeMs > nowMs || partition.batch?.inFlight === true) return "later"
+    // the first batch of a request may be larger than all of it
+    if (freeBytes < this.#limit.bytes && partition.nextBytes > freeBytes) return "full"
+    partition.expire(nowMs)
+    if (partition.batch !== undefined) this.#context.metrics.retried()
+    const batch = partition.batch ?? partition.formBatch(producerId, topic !== undefined, freeBytes)
+    if (batch === undefined) return "later"
+    topic?.tookUnkeyed(partition)
+    return batch
+  }
+
   /** Queues the partitions whose turn it is to take records without a key. */
-  #unkeyedTakers(nowMs: number): ReadonlyMap<Partition, Topic> {
+  #placeUnkeyed(nowMs: number): ReadonlyMap<Partition, Topic> {
     const { unkeyed } = this.#context
-    const takers = new Map<Partition, Topic>()
+    const turns = new Map<Partition, Topic>()
     for (const topic of unkeyed) {
-      const pending = topic.accumulator.unkeyed
-      pending.expire(nowMs)
-      const next = pending.length === 0 ? undefined : topic.nextOf(this.#id, nowMs)
+      const next = topic.place(this.#id, nowMs)
       if (next === undefined) unkeyed.delete(topic)
       else if (typeof next === "number") this.#retryAt(next, nowMs)
       else {
-        takers.set(next, topic)
+        turns.set(next, topic)
         this.#queue.add(next)
       }
     }
-    return takers
+    return turns
   }
 
   #attempted(isConnected: boolean): void {

@@ -81,8 +81,14 @@ export class Topic {
     for (const leader of this.#byLeader.keys()) if (leader !== first) yield leader
   }
 
-  /** The partition of a leader that takes records without a key next; if none can, when to try again. */
-  nextOf(leader: number, nowMs: number): Partition | number {
+  /**
+   * The partition of a leader that takes the pending records without a key; if none can, when to try again. undefined: none
+   * are pending.
+   */
+  place(leader: number, nowMs: number): Partition | number | undefined {
+    const { unkeyed } = this.accumulator
+    unkeyed.expire(nowMs)
+    if (unkeyed.length === 0) return undefined
     const led = this.#byLeader.get(leader) ?? []
     const from = led.findIndex(({ index }) => index >= this.#next)
     let retryAtMs = Number.POSITIVE_INFINITY

@@ -44,14 +44,14 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     changes: [
       {
         file: `${KAFKA}/leader-sender.ts`,
-        text: "      } else if (partition.batch?.inFlight !== true) {",
-        replacement: "      } else {",
+        text: "    if (partition.notBeforeMs > nowMs || partition.batch?.inFlight === true) return",
+        replacement: "    if (partition.notBeforeMs > nowMs) return",
       },
       {
         file: `${KAFKA}/leader-sender.ts`,
-        text: "          partition.batch ?? partition.formBatch(",
+        text: "    const batch = partition.batch ?? partition.formBatch(",
         replacement:
-          "          (partition.batch?.inFlight === true ? undefined : partition.batch) ?? partition.formBatch(",
+          "    const batch = (partition.batch?.inFlight === true ? undefined : partition.batch) ?? partition.formBatch(",
       },
     ],
   },
@@ -127,7 +127,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   kafka(
     "deadlines are looked at before a request is formed",
     "leader-sender.ts",
-    "        partition.expire(nowMs)\n",
+    "    partition.expire(nowMs)\n",
     "",
   ),
   kafka(

@@ -10,8 +10,9 @@ import {
 import { reasonOf } from "../src/brokers/kafka/failure.ts"
 import { steadyMs } from "../src/clock/clock.ts"
 import { openTestBroker } from "../test/support/kafka-options.ts"
+import { startKafkaBehind } from "../test/support/kafka-behind.ts"
+import { openProxy } from "../test/support/kafka-proxy.ts"
 import { keysOfEach } from "../test/support/keys.ts"
-import { openDelay } from "./delay.ts"
 import type { Topic } from "./target.ts"
 
 /** The Kafka that targets publish to. */
@@ -31,9 +32,6 @@ export interface Turn extends Topic, AsyncDisposable {
 
 const PARTITIONS = 6
 
-/** The listener that targets reach through a delay. */
-const AFAR = "AFAR"
-
 /**
  * Starts a broker, or says that there can be none. Away from its turns it takes nothing from targets that don't need it.
  *
@@ -42,12 +40,9 @@ const AFAR = "AFAR"
  */
 export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka | undefined> {
   if (!(await canStartKafka())) return undefined
-  const delay = delayMs === 0 ? undefined : await openDelay(delayMs)
-  const kafka = await startKafka({
+  const delay = delayMs === 0 ? undefined : await openProxy({ delayMs })
+  const settings = {
     isForLoad: true,
-    ...(delay === undefined
-      ? {}
-      : { listeners: { [AFAR]: "PLAINTEXT" }, advertised: { [AFAR]: delay.address } }),
     properties: {
       // While it stands still it does not say that it lives, and would not be given a topic at once.
       "broker.session.timeout.ms": "3600000",
@@ -55,15 +50,15 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       "log.segment.delete.delay.ms": "1000",
       "log.retention.check.interval.ms": "5000",
     },
-  })
-  if (delay !== undefined) delay.lead(kafka.listener(AFAR)[0]!)
+  }
+  const kafka = await (delay === undefined ? startKafka(settings) : startKafkaBehind([delay], settings))
   const [node] = kafka.nodes
   node!.pause()
   return {
     pid: node!.pid,
     async stop() {
       await kafka.stop()
-      await delay?.stop()
+      await delay?.[Symbol.asyncDispose]()
     },
     async turn(partitions = PARTITIONS) {
       node!.resume()

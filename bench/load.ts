@@ -1,14 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { postByAutocannon } from "./autocannon.ts"
 import { postByOha } from "./oha.ts"
 import type { Load, Traffic } from "./traffic.ts"
-import { hasWrk, postByWrk } from "./wrk.ts"
+import { postByWrk } from "./wrk.ts"
 
 /**
- * Posts a body again and again: in a closed loop by wrk where it is installed, else by autocannon; in an open loop by
- * oha.
+ * Posts a body again and again: in a closed loop by wrk, in an open loop by oha.
  *
  * @throws Error when an answer was not 2xx or a connection failed: such a run measures nothing
  */
@@ -20,7 +18,7 @@ export async function post(url: string, traffic: Traffic): Promise<Load> {
     const { arrivals } = traffic
     if ("rate" in arrivals) return await postByOha(url, { ...traffic, rate: arrivals.rate, bodyFile })
     const closed = { ...traffic, connections: arrivals.connections, bodyFile, folder }
-    return await (hasWrk ? postByWrk : postByAutocannon)(url, closed)
+    return await postByWrk(url, closed)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

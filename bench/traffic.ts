@@ -23,9 +23,9 @@ export interface Traffic {
   readonly headers: Headers
   /** How long; a whole number. */
   readonly seconds: number
-  /** Posted to in turn, in place of the URL's own path; in a closed loop by wrk alone. */
+  /** Posted to in turn, in place of the URL's own path; in a closed loop alone. */
   readonly paths?: readonly string[]
-  /** Each request has one of so many keys in the header X-Key, in turn; in a closed loop by wrk alone. */
+  /** Each request has one of so many keys in the header X-Key, in turn; in a closed loop alone. */
   readonly keys?: number
 }
 

@@ -2,8 +2,6 @@ import { $ } from "bun"
 import { join } from "node:path"
 import type { ClosedLoop, Load } from "./traffic.ts"
 
-export const hasWrk = Bun.which("wrk") !== null
-
 const SCRIPT = `
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"

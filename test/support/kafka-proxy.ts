@@ -28,7 +28,13 @@ export interface Proxy extends AsyncDisposable {
   readonly closedByBroker: number
 }
 
-export async function openProxy(): Promise<Proxy> {
+/** @param delayMs for how long what passes is on its way, in each direction */
+export async function openProxy({ delayMs = 0 } = {}): Promise<Proxy> {
+  /** Timers of one length fire in their order, and so the bytes arrive in theirs. */
+  const pass = (to: Socket, bytes: Buffer): void => {
+    if (delayMs === 0) to.write(bytes)
+    else setTimeout(() => to.write(bytes), delayMs)
+  }
   let losing = false
   let holding = false
   let forgetAfterMs = Number.POSITIVE_INFINITY
@@ -66,15 +72,15 @@ export async function openProxy(): Promise<Proxy> {
     client.on("data", (bytes: Buffer) => {
       sentBytes += bytes.length
       if (!isKnown()) return
-      if (cutting === undefined || !isProduce(bytes)) return void broker.write(bytes)
+      if (cutting === undefined || !isProduce(bytes)) return pass(broker, bytes)
       broker.write(bytes.subarray(0, bytes.length / 2), () => broker.resetAndDestroy())
       client.resetAndDestroy()
       cutting.resolve()
       cutting = undefined
     })
-    broker.on("data", (bytes) => {
+    broker.on("data", (bytes: Buffer) => {
       if (losing) client.destroy()
-      else if (isKnown() && !holding) client.write(bytes)
+      else if (isKnown() && !holding) pass(client, bytes)
     })
   })
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))

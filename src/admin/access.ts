@@ -8,17 +8,30 @@ export interface Access {
   readonly hosts?: readonly string[] | undefined
 }
 
-/** Whether a request presents the token, as `Authorization: Bearer`; without a token every request does. */
-export type TokenTest = (request: Request) => boolean
-
-/** Compares digests in constant time, so that timing reveals neither the token's length nor a prefix. */
-export function tokenTest(token: string | undefined): TokenTest {
-  const isToken = token === undefined ? undefined : sameAs(`Bearer ${token}`)
-  return isToken === undefined ? () => true : (request) => isToken(request.headers.get("authorization") ?? "")
+/** Who is admitted. */
+export interface Admission {
+  readonly token: string | undefined
+  /** Whether a text is the token; without a token every text is. */
+  isToken(text: string): boolean
+  /** Whether a request presents the token, as `Authorization: Bearer`; without a token every request does. */
+  hasToken(request: Request): boolean
+  isOwnHost(request: Request): boolean
 }
 
-/** Whether a text is the secret one, in constant time. */
-export function sameAs(secret: string): (text: string) => boolean {
+/** @param host that it listens on */
+export function admissionBy({ token, hosts = [] }: Access, host: string): Admission {
+  const isHeader = sameAs(token === undefined ? undefined : `Bearer ${token}`)
+  return {
+    token,
+    isToken: sameAs(token),
+    hasToken: ({ headers }) => isHeader(headers.get("authorization") ?? ""),
+    isOwnHost: hostTest([host, ...hosts]),
+  }
+}
+
+/** Compares digests in constant time, so that timing reveals neither the secret's length nor a prefix. */
+function sameAs(secret: string | undefined): (text: string) => boolean {
+  if (secret === undefined) return () => true
   const digest = (value: string): Buffer => createHash("sha256").update(value).digest()
   const expected = digest(secret)
   return (text) => timingSafeEqual(digest(text), expected)

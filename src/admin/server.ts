@@ -4,7 +4,7 @@ import { whenScarce } from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { hostTest, tokenTest, type Access, type TokenTest } from "./access.ts"
+import { admissionBy, type Access, type Admission } from "./access.ts"
 import { Api } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
@@ -37,17 +37,14 @@ export interface AdminDeps {
  */
 export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps): AdminServer {
   const { service, failed } = deps
-  let current = access
-  let admits = tokenTest(access.token)
-  const ownHost = ({ hosts = [] }: Access): ReturnType<typeof hostTest> => hostTest([listen.host, ...hosts])
-  let isOwnHost = ownHost(access)
-  const routes = probes(service, (request) => admits(request))
+  let admission = admissionBy(access, listen.host)
+  const routes = probes(service, () => admission)
   const wrongTokens = new WrongTokens(deps.log)
   const sampler = new Sampler(service, failed)
-  const api = new Api({ service, sampler, access: () => current, wrongTokens, failed })
+  const api = new Api({ service, sampler, admission: () => admission, wrongTokens, failed })
   const endpoint: Endpoint = async (request, server, { path }) => {
-    if (!isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-    if (isBearer(request) && !admits(request)) {
+    if (!admission.isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
+    if (isBearer(request) && !admission.hasToken(request)) {
       const waitS = await wrongTokens.count(server.requestIP(request)?.address ?? "")
       if (waitS > 0) return problemOf(tooManyWrong(waitS))!
     }
@@ -73,10 +70,8 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     return {
       url: listener.url,
       setAccess(next) {
-        if (next.token !== current.token) api.endSessions()
-        current = next
-        admits = tokenTest(next.token)
-        isOwnHost = ownHost(next)
+        if (next.token !== admission.token) api.endSessions()
+        admission = admissionBy(next, listen.host)
       },
       async close() {
         sampler.close()
@@ -126,11 +121,12 @@ function keepServing(
 
 type Probe = (request: Request) => Response | Promise<Response | undefined>
 
-const probes = (service: Service, admits: TokenTest): { readonly [path: string]: Probe } => ({
+const probes = (service: Service, admission: () => Admission): { readonly [path: string]: Probe } => ({
   "/healthz": () => text(200, "ok\n"),
-  "/readyz": async (request) => answer(await service.readiness(), admits(request)),
+  "/readyz": async (request) => answer(await service.readiness(), admission().hasToken(request)),
   "/metrics": async (request) => {
-    if (!admits(request)) return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
+    if (!admission().hasToken(request))
+      return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
     const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
     return new Response(body, { headers: { "Content-Type": contentType } })
   },

@@ -1,12 +1,12 @@
 import type { Peer } from "../../http/peer.ts"
-import { sameAs, tokenTest, type Access } from "../access.ts"
+import type { Admission } from "../access.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { Sessions } from "../sessions.ts"
 import type { WrongTokens } from "../wrong-tokens.ts"
 import { captureRoutes } from "./captures.ts"
 import { EventStreams } from "./event-stream.ts"
-import { makeGate } from "./gate.ts"
+import { admitBy } from "./gate.ts"
 import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
 import { overviewRoutes } from "./overview.ts"
@@ -21,7 +21,7 @@ import { LoggedLevel } from "./shapes.ts"
 export interface ApiDeps {
   readonly service: Service
   readonly sampler: Sampler
-  readonly access: () => Access
+  readonly admission: () => Admission
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
 }
@@ -32,29 +32,21 @@ export class Api {
   readonly #streams = new EventStreams()
   readonly #sessions = new Sessions()
 
-  constructor({ service, sampler, access, wrongTokens, failed }: ApiDeps) {
+  constructor({ service, sampler, admission, wrongTokens, failed }: ApiDeps) {
     const streams = this.#streams
     const sessions = this.#sessions
     const deps = { service, sampler, streams, failed }
-    const callers = () => {
-      const { token } = access()
-      return { hasToken: tokenTest(token), needsToken: token !== undefined }
-    }
-    const isToken = () => {
-      const { token } = access()
-      return token === undefined ? undefined : sameAs(token)
-    }
     const routes = [
       ...overviewRoutes(deps),
       new Live(deps).route,
       ...recordRoutes(deps),
-      ...captureRoutes({ service, needsToken: () => access().token !== undefined }),
+      ...captureRoutes({ service, needsToken: () => admission().token !== undefined }),
       ...sendRoutes(service),
       ...replayRoutes(service.replays),
       ...logLevelRoutes(service),
-      ...sessionRoutes(sessions, wrongTokens, isToken),
+      ...sessionRoutes(sessions, wrongTokens, admission),
     ]
-    this.#router = new Router([...routes, openApiRoute(routes)], makeGate(callers, sessions))
+    this.#router = new Router([...routes, openApiRoute(routes)], admitBy(admission, sessions))
   }
 
   /** Rejects with a fault. */

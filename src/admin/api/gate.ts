@@ -1,34 +1,22 @@
-import type { TokenTest } from "../access.ts"
+import type { Admission } from "../access.ts"
 import type { Sessions } from "../sessions.ts"
 import { ApiError } from "./problem.ts"
-import type { ApiRoute } from "./route.ts"
-import type { Gate } from "./router.ts"
-
-interface Callers {
-  readonly hasToken: TokenTest
-  /** Whether a token is configured. */
-  readonly needsToken: boolean
-}
+import type { Admit } from "./router.ts"
 
 /**
  * Admits callers with the token, or with a session's cookie. A page of another site can make a browser send requests, with
  * the cookie or, on loopback, without any: those that change something must come from the API's own origin and be JSON,
  * which a form can't be. A script with the token sends no Origin.
  */
-export function makeGate(callers: () => Callers, sessions: Sessions): Gate {
-  return {
-    admit(request, { method, body, isOpen = false }: ApiRoute) {
-      const { hasToken, needsToken } = callers()
-      if (isOtherSite(request)) throw new ApiError(403, "requests of other sites are refused")
-      const isBearer = needsToken && hasToken(request)
-      if (needsToken && !isOpen && !isBearer && !sessions.has(request))
-        throw new ApiError(401, "a token is required: Authorization: Bearer, or POST /api/session", {
-          "WWW-Authenticate": "Bearer",
-        })
-      if (method === "GET") return
-      if (body !== undefined && !isJson(request))
-        throw new ApiError(415, "Content-Type must be application/json")
-    },
+export function admitBy(admission: () => Admission, sessions: Sessions): Admit {
+  return (request, { method, body, isOpen = false }) => {
+    if (isOtherSite(request)) throw new ApiError(403, "requests of other sites are refused")
+    if (!isOpen && !admission().hasToken(request) && !sessions.has(request))
+      throw new ApiError(401, "a token is required: Authorization: Bearer, or POST /api/session", {
+        "WWW-Authenticate": "Bearer",
+      })
+    if (method !== "GET" && body !== undefined && !isJson(request))
+      throw new ApiError(415, "Content-Type must be application/json")
   }
 }
 

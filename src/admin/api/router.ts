@@ -6,23 +6,20 @@ import { check, readTexts, type Asked, type ApiRoute } from "./route.ts"
 /** The largest body of a request. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024
 
-/** What may be answered without being asked for by a person who is signed in, and by whom. */
-export interface Gate {
-  /** @throws ApiError 401, 403, 415 */
-  admit(request: Request, route: ApiRoute): void
-}
+/** Checks who asks. @throws ApiError 401, 403, 415 */
+export type Admit = (request: Request, route: ApiRoute) => void
 
 /** Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. */
 export class Router {
   readonly #routes: readonly { readonly route: ApiRoute; readonly pattern: URLPattern }[]
-  readonly #gate: Gate
+  readonly #admit: Admit
 
-  constructor(routes: readonly ApiRoute[], gate: Gate) {
+  constructor(routes: readonly ApiRoute[], admit: Admit) {
     // a fixed segment wins over a parameter
     this.#routes = routes
       .toSorted((a, b) => rank(a) - rank(b))
       .map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }))
-    this.#gate = gate
+    this.#admit = admit
   }
 
   /** Rejects with a fault. */
@@ -50,7 +47,7 @@ export class Router {
       throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
     }
     const { route, pattern } = found
-    this.#gate.admit(request, route)
+    this.#admit(request, route)
     const { groups } = pattern.exec(url)!.pathname
     const params = Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text!)] as const)
     const asked: Asked<unknown, unknown, unknown> = {

@@ -1,14 +1,14 @@
 import { Type } from "typebox"
+import type { Admission } from "../access.ts"
 import { cookieOf, type Sessions } from "../sessions.ts"
 import type { WrongTokens } from "../wrong-tokens.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
 
-/** @param isToken undefined: no token is configured */
 export function sessionRoutes(
   sessions: Sessions,
   wrongTokens: WrongTokens,
-  isToken: () => ((text: string) => boolean) | undefined,
+  admission: () => Admission,
 ): ApiRoute[] {
   return [
     route("POST /api/session", {
@@ -16,8 +16,7 @@ export function sessionRoutes(
       isOpen: true,
       body: Type.Object({ token: Type.String({ maxLength: 4096 }) }),
       async answer({ body: { token }, request, connection }) {
-        const test = isToken()
-        if (test !== undefined && !test(token)) {
+        if (!admission().isToken(token)) {
           const waitS = await wrongTokens.count(connection.requestIP(request)?.address ?? "")
           throw waitS > 0 ? tooManyWrong(waitS) : new ApiError(401, "this is not the token of [admin]")
         }

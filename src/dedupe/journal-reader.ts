@@ -1,5 +1,7 @@
 import { HooklineError } from "../errors.ts"
-import type { JournaledKey, KeyJournal } from "../pipeline/record.ts"
+import type { KeyJournal } from "../pipeline/record.ts"
+import type { KeyLookups } from "./key-lookups.ts"
+import type { KeyWrites } from "./key-writes.ts"
 
 /*
  * Reads the keys that an earlier process left in a log's journal, before the log adds others:
@@ -13,21 +15,15 @@ import type { JournaledKey, KeyJournal } from "../pipeline/record.ts"
 
 const REREAD_MS = 500
 
-export interface JournalListener {
-  readonly began: () => void
-  readonly read: (keys: readonly JournaledKey[]) => void
-  /** It is read again. */
-  readonly failed: (error: HooklineError) => void
-}
-
 export class JournalReader {
-  readonly #listener: JournalListener
-  #journal: KeyJournal | undefined
+  readonly #lookups: KeyLookups
+  readonly #writes: KeyWrites
   #problem: string | undefined
   #isClosed = false
 
-  constructor(listener: JournalListener) {
-    this.#listener = listener
+  constructor(lookups: KeyLookups, writes: KeyWrites) {
+    this.#lookups = lookups
+    this.#writes = writes
   }
 
   /** Why the journal can't be read; undefined: it can, or is being read. */
@@ -36,14 +32,10 @@ export class JournalReader {
   }
 
   use(journal: KeyJournal): void {
-    if (journal === this.#journal) return
-    this.#journal = journal
-    this.#listener.began()
+    if (journal === this.#writes.journal) return
+    this.#writes.journal = journal
+    this.#lookups.hold()
     void this.#read(journal)
-  }
-
-  forget(throughId: number): void {
-    this.#journal?.forget(throughId)
   }
 
   close(): void {
@@ -51,12 +43,15 @@ export class JournalReader {
   }
 
   async #read(journal: KeyJournal): Promise<void> {
-    while (journal === this.#journal && !this.#isClosed) {
+    while (journal === this.#writes.journal && !this.#isClosed) {
       const keys = await journal.read().catch((error: HooklineError) => error)
-      if (journal !== this.#journal) return
+      if (journal !== this.#writes.journal) return
       this.#problem = keys instanceof HooklineError ? keys.message : undefined
-      if (!(keys instanceof HooklineError)) return this.#listener.read(keys)
-      this.#listener.failed(keys)
+      if (!(keys instanceof HooklineError)) {
+        for (const key of keys) this.#writes.addJournaled(key)
+        return this.#lookups.resume()
+      }
+      this.#lookups.rejectAll(keys)
       await Bun.sleep(REREAD_MS)
     }
   }

@@ -1,6 +1,8 @@
 // Hot path: every event of a pipeline with an embedded store is looked up here.
 import { HooklineError } from "../errors.ts"
-import { BUSY_RETRY_MS, type ThreadAnswer, type Failure } from "../storage/serve-database.ts"
+import type { DurableWriter } from "../storage/durable-writer.ts"
+import { BUSY_RETRY_MS, type Failure } from "../storage/serve-database.ts"
+import type { KeyDatabase } from "./key-database.ts"
 import type { KeyClaim } from "./key-store.ts"
 
 /*
@@ -22,27 +24,24 @@ interface Lookup {
   readonly reject: (error: HooklineError) => void
 }
 
-export interface LookupDependencies {
-  /** The store, for errors. */
-  readonly title: string
-  /** Asks the thread until when keys are known, in milliseconds since 1970; undefined: not in the file. */
-  readonly find: (
-    keys: readonly string[],
-    then: (answer: ThreadAnswer<readonly (number | undefined)[]>) => void,
-  ) => void
-  /** @param untilMs of the key in the file; 0: it has none */
-  readonly conclude: (key: string, untilMs: number) => KeyClaim
-}
-
 export class KeyLookups {
-  readonly #deps: LookupDependencies
+  readonly #writer: DurableWriter<KeyDatabase>
+  readonly #title: string
+  readonly #conclude: (key: string, untilMs: number) => KeyClaim
   #waiting: Lookup[] = []
   /** In the thread. */
   #asked: Lookup[] = []
   #isHeld = false
 
-  constructor(deps: LookupDependencies) {
-    this.#deps = deps
+  /** @param conclude gets a key's expiry in the file; 0: it is not there */
+  constructor(
+    writer: DurableWriter<KeyDatabase>,
+    title: string,
+    conclude: (key: string, untilMs: number) => KeyClaim,
+  ) {
+    this.#writer = writer
+    this.#title = title
+    this.#conclude = conclude
   }
 
   claim(key: string, deadlineMs: number): Promise<KeyClaim> {
@@ -70,7 +69,7 @@ export class KeyLookups {
     let isLeft = false
     for (const { deadlineMs, reject } of [...this.#waiting, ...this.#asked]) {
       if (deadlineMs > nowMs) isLeft = true
-      else reject(new HooklineError("unavailable", `${this.#deps.title} did not answer in time`))
+      else reject(new HooklineError("unavailable", `${this.#title} did not answer in time`))
     }
     this.#waiting = this.#waiting.filter(({ deadlineMs }) => deadlineMs > nowMs)
     return isLeft
@@ -81,22 +80,18 @@ export class KeyLookups {
     if (lookups.length === 0 || this.#asked.length > 0 || this.#isHeld) return
     this.#waiting = []
     this.#asked = lookups
-    const { find, conclude } = this.#deps
-    const keys = lookups.map(({ key }) => key)
-    find(keys, (answer) => {
+    this.#writer.do("untilOf", [lookups.map(({ key }) => key)], (answer) => {
       this.#asked = []
-      if (answer.kind === "busy") return this.#retry(lookups)
+      if (answer.kind === "busy") {
+        this.#waiting = [...lookups, ...this.#waiting]
+        return void setTimeout(this.#ask, BUSY_RETRY_MS)
+      }
       for (const [at, { key, resolve, reject }] of lookups.entries()) {
         if (answer.kind === "failed") reject(unavailable(answer))
-        else resolve(conclude(key, answer.value[at] ?? 0))
+        else resolve(this.#conclude(key, answer.value[at] ?? 0))
       }
       if (this.#waiting.length > 0) this.#ask()
     })
-  }
-
-  #retry(lookups: readonly Lookup[]): void {
-    this.#waiting = [...lookups, ...this.#waiting]
-    setTimeout(this.#ask, BUSY_RETRY_MS)
   }
 }
 

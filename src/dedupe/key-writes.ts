@@ -1,8 +1,9 @@
 // Hot path: every key of a pipeline with an embedded store passes here.
 import { steadyMs, within } from "../clock/clock.ts"
-import type { JournaledKey } from "../pipeline/record.ts"
-import { BUSY_RETRY_MS, type ThreadAnswer } from "../storage/serve-database.ts"
-import type { KeyUntil } from "../storage/key-journal.ts"
+import type { JournaledKey, KeyJournal } from "../pipeline/record.ts"
+import type { DurableWriter } from "../storage/durable-writer.ts"
+import { BUSY_RETRY_MS } from "../storage/serve-database.ts"
+import type { KeyDatabase } from "./key-database.ts"
 
 /*
  * Keys on their way into the file, one transaction at a time:
@@ -38,25 +39,18 @@ interface Unwritten {
   answer?: ((isDurable: boolean) => void) | undefined
 }
 
-export interface WriteDependencies {
-  /** Has the thread write keys, in one transaction. */
-  readonly write: (keys: readonly KeyUntil[], then: (answer: ThreadAnswer<void>) => void) => void
-  /** Whether the file is closed. */
-  readonly hasFailed: () => boolean
-  /** The keys of the journal up to that id are in the file. */
-  readonly forget: (throughId: number) => void
-}
-
 export class KeyWrites {
-  readonly #deps: WriteDependencies
+  /** Of a log in the store's folder. */
+  journal: KeyJournal | undefined
+  readonly #writer: DurableWriter<KeyDatabase>
   readonly #keys = new Map<string, Unwritten>()
   #isWriting = false
   #later: Timer | undefined
   /** Resolves when no key is left to write, or none can be. */
   #drained: PromiseWithResolvers<void> | undefined
 
-  constructor(deps: WriteDependencies) {
-    this.#deps = deps
+  constructor(writer: DurableWriter<KeyDatabase>) {
+    this.#writer = writer
   }
 
   get size(): number {
@@ -80,7 +74,7 @@ export class KeyWrites {
 
   /** @returns whether the key is durable by the deadline */
   add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | false {
-    if (this.#deps.hasFailed()) {
+    if (this.#writer.failure !== undefined) {
       this.#keys.set(key, { untilMs, deadlineMs })
       return false
     }
@@ -102,10 +96,10 @@ export class KeyWrites {
     this.#later = undefined
     if (this.#isWriting) return
     const batch = [...this.#keys.entries().take(SLICE_KEYS)]
-    if (batch.length === 0 || this.#deps.hasFailed()) return this.#drained?.resolve()
+    if (batch.length === 0 || this.#writer.failure !== undefined) return this.#drained?.resolve()
     this.#isWriting = true
     const keys = batch.map(([key, { untilMs }]) => [key, untilMs] as const)
-    this.#deps.write(keys, (answer) => {
+    this.#writer.do("write", [keys], (answer) => {
       this.#isWriting = false
       if (answer.kind === "failed") return this.#drained?.resolve()
       if (answer.kind === "busy") {
@@ -160,7 +154,7 @@ export class KeyWrites {
       if (this.#keys.get(key) === one) this.#keys.delete(key)
       journalId = Math.max(journalId, one.journalId ?? 0)
     }
-    if (journalId > 0) this.#deps.forget(journalId)
+    if (journalId > 0) this.journal?.forget(journalId)
   }
 }
 

@@ -52,48 +52,30 @@ export class SqliteKeys implements KeyStore {
     { log, unopened, now = Date.now }: Pick<WriterDependencies, "log" | "unopened"> & { now?: () => number },
   ) {
     const location = dedupeFileIn(directory)
-    const { title } = location
     this.#directory = resolve(directory)
-    this.#title = title
+    this.#title = location.title
     this.#log = log
     this.#now = now
-    const writer = (this.#writer = new DurableWriter<KeyDatabase>(
-      location,
-      () => new KeyDatabase(location).close(),
-      {
-        log,
-        unopened,
-        failed: (failure) => {
-          this.#lookups.rejectAll(unavailable(failure))
-          this.#writes.refuseAll()
-        },
-        recovered: () => this.#writes.write(),
+    this.#writer = new DurableWriter<KeyDatabase>(location, () => new KeyDatabase(location).close(), {
+      log,
+      unopened,
+      failed: (failure) => {
+        this.#lookups.rejectAll(unavailable(failure))
+        this.#writes.refuseAll()
       },
-    ))
-    this.#writes = new KeyWrites({
-      write: (keys, then) => writer.do("write", [keys], then),
-      hasFailed: () => writer.failure !== undefined,
-      forget: (throughId) => this.#journal.forget(throughId),
+      recovered: () => this.#writes.write(),
     })
-    this.#lookups = new KeyLookups({
-      title,
-      find: (keys, then) => writer.do("untilOf", [keys], then),
-      conclude: (key, untilMs) => this.#claimOf(Math.max(this.#writes.untilOf(key), untilMs)),
-    })
-    this.#journal = new JournalReader({
-      began: () => this.#lookups.hold(),
-      read: (keys) => {
-        for (const key of keys) this.#writes.addJournaled(key)
-        this.#lookups.resume()
-      },
-      failed: (error) => this.#lookups.rejectAll(error),
-    })
+    this.#writes = new KeyWrites(this.#writer)
+    this.#lookups = new KeyLookups(this.#writer, this.#title, (key, untilMs) =>
+      this.#claimOf(Math.max(this.#writes.untilOf(key), untilMs)),
+    )
+    this.#journal = new JournalReader(this.#lookups, this.#writes)
     this.#sweep = sweepDeadlines(() => {
       const nowMs = steadyMs()
       const isLookedUp = this.#lookups.expire(nowMs)
       return this.#writes.expire(nowMs) || isLookedUp
     })
-    if (writer.failure === undefined) log.info("the Deduplicator's store is open")
+    if (this.#writer.failure === undefined) log.info("the Deduplicator's store is open")
     this.#trimIn(0)
   }
 

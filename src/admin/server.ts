@@ -5,7 +5,7 @@ import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { admissionBy, type Access, type Admission } from "./access.ts"
-import { Api } from "./api/api.ts"
+import { AdminApi } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
@@ -41,7 +41,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
   const routes = probes(service, () => admission)
   const wrongTokens = new WrongTokens(deps.log)
   const sampler = new Sampler(service, failed)
-  const api = new Api({ service, sampler, admission: () => admission, wrongTokens, failed })
+  const api = new AdminApi({ service, sampler, admission: () => admission, wrongTokens, failed })
   const endpoint: Endpoint = async (request, server, { path }) => {
     if (!admission.isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
     if (isBearer(request) && !admission.hasToken(request)) {

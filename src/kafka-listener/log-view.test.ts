@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "bun:test"
 import { LogView, type PartitionOfTopic } from "./log-view.ts"
 import { SharedCounters } from "./shared-counters.ts"
-import { FakeLog } from "./testing/memory-log.ts"
+import { FakeLog } from "../../test/support/fake-listener-log.ts"
 
 const counters = new SharedCounters()
 const log = new FakeLog()

@@ -1,7 +1,6 @@
-import { AheadBatches } from "./ahead-batches.ts"
+import { KeptBatches } from "./kept-batches.ts"
 import { Unreadable, type Log, type Offsets, type PartitionOf, type UnreadRecords } from "./log.ts"
 import { encodeRecordBatch, setEpoch, type RecordBatch } from "./protocol/record-batch.ts"
-import { RecentBatches } from "./recent-batches.ts"
 import type { SharedCounters } from "./shared-counters.ts"
 import { Topics, type ClientTopic } from "./topics.ts"
 
@@ -25,8 +24,10 @@ export class LogView {
   /** As of the change `#offsetsAt` of the log, by partition. */
   readonly #offsets = new Map<string, Offsets>()
   #offsetsAt = 0
-  readonly #recent = new RecentBatches()
-  readonly #ahead = new AheadBatches()
+  /** The batch that was last read at the end of each partition, which consumers that follow a topic share. */
+  readonly #recent = new KeptBatches()
+  /** Batches that consumers will ask for next, by partition and first offset, read while they process the ones before. */
+  readonly #ahead = new KeptBatches()
 
   /** @param damaged called with records that a client asked for, each time */
   constructor(
@@ -119,9 +120,9 @@ export class LogView {
   batch(of: PartitionOfTopic, offset: number, maxBytes: number): RecordBatch | undefined {
     const key = keyOf(of)
     const { end = 0 } = this.offsets(of) ?? {}
-    const recent = this.#recent.find(key, offset, end, maxBytes)
-    if (recent !== undefined) return recent
-    const batch = this.#ahead.take(key, offset, maxBytes) ?? this.#read(of, offset, end, maxBytes)
+    const recent = this.#recent.get(key)
+    if (recent !== undefined && isFor(recent, offset, end, maxBytes)) return recent
+    const batch = this.#ahead.take(`${key} ${offset}`, maxBytes) ?? this.#read(of, offset, end, maxBytes)
     // it has what was committed since, and the consumer will ask for what comes after it
     if (batch !== undefined && batch.endOffset > end) this.#offsets.delete(key)
     if (batch !== undefined && batch.endOffset >= end) this.#recent.add(key, batch)
@@ -134,7 +135,7 @@ export class LogView {
       if (this.#log === undefined || !this.#ahead.hasRoom(maxBytes)) return
       try {
         const batch = this.#encode(this.#log, of, offset, offset, maxBytes)
-        if (batch !== undefined) this.#ahead.add(keyOf(of), batch)
+        if (batch !== undefined) this.#ahead.add(`${keyOf(of)} ${batch.firstOffset}`, batch)
       } catch {
         // the request for it reads it again, and answers with the error
       }
@@ -162,3 +163,19 @@ export class LogView {
 const NO_TOPIC = { id: 0 }
 
 const keyOf = ({ topic: { id }, partition }: PartitionOf): string => `${id}-${partition}`
+
+/**
+ * Whether a consumer gets a batch that others have read: all of it, of which it skips what precedes its offset, at most as
+ * many records as it asks for. From then on it is where the others are.
+ *
+ * @param end of the partition: a batch that ends before it would keep the consumer from what follows
+ */
+function isFor(
+  { firstOffset, endOffset, bytes }: RecordBatch,
+  offset: number,
+  end: number,
+  maxBytes: number,
+) {
+  const skipped = offset - firstOffset
+  return endOffset >= end && bytes.length <= maxBytes && skipped >= 0 && skipped <= endOffset - offset
+}

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { pino } from "pino"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { random, someOf } from "../../src/kafka-listener/testing/some-message.ts"
+import { random, someOf } from "../support/kafka-messages.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../src/brokers/embedded/broker.ts"
 import { KafkaLog } from "../../src/brokers/embedded/kafka-log.ts"

@@ -27,7 +27,7 @@ export interface ApiDeps {
 }
 
 /** The admin API of one listener. */
-export class Api {
+export class AdminApi {
   readonly #router: Router
   readonly #streams = new EventStreams()
   readonly #sessions = new Sessions()

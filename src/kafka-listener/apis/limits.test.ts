@@ -9,7 +9,7 @@ import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import { readResponse, writeRequest, type Api } from "../protocol/fields.ts"
 import { DescribeGroups, JoinGroup, OffsetCommit, OffsetFetch, SyncGroup } from "../protocol/messages.ts"
-import { FakeLog } from "../testing/memory-log.ts"
+import { FakeLog } from "../../../test/support/fake-listener-log.ts"
 import { ClientAuthentication } from "../security/authentication.ts"
 import { answer, type Serving } from "./apis.ts"
 

@@ -1,4 +1,4 @@
-import { isIn, type Api } from "../protocol/fields.ts"
+import { isIn, type Api } from "../../src/kafka-listener/protocol/fields.ts"
 
 type Table = Api["request"]
 

@@ -1,4 +1,11 @@
-import type { Log, LogRecord, Offsets, PartitionOf, Placed, TopicOfLog } from "../log.ts"
+import type {
+  Log,
+  LogRecord,
+  Offsets,
+  PartitionOf,
+  Placed,
+  TopicOfLog,
+} from "../../src/kafka-listener/log.ts"
 
 /** A log in memory, of topics with one partition, for the listener's own tests. */
 export class FakeLog implements Log {

@@ -86,29 +86,8 @@ function printPlan(plan: Plan): void {
   console.log(`admin: ${admin}`)
 }
 
-interface Described {
-  readonly connections: readonly {
-    readonly id: string
-    readonly kind: string
-    readonly at: string
-    readonly spool?: string
-  }[]
-  readonly pipelines: readonly {
-    readonly id: string
-    readonly listen: string
-    readonly path: string
-    readonly connection: string
-    readonly topic: string
-    /** The topics that a Router may choose, as names or patterns. */
-    readonly routed?: readonly string[]
-    readonly verification: string
-  }[]
-  /** Its address, or `off`. */
-  readonly admin: string
-}
-
 /** A plan as `check` shows it, without secrets. */
-function describe({ connections, pipelines, admin: { listen } }: Plan): Described {
+function describe({ connections, pipelines, admin: { listen } }: Plan) {
   const [first = ""] = connections.keys()
   return {
     connections: [...connections].map(([id, { kind, values }]) => {
@@ -121,6 +100,7 @@ function describe({ connections, pipelines, admin: { listen } }: Plan): Describe
       const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
       const { connection = first, topic } = pipeline.sink.values as { connection?: string; topic: string }
       const verification = describeVerification(pipeline)
+      // names or patterns
       const routed = pipeline.processors.flatMap((it) =>
         typeof it === "function" ? [] : (it.component.routing?.(it.values).topics ?? []),
       )

@@ -58,7 +58,8 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
   using store = openPositions<Forward>(location)
   const about = describe(store, place, url, name, flags)
   const open = (): Promise<LogReader> => app.openReader(place.connection)
-  await new ForwardRun(store, about, open, interruption.signal).run(printer(typeOf), flags)
+  const run = { store, about, open, signal: interruption.signal, notes: new WaitingNotes() }
+  await runForward(run, printer(typeOf), flags)
   // what follows ends by an interrupt
   if (interruption.status !== undefined) process.exitCode = 0
 }
@@ -88,126 +89,111 @@ function describe(
   return about
 }
 
-class ForwardRun {
-  readonly #store: Positions<Forward>
-  readonly #about: Forward
-  readonly #open: () => Promise<LogReader>
-  readonly #signal: AbortSignal
-  readonly #notes = new WaitingNotes()
+interface Run {
+  readonly store: Positions<Forward>
+  readonly about: Forward
+  readonly open: () => Promise<LogReader>
+  readonly signal: AbortSignal
+  readonly notes: WaitingNotes
+}
 
-  constructor(
-    store: Positions<Forward>,
-    about: Forward,
-    open: () => Promise<LogReader>,
-    signal: AbortSignal,
-  ) {
-    this.#store = store
-    this.#about = about
-    this.#open = open
-    this.#signal = signal
-  }
-
-  async run(attempted: Attempted, { from = "end", onRefusal, tries }: ForwardFlags): Promise<void> {
-    const { connection, topic, url } = this.#about
-    const found = await this.#find()
-    if (found === undefined) return
-    const { reader, held, clusterId } = found
-    try {
-      const position = this.#position(clusterId, from === "end" ? held : [])
-      const { ranges, gaps } = endlessFrom(position, held)
-      for (const gap of gaps) console.error(describeGap(topic, gap))
-      const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
-      const waiting = left === 0 ? "" : `, ${left} waiting`
-      console.error(`forwarding ${connection}/${topic} to ${toShownUrl(new URL(url))}${waiting}`)
-      const job = new ReplayJob({
-        reader,
-        selection: { topic, ranges, partitions: held.length },
-        target: new UrlTarget(new URL(url), { refusals: tries, attempted }),
-        onRefusal,
-        from: { ...position, next: new Map() },
-        missed: ({ partition, first, end }) =>
-          console.error(describeGap(topic, { partition, first: end, next: first, kind: "deleted" })),
-        save: (position, failures) => this.#store.save(position, failures),
-      })
-      await this.#follow(job, ranges)
-      if (job.error !== undefined) throw job.error
-    } finally {
-      await reader.close()
-    }
-  }
-
-  async #follow(job: ReplayJob, ranges: readonly OffsetRange[]): Promise<void> {
-    const ended = new AbortController()
-    const signal = AbortSignal.any([this.#signal, ended.signal])
-    this.#signal.addEventListener("abort", () => void job.cancel(), { once: true })
-    const timer = setInterval(() => {
-      this.#notes.note(job.sourceProblem)
-      this.#store.setWaiting(job.progress().problem)
-    }, NOTE_MS)
-    const watching = watchPartitions(
-      this.#open,
-      this.#about.topic,
-      ranges,
-      (more) => job.extend(more),
-      signal,
-    )
-    try {
-      await Promise.race([job.start(), watching])
-      await job.cancel()
-    } finally {
-      clearInterval(timer)
-      ended.abort()
-    }
-    await watching
-  }
-
-  /** Waits for the log and its topic; undefined: until it was interrupted. */
-  #find(): Promise<FoundLog | undefined> {
-    const find = async (): Promise<FoundLog> => {
-      await using opened = new AsyncDisposableStack()
-      const reader = opened.adopt(await this.#open(), (it) => it.close())
-      const held = await reader.ranges(this.#about.topic)
-      const clusterId = await reader.clusterId()
-      opened.move()
-      return { reader, held, clusterId }
-    }
-    return untilAvailable(find, {
-      notes: this.#notes,
-      signal: this.#signal,
-      everyMs: NOTE_MS,
-      mayPass: ({ retryHelps }) => retryHelps,
-      beforeWait: ({ code, message }) => {
-        // all that is published to a topic that does not exist yet is new
-        if (code !== "unavailable" && this.#store.read() === undefined) this.#begin(this.#about, [])
-        this.#store.setWaiting(message)
-      },
+async function runForward(
+  run: Run,
+  attempted: Attempted,
+  { from = "end", onRefusal, tries }: ForwardFlags,
+): Promise<void> {
+  const { connection, topic, url } = run.about
+  const found = await find(run)
+  if (found === undefined) return
+  const { reader, held, clusterId } = found
+  try {
+    const position = positionOf(run, clusterId, from === "end" ? held : [])
+    const { ranges, gaps } = endlessFrom(position, held)
+    for (const gap of gaps) console.error(describeGap(topic, gap))
+    const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
+    const waiting = left === 0 ? "" : `, ${left} waiting`
+    console.error(`forwarding ${connection}/${topic} to ${toShownUrl(new URL(url))}${waiting}`)
+    const job = new ReplayJob({
+      reader,
+      selection: { topic, ranges, partitions: held.length },
+      target: new UrlTarget(new URL(url), { refusals: tries, attempted }),
+      onRefusal,
+      from: { ...position, next: new Map() },
+      missed: ({ partition, first, end }) =>
+        console.error(describeGap(topic, { partition, first: end, next: first, kind: "deleted" })),
+      save: (position, failures) => run.store.save(position, failures),
     })
+    await follow(run, job, ranges)
+    if (job.error !== undefined) throw job.error
+  } finally {
+    await reader.close()
   }
+}
 
-  /** @param held as `#begin`, for a new forward */
-  #position(clusterId: string | undefined, held: readonly OffsetRange[]): ReplayPosition {
-    const stored = this.#store.read()
-    const about = { ...this.#about, ...(clusterId !== undefined && { clusterId }) }
-    if (stored === undefined) return this.#begin(about, held)
-    const before = stored.about.clusterId
-    if (isReplaced(before, clusterId)) {
-      const { connection, topic } = about
-      console.error(
-        `connection ${connection} leads to another log than before: forwarding ${topic} from its beginning; the failures of the former log are removed`,
-      )
-      return this.#begin(about, [])
-    }
-    if (before === undefined && clusterId !== undefined) this.#store.describe(about)
-    return stored.position
+async function follow(run: Run, job: ReplayJob, ranges: readonly OffsetRange[]): Promise<void> {
+  const ended = new AbortController()
+  const signal = AbortSignal.any([run.signal, ended.signal])
+  run.signal.addEventListener("abort", () => void job.cancel(), { once: true })
+  const timer = setInterval(() => {
+    run.notes.note(job.sourceProblem)
+    run.store.setWaiting(job.progress().problem)
+  }, NOTE_MS)
+  const watching = watchPartitions(run.open, run.about.topic, ranges, (more) => job.extend(more), signal)
+  try {
+    await Promise.race([job.start(), watching])
+    await job.cancel()
+  } finally {
+    clearInterval(timer)
+    ended.abort()
   }
+  await watching
+}
 
-  /** @param held partitions that begin at their ends; others begin at their beginnings */
-  #begin(about: Forward, held: readonly OffsetRange[]): ReplayPosition {
-    const next = new Map(held.map(({ partition, end }) => [partition, end]))
-    const position = { next, replayed: 0, failed: 0 }
-    this.#store.begin(about, position)
-    return position
+/** Waits for the log and its topic; undefined: until it was interrupted. */
+function find(run: Run): Promise<FoundLog | undefined> {
+  const attempt = async (): Promise<FoundLog> => {
+    await using opened = new AsyncDisposableStack()
+    const reader = opened.adopt(await run.open(), (it) => it.close())
+    const held = await reader.ranges(run.about.topic)
+    const clusterId = await reader.clusterId()
+    opened.move()
+    return { reader, held, clusterId }
   }
+  return untilAvailable(attempt, {
+    ...run,
+    everyMs: NOTE_MS,
+    mayPass: ({ retryHelps }) => retryHelps,
+    beforeWait: ({ code, message }) => {
+      // all that is published to a topic that does not exist yet is new
+      if (code !== "unavailable" && run.store.read() === undefined) begin(run, run.about, [])
+      run.store.setWaiting(message)
+    },
+  })
+}
+
+/** @param held as `begin`, for a new forward */
+function positionOf(run: Run, clusterId: string | undefined, held: readonly OffsetRange[]): ReplayPosition {
+  const stored = run.store.read()
+  const about = { ...run.about, ...(clusterId !== undefined && { clusterId }) }
+  if (stored === undefined) return begin(run, about, held)
+  const before = stored.about.clusterId
+  if (isReplaced(before, clusterId)) {
+    const { connection, topic } = about
+    console.error(
+      `connection ${connection} leads to another log than before: forwarding ${topic} from its beginning; the failures of the former log are removed`,
+    )
+    return begin(run, about, [])
+  }
+  if (before === undefined && clusterId !== undefined) run.store.describe(about)
+  return stored.position
+}
+
+/** @param held partitions that begin at their ends; others begin at their beginnings */
+function begin(run: Run, about: Forward, held: readonly OffsetRange[]): ReplayPosition {
+  const next = new Map(held.map(({ partition, end }) => [partition, end]))
+  const position = { next, replayed: 0, failed: 0 }
+  run.store.begin(about, position)
+  return position
 }
 
 interface FoundLog {

@@ -71,20 +71,25 @@ export async function replay(flags: ReplayFlags): Promise<void> {
       : { topic: to.topic, id: to.connection, connection: connectionNamed(app, to.connection) }
   const request = requestOf(flags)
   const name = checkName(flags.name ?? nameOf(flags, request))
-  const matches = matcherOf(flags)
   leaveFolder()
 
   using interruption = new Interruption()
+  const { signal } = interruption
   const reader = await app.openReader(from.connection)
+  const run: Run = { flags, reader, matches: matcherOf(flags), signal, notes: new WaitingNotes() }
   try {
-    const run = new ReplayRun(flags, reader, matches, interruption)
-    const isItself = await run.isItself(source, destination, (id) => app.openReader(id))
-    if (isItself) throw new HooklineError("usage", "--from and --to are the same topic")
-    if (flags.dryRun === true) return await run.count()
+    if (!(destination instanceof URL) && destination.topic === from.topic) {
+      const open = (): Promise<LogReader> => app.openReader(destination.id)
+      const isSame = (): Promise<boolean> =>
+        isSameLog({ connection: source, reader }, destination.connection, open)
+      if ((await untilAvailable(isSame, run)) === true)
+        throw new HooklineError("usage", "--from and --to are the same topic")
+    }
+    if (flags.dryRun === true) return await count(run)
     const store = openPositions<About>(positionFile(state, "replay", name))
     let isLeft = true
     try {
-      isLeft = await run.run(name, request, destination, store)
+      isLeft = await runReplay(run, name, request, destination, store)
     } finally {
       if (isLeft && store.read() !== undefined) store.close()
       else store.remove()
@@ -95,94 +100,63 @@ export async function replay(flags: ReplayFlags): Promise<void> {
   }
 }
 
-class ReplayRun {
-  readonly #flags: ReplayFlags
-  readonly #reader: LogReader
-  readonly #matches: Matches | undefined
-  readonly #signal: AbortSignal
-  readonly #notes = new WaitingNotes()
+interface Run {
+  readonly flags: ReplayFlags
+  readonly reader: LogReader
+  readonly matches: Matches | undefined
+  readonly signal: AbortSignal
+  readonly notes: WaitingNotes
+}
 
-  constructor(
-    flags: ReplayFlags,
-    reader: LogReader,
-    matches: Matches | undefined,
-    { signal }: { readonly signal: AbortSignal },
-  ) {
-    this.#flags = flags
-    this.#reader = reader
-    this.#matches = matches
-    this.#signal = signal
-  }
+async function count(run: Run): Promise<void> {
+  const { flags, reader, matches, signal } = run
+  const selection = await select(run)
+  if (selection === undefined) return
+  const limitMs = Number.POSITIVE_INFINITY
+  const { records } = await countRecords(reader, selection, matches, { signal, limitMs })
+  if (signal.aborted) return
+  console.log(flags.json === true ? JSON.stringify({ records }) : `${records} records would be replayed`)
+}
 
-  /** Whether the records would be published to the topic that they come from. */
-  async isItself(
-    connection: Connection,
-    destination: Destination,
-    open: (id: string) => Promise<LogReader>,
-  ): Promise<boolean> {
-    if (destination instanceof URL || destination.topic !== this.#flags.from.topic) return false
-    const source = { connection, reader: this.#reader }
-    const isSame = await untilAvailable(
-      () => isSameLog(source, destination.connection, () => open(destination.id)),
-      { notes: this.#notes, signal: this.#signal },
-    )
-    return isSame === true
-  }
+/** @returns whether some of the range is left */
+async function runReplay(
+  run: Run,
+  name: string,
+  request: Request,
+  destination: Destination,
+  store: Positions<About>,
+): Promise<boolean> {
+  const { flags, reader, matches, signal, notes } = run
+  const stored = flags.restart === true ? undefined : resumable(store.read(), request, name)
+  const selection = stored?.about.selection ?? (await select(run))
+  if (selection === undefined) return true
+  const { target, close } = await openTarget(destination, selection, flags)
+  if (stored === undefined) store.begin({ request, selection }, NOTHING)
+  const job = new ReplayJob({
+    reader,
+    selection,
+    matches,
+    target,
+    rate: flags.rate,
+    onRefusal: flags.onRefusal,
+    from: stored?.position,
+    save: (position, failures) => store.save(position, failures),
+  })
+  signal.addEventListener("abort", () => void job.cancel(), { once: true })
+  using display = new ReplayDisplay(name, job, notes, flags.json === true)
+  if (stored !== undefined) display.resumed()
+  await job.start()
+  await close()
+  display.end()
+  if (job.error !== undefined) throw job.error
+  const { state, failed, missed } = job.progress()
+  process.exitCode = failed + missed > 0 ? 1 : 0
+  return state !== "done"
+}
 
-  async count(): Promise<void> {
-    const selection = await this.#select()
-    if (selection === undefined) return
-    const { records } = await countRecords(this.#reader, selection, this.#matches, {
-      signal: this.#signal,
-      limitMs: Number.POSITIVE_INFINITY,
-    })
-    if (this.#signal.aborted) return
-    console.log(
-      this.#flags.json === true ? JSON.stringify({ records }) : `${records} records would be replayed`,
-    )
-  }
-
-  /** @returns whether some of the range is left */
-  async run(
-    name: string,
-    request: Request,
-    destination: Destination,
-    store: Positions<About>,
-  ): Promise<boolean> {
-    const stored = this.#flags.restart === true ? undefined : resumable(store.read(), request, name)
-    const selection = stored?.about.selection ?? (await this.#select())
-    if (selection === undefined) return true
-    const { target, close } = await openTarget(destination, selection, this.#flags)
-    if (stored === undefined) store.begin({ request, selection }, NOTHING)
-    const job = new ReplayJob({
-      reader: this.#reader,
-      selection,
-      matches: this.#matches,
-      target,
-      rate: this.#flags.rate,
-      onRefusal: this.#flags.onRefusal,
-      from: stored?.position,
-      save: (position, failures) => store.save(position, failures),
-    })
-    this.#signal.addEventListener("abort", () => void job.cancel(), { once: true })
-    using display = new ReplayDisplay(name, job, this.#notes, this.#flags.json === true)
-    if (stored !== undefined) display.resumed()
-    await job.start()
-    await close()
-    display.end()
-    if (job.error !== undefined) throw job.error
-    const { state, failed, missed } = job.progress()
-    process.exitCode = failed + missed > 0 ? 1 : 0
-    return state !== "done"
-  }
-
-  #select(): Promise<Selection | undefined> {
-    const { from, partition } = this.#flags
-    return untilAvailable(() => selectRecords(this.#reader, from.topic, { ...from.range, partition }), {
-      notes: this.#notes,
-      signal: this.#signal,
-    })
-  }
+const select = (run: Run): Promise<Selection | undefined> => {
+  const { from, partition } = run.flags
+  return untilAvailable(() => selectRecords(run.reader, from.topic, { ...from.range, partition }), run)
 }
 
 const NOTHING = { next: new Map<number, number>(), replayed: 0, failed: 0 }

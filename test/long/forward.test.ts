@@ -400,7 +400,7 @@ describe("what is no longer in the log is named,", () => {
     receiver.all.length = 0
     await fill(3)
     await goOn(
-      /payments\[0\] ends before offset (?:59|60), where it was to go on: it is another log, forwarded from its beginning\n[^]*@2 200/,
+      /payments\[0\] ends before offset (?:59|60), where it was to continue: it is another log, forwarded from its beginning\n[^]*@2 200/,
     )
     expect(receiver.offsets).toEqual([0, 1, 2])
     rmSync(`${directory}.old`, { recursive: true })

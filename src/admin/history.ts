@@ -192,13 +192,10 @@ export class PipelineHistory {
 
   /** Events a second. */
   rates(): { readonly accepted: number; readonly refused: number } {
-    const [first, last] = [this.#recent[0], this.#recent.at(-1)]
-    const seconds = first === undefined || last === undefined ? 0 : (last.ms - first.ms) / 1000
-    if (seconds === 0) return { accepted: 0, refused: 0 }
-    return {
-      accepted: (last!.accepted - first!.accepted) / seconds,
-      refused: (last!.refused - first!.refused) / seconds,
-    }
+    const [first, last] = [this.#recent[0]!, this.#recent.at(-1)!]
+    const seconds = (last.ms - first.ms) / 1000
+    const rate = (added: number): number => (seconds === 0 ? 0 : added / seconds)
+    return { accepted: rate(last.accepted - first.accepted), refused: rate(last.refused - first.refused) }
   }
 
   /** Refusals of the last steps and the current one by reason, the most frequent first. */
@@ -207,11 +204,6 @@ export class PipelineHistory {
       .map(([reason, series]) => [reason, Math.round(series.sum(this.#step - steps, this.#step))] as const)
       .filter(([, count]) => count > 0)
       .toSorted(([, a], [, b]) => b - a)
-  }
-
-  /** Accepted ones, of the last steps and the current one. */
-  acceptedIn(steps: number): number {
-    return Math.round(this.#accepted.sum(this.#step - steps, this.#step))
   }
 
   /** A quantile of the time to the acknowledgement in the last minute, in milliseconds; undefined: no event came. */
@@ -233,12 +225,7 @@ export class PipelineHistory {
   }
 
   /** The complete steps, the oldest first: events a second, and latencies in milliseconds. */
-  series(): {
-    readonly accepted: number[]
-    readonly refused: { reason: string; values: number[] }[]
-    readonly p50: (number | null)[]
-    readonly p99: (number | null)[]
-  } {
+  series() {
     const values = (of: Series): number[] =>
       Array.from({ length: STEPS }, (_, at) => of.get(this.#step - STEPS + at))
     const perSecond = (of: Series): number[] => values(of).map((count) => rounded((count / STEP_MS) * 1000))

@@ -15,7 +15,7 @@ const MOST_SHARE = 20
 /** Between two polls of captured requests and of replays, in milliseconds. */
 const CHANGES_MS = 500
 
-interface LiveDeps extends OverviewDeps {
+export interface LiveDeps extends OverviewDeps {
   readonly streams: EventStreams
   readonly failed: (error: unknown) => void
 }

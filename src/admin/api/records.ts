@@ -7,7 +7,7 @@ import { isJson } from "../../json/check.ts"
 import { parsePointer } from "../../json/pointer.ts"
 import { withoutSchemaId } from "../../json/schema-id.ts"
 import type { PipelineInfo, Service } from "../service.ts"
-import type { EventStreams } from "./event-stream.ts"
+import type { LiveDeps } from "./live.ts"
 import { liveRecords } from "./live-records.ts"
 import { before, formatOffsets, parseOffsets } from "./offsets.ts"
 import { ApiError, problemOf } from "./problem.ts"
@@ -27,11 +27,7 @@ const TOPIC = { connection: Type.String({ maxLength: 249 }), topic: Type.String(
 const time = Type.Optional(Type.Number({ description: "Milliseconds since 1970." }))
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-interface RecordsDeps {
-  readonly service: Service
-  readonly streams: EventStreams
-  readonly failed: (error: unknown) => void
-}
+type RecordsDeps = Pick<LiveDeps, "service" | "streams" | "failed">
 
 export const recordRoutes = (deps: RecordsDeps): ApiRoute[] => [
   topicsRoute(deps),

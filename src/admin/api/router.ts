@@ -74,9 +74,9 @@ const rank = ({ path }: ApiRoute): number => path.split(":").length
 
 async function readBody(request: Request, { body: schema, method }: ApiRoute): Promise<unknown> {
   if (schema === undefined) return undefined
-  if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge()
-  const bytes = await readUpTo(request, MAX_BODY_BYTES)
-  if (bytes === undefined) throw tooLarge()
+  const isTooLarge = Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES
+  const bytes = isTooLarge ? undefined : await readUpTo(request, MAX_BODY_BYTES)
+  if (bytes === undefined) throw new ApiError(413, `the body is larger than ${MAX_BODY_BYTES} bytes`)
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
@@ -86,5 +86,3 @@ async function readBody(request: Request, { body: schema, method }: ApiRoute): P
   check(value, schema, "body")
   return value
 }
-
-const tooLarge = (): ApiError => new ApiError(413, `the body is larger than ${MAX_BODY_BYTES} bytes`)

@@ -41,34 +41,25 @@ export async function tail(topics: readonly string[], flags: TailFlags): Promise
   using interruption = new Interruption()
   const { signal } = interruption
   try {
-    const opening = await openWaiting(flags, signal)
-    if (opening === undefined) return
+    let isNew = false
+    const reader = await untilAvailable(() => openLogOf(flags.config, flags.connection), {
+      notes: new WaitingNotes(),
+      signal,
+      everyMs: WAIT_MS,
+      mayPass: ({ retryHelps }) => flags.follow === true && retryHelps,
+      beforeWait: () => void (isNew = true),
+    })
+    if (reader === undefined) return
     try {
-      await new Tail(opening.reader, flags, opening.waited, signal).print([...new Set(topics)])
+      await new Tail(reader, flags, isNew, signal).print([...new Set(topics)])
     } finally {
-      await opening.reader.close()
+      await reader.close()
     }
   } finally {
     // What was written and nobody reads would keep the process. An interrupt is how following ends; printing what the log
     // holds is cut short by it.
     if (signal.aborted) process.exit(flags.follow === true ? 0 : interruption.status)
   }
-}
-
-/** The log, and whether it was waited for; undefined: until it was interrupted. */
-async function openWaiting(
-  { config, connection, follow }: TailFlags,
-  signal: AbortSignal,
-): Promise<{ reader: LogReader; waited: boolean } | undefined> {
-  let waited = false
-  const reader = await untilAvailable(() => openLogOf(config, connection), {
-    notes: new WaitingNotes(),
-    signal,
-    everyMs: WAIT_MS,
-    mayPass: ({ retryHelps }) => follow === true && retryHelps,
-    beforeWait: () => void (waited = true),
-  })
-  return reader && { reader, waited }
 }
 
 interface TailedTopic {

@@ -18,16 +18,10 @@ import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./bro
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
-import {
-  checkExtractions,
-  EXTRACTION_FORM,
-  isExtraction,
-  parseExtraction,
-  type Extract,
-} from "./extraction.ts"
+import { EXTRACTION, checkExtractions, type ValueOf } from "./extraction.ts"
 import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 
-const HEADER_FORM = `a name, =, and ${EXTRACTION_FORM}`
+const HEADER_FORM = `a name, =, and ${EXTRACTION.form}`
 
 /** Publishes each event to a topic and waits for the broker's acknowledgement. */
 export const brokerSink = defineComponent({
@@ -46,8 +40,8 @@ export const brokerSink = defineComponent({
       doc: "Id of the connection to publish on. Needed only where there are several.",
     }),
     key: text({
-      form: EXTRACTION_FORM,
-      accepts: isExtraction,
+      form: EXTRACTION.form,
+      accepts: EXTRACTION.accepts,
       optional: true,
       doc: "The source of a record's key: `json:/pointer` into the body, `header:Name`, `path`, or `event:id`, `event:type`, `event:time`, where the provider's preset knows it (see providers.md). Records of one key keep their order; an event without it is published without a key.",
     }),
@@ -93,7 +87,7 @@ export const brokerSink = defineComponent({
     const { log } = context
     const { broker, deliveryTimeoutMs, messagingSystem } = context.connection(connection)
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
-    const keyOf = key === undefined ? undefined : parseExtraction(key, context.sender)
+    const keyOf = key === undefined ? undefined : EXTRACTION.parse(key, context.sender)
     const tracing = values.trace_headers === "on" ? [traceHeaders] : []
     const adding = [
       headers && configuredHeaders(headers, context.sender),
@@ -171,7 +165,7 @@ function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: numbe
 
 interface HeaderSpec {
   readonly name: string
-  readonly extract: Extract
+  readonly extract: ValueOf
 }
 
 function splitHeader(header: string): [name: string, extraction: string] | undefined {
@@ -181,12 +175,12 @@ function splitHeader(header: string): [name: string, extraction: string] | undef
 
 function isHeader(header: string): boolean {
   const split = splitHeader(header)
-  return split !== undefined && isExtraction(split[1])
+  return split !== undefined && EXTRACTION.accepts(split[1])
 }
 
 function parseHeader(header: string, sender: KnownSender | undefined): HeaderSpec {
   const [name, extraction] = splitHeader(header)!
-  return { name, extract: parseExtraction(extraction, sender)! }
+  return { name, extract: EXTRACTION.parse(extraction, sender)! }
 }
 
 function configuredHeaders(given: readonly string[], sender: KnownSender | undefined): AddHeaders {

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test"
 import { eventOf } from "../../test/support/event.ts"
-import { checkExtractions, isExtraction, parseExtraction } from "./extraction.ts"
+import { EXTRACTION, checkExtractions } from "./extraction.ts"
 
 const ACME = { name: "acme", event: { id: "header:X-Id", type: "json:/type" }, covers: undefined }
 const event = eventOf('{"type":"order.paid"}', { headers: { "X-Id": "e1" } })
 const text = (extraction: string): string | undefined => {
-  const found = parseExtraction(extraction, ACME)!(event)
+  const found = EXTRACTION.parse(extraction, ACME)!(event)
   return found && Buffer.from(found).toString()
 }
 
@@ -21,13 +21,13 @@ test("other texts are what they are without a provider", () => {
     "/",
     undefined,
   ])
-  expect(parseExtraction("json:/type", undefined)).toBeDefined()
+  expect(EXTRACTION.parse("json:/type", undefined)).toBeDefined()
 })
 
 test.each(["event:", "event:name", "event:ID", "event:id ", "json:type", "header:", "body"])(
   "%p is no extraction",
   (malformed) => {
-    expect(isExtraction(malformed)).toBe(false)
+    expect(EXTRACTION.accepts(malformed)).toBe(false)
   },
 )
 

@@ -1,4 +1,7 @@
+// Hot path: every event of a pipeline with a Filter or a Router passes here.
 import { WrongValue } from "../config/options/option-types.ts"
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/bytes.ts"
+import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
 import {
@@ -8,33 +11,12 @@ import {
   type KnownSender,
 } from "../verify/presets/event-locations.ts"
 
-/** Extracts a record's key or a header's value; undefined: the event has none. */
-export type Extract = (event: Event) => Uint8Array | undefined
-
-/** For messages and the reference. */
-export const EXTRACTION_FORM = `json:/pointer (RFC 6901), header:Name, path, or ${EVENT_FORM}`
+/** Reads a value of an event, in UTF-8; undefined: the event has none. */
+export type ValueOf = (event: Event) => Uint8Array | undefined
 
 /** The name in `header:Name`: RFC 9110, 5.6.2, token. */
 export const headerNameIn = (text: string): string | undefined =>
   /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(text)?.[1]
-
-const encoder = new TextEncoder()
-
-/** Whether it is of the form of an extraction, for an option's test: which provider knows `event:id` is another question. */
-export const isExtraction = (text: string): boolean =>
-  isEventPart(text) || (isOneLine(text) && parseLocation(text) !== undefined)
-
-/** A pointer may contain line ends, but one of several lines is the file's next key, indented. */
-export const isOneLine = (text: string): boolean => !text.includes("\n")
-
-/**
- * Parses `json:/id`, `header:X-Request-Id`, `path` or `event:id`; undefined if malformed.
- *
- * @param sender the pipeline's, `context.sender`
- * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
- */
-export const parseExtraction = (text: string, sender: KnownSender | undefined): Extract | undefined =>
-  parseLocation(locateEventPart(text, sender))
 
 /** Reports the parts of the event that the provider is not known to have: a component's `checkInPipeline`. */
 export function checkExtractions(
@@ -80,7 +62,50 @@ export function locate<T>(
   )
 }
 
-const parseLocation = (text: string): Extract | undefined =>
-  text === "path"
-    ? (event) => encoder.encode(event.request.path)
-    : locate(text, { header: (value) => encoder.encode(value), json: copyOf })
+/** The texts by which an option names a value of the event. */
+const valuesBy = (form: string, find: (location: string) => ValueOf | undefined) => ({
+  /** For messages and the reference. */
+  form,
+  /**
+   * Whether a text is of the form, for an option's test: which provider knows `event:id` is another question. A pointer may
+   * contain line ends, but one of several lines is the file's next key, indented.
+   */
+  accepts: (text: string): boolean => isEventPart(text) || (!text.includes("\n") && find(text) !== undefined),
+  /**
+   * @param sender the pipeline's, `context.sender`
+   * @returns undefined: malformed
+   * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
+   */
+  parse: (text: string, sender: KnownSender | undefined): ValueOf | undefined =>
+    find(locateEventPart(text, sender)),
+})
+
+const encoder = new TextEncoder()
+
+/** A record's key, or a header's value: `json:/id`, `header:X-Request-Id`, `path` or `event:id`. */
+export const EXTRACTION = valuesBy(
+  `json:/pointer (RFC 6901), header:Name, path, or ${EVENT_FORM}`,
+  (location) =>
+    location === "path"
+      ? (event) => encoder.encode(event.request.path)
+      : locate(location, { header: (value) => encoder.encode(value), json: copyOf }),
+)
+
+/**
+ * The value that a Filter or Router decides by: a header's, or the text of a JSON string, number (as spelled) or boolean, if
+ * not empty; null, objects and arrays are none. Not a copy.
+ */
+export const EVENT_VALUE = valuesBy(`json:/pointer (RFC 6901), header:Name, or ${EVENT_FORM}`, (location) =>
+  locate(location, { header: (value) => (value === "" ? undefined : Buffer.from(value)), json: scalar }),
+)
+
+const NULL = 0x6e
+
+function scalar(raw: Uint8Array): Uint8Array | undefined {
+  const [first] = raw
+  if (first === undefined || first === OPEN_BRACE || first === OPEN_BRACKET || first === NULL)
+    return undefined
+  if (first !== QUOTE) return raw
+  if (raw.length === 2) return undefined
+  return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
+}

@@ -3,8 +3,7 @@ import { list, text } from "../config/options/option-types.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
-import { EVENT_VALUE_FORM, isEventValue, parseEventValue } from "./event-value.ts"
-import { checkExtractions } from "./extraction.ts"
+import { EVENT_VALUE, checkExtractions } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
 import { compilePatterns } from "../json/pattern.ts"
 import { pattern } from "./pattern.ts"
@@ -17,8 +16,8 @@ export const filter = defineComponent({
     "Drops events by one of their values: the sender gets the answer of an accepted event, and nothing is published. An event without the value is kept, and counted.",
   options: {
     when: text({
-      form: EVENT_VALUE_FORM,
-      accepts: isEventValue,
+      form: EVENT_VALUE.form,
+      accepts: EVENT_VALUE.accepts,
       doc: "The value that decides: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
     }),
     keep: list(pattern, {
@@ -39,7 +38,7 @@ export const filter = defineComponent({
     if (when !== undefined) checkExtractions([when], sender, (text) => wrong("when", text))
   },
   create({ when, keep, drop }, { log, metrics, sender }) {
-    const valueOf = parseEventValue(when, sender)!
+    const valueOf = EVENT_VALUE.parse(when, sender)!
     const matches = compilePatterns(keep ?? drop!)
     const isDropped = keep === undefined
     const logWithoutValue = rarely(60_000, (events) =>

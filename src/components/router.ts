@@ -7,8 +7,7 @@ import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
-import { parseEventValue } from "./event-value.ts"
-import { checkExtractions, headerNameIn } from "./extraction.ts"
+import { EVENT_VALUE, checkExtractions, headerNameIn } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
 import { compileRoutes, DROP, type Chosen, type RouteLine, type Unrouted } from "./router/routes.ts"
@@ -72,7 +71,7 @@ export const router = defineComponent({
 
     if (topic === undefined) {
       prepareTopics(targetsOf(routes))
-      const choose = compileRoutes(parseEventValue(by!, context.sender)!, routes)
+      const choose = compileRoutes(EVENT_VALUE.parse(by!, context.sender)!, routes)
       for (const reason of ["no_value", "no_rule"] as const) metrics.unrouted(reason, 0)
       const process: Processor = (event) => route(event, choose(event))
       return Object.assign(process, { outcomes: [ROUTED_TO_DROP] })

@@ -1,6 +1,6 @@
 import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import type { Event } from "../../pipeline/event.ts"
-import { parseEventValue, type ValueOf } from "../../components/event-value.ts"
+import { EVENT_VALUE, type ValueOf } from "../../components/extraction.ts"
 import { toLocalTime } from "../../components/local-time.ts"
 import { findFlaw } from "../../json/check.ts"
 import { senderOf } from "../../runtime/plan/sender.ts"
@@ -36,7 +36,7 @@ export class EventLines {
       pipelines.map(({ id, processors }) => {
         const { event = USUAL } = senderOf(processors) ?? {}
         const find = (location: string | undefined): ValueOf | undefined =>
-          location === undefined ? undefined : parseEventValue(location, undefined)
+          location === undefined ? undefined : EVENT_VALUE.parse(location, undefined)
         return [id, { type: find(event.type), id: find(event.id) }]
       }),
     )

@@ -8,13 +8,7 @@ import { asBuffer } from "../../json/bytes.ts"
 import { locateEventPart } from "../../verify/presets/event-locations.ts"
 import { parseTime } from "../../verify/schemes/freshness.ts"
 import type { CheckingInPipeline, ComponentContext } from "../define-component.ts"
-import {
-  checkExtractions,
-  EXTRACTION_FORM,
-  isExtraction,
-  parseExtraction,
-  type Extract,
-} from "../extraction.ts"
+import { EXTRACTION, checkExtractions, type ValueOf } from "../extraction.ts"
 
 /*
  * The headers of CloudEvents 1.0 in the binary content mode of its Kafka protocol binding; the value is the event's data.
@@ -32,8 +26,8 @@ import {
 /** Appends headers of an event's record, which a span publishes. */
 export type AddHeaders = (event: Event, headers: RecordHeader[], span?: Span) => void
 
-const SOURCE_FORM = `${EXTRACTION_FORM}; or a URI reference, such as /payments`
-const TYPE_FORM = `${EXTRACTION_FORM}; or a text`
+const SOURCE_FORM = `${EXTRACTION.form}; or a URI reference, such as /payments`
+const TYPE_FORM = `${EXTRACTION.form}; or a text`
 
 const KEYS = ["cloudevents_id", "cloudevents_source", "cloudevents_type", "cloudevents_time"] as const
 const NAMES = ["ce_specversion", "ce_id", "ce_source", "ce_type", "ce_time", "content-type"]
@@ -47,26 +41,26 @@ export const CLOUDEVENTS_OPTIONS = {
     { cloudevents: ["binary"] },
     {
       cloudevents_id: text({
-        form: EXTRACTION_FORM,
-        accepts: isExtraction,
+        form: EXTRACTION.form,
+        accepts: EXTRACTION.accepts,
         optional: true,
         doc: "The source of `ce_id`; default: `event:id`, where the preset knows it. An event without it gets a new UUID.",
       }),
       cloudevents_source: text({
         form: SOURCE_FORM,
-        accepts: (value) => (isExtractionLike(value) ? isExtraction(value) : isUriReference(value)),
+        accepts: (value) => (isExtractionLike(value) ? EXTRACTION.accepts(value) : isUriReference(value)),
         optional: true,
         doc: "The source of `ce_source`, or its value; default, also for an event without it: `/pipelines/<id>`.",
       }),
       cloudevents_type: text({
         form: TYPE_FORM,
-        accepts: (value) => !isExtractionLike(value) || isExtraction(value),
+        accepts: (value) => !isExtractionLike(value) || EXTRACTION.accepts(value),
         optional: true,
         doc: "The source of `ce_type`, or its value; default: `event:type`, where the preset knows it. An event without it gets `webhook`.",
       }),
       cloudevents_time: text({
-        form: EXTRACTION_FORM,
-        accepts: isExtraction,
+        form: EXTRACTION.form,
+        accepts: EXTRACTION.accepts,
         optional: true,
         doc: "The source of `ce_time`: RFC 3339, or seconds or milliseconds since 1970; default: `event:time`, where the preset knows it, else the event's arrival. An event without it gets no `ce_time`.",
       }),
@@ -93,8 +87,8 @@ export function cloudEventHeaders(
 ): AddHeaders | undefined {
   if (values.cloudevents === "off") return undefined
   const known = sender?.event ?? {}
-  const find = (given: string | undefined): Extract | undefined =>
-    given === undefined ? undefined : parseExtraction(given, sender)
+  const find = (given: string | undefined): ValueOf | undefined =>
+    given === undefined ? undefined : EXTRACTION.parse(given, sender)
   const idText = values.cloudevents_id ?? known.id
   const findId = find(idText)
   const isIdShared = idText !== undefined && !locateEventPart(idText, sender).startsWith("json:")
@@ -127,7 +121,7 @@ const NO_TYPE = encode("webhook")
 /** Whether it is meant as an extraction, well-formed or not. */
 const isExtractionLike = (value: string): boolean => /^(?:path$|(?:json|header|event):)/.test(value)
 
-function constantOr(value: string | undefined, find: (extraction: string) => Extract | undefined): Extract {
+function constantOr(value: string | undefined, find: (extraction: string) => ValueOf | undefined): ValueOf {
   if (value === undefined) return () => undefined
   if (isExtractionLike(value)) return find(value)!
   const constant = encode(value)

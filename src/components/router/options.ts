@@ -1,14 +1,14 @@
 import type { ROUTER_KEYS } from "../../config/file/route-lines.ts"
 import { integer, list, oneOf, text, type Option } from "../../config/options/option-types.ts"
-import { EVENT_VALUE_FORM, isEventValue } from "../event-value.ts"
+import { EVENT_VALUE } from "../extraction.ts"
 import { pattern } from "../pattern.ts"
 import { routeLines } from "./routes.ts"
 import { isTemplate, TEMPLATE_FORM } from "./template.ts"
 
 export const ROUTER_OPTIONS = {
   by: text({
-    form: EVENT_VALUE_FORM,
-    accepts: isEventValue,
+    form: EVENT_VALUE.form,
+    accepts: EVENT_VALUE.accepts,
     optional: true,
     doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
   }),

@@ -1,7 +1,7 @@
 // Hot path: `compileRoutes`.
 import { custom, WrongValue } from "../../config/options/option-types.ts"
 import type { Event } from "../../pipeline/event.ts"
-import type { ValueOf } from "../event-value.ts"
+import type { ValueOf } from "../extraction.ts"
 import { compilePattern } from "../../json/pattern.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 

@@ -2,13 +2,13 @@
 import type { Event } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
 import { asBuffer } from "../../json/bytes.ts"
-import { EVENT_VALUE_FORM, isEventValue, parseEventValue, type ValueOf } from "../event-value.ts"
+import { EVENT_VALUE, type ValueOf } from "../extraction.ts"
 import { compilePatterns } from "../../json/pattern.ts"
 import { isPartOfTopicName, TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { NO_VALUE, type Chosen } from "./routes.ts"
 
 /** For messages and the reference. */
-export const TEMPLATE_FORM = `topic-name characters and values in braces, such as events.{json:/type}; a value is ${EVENT_VALUE_FORM}`
+export const TEMPLATE_FORM = `topic-name characters and values in braces, such as events.{json:/type}; a value is ${EVENT_VALUE.form}`
 
 /** A topic's name with values in braces: `events.{json:/type}`. */
 interface Template {
@@ -26,13 +26,13 @@ const textsIn = (template: string): readonly string[] => template.split(/\{[^{}]
 /** Whether it is of the form: with a value at least. */
 export function isTemplate(template: string): boolean {
   const values = valuesIn(template)
-  return values.length > 0 && values.every(isEventValue) && textsIn(template).every(isPartOfTopicName)
+  return values.length > 0 && values.every(EVENT_VALUE.accepts) && textsIn(template).every(isPartOfTopicName)
 }
 
-/** @throws WrongValue as `parseEventValue` */
+/** @throws WrongValue as `EVENT_VALUE.parse` */
 export const parseTemplate = (template: string, sender: KnownSender | undefined): Template => ({
   texts: textsIn(template),
-  values: valuesIn(template).map((value) => parseEventValue(value, sender)!),
+  values: valuesIn(template).map((value) => EVENT_VALUE.parse(value, sender)!),
 })
 
 /** Kafka's own topics are called so. */

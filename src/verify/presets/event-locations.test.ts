@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { parseExtraction } from "../../components/extraction.ts"
+import { EXTRACTION } from "../../components/extraction.ts"
 import { eventOf } from "../../../test/support/event.ts"
 import { sendersWith } from "../../../test/support/senders.ts"
 import { sampleRequest, SAMPLES } from "../samples/samples.ts"
@@ -15,7 +15,7 @@ const located = Object.entries(PRESETS).flatMap(([name, { event = {} }]) =>
 
 test.each(located)("%s: its %s has the form of a location", (_name, _part, location) => {
   expect(location).toMatch(/^(?:header:[A-Za-z-]+|json:(?:\/[\w-]+)+)$/)
-  expect(parseExtraction(location, undefined)).toBeDefined()
+  expect(EXTRACTION.parse(location, undefined)).toBeDefined()
 })
 
 /** The sample as its components see it: a list's or a form's first element. */
@@ -38,7 +38,7 @@ describe("samples", () => {
       ([name, , location]) => name in SAMPLES && !BY_SIGNER.includes(location.slice("header:".length)),
     ),
   )("of %s have their %s there", (name, _part, location) => {
-    const found = parseExtraction(location, undefined)!(sampleOf(name))
+    const found = EXTRACTION.parse(location, undefined)!(sampleOf(name))
     expect(Buffer.from(found ?? "").toString()).toMatch(/^\S+(?: \S+)*$/)
   })
 })

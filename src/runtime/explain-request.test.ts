@@ -1,7 +1,7 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { temporaryFolder } from "../../test/support/hookline.ts"
+import { folderOfTests } from "../../test/support/hookline.ts"
 import { brokerSink } from "../components/broker-sink.ts"
 import { components } from "../components/registry.ts"
 import { validator } from "../components/validator.ts"
@@ -15,8 +15,7 @@ import { explainRequest } from "./explain-request.ts"
 import { Pipeline, type PipelineParts } from "./pipeline.ts"
 import { makePlan } from "./plan/plan.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const BODY = Buffer.from('{"id":1}')
 const NOW = 1_790_000_000_000

@@ -1,12 +1,11 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { cpSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { withPemFiles } from "../support/certificate.ts"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const root = join(import.meta.dir, "../..")
 const files = [

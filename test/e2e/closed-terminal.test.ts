@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
 import { compare } from "../support/findings.ts"
-import { temporaryFolder, WITHOUT_NO_ORPHANS } from "../support/hookline.ts"
+import { folderOfTests, WITHOUT_NO_ORPHANS } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { freePort } from "../support/ports.ts"
@@ -13,8 +13,7 @@ import { configurationOf, eventsInLog, ON_LOG } from "../support/webhook-service
 
 const root = join(import.meta.dir, "../..")
 const program = join(root, "bin/hookline")
-const base = temporaryFolder()
-afterAll(() => base[Symbol.dispose]())
+const base = folderOfTests()
 
 interface OnTerminal extends AsyncDisposable {
   readonly folder: string

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite"
-import { afterAll, afterEach, describe, expect, test } from "bun:test"
+import { afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   Application,
@@ -14,12 +14,11 @@ import {
   webHookSource,
   type Processor,
 } from "../../src/index.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { IN_TIME } from "../support/event.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 let running: RunningHookline
 const started: RunningHookline[] = []

@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { ROOT } from "../support/documents.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { startHookline, folderOfTests } from "../support/hookline.ts"
 import { hasTools } from "../support/tools.ts"
 
 setDefaultTimeout(30_000)
@@ -12,8 +12,7 @@ setDefaultTimeout(30_000)
 const MOST_EXPOSED = 15
 const UNIT = join(ROOT, "deploy/systemd/hookline.service")
 const text = readFileSync(UNIT, "utf8")
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const settings = (name: string): readonly string[] =>
   [...text.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value]) => value!)

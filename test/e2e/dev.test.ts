@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { existsSync, readFileSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, folderOfTests } from "../support/hookline.ts"
 import { runToEnd } from "../support/child.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePorts } from "../support/ports.ts"
@@ -11,8 +11,7 @@ import { configurationOf } from "../support/webhook-service.ts"
 
 // `hookline dev` as a process of its own, with and without a terminal.
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const BODY = '{"id":"evt_1","type":"invoice.paid","nested":{"a":[1,2]}}'
 const stripe = (secret: string, body = BODY): { [name: string]: string } => {

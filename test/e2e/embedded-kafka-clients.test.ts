@@ -12,33 +12,17 @@ import { writeRequest } from "../../src/kafka-listener/protocol/fields.ts"
 import { Fetch, Metadata } from "../../src/kafka-listener/protocol/messages.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { withPemFiles } from "../support/certificate.ts"
-import {
-  hookline,
-  reload,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-} from "../support/hookline.ts"
-import { isListening, kafkaAddressOf, kcat, RawKafkaClient } from "../support/kafka-clients.ts"
+import { hookline, reload, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
+import { isListening, kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort, freePorts } from "../support/ports.ts"
 
 setDefaultTimeout(30_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
-const configuration = (keys: string): string => `[connection:log]
-directory = log
-${keys}
-[pipeline:webhooks:WebHookSource]
-path = /webhooks
-max_body_bytes = 4MiB
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-key = json:/id
-headers = path=path
-`
+const configuration = (keys: string): string =>
+  readableLog(keys, { source: "max_body_bytes = 4MiB", sink: "key = json:/id\nheaders = path=path" })
 
 /** To everybody. */
 const OPEN = { advertised: undefined, tls: undefined, users: undefined }

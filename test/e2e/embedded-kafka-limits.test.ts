@@ -1,28 +1,20 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test"
+import { expect, setDefaultTimeout, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { readdirSync, readFileSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { join } from "node:path"
 import { LIMITS } from "../../src/kafka-listener/limits.ts"
 import { ApiVersions } from "../../src/kafka-listener/protocol/messages.ts"
-import { startHookline, temporaryFolder, type LogLine, type RunningHookline } from "../support/hookline.ts"
+import { startHookline, folderOfTests, type LogLine, type RunningHookline } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
-import { isListening, kafkaAddressOf, RawKafkaClient } from "../support/kafka-clients.ts"
+import { isListening, kafkaAddressOf, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
 import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(60_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
-const configuration = (address: string): string => `[connection:log]
-directory = log
-kafka_listen = ${address}
-[pipeline:webhooks:WebHookSource]
-path = /webhooks
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-`
+const configuration = (address: string): string => readableLog(`kafka_listen = ${address}`)
 const versions = async (client: RawKafkaClient): Promise<Buffer | undefined> => {
   client.request({ key: ApiVersions.key, version: 0 }, 1, Buffer.alloc(0))
   return client.response()

@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test"
+import { expect, setDefaultTimeout, test } from "bun:test"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
@@ -6,11 +6,12 @@ import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
 import { ERROR } from "../../src/kafka-listener/protocol/error-codes.ts"
 import { readResponse, writeRequest, type Api } from "../../src/kafka-listener/protocol/fields.ts"
 import { Fetch, OffsetForLeaderEpoch } from "../../src/kafka-listener/protocol/messages.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import {
   joinWithKcat,
   kafkaAddressOf,
   RawKafkaClient,
+  readableLog,
   type RunningConsumer,
 } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
@@ -18,18 +19,9 @@ import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(60_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
-const configuration = (listen: string): string => `[connection:log]
-directory = log
-kafka_listen = ${listen}
-[pipeline:webhooks:WebHookSource]
-path = /webhooks
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-key = json:/id
-`
+const configuration = (listen: string): string => readableLog(`kafka_listen = ${listen}`)
 
 async function post(running: RunningHookline, name: string, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, n) => `${name}${n}.`)

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const SECRET = "not-a-real-secret-0000000000"
 const pipeline = (id: string, provider: string, sections: string, sink = ""): string => `

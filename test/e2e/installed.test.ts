@@ -1,14 +1,13 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { runToEnd, type Ended } from "../support/child.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 
 // A checkout whose node_modules is not what `npm install` makes of its package.json.
 
 const root = join(import.meta.dir, "../..")
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 /** A copy of the checkout's program at a path. */
 function copyTo(path: string): string {

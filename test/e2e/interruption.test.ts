@@ -1,7 +1,7 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { freePort, freePorts } from "../support/ports.ts"
 import { startCommand, startDev, type RunningCommand } from "../support/running-command.ts"
@@ -10,8 +10,7 @@ import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 // A signal that comes twice, as npm's Ctrl-C does: the terminal sends it to npm and to Hookline, npm passes it on.
 
 const root = join(import.meta.dir, "../..")
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const CTRL_C = "\u0003"
 const BODY = '{"id":1}'

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { existsSync, mkdtempSync } from "node:fs"
 import { join } from "node:path"
 import {
@@ -18,10 +18,9 @@ import {
   type PipelineParts,
   type TestRequest,
 } from "../../src/index.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const quiet = { service: { logLevel: "silent" } } as const
 const text = (value: Uint8Array): string => Buffer.from(value).toString()

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   Application,
@@ -18,11 +18,10 @@ import {
 } from "../../src/index.ts"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const quiet = { service: { logLevel: "silent" } } as const
 

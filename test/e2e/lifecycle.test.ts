@@ -1,16 +1,16 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import {
   hookline,
   reload,
   startHookline,
+  folderOfTests,
   temporaryFolder,
   type RunningHookline,
 } from "../support/hookline.ts"
 import { freePorts } from "../support/ports.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const conf = (directory: string): string =>
   configurationOf({ ...ON_LOG, connection: `directory = ${directory}` })

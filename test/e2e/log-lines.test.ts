@@ -1,17 +1,16 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { endingWithThisProcess } from "../support/child.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
 import { workersConf } from "../support/workers-configuration.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 
 test("the line of a start names version, process, configuration and where each connection leads", async () => {
   const folder = root.make("start")

@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto"
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { post, postSigned as signed, startEveryProcessor } from "../support/every-processor.ts"
-import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { samplesIn, type Sample } from "../support/prometheus.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 /** Its embedded log has told its size. */
 async function start(name: string): Promise<RunningHookline> {

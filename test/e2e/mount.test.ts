@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { Hono } from "hono"
 import {
   Application,
@@ -15,12 +15,11 @@ import {
 } from "../../src/index.ts"
 import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { openSocket, post as rawPost } from "../support/http-socket.ts"
 import { withPemFiles } from "../support/certificate.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 type SourceOptions = NonNullable<Parameters<typeof webHookSource>[0]>
 

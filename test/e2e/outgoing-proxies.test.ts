@@ -13,7 +13,7 @@ import {
   startForwardProxy,
   type ForwardProxy,
 } from "../support/forward-proxy.ts"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, temporaryFolder } from "../support/hookline.ts"
 import { kafkaOptions } from "../support/kafka-options.ts"
 import { freePort, freePorts } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -24,8 +24,7 @@ import { startTokenServer } from "../support/token-server.ts"
 
 setDefaultTimeout(30_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const TOKEN = "obviously-fake-admin-token"
 let proxy: ForwardProxy

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,11 +12,10 @@ import {
   verifier,
   webHookSource,
 } from "../../src/index.ts"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const SECRET = "00112233445566778899aabbccddeeff"
 const ACME = `

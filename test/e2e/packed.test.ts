@@ -1,15 +1,14 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { cpSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { runToEnd } from "../support/child.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePorts } from "../support/ports.ts"
 import { startCommand, startDev } from "../support/running-command.ts"
 
 const root = join(import.meta.dir, "../..")
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 interface Packed {
   readonly files: readonly { readonly path: string }[]

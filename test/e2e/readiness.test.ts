@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
+import { endingWithThisProcess } from "../support/child.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import { holdWriteLock } from "../support/lock-holder.ts"
 import { startService } from "../support/webhook-service.ts"
 import { metricOf } from "../support/worker-processes.ts"
 
@@ -94,3 +94,35 @@ describe("while another process holds the write lock", () => {
     expect(await post()).toBe(200)
   }, 30_000)
 })
+
+/** Another process that holds the write lock of an SQLite file, as a `BEGIN IMMEDIATE` in a shell of somebody's would. */
+interface LockHolder {
+  readonly pid: number
+  /** Ends the process; resolves when the lock is free. */
+  release(): Promise<void>
+}
+
+const SCRIPT = `import { Database } from "bun:sqlite"
+const db = new Database(process.argv[1], { readwrite: true })
+db.run("PRAGMA busy_timeout = 5000")
+db.run("BEGIN IMMEDIATE")
+console.log("held")
+await Bun.stdin.text()
+db.close()`
+
+/** Resolves when the lock is held. */
+async function holdWriteLock(file: string): Promise<LockHolder> {
+  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", SCRIPT, file), {
+    stdin: "pipe",
+    stderr: "inherit",
+  })
+  const { value } = await child.stdout.getReader().read()
+  if (value === undefined) throw new Error(`the write lock of ${file} can't be held`)
+  return {
+    pid: child.pid,
+    async release() {
+      child.kill()
+      await child.exited
+    },
+  }
+}

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 
 // What reads needs the section of its connection, and no secret, file or variable of another.
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const LOG = "[connection:log]\ndirectory = data\n"
 const PIPELINE =

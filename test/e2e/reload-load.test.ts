@@ -1,16 +1,15 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { copyFileSync } from "node:fs"
 import { join } from "node:path"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { startHookline, folderOfTests } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { freePort } from "../support/ports.ts"
 import { Sender } from "../support/sender.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const RELOADS = 30
 

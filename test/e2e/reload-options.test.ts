@@ -16,7 +16,7 @@ import { SERVICE } from "../../src/config/sections/service.ts"
 import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
-import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { RawKafkaClient } from "../support/kafka-clients.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
@@ -28,8 +28,7 @@ import {
 } from "../support/option-changes.ts"
 import { freePort } from "../support/ports.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 let changes: OptionChanges
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -10,13 +10,12 @@ import {
   Pipeline,
   webHookSource,
 } from "../../src/index.ts"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { freePort } from "../support/ports.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 const folderOf = (name: string): string => root.make(name)
 
 test("a request that is under way ends on the pipeline and connection that it began on, which is closed then", async () => {

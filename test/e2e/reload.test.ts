@@ -1,12 +1,11 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 const folderOf = (name: string): string => root.make(name)
 
 test("SIGHUP changes to the new file, and says what changed and never a secret", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   brokerSink,
@@ -12,12 +12,11 @@ import {
   webHookSource,
 } from "../../src/index.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 import { metricOf } from "../support/worker-processes.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 
 const FILTER = "[pipeline:webhooks:Filter]\nwhen = json:/type\ndrop = ping, *.test\n"
 const LINES = `[pipeline:webhooks:Router]

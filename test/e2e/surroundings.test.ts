@@ -1,18 +1,17 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { makeCertificate } from "../support/certificate.ts"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { fillLog } from "../support/embedded-log.ts"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 import { configurationOf, ON_LOG, startService } from "../support/webhook-service.ts"
 
 // test/faults/surroundings.test.ts counts events in other surroundings.
 
-const base = temporaryFolder()
-afterAll(() => base[Symbol.dispose]())
+const base = folderOfTests()
 const program = join(import.meta.dir, "../../bin/hookline")
 
 const isLinux = process.platform === "linux"

@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { movableClock } from "../support/movable-clock.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
@@ -13,8 +13,7 @@ const HOUR_S = 3600
 /** Back an hour, then ahead by nearly two. */
 const OFFSETS_S = [-HOUR_S, 0.8 * HOUR_S]
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 const clock = movableClock(folder.path)
 
 describe.skipIf(clock === undefined)("the clock set back an hour, then ahead", () => {

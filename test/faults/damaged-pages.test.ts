@@ -1,17 +1,16 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { closeSync, cpSync, openSync, renameSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { fillLog, recordsInLog } from "../support/embedded-log.ts"
 import { isFull } from "../support/fault-table.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 
 setDefaultTimeout(60_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const PAGE_BYTES = 16_384
 const EVENTS = 400

@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { movableClock } from "../support/movable-clock.ts"
@@ -15,8 +15,7 @@ const HOUR_S = 3600
 const OFFSETS_S = [-HOUR_S, 0.8 * HOUR_S]
 const BACK_WITHIN_MS = 2000
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 const clock = movableClock(folder.path)
 
 const isRefusedSince = (ms: number, { answeredMs, answer }: Posted): boolean =>

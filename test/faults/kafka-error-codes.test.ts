@@ -1,11 +1,18 @@
+import { protocolErrors } from "@platformatic/kafka"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { protocolErrors } from "@platformatic/kafka"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder, startHookline, type RunningHookline } from "../support/hookline.ts"
-import { answerWithCodes } from "../support/kafka-error-codes.ts"
 import { addressBehind, startKafkaBehind } from "../support/kafka-behind.ts"
-import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
+import {
+  PRODUCE,
+  readProduce,
+  readProduceAnswer,
+  refusedPartition,
+  writeProduce,
+  writeProduceAnswer,
+} from "../support/kafka-frames.ts"
+import { openInterceptor, type Interceptor, type Handling } from "../support/kafka-interceptor.ts"
 import { canStartKafka, freshTopic, openAdmin, type OwnKafka, type TestKafka } from "../support/kafka.ts"
 import { keysOfEach } from "../support/keys.ts"
 import { withheldMs } from "../support/starvation.ts"
@@ -177,4 +184,48 @@ async function recordsOf(kafka: TestKafka, topics: readonly string[]): Promise<M
       return [name, inOrder.map(({ offset }) => Number(offset))]
     }),
   )
+}
+
+/**
+ * Has a broker answer the batches of some partitions with error codes. Those are not appended; the other batches of the
+ * same requests are.
+ *
+ * @param codeOf the code that a partition gets; 0: none, its batches pass
+ */
+function answerWithCodes(
+  interceptor: Interceptor,
+  codeOf: (topic: string, partition: number) => number,
+): void {
+  interceptor.handle = ({ apiKey, body }): Handling => {
+    if (apiKey !== PRODUCE) return "pass"
+    const request = readProduce(body)
+    const refused = request.topics.map(({ name, partitions }) => ({
+      name,
+      partitionResponses: partitions.flatMap(({ index }) => {
+        const code = codeOf(name, index)
+        return code === 0 ? [] : refusedPartition(index, code)
+      }),
+    }))
+    const topics = request.topics
+      .map(({ name, partitions }) => ({
+        name,
+        partitions: partitions.filter(({ index }) => codeOf(name, index) === 0),
+      }))
+      .filter(({ partitions }) => partitions.length > 0)
+    if (topics.length === 0) {
+      return { answer: writeProduceAnswer({ responses: refused, throttleTimeMs: 0, nodeEndpoints: [] }) }
+    }
+    if (refused.every(({ partitionResponses }) => partitionResponses.length === 0)) return "pass"
+    return {
+      body: writeProduce({ ...request, topics }),
+      change: (bytes) => {
+        const answer = readProduceAnswer(bytes)
+        const responses = refused.map(({ name, partitionResponses }) => {
+          const taken = answer.responses.find((topic) => topic.name === name)?.partitionResponses ?? []
+          return { name, partitionResponses: [...partitionResponses, ...taken] }
+        })
+        return writeProduceAnswer({ ...answer, responses })
+      },
+    }
+  }
 }

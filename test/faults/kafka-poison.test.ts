@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { ConfigResourceTypes, IncrementalAlterConfigOperationTypes } from "@platformatic/kafka"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests, openAdmin, type TestKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { KeptConnection, type Answer } from "../support/kept-connection.ts"
@@ -17,8 +17,7 @@ const POISONED = 1_000_000
 const MAX_MESSAGE_BYTES = 20_000
 
 const kafka = hasKcat() ? await kafkaForTests() : undefined
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 /** Publishes poisoned events among good ones, and compares what became of both. */
 async function poison(

@@ -4,6 +4,7 @@ import type { LogReader } from "../../src/brokers/broker.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { HooklineError } from "../../src/errors.ts"
+import type { Record } from "../../src/pipeline/record.ts"
 import { lengthOf } from "../../src/replay/range.ts"
 import { fillLog, recordsInLog } from "../support/embedded-log.ts"
 import { isFull, report } from "../support/fault-table.ts"
@@ -11,7 +12,6 @@ import { temporaryFolder } from "../support/hookline.ts"
 import { kafkaOptions } from "../support/kafka-options.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
-import { compareMoved, numberedRecords, toMoved } from "../support/moved-records.ts"
 import { startCommand } from "../support/running-command.ts"
 
 const COUNT = isFull ? 100_000 : 20_000
@@ -108,3 +108,96 @@ describe.skipIf(!available)(`a replay of ${COUNT} records`, () => {
     expect(findings).toMatchObject({ lost: 0, doubled: 0, changed: 0, disordered: 0 })
   }, 120_000)
 })
+
+/** A record as it is compared: bytes as text of latin1, so that they can be compared at once. */
+interface Moved {
+  readonly partition: number
+  readonly timestampMs: number
+  readonly key: string | undefined
+  readonly value: string
+  /** As kcat writes them: `name=value,name=value`. */
+  readonly headers: string
+}
+
+/** An hour ago: among records older than a day a restarted broker recognises no duplicates, docs/reliability.md. */
+const START_MS = Date.now() - 3_600_000
+const KEYS = 97
+
+/** Records of many keys, every fifth without one, with values of any bytes and numbered by a header. */
+const numberedRecords = (count: number): Omit<Record, "topic">[] =>
+  Array.from({ length: count }, (_, n) => ({
+    key: n % 5 === 0 ? undefined : Buffer.from(`k${n % KEYS}`),
+    value: Buffer.from(`{"n":${n},"raw":"${"\u0000\nü".slice(0, n % 4)}${"x".repeat(n % 200)}"}`),
+    headers: [
+      ["n", Buffer.from(`${n}`)],
+      ["n", Buffer.from("again")],
+    ],
+    timestampMs: START_MS + n,
+  }))
+
+const toMoved = (record: {
+  readonly partition?: number
+  readonly timestampMs?: number | undefined
+  readonly key?: Uint8Array | undefined
+  readonly value: Uint8Array
+  readonly headers?: string | readonly (readonly [string, Uint8Array])[] | undefined
+}): Moved => {
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1")
+  const { partition = 0, timestampMs = -1, key, value, headers = [] } = record
+  return {
+    partition,
+    timestampMs,
+    key: key === undefined ? undefined : text(key),
+    value: text(value),
+    headers:
+      typeof headers === "string" ? headers : headers.map(([name, of]) => `${name}=${text(of)}`).join(","),
+  }
+}
+
+/** What became of records that were replayed, in the terms of the table of faults. */
+interface MovedFindings {
+  readonly sent: number
+  readonly acknowledged: number
+  readonly found: number
+  readonly lost: number
+  readonly doubled: number
+  readonly longestWaitMs: undefined
+  /** In the target with another key, value, header or time. */
+  readonly changed: number
+  /** In a partition where they came first, behind one that was after it in the source. */
+  readonly disordered: number
+  /** How often the records of a partition begin again before what it has. */
+  readonly restarts: number
+}
+
+/** @param target by offset within each partition */
+function compareMoved(source: readonly Omit<Record, "topic">[], target: readonly Moved[]): MovedFindings {
+  const seen = new Set<number>()
+  const last = new Map<number, { first: number; any: number }>()
+  let [changed, disordered, restarts] = [0, 0, 0]
+  for (const record of target) {
+    const n = Number(/^n=(\d+),/.exec(record.headers)?.[1])
+    const original = source[n]
+    if (
+      original === undefined ||
+      !Bun.deepEquals({ ...toMoved(original), partition: record.partition }, record)
+    )
+      changed++
+    const before = last.get(record.partition) ?? { first: -1, any: -1 }
+    if (n <= before.any) restarts++
+    if (!seen.has(n) && n < before.first) disordered++
+    last.set(record.partition, { first: seen.has(n) ? before.first : n, any: n })
+    seen.add(n)
+  }
+  return {
+    sent: source.length,
+    acknowledged: source.length,
+    found: seen.size,
+    lost: source.length - seen.size,
+    doubled: target.length - seen.size,
+    longestWaitMs: undefined,
+    changed,
+    disordered,
+    restarts,
+  }
+}

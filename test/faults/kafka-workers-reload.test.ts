@@ -1,7 +1,7 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { reload, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { reload, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
@@ -12,8 +12,7 @@ import { onKafka } from "../support/webhook-service.ts"
 import { childrenOf, metricOf, sum } from "../support/worker-processes.ts"
 import { overManyConnections, remembered, SECRET, workersConf } from "../support/workers-configuration.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 const folderOf = (name: string): string => root.make(name)
 
 /** The status that `/readyz` says. */

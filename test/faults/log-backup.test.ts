@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test"
+import { expect, setDefaultTimeout, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import { recordsInLog } from "../support/embedded-log.ts"
 import { endingWithThisProcess } from "../support/child.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, eventsIn } from "../support/findings.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { joinWithKcat, kafkaAddressOf } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
@@ -14,8 +14,7 @@ import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(300_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const BACKUPS = isFull ? 20 : 3
 

@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, openSync, readFileSync, renameSync, rmdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept, type Findings } from "../support/findings.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { openSocket } from "../support/http-socket.ts"
 import { until } from "../support/kafka-options.ts"
 import { KeptConnection } from "../support/kept-connection.ts"
@@ -25,8 +25,7 @@ const FILE_SIZE_BYTES = (isFull ? 48 : 8) * MEBIBYTE
 const root = join(import.meta.dir, "../..")
 const cli = [process.execPath, join(root, "src/cli.ts")]
 
-const base = temporaryFolder()
-afterAll(() => base[Symbol.dispose]())
+const base = folderOfTests()
 
 interface Surroundings {
   /** The command that becomes Hookline's. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { randomUUID } from "node:crypto"
 import { Consumer } from "@platformatic/kafka"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { joinWithKcat, kafkaAddressOf } from "../support/kafka-clients.ts"
+import { joinWithKcat, kafkaAddressOf, readableLog } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -15,16 +15,7 @@ let group: string
 let posted = 0
 
 async function start(): Promise<void> {
-  const configuration = `[connection:log]
-directory = log
-kafka_listen = ${address}
-[pipeline:webhooks:WebHookSource]
-path = /webhooks
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-key = json:/id
-`
-  running = await startHookline(configuration, { folder: folder.path })
+  running = await startHookline(readableLog(`kafka_listen = ${address}`), { folder: folder.path })
   expect(await kafkaAddressOf(running)).toBe(address)
 }
 

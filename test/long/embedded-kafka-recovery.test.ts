@@ -8,7 +8,7 @@ import {
   type RunningHookline,
   type TemporaryFolder,
 } from "../support/hookline.ts"
-import { isListening, kafkaAddressOf, type RunningConsumer } from "../support/kafka-clients.ts"
+import { isListening, kafkaAddressOf, readableLog, type RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
 
 setDefaultTimeout(90_000)
@@ -23,16 +23,9 @@ let running: RunningHookline
 let accepted: string[]
 
 async function start(options: Partial<Parameters<typeof startHookline>[1]> = {}): Promise<void> {
-  const configuration = `[connection:log]
-directory = log
-kafka_listen = 127.0.0.1:${ports.kafka}
-[pipeline:webhooks:WebHookSource]
-port = ${ports.http}
-path = /webhooks
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-key = json:/id
-`
+  const configuration = readableLog(`kafka_listen = 127.0.0.1:${ports.kafka}`, {
+    source: `port = ${ports.http}`,
+  })
   running = await startHookline(configuration, { folder: folder.path, ...options })
   await kafkaAddressOf(running)
 }

@@ -4,34 +4,20 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { runToEnd } from "../support/child.ts"
-import {
-  hookline,
-  reload,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-} from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
-import { kafkaAddressOf, kcat, RawKafkaClient } from "../support/kafka-clients.ts"
+import { kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(30_000)
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 let certificates: Certificates
 let running: RunningHookline
 let address: string
 
-const configuration = (keys: string): string => `[connection:log]
-directory = log
-${keys}
-[pipeline:webhooks:WebHookSource]
-path = /webhooks
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-`
+const configuration = (keys: string): string => readableLog(keys, { sink: "" })
 const PASSWORD = "obviously-fake:1"
 const tls = ({ certificate, key } = certificates.server): string =>
   `kafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`

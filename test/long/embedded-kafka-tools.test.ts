@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { canStartKafka } from "../support/kafka.ts"
-import { kafkaAddressOf, kafkaTool } from "../support/kafka-clients.ts"
+import { kafkaAddressOf, kafkaTool, readableLog } from "../support/kafka-clients.ts"
 
 // each tool starts a virtual machine
 setDefaultTimeout(120_000)
@@ -10,15 +10,7 @@ const folder = temporaryFolder()
 let running: RunningHookline
 let address: string
 beforeAll(async () => {
-  const configuration = `[connection:log]
-directory = log
-kafka_listen = 127.0.0.1:0
-retention = 7d
-[pipeline:webhooks:WebHookSource]
-path = /webhooks
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-`
+  const configuration = readableLog("kafka_listen = 127.0.0.1:0\nretention = 7d")
   running = await startHookline(configuration, { folder: folder.path })
   address = await kafkaAddressOf(running)
   for (let n = 0; n < 3; n++) await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })

@@ -1,12 +1,11 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { published, statusOf } from "../support/reloaded.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 
 const MAIN = `include = teams.d/*.conf
 [connection:log]

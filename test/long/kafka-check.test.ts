@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, folderOfTests } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { freePort } from "../support/ports.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
 
-const folder = temporaryFolder()
-afterAll(() => folder[Symbol.dispose]())
+const folder = folderOfTests()
 
 const pipeline = (id: string, topic: string): string =>
   `[pipeline:${id}:WebHookSource]\nhost = 127.0.0.1\npath = /${id}\n[pipeline:${id}:BrokerSink]\ntopic = ${topic}\n`

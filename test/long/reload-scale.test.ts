@@ -1,14 +1,13 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { Application } from "../../src/index.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 
 const PIPELINES = 2000
 

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 const folderOf = (name: string): string => root.make(name)
 
 test("--watch reloads when the file is renamed over, when a secret changes, and when a symbolic link on the way turns", async () => {

@@ -1,7 +1,7 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { Application } from "../../src/index.ts"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { problemsIn } from "../support/problems-in.ts"
@@ -16,8 +16,7 @@ import {
 } from "../support/workers-configuration.ts"
 import { hasTools } from "../support/tools.ts"
 
-const root = temporaryFolder()
-afterAll(() => root[Symbol.dispose]())
+const root = folderOfTests()
 const folderOf = (name: string): string => root.make(name)
 
 test("what processes can't share is refused, with what to do", async () => {

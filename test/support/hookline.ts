@@ -1,3 +1,4 @@
+import { afterAll } from "bun:test"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -204,4 +205,11 @@ export function temporaryFolder(): TemporaryFolder {
     },
     [Symbol.dispose]: () => path !== undefined && rmSync(path, { recursive: true, force: true }),
   }
+}
+
+/** A folder that is gone after the tests of the file, or of the `describe`, that makes it. */
+export function folderOfTests(): TemporaryFolder {
+  const folder = temporaryFolder()
+  afterAll(() => folder[Symbol.dispose]())
+  return folder
 }

@@ -2,6 +2,21 @@ import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
 import type { LogLine, RunningHookline } from "./hookline.ts"
 
+/** A log that Kafka clients read, by these keys of its connection, and the pipeline that publishes to it by these of its sink. */
+export const readableLog = (
+  keys = "kafka_listen = 127.0.0.1:0",
+  { source = "", sink = "key = json:/id" } = {},
+): string => `[connection:log]
+directory = log
+${keys}
+[pipeline:webhooks:WebHookSource]
+path = /webhooks
+${source}
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+${sink}
+`
+
 /** Where a Hookline listens for Kafka clients, once it does. */
 export async function kafkaAddressOf(running: RunningHookline): Promise<string> {
   const line = await running.logged(isListening)

@@ -9,7 +9,7 @@ import { steadyMs } from "../clock/clock.ts"
 import { inSlices, type Steps } from "../clock/slices.ts"
 import type { Place, Problems } from "../config/file/problems.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
-import { isInUse, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { isInUse } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
@@ -24,6 +24,7 @@ import { checkUnlocked } from "../storage/writer-lock.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
+import type { Address } from "./plan/addresses.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
@@ -120,7 +121,7 @@ class Trial {
       yield
     }
     const { alone, running } = this.#options
-    if (alone || running !== undefined) this.#listen(running === undefined ? new Set() : portsOf(running))
+    if (alone || running !== undefined) this.#listen(new Set(running?.addresses.map(({ port }) => port)))
   }
 
   async connect(): Promise<void> {
@@ -205,50 +206,14 @@ class Trial {
     if (this.#options.alone) checkUnlocked(location)
   }
 
-  /** Checks each address that would be listened on, once. @param open ports of this process */
+  /** Checks that each address that would be listened on is free. @param open ports of this process */
   #listen(open: ReadonlySet<number>): void {
-    const { connections, pipelines, admin } = this.#resolved
-    for (const connection of connections.values()) {
-      const { kind, values, isSound } = connection
-      for (const { key, listen } of (isSound() && kind?.addresses?.(values)) || []) {
-        if (listen.port === 0 || open.has(listen.port)) continue
-        const part = { ...connection, options: values }
-        this.#try([part], () => this.#checkOptionalPort(key, listen))
-      }
-    }
     const seen = new Set<string>()
-    for (const { source } of pipelines) {
-      const { host, port } = (source?.values ?? {}) as { host?: string; port?: number }
-      if (source?.isSound() !== true || host === undefined || port === undefined || port === 0) continue
-      if (open.has(port)) continue
-      if (seen.has(`${host} ${port}`)) continue
+    for (const address of this.#resolved.addresses) {
+      const { host, port, owner } = address
+      if (!owner.isSound() || open.has(port) || seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)
-      this.#try([{ ...source, options: source.component.options }], () => checkFree({ host, port }))
-    }
-    const { listen } = admin.values
-    if (!admin.isSound() || listen === undefined || listen === "off" || listen.port === 0) return
-    if (open.has(listen.port)) return
-    this.#try([{ ...admin, options: admin.values } as unknown as Part], () =>
-      this.#checkFree("listen", listen),
-    )
-  }
-
-  /** A start goes on without a port that another program has. */
-  #checkOptionalPort(key: string, listen: EndpointOptions): void {
-    try {
-      this.#checkFree(key, listen)
-    } catch (error) {
-      if (!(error instanceof OptionError) || !isInUse(error.cause as NodeJS.ErrnoException)) throw error
-    }
-  }
-
-  /** @param key of an option that may be off */
-  #checkFree(key: string, listen: EndpointOptions): void {
-    try {
-      checkFree(listen)
-    } catch (error) {
-      if (!(error instanceof OptionError)) throw error
-      throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
+      this.#try([{ ...owner, options: owner.values }], () => checkIsFree(address))
     }
   }
 
@@ -291,10 +256,12 @@ const NO_HANDLER: Handler = {
   outcomes: [],
 }
 
-/** The ports that a plan listens on. */
-function portsOf({ pipelines, connections, admin }: Plan): Set<number> {
-  const ports = pipelines.map(({ source }) => (source.values as { port: number }).port)
-  const own = [...connections.values()].flatMap(({ kind, values }) => kind.addresses?.(values) ?? [])
-  const others = admin.listen === "off" ? [] : [admin.listen.port]
-  return new Set([...ports, ...others, ...own.map(({ listen }) => listen.port)])
+function checkIsFree({ host, port, key, isOptional = false }: Address): void {
+  try {
+    checkFree({ host, port })
+  } catch (error) {
+    if (!(error instanceof OptionError) || key === undefined) throw error
+    if (isOptional && isInUse(error.cause as NodeJS.ErrnoException)) return
+    throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
+  }
 }

@@ -10,7 +10,6 @@ import { camelCase } from "../../config/options/in-code.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, type Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-import { ListenerConflicts } from "./listener-conflicts.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 /** The remedy for a missing connection. */
@@ -106,31 +105,22 @@ export function* checkDeadLetters(
   }
 }
 
-/** Checks that pipelines' listeners don't conflict, and that their bodies fit into the in-flight budget. */
-export function* checkListeners(
+/** Checks that the largest bodies fit into the in-flight budget. */
+export function* checkBodySizes(
   pipelines: readonly ResolvedPipeline[],
   service: Resolved<(typeof SERVICE)["options"]>,
   problems: Problems,
 ): Steps<void> {
-  const before = new ListenerConflicts()
-  for (const { id, source } of pipelines) {
+  const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
+  const share = workers === 1 ? "" : `, shared by ${workers} workers`
+  for (const { source } of pipelines) {
     yield
-    if (source === undefined) continue
-    const conflict = before.add({ id, source })
-    if (conflict !== undefined) {
-      const { key, text, advice, other } = conflict
-      const where = `pipeline ${JSON.stringify(other.id)} (${problems.locate(other.source.where(key))})`
-      problems.add(source.where(key), `${text} ${where}; ${advice}`)
-    }
-    const { max_body_bytes: body } = source.values
-    const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
-    if (typeof body === "number" && body > budget / workers) {
-      const share = workers === 1 ? "" : `, shared by ${workers} workers`
-      problems.add(
-        source.where("max_body_bytes"),
-        `is more than [service] max_in_flight_bytes${share}, so that the largest bodies would never be accepted; lower it, or raise that`,
-      )
-    }
+    const body: unknown = source?.values.max_body_bytes
+    if (source === undefined || typeof body !== "number" || body <= budget / workers) continue
+    problems.add(
+      source.where("max_body_bytes"),
+      `is more than [service] max_in_flight_bytes${share}, so that the largest bodies would never be accepted; lower it, or raise that`,
+    )
   }
 }
 

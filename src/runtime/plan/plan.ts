@@ -27,11 +27,11 @@ import {
   checkConnections,
   checkDeadLetters,
   checkFiles,
-  checkListeners,
+  checkBodySizes,
   checkWorkers,
   warnOfOpen,
 } from "./cross-checks.ts"
-import { checkOwnAddresses } from "./listener-conflicts.ts"
+import { addressesOf, checkAddresses, type Address } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
@@ -60,6 +60,7 @@ export interface Draft {
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
+  readonly addresses: readonly Address[]
   /** Absolute base of relative paths. */
   readonly baseDir: string
   /** The file, from which other processes make the same plan; undefined: no file. */
@@ -136,6 +137,7 @@ export function resolveDefaults(
 export interface ResolvedDraft {
   readonly connections: ReadonlyMap<string, ResolvedConnection>
   readonly pipelines: readonly ResolvedPipeline[]
+  readonly addresses: readonly Address[]
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>
   readonly service: Resolved<(typeof SERVICE)["options"]>
@@ -181,13 +183,14 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   checkFiles(connections, problems)
   yield* checkInPipelines(pipelines, problems)
   yield* checkDeadLetters(pipelines, connections, problems)
-  yield* checkListeners(pipelines, service, problems)
-  yield* checkOwnAddresses(pipelines, connections, admin, problems)
+  const addresses = addressesOf({ pipelines, connections, admin })
+  yield* checkAddresses(addresses, problems)
+  yield* checkBodySizes(pipelines, service, problems)
   yield* checkWorkers(pipelines, connections, service, problems)
   yield* checkRouting(pipelines, connections, draft.registry, problems)
   warnOfOpen(pipelines, problems)
   checkReplay(pipelines, connections, service, problems)
-  return { connections, pipelines, admin, traces, service, baseDir, configuration, problems }
+  return { connections, pipelines, addresses, admin, traces, service, baseDir, configuration, problems }
 }
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */

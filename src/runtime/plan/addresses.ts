@@ -1,0 +1,120 @@
+import type { Steps } from "../../clock/slices.ts"
+import type { Problems } from "../../config/file/problems.ts"
+import type { OptionSet } from "../../config/options/option.ts"
+import type { Resolved } from "../../config/options/resolve.ts"
+import { hostKey, pathKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
+import type { ADMIN } from "../../config/sections/admin.ts"
+import type { Connections } from "./connection-of.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+/** An address that is listened on. */
+export interface Address extends EndpointOptions {
+  /** `pipeline "payments"` */
+  readonly title: string
+  readonly owner: Resolved<OptionSet>
+  /** Its option that may be off. Absent: a pipeline's, which has `host` and `port`, and shares them with others. */
+  readonly key?: string
+  /** Whether a start goes on while another program has it. */
+  readonly isOptional?: boolean
+}
+
+/** The addresses of a draft; port 0 is a different one for each. */
+export function addressesOf({
+  pipelines,
+  connections,
+  admin,
+}: {
+  readonly pipelines: readonly ResolvedPipeline[]
+  readonly connections: Connections
+  readonly admin: Resolved<(typeof ADMIN)["options"]>
+}): Address[] {
+  const ofPipelines = pipelines.flatMap(({ id, source }): Address[] => {
+    if (source === undefined) return []
+    const { host, port } = source.values as unknown as EndpointOptions
+    return [{ host: String(host), port, title: `pipeline ${JSON.stringify(id)}`, owner: source }]
+  })
+  const { listen = "off" } = admin.values
+  const ofAdmin: Address[] =
+    listen === "off"
+      ? []
+      : [
+          {
+            ...listen,
+            title: "the admin listener",
+            owner: admin as unknown as Resolved<OptionSet>,
+            key: "listen",
+          },
+        ]
+  const ofConnections = [...connections].flatMap(([id, owner]) =>
+    (owner.kind?.addresses?.(owner.values) ?? []).map(({ key, listen }): Address => ({
+      ...listen,
+      title: `connection ${id}`,
+      owner,
+      key,
+      isOptional: true,
+    })),
+  )
+  return [...ofPipelines, ...ofAdmin, ...ofConnections].filter(({ port }) => port > 0)
+}
+
+/** Checks that no address conflicts with an earlier one. */
+export function* checkAddresses(addresses: readonly Address[], problems: Problems): Steps<void> {
+  for (const [other, one] of conflictsIn(addresses)) {
+    if (other !== undefined) report(other, one, problems)
+    yield
+  }
+}
+
+/** Gives each address the first earlier one that it conflicts with. */
+export function* conflictsIn(
+  addresses: readonly Address[],
+): Iterable<readonly [other: Address | undefined, one: Address]> {
+  const byPort = new Map<number, Address[]>()
+  for (const one of addresses) {
+    const before = byPort.getOrInsertComputed(one.port, () => [])
+    yield [before.find((other) => conflictOf(other, one) !== undefined), one]
+    before.push(one)
+  }
+}
+
+const TLS_KEYS = ["tls_certificate", "tls_key", "tls_client_ca"]
+
+/** Why two addresses of one port can't both be listened on: the option, and what to say of it. undefined: they can. */
+export function conflictOf(
+  { host: otherHost, owner: other, key: otherKey }: Address,
+  { host, owner, key }: Address,
+): { readonly key: string; readonly text: string; readonly advice: string } | undefined {
+  if (!overlap(hostKey(otherHost), hostKey(host))) return undefined
+  if (key !== undefined || otherKey !== undefined)
+    return { key: key ?? "port", text: "is the port of", advice: "choose another" }
+  if (pathOf(owner) !== undefined && pathOf(owner) === pathOf(other)) {
+    const advice = "give one of them another path or port"
+    return { key: "path", text: "port and path are those of", advice }
+  }
+  if (hostKey(otherHost) !== hostKey(host)) {
+    const advice = "give both the same host, or another port"
+    return { key: "host", text: "overlaps, on the same port, the host of", advice }
+  }
+  const tlsKey = TLS_KEYS.find((key) => other.values[key] !== owner.values[key])
+  const advice = "give both the same TLS settings, or another port"
+  return tlsKey === undefined
+    ? undefined
+    : { key: tlsKey, text: "differs from that on the same port of", advice }
+}
+
+function report(other: Address, one: Address, problems: Problems): void {
+  const { key, text, advice } = conflictOf(other, one)!
+  if (one.key === "listen" && !one.owner.isGiven(key)) {
+    const place = other.owner.where("port")
+    return problems.add(place, "is the admin listener's by default; choose another, or set [admin] listen")
+  }
+  const place = other.owner.where(one.key === undefined ? key : (other.key ?? "port"))
+  problems.add(one.owner.where(key), `${text} ${other.title} (${problems.locate(place)}); ${advice}`)
+}
+
+const pathOf = ({ values: { path } }: Resolved<OptionSet>): string | undefined =>
+  typeof path === "string" ? pathKey(path) : undefined
+
+const EVERY_HOST = ["0.0.0.0", "::"]
+
+const overlap = (a: string, b: string): boolean => a === b || EVERY_HOST.includes(a) || EVERY_HOST.includes(b)

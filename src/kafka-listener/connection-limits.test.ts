@@ -1,9 +1,8 @@
 import { beforeEach, expect, test } from "bun:test"
+import { connectionOf } from "../../test/support/listener-client.ts"
 import { steadyMs } from "../clock/clock.ts"
-import type { ServedBroker } from "./apis/context.ts"
-import { ClientConnection, type Socket } from "./connection.ts"
+import type { ClientConnection, Socket } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
-import { ClientAuthentication } from "./security/authentication.ts"
 
 /** ApiVersions, version 0. */
 const REQUEST = Buffer.from("0000000a00120000000000 07ffff".replaceAll(" ", ""), "hex")
@@ -41,15 +40,9 @@ function connect(takes = Number.POSITIVE_INFINITY): { client: Client; connection
     resume: () => void (client.isPaused = false),
     terminate: () => void (client.isClosed = true),
   }
-  const connection = new ClientConnection(client, {
-    broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
-    advertised: () => ({ host: "127.0.0.1", port: 9092 }),
-    clientAddress: "127.0.0.1",
-    guesses: { count() {}, wait: () => 0, delay: async () => true, close() {} },
-    authentication: new ClientAuthentication(undefined, false),
+  const connection = connectionOf(client, {
     receiving,
     unsent,
-    failed: (error) => expect(error).toBeUndefined(),
     refused: (reason) => refused.push(reason),
   })
   return { client, connection }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test"
+import { connectionOf } from "../../test/support/listener-client.ts"
 import { steadyMs } from "../clock/clock.ts"
-import type { ServedBroker } from "./apis/context.ts"
-import { ClientConnection } from "./connection.ts"
+import type { ClientConnection } from "./connection.ts"
 import { LIMITS, SharedBytes } from "./limits.ts"
 import { ClientAuthentication } from "./security/authentication.ts"
 import { usersOf } from "./security/credentials.ts"
@@ -25,17 +25,10 @@ class Client {
       resume() {},
       terminate: () => (this.isClosed = true),
     }
-    this.connection = new ClientConnection(socket, {
-      broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
-      advertised: () => ({ host: "127.0.0.1", port: 9092 }),
-      clientAddress: "127.0.0.1",
-      guesses: { count() {}, wait: () => 0, delay: async () => true, close() {} },
-      authentication: new ClientAuthentication(usersOf([]), false),
+    this.connection = connectionOf(socket, {
       receiving: this.receiving,
       unsent,
-      failed: (error) => {
-        throw error
-      },
+      authentication: new ClientAuthentication(usersOf([]), false),
       refused: (reason) => this.refusals.push(reason),
     })
   }

@@ -1,8 +1,6 @@
 import { expect, test } from "bun:test"
+import { connectionOf } from "../../../test/support/listener-client.ts"
 import { Guesses } from "../../senders/guesses.ts"
-import type { ServedBroker } from "../../kafka-listener/apis/context.ts"
-import { ClientConnection } from "../../kafka-listener/connection.ts"
-import { LIMITS, SharedBytes } from "../../kafka-listener/limits.ts"
 import { ClientAuthentication } from "../../kafka-listener/security/authentication.ts"
 import { usersOf } from "../../kafka-listener/security/credentials.ts"
 
@@ -30,14 +28,10 @@ function login(guesses: Guesses, address: string, password: string): Promise<str
       resume() {},
       terminate() {},
     }
-    const connection = new ClientConnection(socket, {
-      broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
-      advertised: () => ({ host: "127.0.0.1", port: 9092 }),
+    const connection = connectionOf(socket, {
       clientAddress: address,
       authentication,
       guesses,
-      receiving: new SharedBytes(LIMITS.receivingBytes),
-      unsent: new SharedBytes(LIMITS.unsentBytes),
       failed: reject,
       refused: resolve,
     })

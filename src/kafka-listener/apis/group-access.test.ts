@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test"
+import { requestOf, responseIn } from "../../../test/support/listener-client.ts"
 import { Groups } from "../groups/groups.ts"
-import { ByteReader } from "../protocol/byte-reader.ts"
-import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
-import { rangeOf, readResponse, writeRequest, type Api } from "../protocol/fields.ts"
+import { rangeOf, type Api } from "../protocol/fields.ts"
 import {
   DeleteGroups,
   DescribeGroups,
@@ -46,17 +45,9 @@ const log = { whenOpen: () => undefined, topic: () => topic, has: () => true, so
 
 /** Serves a request in the newest version that names topics, unless another is given. */
 async function ask(user: string, api: Api, request: object, version = rangeOf(api.versions)[1]) {
-  const frame = new ByteWriter()
-  frame.int16(api.key)
-  frame.int16(version)
-  frame.int32(1)
-  frame.int16(-1)
-  const isFlexible = version >= rangeOf(api.flexible)[0] && api.flexible !== "none"
-  if (isFlexible) frame.varint(0)
-  writeRequest(api, version, request as never, frame)
   const serving = { groups, log, authentication: authenticated(user), failed: expect.unreachable }
-  const response = Buffer.concat(await answer(Buffer.from(frame.written()), serving as unknown as Serving))
-  return readResponse(api, version, new ByteReader(response.subarray(isFlexible ? 9 : 8)))
+  const parts = await answer(requestOf(api, version, request), serving as unknown as Serving)
+  return responseIn(api, version, parts)
 }
 
 const groupId = "billing-1"

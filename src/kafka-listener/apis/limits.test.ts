@@ -1,13 +1,12 @@
 import { beforeEach, expect, test } from "bun:test"
+import { requestOf, responseIn } from "../../../test/support/listener-client.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { Commits } from "../commits.ts"
 import { Groups } from "../groups/groups.ts"
 import { LogView } from "../log-view.ts"
 import { SharedCounters } from "../shared-counters.ts"
-import { ByteReader } from "../protocol/byte-reader.ts"
-import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
-import { readResponse, writeRequest, type Api } from "../protocol/fields.ts"
+import type { Api } from "../protocol/fields.ts"
 import { DescribeGroups, JoinGroup, OffsetCommit, OffsetFetch, SyncGroup } from "../protocol/messages.ts"
 import { FakeLog } from "../../../test/support/fake-listener-log.ts"
 import { ClientAuthentication } from "../security/authentication.ts"
@@ -44,21 +43,8 @@ beforeEach(() => {
   }
   serving.log.open()
 })
-/** @returns the response, of a version without tagged fields */
-async function ask(
-  api: Api,
-  version: number,
-  request: object,
-): Promise<{ readonly [name: string]: unknown }> {
-  const to = new ByteWriter()
-  to.int16(api.key)
-  to.int16(version)
-  to.int32(7)
-  to.int16(-1)
-  writeRequest(api, version, request as { [name: string]: unknown }, to)
-  const response = Buffer.concat(await answer(Buffer.from(to.written()), serving))
-  return readResponse(api, version, new ByteReader(response.subarray(8)))
-}
+const ask = async (api: Api, version: number, request: object) =>
+  responseIn(api, version, await answer(requestOf(api, version, request), serving))
 
 const MIB = 1024 * 1024
 const join = (groupId: string, metadata: Uint8Array, memberId = ""): ReturnType<typeof ask> =>

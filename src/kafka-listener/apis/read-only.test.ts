@@ -1,11 +1,8 @@
 import { expect, test } from "bun:test"
+import { connectionOf, requestOf, responseIn } from "../../../test/support/listener-client.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import { ClientConnection } from "../connection.ts"
-import { LIMITS, SharedBytes } from "../limits.ts"
-import { ByteReader } from "../protocol/byte-reader.ts"
-import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
-import { isIn, rangeOf, readResponse, writeRequest, type Api } from "../protocol/fields.ts"
+import { rangeOf, type Api } from "../protocol/fields.ts"
 import {
   ApiVersions,
   ConsumerGroupHeartbeat,
@@ -17,8 +14,6 @@ import {
   InitProducerId,
   Produce,
 } from "../protocol/messages.ts"
-import { ClientAuthentication } from "../security/authentication.ts"
-import type { ServedBroker } from "./context.ts"
 
 /** A client's connection, with what it was sent and why it was closed. */
 function connect() {
@@ -30,31 +25,15 @@ function connect() {
     resume() {},
     terminate() {},
   }
-  const connection = new ClientConnection(socket, {
-    broker: { log: { whenOpen: () => undefined } } as unknown as ServedBroker,
-    advertised: () => ({ host: "127.0.0.1", port: 9092 }),
-    clientAddress: "127.0.0.1",
-    guesses: { count() {}, wait: () => 0, delay: async () => true, close() {} },
-    authentication: new ClientAuthentication(undefined, false),
-    receiving: new SharedBytes(LIMITS.receivingBytes),
-    unsent: new SharedBytes(LIMITS.unsentBytes),
-    failed: (error) => expect(error).toBeUndefined(),
-    refused: (reason) => refused.push(reason),
-  })
+  const connection = connectionOf(socket, { refused: (reason) => refused.push(reason) })
   return { connection, sent, refused }
 }
 
 function frameOf(api: Api, version: number, request: object): Buffer {
-  const frame = new ByteWriter()
-  frame.int16(api.key)
-  frame.int16(version)
-  frame.int32(1)
-  frame.int16(-1)
-  if (isIn(api.flexible, version)) frame.varint(0)
-  writeRequest(api, version, request as never, frame)
+  const frame = requestOf(api, version, request)
   const length = Buffer.alloc(4)
   length.writeInt32BE(frame.length)
-  return Buffer.concat([length, frame.written()])
+  return Buffer.concat([length, frame])
 }
 
 async function ask(api: Api, version: number, request: object) {
@@ -62,9 +41,7 @@ async function ask(api: Api, version: number, request: object) {
   connection.received(frameOf(api, version, request))
   const untilMs = steadyMs() + 5000
   while (sent.length === 0 && steadyMs() < untilMs) await new Promise(setImmediate)
-  const response = Buffer.concat(sent)
-  const isFlexible = isIn(api.flexible, version) && api.key !== ApiVersions.key
-  return readResponse(api, version, new ByteReader(response.subarray(isFlexible ? 9 : 8)))
+  return responseIn(api, version, sent)
 }
 
 const topic = { name: "orders", numPartitions: 1, replicationFactor: 1, count: 3 }

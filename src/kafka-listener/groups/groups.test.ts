@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
+import { requestOf, responseIn } from "../../../test/support/listener-client.ts"
 import { answer, type Serving } from "../apis/apis.ts"
 import { ByteWriter } from "../protocol/byte-writer.ts"
 import { ERROR } from "../protocol/error-codes.ts"
-import { writeRequest } from "../protocol/fields.ts"
 import { OffsetDelete } from "../protocol/messages.ts"
 import { ClientAuthentication } from "../security/authentication.ts"
 import type { GroupChanges } from "../log.ts"
@@ -145,30 +145,21 @@ test("a commit without a member keeps the group for a week, over a restart too",
 })
 
 async function deleteOffsets(groups: Groups, ...topics: readonly string[]): Promise<number[]> {
-  const frame = new ByteWriter()
-  frame.int16(OffsetDelete.key)
-  frame.int16(0)
-  frame.int32(1)
-  frame.int16(-1)
   const asked = topics.map((name) => ({ name, partitions: [{ partitionIndex: 0 }] }))
-  writeRequest(OffsetDelete, 0, { groupId: "g", topics: asked }, frame)
-  const log = { whenOpen: () => undefined }
   const serving = {
     groups,
-    log,
+    log: { whenOpen: () => undefined },
     authentication: new ClientAuthentication(undefined, false),
     failed: expect.unreachable,
-  }
-  const response = Buffer.concat(await answer(Buffer.from(frame.written()), serving as unknown as Serving))
-  // length, correlation id, error code, throttle time, then topics
-  const codes = [response.readInt16BE(8)]
-  let at = 18
-  for (const { length } of topics) {
-    at += 2 + length + 4 + 4
-    codes.push(response.readInt16BE(at))
-    at += 2
-  }
-  return codes
+  } as unknown as Serving
+  const parts = await answer(requestOf(OffsetDelete, 0, { groupId: "g", topics: asked }), serving)
+  const response = responseIn(OffsetDelete, 0, parts) as unknown as Deleted
+  return [response.errorCode, ...response.topics.map(({ partitions }) => partitions[0]!.errorCode)]
+}
+
+interface Deleted {
+  readonly errorCode: number
+  readonly topics: readonly { readonly partitions: readonly { readonly errorCode: number }[] }[]
 }
 
 test("offsets of a topic are deleted unless a member has subscribed to it", async () => {

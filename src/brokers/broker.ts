@@ -74,7 +74,7 @@ export interface LogState {
   readonly heldBytes: number
   /** Time of the oldest record, in milliseconds since 1970; Infinity: there is none. */
   readonly oldestMs: number
-  /** How long records are kept; Infinity: for ever. */
+  /** How long records are kept; Infinity: forever. */
   readonly retentionMs: number
   /** How many bytes are kept; Infinity: all. */
   readonly retentionBytes: number
@@ -111,7 +111,7 @@ export interface TopicInfo {
   readonly bytes: number | undefined
 }
 
-/** Records of one partition: from offset `first` on, before offset `end`; infinite: reading goes on until it is aborted. */
+/** Records of one partition: from offset `first` on, before offset `end`; infinite: reading continues until it is aborted. */
 export interface OffsetRange {
   readonly partition: number
   readonly first: number

@@ -11,7 +11,7 @@ import type { Metrics } from "../telemetry/metrics.ts"
 import type { Broker, LogReader, YieldingBroker } from "./broker.ts"
 
 /*
- * A kind of connection is one folder beside this file: its `kind.ts` declares, by `defineConnection`, all that the rest of
+ * A kind of connection is one folder next to this file: its `kind.ts` declares, by `defineConnection`, all that the rest of
  * Hookline asks of it. registry.ts lists the kinds; nothing else names one.
  */
 

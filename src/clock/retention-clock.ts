@@ -22,7 +22,7 @@ import { steadyMs } from "./clock.ts"
 
 /** Closer differences count as one: the clocks are read a moment apart, and drift. */
 const SAME_MS = 100
-/** Beyond so many, the youngest differences are merged into the smaller one. */
+/** Beyond that many, the youngest differences are merged into the smaller one. */
 const DIFFERENCES = 512
 const START_MS = 3_600_000
 
@@ -74,7 +74,7 @@ export class RetentionClock {
     return nowMs
   }
 
-  /** @param retentionMs how long records are kept; Infinity: for ever */
+  /** @param retentionMs how long records are kept; Infinity: forever */
   read(retentionMs: number): ClockReading {
     const nowMs = this.#now()
     const atMs = this.#steady()

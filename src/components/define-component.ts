@@ -38,7 +38,7 @@ export interface ComponentContext {
     readonly deliveryTimeoutMs: number
   }
   /**
-   * @internal Names topics that the pipeline publishes to beside those of its sink: looked up, created and watched as
+   * @internal Names topics that the pipeline publishes to in addition to those of its sink: looked up, created and watched as
    * they are. In `create` or later.
    */
   readonly prepareTopics: (topics: readonly string[]) => void
@@ -81,7 +81,7 @@ export interface Component<
   readonly routing?: ((values: Partial<Values<O>>) => Routing) | undefined
   /** Whose events it lets pass; undefined: its options are wrong. Absent: it does not restrict them. */
   readonly sender?: ((values: Partial<Values<O>>) => KnownSender | undefined) | undefined
-  /** Rules that need the rest of the pipeline, beside `check`; run where all its options are valid. */
+  /** Rules that need the rest of the pipeline, in addition to `check`; run where all its options are valid. */
   readonly checkInPipeline?: ((checking: CheckingInPipeline<O>) => void) | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined

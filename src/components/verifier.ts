@@ -70,7 +70,7 @@ function coverageOf(family: Family, settings: VerifierSettings): Coverage | unde
   }
 }
 
-/** Keys of some providers beside those of their scheme. */
+/** Keys of some providers in addition to those of their scheme. */
 const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
   asana: ["secret_file"],
   notion: ["secret_file"],

@@ -22,7 +22,7 @@ import type { KeyUntil } from "../storage/key-journal.ts"
  * make small commits (measured from 512 to 16,384 bytes).
  *
  * After a crash: a batch is one transaction, there whole or not at all. Keys committed with their records may be only in the
- * journal of the log beside the file (storage/key-journal.ts).
+ * journal of the log next to the file (storage/key-journal.ts).
  */
 const PAGE_BYTES = 1024
 /** With SQLite's 2 MiB, finding a key among 300,000 takes a fifth longer. */

@@ -18,7 +18,7 @@ export interface KeyStore {
   /**
    * Stores a claimed key after its event was published.
    *
-   * @returns whether the key is durable by the deadline; if not, the store goes on trying
+   * @returns whether the key is durable by the deadline; if not, the store continues to try
    */
   add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean
   /** Gives up a claim: its event was not published. */

@@ -132,7 +132,7 @@ export class RedisKeys implements KeyStore {
     this.#unsaved.delete(key)
   }
 
-  /** The same, or a rejection at the deadline; the command goes on. */
+  /** The same, or a rejection at the deadline; the command continues. */
   #before<T>(deadlineMs: number, pending: Promise<T>): Promise<T> {
     return within(deadlineMs - steadyMs(), pending, () => {
       throw new HooklineError("unavailable", `${this.#name} did not answer in time`)

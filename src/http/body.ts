@@ -71,7 +71,7 @@ async function readChunked(
 
 /** The most that a body may expand: what deflate can at most. Brotli and zstd make megabytes of ten bytes. */
 const MAX_RATIO = 1032
-/** Any body may expand to so many bytes. */
+/** Any body may expand to that many bytes. */
 const EXPANDED_BYTES = 64 * 1024
 
 /** Decodes a body within its limits. Both forms are counted meanwhile, then the decoded one only. */

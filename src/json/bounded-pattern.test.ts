@@ -42,7 +42,7 @@ test.each(["(", "[", "a**", "\\-", "a{2,1}", "\\p{Nothing}"])("%s is a SyntaxErr
 })
 
 describe("beside JavaScript's engine", () => {
-  /** What may stand within a class, and beside one. */
+  /** What may stand within a class, and next to one. */
   const character = fc.constantFrom(
     ..."abxyz09 -_.,:;@/!",
     ..."\u00e9\u00df\u03a9\u0416\u4e2d\u{1f600}\u00a0\u2028\ufeff",

@@ -29,7 +29,7 @@ export type WhenVerified = (request: RequestInfo) => Rejected | undefined
 export interface Handler {
   /** Judges a request before its body is read; undefined: no processor does. */
   readonly admit: ((request: RequestInfo) => Promise<Admission>) | undefined
-  /** Methods beside POST whose requests `admit` may answer. */
+  /** Methods other than POST whose requests `admit` may answer. */
   readonly methods: readonly string[]
   /** Runs an event through the pipeline. Rejects with a part's error: a fault. */
   readonly handle: (event: Event, whenVerified?: WhenVerified) => Promise<Outcome>
@@ -124,7 +124,7 @@ function admission(processors: readonly Processor[]): Handler["admit"] {
   }
 }
 
-/** What the parts may end events with; their counters, beside that of events, begin at 0. */
+/** What the parts may end events with; their counters, in addition to that of events, begin at 0. */
 function knownOutcomes({ processors, publish, verifiedFrom, metrics }: Parts): Ended[] {
   const outcomesOf = (some: readonly Processor[]): readonly Ended[] =>
     some.flatMap(({ outcomes = [] }) => outcomes)

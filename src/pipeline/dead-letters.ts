@@ -51,7 +51,7 @@ export function deadLettersOf({
       return outcome
     }
     const { status, detail, logDetail = detail } = result
-    // too large for the broker: a retry would fail for ever
+    // too large for the broker: a retry would fail forever
     if (status < 500) {
       const { request, receivedBody } = event
       const line = { pipeline, reason: outcome.reason, request_id: request.id, bytes: receivedBody.length }

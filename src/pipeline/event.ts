@@ -214,7 +214,7 @@ export interface Processor {
   (event: Event, context: EventContext): Passed | Promise<Passed>
   /** Judges a request before a byte of its body is read. */
   readonly admit?: ((request: RequestInfo) => Admission | Promise<Admission>) | undefined
-  /** Methods beside POST whose requests `admit` may answer. */
+  /** Methods other than POST whose requests `admit` may answer. */
   readonly methods?: readonly string[]
   /** The answer to accepted events where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined

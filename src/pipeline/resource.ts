@@ -11,7 +11,7 @@ export interface ResourceSpec<T> {
   readonly config: unknown
   /** @param failure of a moment ago, one of `retries`: what is returned opens itself later */
   readonly open: (failure?: HooklineError) => T
-  /** @internal Failures at which a start goes on without it. Absent: none. */
+  /** @internal Failures at which a start continues without it. Absent: none. */
   readonly retries?: readonly FaultCode[]
   /**
    * Absent: nothing to close.

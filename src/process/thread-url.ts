@@ -4,7 +4,7 @@ import { basename, extname } from "node:path"
 const COMPILED = "/$bunfs/root/"
 
 /**
- * URL of a thread's module: in `src/` and `dist/` with the ending of `from`, in a compiled binary beside the program
+ * URL of a thread's module: in `src/` and `dist/` with the ending of `from`, in a compiled binary next to the program
  * (scripts/build-binary.ts).
  *
  * @param module path from the module that names it, without ending

@@ -44,7 +44,7 @@ export interface BuiltPipeline {
   readonly uses: ReadonlyMap<string | undefined, OpenConnection>
   /** The topics that its components publish to, by broker. */
   readonly topics: ReadonlyMap<Broker, readonly string[]>
-  /** Those among them that a component chose beside its sink's: more may come. */
+  /** Those among them that a component chose in addition to its sink's: more may come. */
   readonly routedTopics: ReadonlySet<string>
   readonly stores: ReadonlyMap<string, DedupeKeys>
   /** undefined: its events need none. */

@@ -2,7 +2,7 @@ import type { Broker } from "../brokers/broker.ts"
 import { PublishError } from "../errors.ts"
 import type { Receipt, Record } from "../pipeline/record.ts"
 
-/** A connection's broker of the present plan, beside the pipelines that publish to it. */
+/** A connection's broker of the present plan, next to the pipelines that publish to it. */
 export class SharedBroker implements Broker {
   readonly #current: () => Broker | undefined
 

@@ -6,7 +6,7 @@ import { Application } from "./application.ts"
 import { memoryConnection } from "./connection-spec.ts"
 import { Pipeline, type PipelineParts } from "./pipeline.ts"
 
-/** The request beside its body. */
+/** The request, apart from its body. */
 export interface TestRequest {
   readonly headers?: { readonly [name: string]: string } | undefined
   /** Default: POST. */

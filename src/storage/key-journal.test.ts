@@ -34,7 +34,7 @@ function openLog(): EmbeddedBroker {
   opened.push(broker)
   return broker
 }
-/** @param broker the log beside it, where it is open */
+/** @param broker the log next to it, where it is open */
 function openKeys(broker?: EmbeddedBroker): KeyStore {
   const store: KeyStore = new SqliteKeys(folder, { log })
   if (broker !== undefined) store.useJournal?.(broker.keyJournal)

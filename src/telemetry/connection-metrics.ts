@@ -2,7 +2,7 @@ import { byFirst, once } from "./handles.ts"
 import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
 
 export interface ConnectionMetrics {
-  /** A batch was acknowledged, so many milliseconds after it was sent. */
+  /** A batch was acknowledged, that many milliseconds after it was sent. */
   batch(records: number, ms: number): void
 }
 
@@ -51,7 +51,7 @@ export interface SpoolMetrics {
 
 /** Counters of an embedded log's retention. */
 export interface LogMetrics {
-  /** Records were deleted, with so many bytes of keys, values and headers. */
+  /** Records were deleted, with that many bytes of keys, values and headers. */
   deleted(reason: "age" | "size", records: number, bytes: number): void
 }
 

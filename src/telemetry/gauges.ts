@@ -36,7 +36,7 @@ interface SpoolGauges extends Readonly<
 interface LogGauges extends Readonly<Record<"bytes" | "fileBytes" | "heldBytes", number>> {
   /** Time of the oldest record, in milliseconds since 1970; Infinity: the log is empty. */
   readonly oldestMs: number
-  /** In milliseconds; Infinity: for ever. */
+  /** In milliseconds; Infinity: forever. */
   readonly retentionMs: number
   /** Infinity: without a limit. */
   readonly retentionBytes: number

@@ -44,7 +44,7 @@ function linesAt(bytes: Uint8Array, position: number, waiting: number): Uint8Arr
   return all.subarray(0, all.indexOf(NEWLINE) + 1 || all.length)
 }
 
-/** A copy, since the bytes may go on from the end of the memory to its beginning. */
+/** A copy, since the bytes may continue from the end of the memory to its beginning. */
 function copy(bytes: Uint8Array, position: number, length: number): Uint8Array {
   const at = positionIn(bytes, position)
   const first = bytes.subarray(at, at + length)

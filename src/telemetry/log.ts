@@ -4,7 +4,7 @@ import { prettyFactory } from "pino-pretty"
 import { escapeControls, escapeLine } from "./escape-controls.ts"
 import { LineWriter } from "./line-writer.ts"
 
-/** Writes a line of the log: fields beside the message, or the message alone. */
+/** Writes a line of the log: fields next to the message, or the message alone. */
 interface Write {
   (fields: object, message?: string): void
   (message: string): void

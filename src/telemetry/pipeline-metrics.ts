@@ -11,9 +11,9 @@ export interface PipelineMetrics {
   begin(answers: Iterable<AnswerKind>): void
   /** A request was answered; status as sent. */
   answered(status: number, count?: number): void
-  /** The answer took so many milliseconds from the end of the request's header section. */
+  /** The answer took that many milliseconds from the end of the request's header section. */
   took(answer: AnswerKind, ms: number): void
-  /** A body of so many bytes was read, decompressed. */
+  /** A body of that many bytes was read, decompressed. */
   received(bytes: number): void
   /** An event reached its outcome. `reason` is a fixed word, empty for accepted events. */
   ended(outcome: OutcomeKind, reason: string, count?: number): void

@@ -4,7 +4,7 @@ import { makeCertificate } from "../../test/support/certificate.ts"
 import type { VerifierSettings } from "./schemes/family.ts"
 import { makeVerifier } from "./presets/providers.ts"
 
-// What a provider does beside its usual way, which presets.test.ts has.
+// What a provider does in addition to its usual way, which presets.test.ts has.
 
 const NOW = 1_790_000_000_000
 const mac = (key: string | Buffer, text: string, encoding: "hex" | "base64"): string =>

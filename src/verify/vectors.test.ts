@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { findFamily, makeVerifier } from "./presets/providers.ts"
 import type { VerifierSettings } from "./schemes/family.ts"
 
-/** Published signatures of providers. They stay where they are: beside the checkout, not in it. */
+/** Published signatures of providers. They stay where they are: next to the checkout, not in it. */
 const FILE = join(import.meta.dir, "../../../shared/vectors/signature-vectors.json")
 
 interface Vector {

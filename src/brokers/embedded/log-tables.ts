@@ -20,7 +20,7 @@ import type { RecordHeader } from "../../pipeline/record.ts"
  * - `end_position` counts the bytes of keys, values and packed headers from the partition's first record ever to the end of
  *   this one: the bytes between two records are a subtraction.
  * - `first_offset` is that of the oldest record, or of the next if there is none, and `first_position` where it begins:
- *   offsets go on after everything was deleted. Only retention changes them, so that a commit writes no other page.
+ *   offsets continue after everything was deleted. Only retention changes them, so that a commit writes no other page.
  * - `timestamp` is in milliseconds since 1970. `headers` are packed as below, NULL without any.
  *
  * After a crash: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the WAL: what was

@@ -219,7 +219,7 @@ test("retention deletes the oldest records of each partition", async () => {
   while ((await bytes()) > 5000) await Bun.sleep(5)
   const ranges = await withReader((reader) => reader.ranges("t"))
   const receipts = [await publish(broker, {}), await publish(broker, {})]
-  // offsets go on
+  // offsets continue
   for (const { partition, offset } of receipts) expect(offset).toBe(ranges[partition]!.end)
   expect(ranges.map(({ end }) => end)).toEqual([100, 100])
   await broker.close()

@@ -4,7 +4,7 @@
 const LEAST_BYTES = 16 * 1024
 /** The largest that is kept: of a batch of 1 MiB, the broker's usual limit. */
 const MOST_BYTES = 2 * 1024 * 1024
-/** Kept beside what is in use: the batches of a few leaders. */
+/** Kept next to what is in use: the batches of a few leaders. */
 const KEPT_BYTES = 4 * 1024 * 1024
 
 /**

@@ -15,7 +15,7 @@ const fixture = new TopicFixture()
 fixture.metadata("aaaaaaaa-0000-0000-0000-000000000000", 1)
 const [partition] = fixture.topic.partitions
 
-/** A batch of so many records of a kilobyte. */
+/** A batch of that many records of a kilobyte. */
 function batchOf(count: number, memory = new BatchMemory()): EncodedBatch<unknown> {
   const records = Array.from({ length: count }, (_, at) => {
     const record = { topic: "t", value: Buffer.alloc(1000, `value ${at} `) }

@@ -21,7 +21,7 @@ describe("a batch is not acknowledged", () => {
     expect(await answers[0]).toMatchObject({ code: "unavailable" })
     expect(fixture.renewals).toHaveLength(1)
     expect(fixture.errors).toHaveLength(1)
-    // a log that was truncated goes on from there
+    // a log that was truncated continues from there
     fixture.settle(fixture.send(0, 1, 8n).batch, NONE, offset + 1)
     expect(fixture.errors).toHaveLength(1)
   })

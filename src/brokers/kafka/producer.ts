@@ -223,5 +223,5 @@ export function openKafka(
   }
 }
 
-/** How many topics are looked up at once, beside those with pending records. */
+/** How many topics are looked up at once, in addition to those with pending records. */
 const LOOK_UP_TOPICS = 100

@@ -47,7 +47,7 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
     async *read(topic, ranges, options) {
       const reading = { ...options, leaders, topic }
       const open = ranges.filter(({ first, end }) => first < end)
-      // where reading goes on, a partition without new records must not hold up the others
+      // where reading continues, a partition without new records must not hold up the others
       yield* open.every(({ end }) => Number.isFinite(end))
         ? mergeByTime(open.map((range) => fetchAll(reading, [range], bytesOf(open.length))))
         : fetchAll(reading, open, MAX_BYTES)
@@ -59,7 +59,7 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
   }
 }
 
-/** Each of some partitions that are read side by side has so many bytes in memory, or one batch. */
+/** Each of some partitions that are read side by side has that many bytes in memory, or one batch. */
 const bytesOf = (partitions: number): number => Math.max(MIN_BYTES, Math.floor(MAX_BYTES / partitions))
 
 async function findRanges(

@@ -18,7 +18,7 @@ type TopicMetadata = Metadata["topics"][number]
  *
  * Metadata may come from a broker that lags behind the others: the number of partitions only grows while the topic has the
  * same id, an older leader does not replace a newer one, and an id that the topic had before is stale, see StaleMetadata.
- * Partitions are never forgotten: their sequences go on, should they come back.
+ * Partitions are never forgotten: their sequences continue, should they come back.
  */
 export class Topic {
   readonly accumulator: Accumulator

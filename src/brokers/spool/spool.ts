@@ -181,7 +181,7 @@ export class SpooledBroker implements Broker {
     await this.#store.close()
   }
 
-  /** Lets forwarding go on as long as it makes progress. */
+  /** Lets forwarding continue as long as it makes progress. */
   async #forwardUntil(untilMs: number): Promise<void> {
     let { records } = this.#store.contents
     let movedMs = steadyMs()

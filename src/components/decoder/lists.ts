@@ -29,7 +29,7 @@ export function listStep(
 const BEFORE = Buffer.from('{"items":')
 const AFTER = Buffer.from("}")
 
-/** Memory of an item beside its bytes: 1.2 KB of resident memory each were measured with lists of empty objects. */
+/** Memory of an item in addition to its bytes: 1.2 KB of resident memory each were measured with lists of empty objects. */
 const ITEM_BYTES = 1024
 
 function split(event: Event, most: number): readonly Event[] | Ended {

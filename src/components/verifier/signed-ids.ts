@@ -111,7 +111,7 @@ function refusal(error: unknown): Rejected {
 }
 
 /**
- * The store of signed ids: that of the pipeline's Deduplicator; else, where the body is not signed, a file beside the
+ * The store of signed ids: that of the pipeline's Deduplicator; else, where the body is not signed, a file next to the
  * embedded log, if any; else memory.
  */
 function openKeys(

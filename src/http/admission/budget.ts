@@ -175,7 +175,7 @@ interface Generation {
 
 /**
  * `Bun.gc(true)` also discards compiled code and returns free memory to the system: an event of 100 KB cost 640 us of
- * CPU with it, 530 with `fullGC`, and 47 page faults instead of 10. So it runs only when much is resident beside the
+ * CPU with it, 530 with `fullGC`, and 47 page faults instead of 10. So it runs only when much is resident in addition to the
  * budget, where the garbage of small bodies would crowd out large ones.
  */
 function collectGarbage(maxBytes: number): void {

@@ -4,7 +4,7 @@ import { steadyMs } from "../../clock/clock.ts"
 /** Takes a token. @returns 0, or, if there was none, the whole seconds until the next */
 export type RateLimit = () => number
 
-/** A token bucket of so many events a second, full at `burst`. @param rate `now`: a monotonic clock, in milliseconds */
+/** A token bucket of that many events a second, full at `burst`. @param rate `now`: a monotonic clock, in milliseconds */
 export function tokenBucket(rate: { perSecond: number; burst: number; now?: () => number }): RateLimit {
   const { perSecond, burst, now = steadyMs } = rate
   let tokens = burst

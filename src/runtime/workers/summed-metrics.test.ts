@@ -7,7 +7,7 @@ import { addCounters, packMetrics, sumMetrics, unpackMetrics, type PackedMetrics
 
 const LEADERLESS = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
 
-/** A process that answered so many requests, each of whose events took so many milliseconds. */
+/** A process that answered that many requests, each of whose events took that many milliseconds. */
 async function process(requests: number, ms: number, isReady: boolean) {
   const metrics = new Metrics()
   metrics.observe({

@@ -3,7 +3,7 @@ import { findFamily, makeSigner } from "../presets/providers.ts"
 import type { Inquiry } from "./inquiry.ts"
 
 /**
- * The provider's headers beside Content-Type, from an example signed with any key. None where only the provider can
+ * The provider's headers other than Content-Type, from an example signed with any key. None where only the provider can
  * sign.
  */
 export async function exampleHeaders({ provider, settings, request, nowMs }: Inquiry): Promise<Headers> {

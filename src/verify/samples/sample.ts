@@ -1,6 +1,6 @@
 /** A provider's event before signing, modelled on its documentation, with invented data. */
 export interface Sample {
-  /** Headers beside Content-Type and the signature's. */
+  /** Headers other than Content-Type and the signature's. */
   readonly headers?: { readonly [name: string]: string }
   /** Sent as JSON. */
   readonly body?: unknown

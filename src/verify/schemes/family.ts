@@ -16,7 +16,7 @@ export interface Coverage {
   readonly time: boolean
   /** Of the delivery. */
   readonly id: boolean
-  /** Names of headers beside the signature's, in lower case; default: none. */
+  /** Names of headers other than the signature's, in lower case; default: none. */
   readonly headers?: readonly string[]
   /** The top-level member of the body with the signed time, which is another one in each attempt of a delivery. */
   readonly renewed?: string | undefined
@@ -28,7 +28,7 @@ export interface Family {
   readonly family: string
   /** The required keys: one of these lists. */
   readonly requires: readonly (readonly SettingKey[])[]
-  /** Further keys, beside `tolerance`, which every family with a tolerance has. */
+  /** Further keys, in addition to `tolerance`, which every family with a tolerance has. */
   readonly optional?: readonly SettingKey[] | undefined
   /** The spelling of a secret in a few words, if there is one. */
   readonly secretForm?: string | undefined

@@ -21,7 +21,7 @@ export interface JwtForm {
   readonly algorithms: readonly string[]
   /** The claim that holds the body's SHA-256. */
   readonly bodyHash?: { readonly claim: string; readonly encoding: "hex" | "base64" }
-  /** Whether the tolerance limits the token's age by `iat`, beside being leeway for `exp` and `nbf`. */
+  /** Whether the tolerance limits the token's age by `iat`, in addition to being leeway for `exp` and `nbf`. */
   readonly limitsAge?: boolean
   /** Whether `exp` is required unless `require_exp` is false: without it a captured token never expires. */
   readonly requiresExp?: boolean

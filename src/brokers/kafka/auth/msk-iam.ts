@@ -99,7 +99,7 @@ async function sign(credentials: Credentials, region: string): Promise<AccessTok
     query: { Action: "kafka-cluster:Connect" },
   }
   const { query } = await signer.presign(request, { expiresIn })
-  // beside what is signed, for the broker's log
+  // next to what is signed, for the broker's log
   const signed = { ...query, "User-Agent": "hookline" } as { readonly [name: string]: string }
   const url = `https://${hostname}/?${new URLSearchParams(signed)}`
   return { value: Buffer.from(url).toString("base64url"), lifetimeMs: expiresIn * 1000 }

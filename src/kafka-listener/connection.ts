@@ -1,6 +1,6 @@
 import { steadyMs } from "../clock/clock.ts"
 import { answer, type Serving } from "./apis/apis.ts"
-import { NoAnswer, type Address, type ServedBroker } from "./apis/context.ts"
+import { NoAnswer, type BrokerAddress, type ServedBroker } from "./apis/context.ts"
 import { Frames } from "./frames.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
 import type { ClientAuthentication } from "./security/authentication.ts"
@@ -37,7 +37,7 @@ export interface GuessLimit {
 
 export interface ConnectionDependencies {
   readonly broker: ServedBroker
-  readonly advertised: () => Address
+  readonly advertised: () => BrokerAddress
   readonly clientAddress: string
   readonly authentication: ClientAuthentication
   readonly guesses: GuessLimit

@@ -1,5 +1,5 @@
 import { steadyMs } from "../clock/clock.ts"
-import type { Address, ServedBroker } from "./apis/context.ts"
+import type { BrokerAddress, ServedBroker } from "./apis/context.ts"
 import { ClientConnection, type GuessLimit } from "./connection.ts"
 import { ClientAuthentication } from "./security/authentication.ts"
 import type { Users } from "./security/credentials.ts"
@@ -9,9 +9,9 @@ const CHECK_MS = 1000
 
 /** An address that clients connect to. */
 export interface PortOptions {
-  readonly listen: Address
+  readonly listen: BrokerAddress
   /** The address that clients are sent to; undefined: the address that they have connected to. */
-  readonly advertised: Address | undefined
+  readonly advertised: BrokerAddress | undefined
   readonly tls: PortTls | undefined
   /** undefined: clients do not authenticate. */
   readonly users: Users | undefined

@@ -7,7 +7,7 @@ import { ERROR } from "../protocol/error-codes.ts"
 import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
 
 /** A host and a port. */
-export interface Address {
+export interface BrokerAddress {
   readonly host: string
   readonly port: number
 }
@@ -28,7 +28,7 @@ export interface Context extends ServedBroker {
   readonly clientHost: string
   readonly authentication: ClientAuthentication
   /** Where clients reach this broker. */
-  readonly advertised: Address
+  readonly advertised: BrokerAddress
   /** Of the client's connection. */
   readonly signal: AbortSignal
 }

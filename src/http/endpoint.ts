@@ -1,18 +1,22 @@
 // Hot path: every event passes here.
 import { pause, steadyMs } from "../clock/clock.ts"
+import type { Deadlines } from "../clock/deadlines.ts"
+import type { Steps } from "../clock/slices.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
+import { HooklineError } from "../errors.ts"
 import { Event, type Processor, type RequestInfo } from "../pipeline/event.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { SMALL_BYTES, type InFlightBudget, type Reservation } from "./admission/budget.ts"
 import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
-import type { Deadlines } from "../clock/deadlines.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
+import type { RequestHandlers } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
-import { traceRequest } from "./trace-request.ts"
 import type { Route } from "./route.ts"
-import type { Endpoint } from "./routes.ts"
+import { type Endpoint, PathTable } from "./routes.ts"
+import { traceRequest } from "./trace-request.ts"
 
 export interface EndpointDeps {
   readonly budget: InFlightBudget
@@ -213,4 +217,36 @@ const isSmall = (contentLength: string | null): boolean =>
 /** The media type without its parameters, in lower case; empty if none. */
 function mediaType(contentType: string | null): string {
   return (contentType ?? "").split(";", 1)[0]!.trim().toLowerCase()
+}
+
+/** The handlers of routes that share a listener. @throws HooklineError `config` when they conflict */
+export function* requestHandlers(routes: readonly Route[], deps: EndpointDeps): Steps<RequestHandlers> {
+  const endpoints = new PathTable<Endpoint>()
+  for (const route of routes) {
+    yield
+    const first = routes[0]!
+    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${formatEndpoint(route)}`
+    if (!Bun.deepEquals(route.tls, first.tls))
+      throw new HooklineError("config", `${at}, but not their TLS settings`)
+    if (!endpoints.add(route.path, makeEndpoint(route, deps)))
+      throw new HooklineError(
+        "config",
+        `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`,
+      )
+  }
+  return {
+    endpoints,
+    unknownPath: refusing(REFUSALS.unknown_path, deps),
+    notNormal: refusing(REFUSALS.path_not_normal, deps),
+    failed: (error, requestId) => deps.outcomes(undefined).failed(error, { id: requestId }),
+  }
+}
+
+function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
+  const outcomeLog = outcomes(undefined)
+  return (request, server, target) => {
+    const info = new ReceivedRequest(request, server, target, undefined)
+    outcomeLog.answered(refusal.status, refusal, info)
+    return problem(refusal, false, info.id)
+  }
 }

@@ -1,10 +1,9 @@
 import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { IDLE_TIMEOUT_S, type RequestHandlers } from "./listener.ts"
-import type { MountingServer, Peer } from "./peer.ts"
 import { newRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
-import { targetOf } from "./routes.ts"
+import { type MountingServer, type Peer, targetOf } from "./routes.ts"
 
 export class Mount {
   #handlers: RequestHandlers | undefined

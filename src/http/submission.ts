@@ -1,5 +1,4 @@
-import type { Peer } from "./peer.ts"
-import type { Target } from "./routes.ts"
+import type { Peer, Target } from "./routes.ts"
 
 /** A request that this program itself makes, or makes again. */
 export interface Submission extends Target {

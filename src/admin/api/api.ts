@@ -1,4 +1,4 @@
-import type { Peer } from "../../http/peer.ts"
+import type { Peer } from "../../http/routes.ts"
 import type { Admission } from "../access.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"

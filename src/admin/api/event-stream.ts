@@ -1,6 +1,6 @@
 import { steadyMs } from "../../clock/clock.ts"
 import { ApiError } from "./problem.ts"
-import type { Peer } from "../../http/peer.ts"
+import type { Peer } from "../../http/routes.ts"
 
 /** Streams open at once, of all kinds. */
 const MAX_STREAMS = 16

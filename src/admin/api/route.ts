@@ -1,6 +1,6 @@
 import type { Static, TObject, TSchema } from "typebox"
 import { Value } from "typebox/value"
-import type { Peer } from "../../http/peer.ts"
+import type { Peer } from "../../http/routes.ts"
 import { ApiError } from "./problem.ts"
 
 /** A request whose parts are as the route declares them. */

@@ -1,4 +1,4 @@
-import type { Peer } from "../../http/peer.ts"
+import type { Peer } from "../../http/routes.ts"
 import { readUpTo } from "../../outgoing/fetch-bounded.ts"
 import { ApiError, problemOf } from "./problem.ts"
 import { check, readTexts, type Asked, type ApiRoute } from "./route.ts"

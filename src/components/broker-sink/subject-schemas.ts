@@ -1,3 +1,4 @@
+import { Backoff } from "../../clock/backoff.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
 import type { TopicSchemas } from "../../pipeline/event.ts"
 import type { Logger } from "../../telemetry/log.ts"
@@ -22,7 +23,7 @@ interface Subject {
   /** Why the last fetch failed. */
   problem: string | undefined
   dueMs: number
-  pauseMs: number
+  readonly pauses: Backoff
   readonly fetched: PromiseWithResolvers<void>
 }
 
@@ -32,8 +33,9 @@ export class SubjectSchemas implements TopicSchemas {
   readonly #log: Logger
   /** By topic. */
   readonly #subjects = new Map<string, Subject>()
-  /** Of the registry itself; undefined: it answers, as far as is known. */
-  #outage: { readonly reason: string; readonly pauseMs: number; readonly untilMs: number } | undefined
+  /** Why the registry is unreachable, and until when it is asked for nothing; undefined while it answers. */
+  #outage: { readonly reason: string; readonly untilMs: number } | undefined
+  readonly #pauses = new Backoff(RETRY_MS)
   #fetching = false
   #timer: Timer | undefined
   #closed = false
@@ -104,7 +106,7 @@ export class SubjectSchemas implements TopicSchemas {
         schema: undefined,
         problem: undefined,
         dueMs: 0,
-        pauseMs: RETRY_MS.first,
+        pauses: new Backoff(RETRY_MS),
         fetched: Promise.withResolvers(),
       }
       this.#subjects.set(topic, subject)
@@ -162,7 +164,7 @@ export class SubjectSchemas implements TopicSchemas {
     const { name, schema: before, problem } = subject
     subject.schema = schema
     subject.problem = undefined
-    subject.pauseMs = RETRY_MS.first
+    subject.pauses.reset()
     subject.dueMs = steadyMs() + this.#refreshMs
     subject.fetched.resolve()
     if (schema === before && problem === undefined) return
@@ -171,9 +173,8 @@ export class SubjectSchemas implements TopicSchemas {
   }
 
   #refused(subject: Subject, problem: string): void {
-    const { name, schema, pauseMs } = subject
-    subject.dueMs = steadyMs() + pauseMs
-    subject.pauseMs = Math.min(pauseMs * 2, RETRY_MS.longest)
+    const { name, schema } = subject
+    subject.dueMs = steadyMs() + subject.pauses.failed()
     subject.fetched.resolve()
     if (subject.problem === problem) return
     subject.problem = problem
@@ -190,12 +191,12 @@ export class SubjectSchemas implements TopicSchemas {
   #answered(): void {
     if (this.#outage !== undefined) this.#log.info({ registry: this.url }, "schema registry available")
     this.#outage = undefined
+    this.#pauses.reset()
   }
 
   #failed(reason: string): void {
-    const { pauseMs = RETRY_MS.first, reason: logged } = this.#outage ?? {}
-    const untilMs = steadyMs() + pauseMs
-    this.#outage = { reason, pauseMs: Math.min(pauseMs * 2, RETRY_MS.longest), untilMs }
+    const logged = this.#outage?.reason
+    this.#outage = { reason, untilMs: steadyMs() + this.#pauses.failed() }
     const all = [...this.#subjects.values()]
     for (const { fetched } of all) fetched.resolve()
     if (logged === reason) return

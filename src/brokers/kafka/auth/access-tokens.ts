@@ -1,3 +1,4 @@
+import { Backoff } from "../../../clock/backoff.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import { TOKEN_RENEWED_AT, TOKEN_RETRY_MS, UNAUTHORIZED_RETRY_MS } from "../timeouts.ts"
 import type { System } from "../system.ts"
@@ -40,7 +41,7 @@ export class AccessTokens {
   #current: (AccessToken & { readonly askedMs: number }) | undefined
   #asking: Promise<void> | undefined
   #failure: { readonly error: unknown; readonly logged: string | undefined } | undefined
-  #pauseMs = TOKEN_RETRY_MS.first
+  readonly #pauses = new Backoff(TOKEN_RETRY_MS)
   #next: Timer | undefined
   #closed = false
 
@@ -90,13 +91,12 @@ export class AccessTokens {
       this.#current = { ...token, askedMs }
       if (this.#failure?.logged !== undefined) this.#telemetry?.log.info(this.#issued, "access token renewed")
       this.#failure = undefined
-      this.#pauseMs = TOKEN_RETRY_MS.first
+      this.#pauses.reset()
       const leftMs = askedMs + token.lifetimeMs * TOKEN_RENEWED_AT - this.#system.steadyMs()
       pauseMs = Math.min(Math.max(leftMs, TOKEN_RETRY_MS.first), DAY_MS)
     } catch (error) {
       this.#failure = { error, logged: this.#logOnce((error as Error).message) }
-      pauseMs = this.#pauseMs
-      this.#pauseMs = Math.min(pauseMs * 2, TOKEN_RETRY_MS.longest)
+      pauseMs = this.#pauses.failed()
     }
     this.#system.clearTimeout(this.#next)
     if (!this.#closed) this.#next = this.#system.setTimeout(() => void this.#ask(), pauseMs)

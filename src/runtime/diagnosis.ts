@@ -2,33 +2,33 @@ import type { Broker } from "../brokers/broker.ts"
 import type { Connection, ConnectionKind } from "../brokers/define-connection.ts"
 import { MEMORY } from "../brokers/memory/kind.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
-import type { Component, Made } from "../components/define-component.ts"
-import { checkTimeZone } from "../components/local-time.ts"
-import type { Handler } from "../pipeline/compose.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices, type Steps } from "../clock/slices.ts"
+import type { Component, Made } from "../components/define-component.ts"
+import { checkTimeZone } from "../components/local-time.ts"
 import type { Place, Problems } from "../config/file/problems.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import { isInUse } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
-import type { RedisServer } from "../dedupe/redis-client.ts"
 import { openMemoryKeys } from "../dedupe/memory-keys.ts"
-import type { TopicSchemas } from "../pipeline/event.ts"
+import type { RedisServer } from "../dedupe/redis-client.ts"
 import { HooklineError, OptionError, type FaultCode } from "../errors.ts"
 import { checkFree } from "../http/listener.ts"
+import type { Handler } from "../pipeline/compose.ts"
+import type { TopicSchemas } from "../pipeline/event.ts"
 import { checkDatabase } from "../storage/check-database.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
+import type { Logger } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
-import type { Address } from "./plan/addresses.ts"
+import type { PlannedAddress } from "./plan/addresses.ts"
 import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
-import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
  * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the
@@ -256,7 +256,7 @@ const NO_HANDLER: Handler = {
   outcomes: [],
 }
 
-function checkIsFree({ host, port, key, isOptional = false }: Address): void {
+function checkIsFree({ host, port, key, isOptional = false }: PlannedAddress): void {
   try {
     checkFree({ host, port })
   } catch (error) {
@@ -265,3 +265,25 @@ function checkIsFree({ host, port, key, isOptional = false }: Address): void {
     throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
   }
 }
+
+const ignore = (): void => {}
+
+/** A log of which warnings and errors are kept. */
+function warningLog(warn: (text: string) => void): Logger {
+  const write = (fields: object | string, message?: string): void =>
+    warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))
+  const log: Logger = {
+    level: "warn",
+    isLevelEnabled: (level) => level !== "trace" && level !== "debug" && level !== "info",
+    trace: ignore,
+    debug: ignore,
+    info: ignore,
+    warn: write,
+    error: write,
+    fatal: write,
+    child: () => log,
+  }
+  return log
+}
+
+const SILENT = warningLog(ignore)

@@ -3,7 +3,7 @@ import { HooklineError } from "../../errors.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { METADATA_HEDGE_MS, METADATA_TIMEOUT_MS } from "./timeouts.ts"
 
-export interface Answered<T> {
+export interface NodeAnswer<T> {
   readonly answer: T
   readonly connection: KafkaConnection
 }
@@ -33,8 +33,8 @@ export class BrokerPool {
   }
 
   /** Asks one broker, and another whenever that fails or takes METADATA_HEDGE_MS. @throws the last failure, when all failed */
-  ask<T>(question: (connection: KafkaConnection) => Promise<T>): Promise<Answered<T>> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answered<T>>()
+  ask<T>(question: (connection: KafkaConnection) => Promise<T>): Promise<NodeAnswer<T>> {
+    const { promise, resolve, reject } = Promise.withResolvers<NodeAnswer<T>>()
     const left = this.#closed ? [] : this.#inOrder()
     let asked = 0
     const { system } = this.#client
@@ -47,7 +47,7 @@ export class BrokerPool {
       hedge = system.setTimeout(next, METADATA_HEDGE_MS)
       this.#put(broker, question).then(answered, failed)
     }
-    const answered = (answer: Answered<T>): void => {
+    const answered = (answer: NodeAnswer<T>): void => {
       system.clearTimeout(hedge)
       left.length = 0
       resolve(answer)
@@ -76,7 +76,10 @@ export class BrokerPool {
     return [...first, ...all]
   }
 
-  async #put<T>(broker: Named, question: (connection: KafkaConnection) => Promise<T>): Promise<Answered<T>> {
+  async #put<T>(
+    broker: Named,
+    question: (connection: KafkaConnection) => Promise<T>,
+  ): Promise<NodeAnswer<T>> {
     const [name, endpoint] = broker
     let connection: KafkaConnection | undefined
     try {

@@ -4,7 +4,7 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { AUTHENTICATION_FAILED, brokerFailureOf, isClosed, reasonOf } from "./failure.ts"
-import type { Answer } from "./produce-request.ts"
+import type { BatchAnswer } from "./produce-request.ts"
 import { produce } from "./produce-request.ts"
 import { bytesOf } from "./batch.ts"
 import type { Batch } from "./partition.ts"
@@ -138,7 +138,7 @@ export class LeaderConnection {
   }
 
   /** Sends batches, once they are compressed, over the connection, which is open; dropped when there is no answer. */
-  async produce(given: readonly Batch[]): Promise<readonly Answer[] | ProduceFailure> {
+  async produce(given: readonly Batch[]): Promise<readonly BatchAnswer[] | ProduceFailure> {
     const { system } = this.#context.client
     const batches = given.some(({ compressing }) => compressing) ? await this.#compressed(given) : given
     if (batches.length === 0) return []

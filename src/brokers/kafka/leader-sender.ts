@@ -2,7 +2,7 @@ import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import { bytesOf } from "./batch.ts"
 import type { Batch, Partition } from "./partition.ts"
-import type { Answer } from "./produce-request.ts"
+import type { BatchAnswer } from "./produce-request.ts"
 import type { ProducerId } from "./sequence.ts"
 import { RequestLimit } from "./request-limit.ts"
 import { DEPOSED_MS, RECONNECT_MS } from "./timeouts.ts"
@@ -159,7 +159,7 @@ export class LeaderSender {
     this.#context.onFailure()
   }
 
-  #answered(request: Request, answers: readonly Answer[], nowMs: number): void {
+  #answered(request: Request, answers: readonly BatchAnswer[], nowMs: number): void {
     const { batches, sentMs } = request
     let isFailure = false
     for (const { batch, errorCode, baseOffset } of answers) {

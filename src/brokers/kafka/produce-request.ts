@@ -7,12 +7,15 @@ import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
 const VERSIONS = [produceV11, produceV9, produceV8, produceV7]
 
 /** Sends batches, one a partition, with acks=all, in a frame of the client library. */
-export function produce(connection: KafkaConnection, batches: readonly Batch[]): Promise<readonly Answer[]> {
+export function produce(
+  connection: KafkaConnection,
+  batches: readonly Batch[],
+): Promise<readonly BatchAnswer[]> {
   const { key, version } = connection.choose(VERSIONS).api
   const compact = isCompact(version)
   const topics = byTopic(batches)
   return new Promise((resolve, reject) => {
-    connection.raw.send<readonly Answer[]>(
+    connection.raw.send<readonly BatchAnswer[]>(
       key,
       version,
       () => {
@@ -58,7 +61,7 @@ export const isCompact = (version: number): boolean => version >= FIRST_COMPACT
 export type BatchesByTopic = ReadonlyMap<string, ReadonlyMap<number, Batch>>
 
 /** What the broker says of a batch. */
-export interface Answer {
+export interface BatchAnswer {
   readonly batch: Batch
   readonly errorCode: number
   readonly baseOffset: number
@@ -137,7 +140,7 @@ const MOST_AROUND_TOPICS = 14
 const NO_TAGS = 0
 
 /** The answers to batches of a request. @throws RangeError when the body is too short */
-export function decodeResponse(body: Buffer, version: number, sent: BatchesByTopic): Answer[] {
+export function decodeResponse(body: Buffer, version: number, sent: BatchesByTopic): BatchAnswer[] {
   const compact = isCompact(version)
   let at = 0
   const varint = (): number => {
@@ -169,7 +172,7 @@ export function decodeResponse(body: Buffer, version: number, sent: BatchesByTop
       at += bytes
     }
   }
-  const answers: Answer[] = []
+  const answers: BatchAnswer[] = []
   for (let topics = count(); topics > 0; topics--) {
     const batches = sent.get(string())
     for (let partitions = count(); partitions > 0; partitions--) {

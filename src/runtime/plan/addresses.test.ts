@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import * as fc from "fast-check"
-import { conflictOf, conflictsIn, type Address } from "./addresses.ts"
+import { conflictOf, conflictsIn, type PlannedAddress } from "./addresses.ts"
 
 const address = fc
   .record({
@@ -11,11 +11,11 @@ const address = fc
     tls_client_ca: fc.constantFrom(undefined, "x.pem"),
     key: fc.constantFrom(undefined, undefined, undefined, "kafka_listen"),
   })
-  .map(({ key, ...values }): Address => ({
+  .map(({ key, ...values }): PlannedAddress => ({
     host: values.host,
     port: values.port,
     title: "",
-    owner: { values } as unknown as Address["owner"],
+    owner: { values } as unknown as PlannedAddress["owner"],
     ...(key !== undefined && { key }),
   }))
 
@@ -23,7 +23,7 @@ const EVERY = ["0.0.0.0", "::"]
 const named = (host: string): string => (host === "localhost" ? "127.0.0.1" : host)
 
 /** The key that two addresses can't agree on. */
-function keyOf(a: Address, b: Address): string | undefined {
+function keyOf(a: PlannedAddress, b: PlannedAddress): string | undefined {
   const [x, y] = [a.owner.values, b.owner.values]
   const isSameHost = named(a.host) === named(b.host)
   if (a.port !== b.port || (!isSameHost && ![a.host, b.host].some((host) => EVERY.includes(host))))

@@ -8,7 +8,7 @@ import type { Connections } from "./connection-of.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 /** An address that is listened on. */
-export interface Address extends EndpointOptions {
+export interface PlannedAddress extends EndpointOptions {
   /** `pipeline "payments"` */
   readonly title: string
   readonly owner: Resolved<OptionSet>
@@ -27,14 +27,14 @@ export function addressesOf({
   readonly pipelines: readonly ResolvedPipeline[]
   readonly connections: Connections
   readonly admin: Resolved<(typeof ADMIN)["options"]>
-}): Address[] {
-  const ofPipelines = pipelines.flatMap(({ id, source }): Address[] => {
+}): PlannedAddress[] {
+  const ofPipelines = pipelines.flatMap(({ id, source }): PlannedAddress[] => {
     if (source === undefined) return []
     const { host, port } = source.values as unknown as EndpointOptions
     return [{ host: String(host), port, title: `pipeline ${JSON.stringify(id)}`, owner: source }]
   })
   const { listen = "off" } = admin.values
-  const ofAdmin: Address[] =
+  const ofAdmin: PlannedAddress[] =
     listen === "off"
       ? []
       : [
@@ -46,7 +46,7 @@ export function addressesOf({
           },
         ]
   const ofConnections = [...connections].flatMap(([id, owner]) =>
-    (owner.kind?.addresses?.(owner.values) ?? []).map(({ key, listen }): Address => ({
+    (owner.kind?.addresses?.(owner.values) ?? []).map(({ key, listen }): PlannedAddress => ({
       ...listen,
       title: `connection ${id}`,
       owner,
@@ -58,7 +58,7 @@ export function addressesOf({
 }
 
 /** Checks that no address conflicts with an earlier one. */
-export function* checkAddresses(addresses: readonly Address[], problems: Problems): Steps<void> {
+export function* checkAddresses(addresses: readonly PlannedAddress[], problems: Problems): Steps<void> {
   for (const [other, one] of conflictsIn(addresses)) {
     if (other !== undefined) report(other, one, problems)
     yield
@@ -67,9 +67,9 @@ export function* checkAddresses(addresses: readonly Address[], problems: Problem
 
 /** Gives each address the first earlier one that it conflicts with. */
 export function* conflictsIn(
-  addresses: readonly Address[],
-): Iterable<readonly [other: Address | undefined, one: Address]> {
-  const byPort = new Map<number, Address[]>()
+  addresses: readonly PlannedAddress[],
+): Iterable<readonly [other: PlannedAddress | undefined, one: PlannedAddress]> {
+  const byPort = new Map<number, PlannedAddress[]>()
   for (const one of addresses) {
     const before = byPort.getOrInsertComputed(one.port, () => [])
     yield [before.find((other) => conflictOf(other, one) !== undefined), one]
@@ -81,8 +81,8 @@ const TLS_KEYS = ["tls_certificate", "tls_key", "tls_client_ca"]
 
 /** Why two addresses of one port can't both be listened on: the option, and what to say of it. undefined: they can. */
 export function conflictOf(
-  { host: otherHost, owner: other, key: otherKey }: Address,
-  { host, owner, key }: Address,
+  { host: otherHost, owner: other, key: otherKey }: PlannedAddress,
+  { host, owner, key }: PlannedAddress,
 ): { readonly key: string; readonly text: string; readonly advice: string } | undefined {
   if (!overlap(hostKey(otherHost), hostKey(host))) return undefined
   if (key !== undefined || otherKey !== undefined)
@@ -102,7 +102,7 @@ export function conflictOf(
     : { key: tlsKey, text: "differs from that on the same port of", advice }
 }
 
-function report(other: Address, one: Address, problems: Problems): void {
+function report(other: PlannedAddress, one: PlannedAddress, problems: Problems): void {
   const { key, text, advice } = conflictOf(other, one)!
   if (one.key === "listen" && !one.owner.isGiven(key)) {
     const place = other.owner.where("port")

@@ -31,7 +31,7 @@ import {
   checkWorkers,
   warnOfOpen,
 } from "./cross-checks.ts"
-import { addressesOf, checkAddresses, type Address } from "./addresses.ts"
+import { addressesOf, checkAddresses, type PlannedAddress } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
@@ -60,7 +60,7 @@ export interface Draft {
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
-  readonly addresses: readonly Address[]
+  readonly addresses: readonly PlannedAddress[]
   /** Absolute base of relative paths. */
   readonly baseDir: string
   /** The file, from which other processes make the same plan; undefined: no file. */
@@ -137,7 +137,7 @@ export function resolveDefaults(
 export interface ResolvedDraft {
   readonly connections: ReadonlyMap<string, ResolvedConnection>
   readonly pipelines: readonly ResolvedPipeline[]
-  readonly addresses: readonly Address[]
+  readonly addresses: readonly PlannedAddress[]
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>
   readonly service: Resolved<(typeof SERVICE)["options"]>

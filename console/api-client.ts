@@ -2,7 +2,7 @@ import { sentence } from "./format.ts"
 import { isSignedOut } from "./store/session.ts"
 
 /** Why a request to the admin API did not get what it wanted. */
-export class ApiError extends Error {
+export class RequestFailure extends Error {
   /** The HTTP status; 0: no answer. */
   readonly status: number
   /** What to do about it, or more about what happened. */
@@ -24,15 +24,15 @@ export function apiUrl(path: string, query: Query = {}): string {
   return `/api/${path}${search && `?${search}`}`
 }
 
-/** @throws ApiError */
+/** @throws RequestFailure */
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> =>
   request<T>("GET", apiUrl(path, query), undefined, signal)
 
-/** @throws ApiError */
+/** @throws RequestFailure */
 export const post = <T>(path: string, body: unknown = {}): Promise<T> =>
   request<T>("POST", apiUrl(path), body)
 
-/** @throws ApiError */
+/** @throws RequestFailure */
 export const remove = (path: string): Promise<void> => request("DELETE", apiUrl(path))
 
 async function request<T>(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<T> {
@@ -45,18 +45,18 @@ async function request<T>(method: string, url: string, body?: unknown, signal?: 
     }),
   }).catch((error: unknown) => {
     if (signal?.aborted === true) throw error
-    throw new ApiError(0, "Hookline does not answer", "The page goes on by itself when it is back.")
+    throw new RequestFailure(0, "Hookline does not answer", "The page goes on by itself when it is back.")
   })
   if (!response.ok) throw await errorOf(response)
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
-/** A refusal as an ApiError; a 401 shows the sign-in form besides. */
-export async function errorOf(response: Response): Promise<ApiError> {
+/** A refusal as an RequestFailure; a 401 shows the sign-in form besides. */
+export async function errorOf(response: Response): Promise<RequestFailure> {
   if (response.status === 401) isSignedOut.value = true
   const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") ?? false
   const problem = isProblem ? ((await response.json()) as { title?: string; detail?: string }) : {}
   // the title is that of the status: the detail says what happened and what to do
   const words = problem.detail === undefined ? problem.title : sentence(problem.detail)
-  return new ApiError(response.status, words ?? `Answered ${response.status}`)
+  return new RequestFailure(response.status, words ?? `Answered ${response.status}`)
 }

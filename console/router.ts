@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals"
 
 /** What the location's hash says: `#/events/kafka/payments/0/42?where=…`. */
-export interface Route {
+export interface PageRoute {
   /** The view's id; empty: the first view. */
   readonly view: string
   /** What follows the view, decoded: `["kafka", "payments", "0", "42"]`. */
@@ -9,9 +9,9 @@ export interface Route {
   readonly query: { readonly [name: string]: string }
 }
 
-export const route = signal<Route>({ view: "", path: [], query: {} })
+export const route = signal<PageRoute>({ view: "", path: [], query: {} })
 
-export function parseRoute(hash: string): Route {
+export function parseRoute(hash: string): PageRoute {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2)
   const [view = "", ...rest] = path.split("/").map(decode)
   return {

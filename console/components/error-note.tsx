@@ -1,9 +1,9 @@
-import { ApiError } from "../api-client.ts"
+import { RequestFailure } from "../api-client.ts"
 
 /** What went wrong, in the place where it did, and what to do. */
 export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void }) {
   const title = error instanceof Error ? error.message : String(error)
-  const detail = error instanceof ApiError ? error.detail : undefined
+  const detail = error instanceof RequestFailure ? error.detail : undefined
   return (
     <div class="error-note" role="alert">
       <span class="state-icon state-error" aria-hidden="true">

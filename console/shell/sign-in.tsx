@@ -1,5 +1,5 @@
 import { useAction } from "../action.ts"
-import { ApiError, post } from "../api-client.ts"
+import { RequestFailure, post } from "../api-client.ts"
 import { ErrorNote } from "../components/error-note.tsx"
 import { isSignedOut, sessions } from "../store/session.ts"
 
@@ -9,8 +9,8 @@ export function SignIn() {
     try {
       await post("session", { token: new FormData(form).get("token") })
     } catch (fault) {
-      if (!(fault instanceof ApiError) || fault.status !== 401) throw fault
-      throw new ApiError(401, "That is not the token", "It is the one of [admin] token or token_file.")
+      if (!(fault instanceof RequestFailure) || fault.status !== 401) throw fault
+      throw new RequestFailure(401, "That is not the token", "It is the one of [admin] token or token_file.")
     }
     isSignedOut.value = false
     sessions.value++

@@ -9,7 +9,7 @@ export interface Access {
 }
 
 /** Who is admitted. */
-export interface Admission {
+export interface AdminAccess {
   readonly token: string | undefined
   /** Whether a text is the token; without a token every text is. */
   isToken(text: string): boolean
@@ -19,7 +19,7 @@ export interface Admission {
 }
 
 /** @param host that it listens on */
-export function admissionBy({ token, hosts = [] }: Access, host: string): Admission {
+export function admissionBy({ token, hosts = [] }: Access, host: string): AdminAccess {
   const isHeader = sameAs(token === undefined ? undefined : `Bearer ${token}`)
   return {
     token,

@@ -26,11 +26,11 @@ export interface Captured {
   readonly detail: string | undefined
   /** Size of the body; undefined: it was not read. */
   readonly bytes: number | undefined
-  readonly place: Place | undefined
+  readonly place: PublishedPlace | undefined
 }
 
 /** Where an event was published. */
-export interface Place {
+export interface PublishedPlace {
   /** undefined: the sink's. */
   readonly topic: string | undefined
   readonly partition: number
@@ -223,7 +223,10 @@ function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "deta
 }
 
 /** Where it was published; undefined: not known, or a list, which became several records and has no body left. */
-export function placeOf({ outcome, event }: Pick<AnsweredRequest, "outcome" | "event">): Place | undefined {
+export function placeOf({
+  outcome,
+  event,
+}: Pick<AnsweredRequest, "outcome" | "event">): PublishedPlace | undefined {
   if (outcome?.kind !== "accepted" || event === undefined || event.body.length === 0) return undefined
   const { partition, offset } = outcome.receipt
   return partition < 0 || offset < 0 ? undefined : { topic: event.topic, partition, offset }

@@ -4,7 +4,7 @@ import { whenScarce } from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { admissionBy, type Access, type Admission } from "./access.ts"
+import { admissionBy, type Access, type AdminAccess } from "./access.ts"
 import { AdminApi } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
@@ -121,7 +121,7 @@ function keepServing(
 
 type Probe = (request: Request) => Response | Promise<Response | undefined>
 
-const probes = (service: Service, admission: () => Admission): { readonly [path: string]: Probe } => ({
+const probes = (service: Service, admission: () => AdminAccess): { readonly [path: string]: Probe } => ({
   "/healthz": () => text(200, "ok\n"),
   "/readyz": async (request) => answer(await service.readiness(), admission().hasToken(request)),
   "/metrics": async (request) => {

@@ -8,7 +8,7 @@ import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
 import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
-import type { Captured, CapturedRequest, CaptureQuery, Place } from "./captured.ts"
+import type { Captured, CapturedRequest, CaptureQuery, PublishedPlace } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
 import type { Replays } from "./replays.ts"
 
@@ -67,7 +67,7 @@ export interface SubmissionResult {
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Uint8Array
   readonly durationMs: number
-  readonly place: Place | undefined
+  readonly place: PublishedPlace | undefined
 }
 
 export interface PipelineInfo {

@@ -14,7 +14,7 @@ import { overview } from "../../store/live.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
 import { parseCondition } from "./condition.ts"
-import { hrefOfPlace, placeOf, type Place, type Source } from "./place.ts"
+import { hrefOfPlace, placeOf, type EventsPlace, type Source } from "./place.ts"
 import { boundsOf } from "./range.ts"
 import { RecordDetailPanel } from "./record-detail.tsx"
 import { RecordList, type Cursor } from "./record-list.tsx"
@@ -67,7 +67,7 @@ function useTail(query: () => TailQuery): { readonly tail: TopicTail; startAgain
 }
 
 interface TopicEventsProps {
-  readonly place: Place
+  readonly place: EventsPlace
   readonly source: Source
   readonly sources: readonly Source[]
 }
@@ -83,7 +83,7 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
   const filterInput = useRef<HTMLInputElement>(null)
   tail.kept = opened ?? cursor
 
-  const go = (changed: Partial<Place>): void => navigate(hrefOfPlace({ ...place, ...changed }))
+  const go = (changed: Partial<EventsPlace>): void => navigate(hrefOfPlace({ ...place, ...changed }))
   const move = (by: number): void => {
     const at = cursor === undefined ? -1 : tail.placeOf(cursor)
     const next = Math.min(Math.max(at < 0 ? 0 : at + by, 0), tail.count - 1)

@@ -1,7 +1,7 @@
-import { hrefOf, type Route } from "../../router.ts"
+import { hrefOf, type PageRoute } from "../../router.ts"
 
 /** What a link to Events says: `#/events/<connection>/<topic>[/<partition>/<offset>]?where=…&range=…`. */
-export interface Place {
+export interface EventsPlace {
   /** undefined: that of the first pipeline. */
   readonly source: Source | undefined
   readonly record: RecordPlace | undefined
@@ -21,7 +21,7 @@ export interface RecordPlace {
   readonly offset: number
 }
 
-export function placeOf({ path, query }: Pick<Route, "path" | "query">): Place {
+export function placeOf({ path, query }: Pick<PageRoute, "path" | "query">): EventsPlace {
   const [connection, topic, partition, offset] = path
   const isRecord = [partition, offset].every((it) => /^\d{1,16}$/.test(it ?? ""))
   return {
@@ -32,7 +32,7 @@ export function placeOf({ path, query }: Pick<Route, "path" | "query">): Place {
   }
 }
 
-export function hrefOfPlace({ source, record, filter, range }: Place): string {
+export function hrefOfPlace({ source, record, filter, range }: EventsPlace): string {
   const of = source === undefined ? [] : [source.connection, source.topic]
   const path = record === undefined ? of : [...of, record.partition, record.offset]
   return hrefOf("events", path, { where: filter, ...range })

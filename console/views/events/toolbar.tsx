@@ -4,16 +4,16 @@ import { Select } from "../../components/select.tsx"
 import { State } from "../../components/state.tsx"
 import { fromLocalTime, toLocalTime } from "../../format.ts"
 import { parseCondition } from "./condition.ts"
-import type { Place, Source } from "./place.ts"
+import type { EventsPlace, Source } from "./place.ts"
 import { boundsOf, RANGES } from "./range.ts"
 import type { TopicTail } from "./topic-tail.ts"
 
 interface ToolbarProps {
-  readonly place: Place
+  readonly place: EventsPlace
   readonly sources: readonly Source[]
   readonly tail: TopicTail
   readonly filterInput: Ref<HTMLInputElement>
-  go(changed: Partial<Place>): void
+  go(changed: Partial<EventsPlace>): void
   toggle(): void
 }
 
@@ -68,8 +68,8 @@ function TopicPicker({ sources, chosen, choose }: TopicPickerProps) {
 }
 
 interface CustomRangeProps {
-  readonly range: Place["range"]
-  change(range: Place["range"]): void
+  readonly range: EventsPlace["range"]
+  change(range: EventsPlace["range"]): void
 }
 
 function CustomRange({ range, change }: CustomRangeProps) {

@@ -1,5 +1,5 @@
 import type { Peer } from "../../http/routes.ts"
-import type { Admission } from "../access.ts"
+import type { AdminAccess } from "../access.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { Sessions } from "../sessions.ts"
@@ -21,7 +21,7 @@ import { LoggedLevel } from "./shapes.ts"
 export interface ApiDeps {
   readonly service: Service
   readonly sampler: Sampler
-  readonly admission: () => Admission
+  readonly admission: () => AdminAccess
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
 }

@@ -1,4 +1,4 @@
-import type { Admission } from "../access.ts"
+import type { AdminAccess } from "../access.ts"
 import type { Sessions } from "../sessions.ts"
 import { ApiError } from "./problem.ts"
 import type { Admit } from "./router.ts"
@@ -8,7 +8,7 @@ import type { Admit } from "./router.ts"
  * the cookie or, on loopback, without any: those that change something must come from the API's own origin and be JSON,
  * which a form can't be. A script with the token sends no Origin.
  */
-export function admitBy(admission: () => Admission, sessions: Sessions): Admit {
+export function admitBy(admission: () => AdminAccess, sessions: Sessions): Admit {
   return (request, { method, body, isOpen = false }) => {
     if (isOtherSite(request)) throw new ApiError(403, "requests of other sites are refused")
     if (!isOpen && !admission().hasToken(request) && !sessions.has(request))

@@ -1,5 +1,5 @@
 import { Type } from "typebox"
-import type { Admission } from "../access.ts"
+import type { AdminAccess } from "../access.ts"
 import { cookieOf, type Sessions } from "../sessions.ts"
 import type { WrongTokens } from "../wrong-tokens.ts"
 import { ApiError } from "./problem.ts"
@@ -8,7 +8,7 @@ import { route, type ApiRoute } from "./route.ts"
 export function sessionRoutes(
   sessions: Sessions,
   wrongTokens: WrongTokens,
-  admission: () => Admission,
+  admission: () => AdminAccess,
 ): ApiRoute[] {
   return [
     route("POST /api/session", {

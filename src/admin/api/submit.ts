@@ -1,5 +1,5 @@
 import type { Submission } from "../../http/submission.ts"
-import type { Place } from "../captured.ts"
+import type { PublishedPlace } from "../captured.ts"
 import type { Service } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import type { CaptureDetail, SendResult } from "./shapes.ts"
@@ -32,7 +32,7 @@ export async function resultOf(
 export function recordOf(
   service: Service,
   pipeline: string | undefined,
-  place: Place | undefined,
+  place: PublishedPlace | undefined,
 ): CaptureDetail["record"] {
   const sink = service.pipelines().find(({ id }) => id === pipeline)
   if (place === undefined || sink === undefined) return null

@@ -46,7 +46,7 @@ export interface SetBack {
   readonly to: number
 }
 
-export interface Loaded {
+export interface GroupsLoaded {
   /** The file had groups of another log, which are deleted. */
   readonly isOfAnotherLog: boolean
   readonly setBack: readonly SetBack[]
@@ -104,7 +104,7 @@ export class Groups {
   load(
     { clusterId: before, groups, offsets }: GroupChanges,
     { clusterId, lastCommittable }: LoadedLog,
-  ): Loaded {
+  ): GroupsLoaded {
     if (this.isLoaded) return { isOfAnotherLog: false, setBack: [] }
     this.isLoaded = true
     if (before !== clusterId) {

@@ -4,12 +4,12 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { endingWithThisProcess } from "../support/child.ts"
 import { report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
+import { stopReader } from "../support/stopped-reader.ts"
 import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
 
 const TOPIC = "webhooks"
@@ -152,36 +152,4 @@ async function postBulk(url: string, isEnough: (status: number) => boolean): Pro
     await answer.arrayBuffer()
     status = answer.status
   } while (!isEnough(status))
-}
-
-/** A process that reads from a database, and was stopped in the middle of it: its transaction stays open. */
-interface StoppedReader extends AsyncDisposable {
-  readonly pid: number
-}
-
-const READING = `
-  import { Database } from "bun:sqlite"
-  const db = new Database(process.argv.at(-1))
-  db.run("BEGIN")
-  db.query("SELECT count(*) FROM sqlite_schema").get()
-  process.stdout.write("reading")
-  setInterval(() => db.inTransaction, 1000) // what nobody refers to is closed
-`
-
-/** Starts a reader of a database's file, and stops it with SIGSTOP once it has its snapshot. */
-async function stopReader(file: string): Promise<StoppedReader> {
-  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", READING, "--", file), {
-    stdout: "pipe",
-    stderr: "inherit",
-  })
-  const { done } = await child.stdout.getReader().read()
-  if (done) throw new Error(`no reader of ${file} could be started`)
-  child.kill("SIGSTOP")
-  return {
-    pid: child.pid,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL")
-      await child.exited
-    },
-  }
 }

@@ -239,8 +239,11 @@ export async function createTopic(
     const settings = Object.entries(configs).map(([name, value]) => ({ name, value }))
     await admin.createTopics({ topics: [topic], partitions, replicas, configs: settings })
     const ready = async (): Promise<boolean> => {
-      const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
-      const made = topics.get(topic)
+      const metadata = await admin.metadata({ topics: [topic], forceUpdate: true }).catch((error) => {
+        // the broker that answers may not have heard of it yet
+        if (!reasonOf(error).startsWith("Unknown topic")) throw error
+      })
+      const made = metadata?.topics.get(topic)
       return made?.partitionsCount === partitions && made.partitions.every(({ leader }) => leader >= 0)
     }
     while (!(await ready())) await Bun.sleep(20)

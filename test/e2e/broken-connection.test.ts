@@ -19,6 +19,7 @@ import {
   type RunningHookline,
 } from "../support/hookline.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
+import { freePort } from "../support/ports.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 import { eventsInLog } from "../support/webhook-service.ts"
 import { isPermitted } from "../support/tools.ts"
@@ -181,7 +182,9 @@ describe.each(broken)("$what at the start, beside a pipeline that works", (it) =
 test("a start at which no pipeline could receive ends with the status of the failure, and names each connection", async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, "broken"), "")
-  const configuration = configurationOf({ one: "directory = broken/one", two: "directory = broken/two" })
+  const broken = configurationOf({ one: "directory = broken/one", two: "directory = broken/two" })
+  const port = await freePort()
+  const configuration = `[admin]\nlisten = off\n${broken.replaceAll(/^path =/gm, `port = ${port}\npath =`)}`
   await Bun.write(join(folder.path, "pipelines.conf"), configuration)
   const { status, stderr } = await hookline(["run"], { cwd: folder.path })
   expect(status).toBe(74)

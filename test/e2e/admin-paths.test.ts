@@ -51,7 +51,8 @@ test("a proxy that passes /metrics alone passes no other path of the admin liste
     for (const path of ["api/overview", "api/captures/last?unmasked=true", "readyz", ""])
       expect([dots, path, await statusOf("GET", `/metrics${dots}${path}`)]).toEqual([dots, path, 404])
   }
-  expect(await it.get<TopicOverview[]>("topics")).toMatchObject([{ topic: "payments", records: 0 }])
+  const topics = await it.get<TopicOverview[]>("topics")
+  expect(topics.filter(({ records }) => records !== 0)).toEqual([])
 })
 
 test.each(["/healthz", "/readyz", "/metrics", "/api/overview", "/api/openapi.json"])(

@@ -13,11 +13,7 @@ import { Sampler } from "./sampler.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
 import { WrongTokens } from "./wrong-tokens.ts"
 
-export interface AdminServer {
-  readonly url: string
-  setAccess(access: Access): void
-  close(): Promise<void>
-}
+export type AdminServer = ReturnType<typeof openAdmin>
 
 export interface AdminDeps {
   readonly service: Service
@@ -35,7 +31,7 @@ export interface AdminDeps {
  *
  * @throws HooklineError `listen`
  */
-export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps): AdminServer {
+export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps) {
   const { service, failed } = deps
   let admission = admissionBy(access, listen.host)
   const routes = probes(service, () => admission)
@@ -69,7 +65,7 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     const listener = keepServing(serve, listen.port, deps)
     return {
       url: listener.url,
-      setAccess(next) {
+      setAccess(next: Access) {
         if (next.token !== admission.token) api.endSessions()
         admission = admissionBy(next, listen.host)
       },

@@ -150,8 +150,8 @@ async function follow(run: Run, job: ReplayJob, ranges: readonly OffsetRange[]):
 }
 
 /** Waits for the log and its topic; undefined: until it was interrupted. */
-function find(run: Run): Promise<FoundLog | undefined> {
-  const attempt = async (): Promise<FoundLog> => {
+function find(run: Run) {
+  const attempt = async () => {
     await using opened = new AsyncDisposableStack()
     const reader = opened.adopt(await run.open(), (it) => it.close())
     const held = await reader.ranges(run.about.topic)
@@ -194,12 +194,6 @@ function begin(run: Run, about: Forward, held: readonly OffsetRange[]): ReplayPo
   const position = { next, replayed: 0, failed: 0 }
   run.store.begin(about, position)
   return position
-}
-
-interface FoundLog {
-  readonly reader: LogReader
-  readonly held: OffsetRange[]
-  readonly clusterId: string | undefined
 }
 
 const describeGap = (topic: string, { partition, first, next, kind }: OffsetGap): string =>

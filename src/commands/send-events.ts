@@ -11,15 +11,7 @@ export interface SendPace {
   readonly timeoutMs: number
 }
 
-export interface SendResults {
-  /** Counts by status or code of a network error. */
-  readonly outcomes: ReadonlyMap<number | string, number>
-  /** Milliseconds from each request to the end of its response, ascending. */
-  readonly latenciesMs: readonly number[]
-  readonly elapsedMs: number
-  /** The first response other than 2xx, or the first network error. */
-  readonly firstError: string | undefined
-}
+export type SendResults = Awaited<ReturnType<typeof sendEvents>>
 
 /**
  * Posts events. Responses other than 2xx and network errors are counted, not thrown; redirects are not followed.
@@ -31,9 +23,12 @@ export async function sendEvents(
   next: (number: number) => Promise<Sendable>,
   { count, ratePerS, concurrency, timeoutMs }: SendPace,
   { signal, onAnswer }: { signal: AbortSignal; onAnswer: () => void },
-): Promise<SendResults> {
+) {
+  /** Counts by status or code of a network error. */
   const outcomes = new Map<number | string, number>()
+  /** Milliseconds from each request to the end of its response, in the end ascending. */
   const latenciesMs: number[] = []
+  /** The first response other than 2xx, or the first network error. */
   let firstError: string | undefined
   let number = 0
   const startedMs = performance.now()

@@ -37,29 +37,12 @@ export function spoolsOf(file: string | undefined, id: string | undefined): Spoo
   throw new HooklineError("usage", `${which} has a spool${names}`)
 }
 
-interface SpoolContents {
-  readonly connection: string
-  readonly file: string
-  readonly records: number
-  readonly bytes: number
-  readonly maxBytes: number
-  readonly topics: readonly SpooledTopicInfo[]
-  readonly quarantined: readonly QuarantineInfo[]
-}
-
 /** Prints the contents of spools, or a JSON array of them; Hookline may run meanwhile. */
 export async function spoolStatus(
   id: string | undefined,
   options: { readonly config?: string; readonly json?: true },
 ): Promise<void> {
-  const spools = await Promise.all(
-    spoolsOf(options.config, id).map(async ({ id, file, maxBytes }) => {
-      const { topics, quarantined } = await inspectSpool(file)
-      const records = sum(topics.map((it) => it.records))
-      const bytes = sum([...topics, ...quarantined].map((it) => it.bytes))
-      return { connection: id, file, records, bytes, maxBytes, topics, quarantined }
-    }),
-  )
+  const spools = await Promise.all(spoolsOf(options.config, id).map(contentsOf))
   if (options.json === true) return console.log(JSON.stringify(spools.map(withTimes), null, 2))
   for (const { connection, file, records, bytes, maxBytes, topics, quarantined } of spools) {
     console.log(`${connection}: ${file}`)
@@ -75,8 +58,15 @@ export async function spoolStatus(
   }
 }
 
+async function contentsOf({ id, file, maxBytes }: ReturnType<typeof spoolsOf>[number]) {
+  const { topics, quarantined } = await inspectSpool(file)
+  const records = sum(topics.map((it) => it.records))
+  const bytes = sum([...topics, ...quarantined].map((it) => it.bytes))
+  return { connection: id, file, records, bytes, maxBytes, topics, quarantined }
+}
+
 /** As JSON has it: keys as in the configuration, times in ISO 8601. */
-function withTimes({ maxBytes, topics, quarantined, ...spool }: SpoolContents): object {
+function withTimes({ maxBytes, topics, quarantined, ...spool }: Awaited<ReturnType<typeof contentsOf>>) {
   const timed = ({ oldestMs, ...it }: SpooledTopicInfo | QuarantineInfo): object => ({
     ...it,
     oldest: oldest({ oldestMs }),

@@ -18,7 +18,7 @@ import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./bro
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent } from "./define-component.ts"
 import { deadLetter } from "./dead-letter.ts"
-import { EXTRACTION, checkExtractions, type ValueOf } from "./extraction.ts"
+import { EXTRACTION, checkExtractions } from "./extraction.ts"
 import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 
 const HEADER_FORM = `a name, =, and ${EXTRACTION.form}`
@@ -163,11 +163,6 @@ function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: numbe
   return { topic, ...where, ms: Math.round(ms * 10) / 10 }
 }
 
-interface HeaderSpec {
-  readonly name: string
-  readonly extract: ValueOf
-}
-
 function splitHeader(header: string): [name: string, extraction: string] | undefined {
   const [, name, rest] = /^([^=\s]+)\s*=\s*(.+)$/.exec(header) ?? []
   return name === undefined || rest === undefined ? undefined : [name, rest]
@@ -178,13 +173,11 @@ function isHeader(header: string): boolean {
   return split !== undefined && EXTRACTION.accepts(split[1])
 }
 
-function parseHeader(header: string, sender: KnownSender | undefined): HeaderSpec {
-  const [name, extraction] = splitHeader(header)!
-  return { name, extract: EXTRACTION.parse(extraction, sender)! }
-}
-
 function configuredHeaders(given: readonly string[], sender: KnownSender | undefined): AddHeaders {
-  const specs = given.map((header) => parseHeader(header, sender))
+  const specs = given.map((header) => {
+    const [name, extraction] = splitHeader(header)!
+    return { name, extract: EXTRACTION.parse(extraction, sender)! }
+  })
   return (event, headers) => {
     for (const { name, extract } of specs) {
       const value = extract(event)

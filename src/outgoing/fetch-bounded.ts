@@ -1,10 +1,5 @@
 import { throughProxy } from "./proxied-fetch.ts"
 
-export interface Fetched {
-  readonly status: number
-  readonly bytes: Uint8Array
-}
-
 /**
  * Fetches with bounds on time and size, without following redirects, which could lead off the allowed hosts.
  *
@@ -14,7 +9,7 @@ export async function fetchBounded(
   { fetch }: { readonly fetch: (url: string, init?: RequestInit) => Promise<Response> },
   url: string,
   { mostBytes, timeoutMs, ...init }: RequestInit & { mostBytes: number; timeoutMs: number },
-): Promise<Fetched> {
+) {
   const signal = AbortSignal.timeout(timeoutMs)
   const response = await fetch(url, { ...init, redirect: "error", signal })
   const through = GATEWAY_STATUSES.includes(response.status) ? throughProxy(url) : ""

@@ -14,15 +14,8 @@ export function senderAddress(url: string, pageHost: string): string {
 /** Whether only programs on its own machine reach it. */
 export const isLocal = (url: string): boolean => LOOPBACK.test(new URL(url).hostname)
 
-export interface Tunnel {
-  readonly name: string
-  readonly command: string
-  /** What to do when it runs. */
-  readonly next: string
-}
-
-/** Programs that hand requests from the internet to a laptop, with their commands for a listener's URL. */
-export function tunnelsTo(url: string): readonly Tunnel[] {
+/** Programs that hand requests from the internet to a laptop: their commands for a listener's URL, and what to do next. */
+export function tunnelsTo(url: string) {
   const { protocol, hostname, port, pathname } = new URL(url)
   const isTls = protocol === "https:"
   const number = port || (isTls ? "443" : "80")

@@ -13,21 +13,15 @@ export interface CaptureFilter {
   readonly outcome: CaptureSummary["outcome"] | ""
 }
 
-interface Captures {
-  /** The newest first; undefined: not loaded yet. */
-  readonly list: readonly CaptureSummary[] | undefined
-  readonly error: unknown
-  /** undefined: there are no older ones. */
-  readonly showOlder: (() => Promise<void>) | undefined
-  reload(): void
-}
-
 const PAGE = 100
 /** Rows that the page keeps of what comes while it is open. */
 const MAX_LIVE = 1000
 
-/** The captured requests that pass a filter, which stays the same while a component is mounted; new ones as they come. */
-export function useCaptures(filter: CaptureFilter): Captures {
+/**
+ * The captured requests that pass a filter, which stays the same while a component is mounted, the newest first; new ones as
+ * they come. `list` undefined: not loaded yet; `showOlder` undefined: there are no older ones.
+ */
+export function useCaptures(filter: CaptureFilter) {
   const [came, setCame] = useState<readonly CaptureSummary[]>([])
   const [older, setOlder] = useState<{ captures: readonly CaptureSummary[]; isEnd: boolean }>()
   const page = (before?: string, signal?: AbortSignal): Promise<CaptureSummary[]> =>

@@ -2,20 +2,13 @@
 import type { Event } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
 import { asBuffer } from "../../json/bytes.ts"
-import { EVENT_VALUE, type ValueOf } from "../extraction.ts"
+import { EVENT_VALUE } from "../extraction.ts"
 import { compilePatterns } from "../../json/pattern.ts"
 import { isPartOfTopicName, TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { NO_VALUE, type Chosen } from "./routes.ts"
 
 /** For messages and the reference. */
 export const TEMPLATE_FORM = `topic-name characters and values in braces, such as events.{json:/type}; a value is ${EVENT_VALUE.form}`
-
-/** A topic's name with values in braces: `events.{json:/type}`. */
-interface Template {
-  /** Those before, between and after the values. */
-  readonly texts: readonly string[]
-  readonly values: readonly ValueOf[]
-}
 
 /** The values' texts in a template, without braces. */
 export const valuesIn = (template: string): readonly string[] =>
@@ -29,8 +22,12 @@ export function isTemplate(template: string): boolean {
   return values.length > 0 && values.every(EVENT_VALUE.accepts) && textsIn(template).every(isPartOfTopicName)
 }
 
-/** @throws WrongValue as `EVENT_VALUE.parse` */
-export const parseTemplate = (template: string, sender: KnownSender | undefined): Template => ({
+/**
+ * Parses a topic's name with values in braces, `events.{json:/type}`, into these and the texts before, between and after.
+ *
+ * @throws WrongValue as `EVENT_VALUE.parse`
+ */
+export const parseTemplate = (template: string, sender: KnownSender | undefined) => ({
   texts: textsIn(template),
   values: valuesIn(template).map((value) => EVENT_VALUE.parse(value, sender)!),
 })
@@ -50,7 +47,7 @@ export function allowing(patterns: readonly string[]): (topic: string) => boolea
 
 /** @param isAllowed asked for names that Kafka allows */
 export function compileTemplate(
-  { texts, values }: Template,
+  { texts, values }: ReturnType<typeof parseTemplate>,
   isAllowed: (topic: string) => boolean,
 ): (event: Event) => Chosen {
   return (event) => {

@@ -11,26 +11,20 @@ interface Verification {
   readonly settings: VerifierSettings
 }
 
-/** A request as it is shown, without what would let its reader send one. */
-export interface MaskedRequest {
-  readonly url: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: Uint8Array
-}
-
 /** A signature or token is no shorter. */
 const RUN = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 const SHOWN_CHARACTERS = 6
 
 /**
- * Masks tokens (their length is left) and signatures (six characters are): what the pipeline's Verifiers read, the secrets of
- * their settings, and what has the name or form of one.
+ * A request as it is shown, without what would let its reader send one. Masks tokens (their length is left) and signatures
+ * (six characters are): what the pipeline's Verifiers read, the secrets of their settings, and what has the name or form of
+ * one.
  */
 export async function maskRequest(
   request: SignedRequest,
   verifications: readonly Verification[],
   nowMs: number,
-): Promise<MaskedRequest> {
+) {
   const known = await knownMasks(request, verifications, nowMs)
   const mask: Conceal = (text) => known(maskValue(text))
   const headers = [...request.headers].map(([name, value]): [string, string] => {

@@ -7,19 +7,19 @@ const ENRICHMENT =
 
 const NAMED = ',"value":'
 
-interface PublishedRecord {
-  readonly form: "value" | "line"
-  /** The value without the members that were appended. */
-  readonly before: string
-}
-
-/** A body that is a record of Hookline's: its value, or a line of `hookline tail --format json`; undefined: it is not. */
-export function readRecord(body: Uint8Array): PublishedRecord | undefined {
+/**
+ * A body that is a record of Hookline's: its value, or a line of `hookline tail --format json`; undefined: it is not. `before`
+ * is the value without the members that were appended.
+ */
+export function readRecord(body: Uint8Array) {
   const text = Buffer.from(body).toString()
   const line = valueOfLine(text)
   const value = line ?? text
   if (!ENRICHMENT.test(value.slice(-200))) return undefined
-  return { form: line === undefined ? "value" : "line", before: value.replace(ENRICHMENT, "$1") }
+  return {
+    form: line === undefined ? ("value" as const) : ("line" as const),
+    before: value.replace(ENRICHMENT, "$1"),
+  }
 }
 
 function valueOfLine(text: string): string | undefined {

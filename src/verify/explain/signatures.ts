@@ -87,15 +87,11 @@ const isRepeated = (value: string): boolean => value === `${halfOf(value)}, ${ha
 export const prefixBefore = (text: string, { start }: Digest): string =>
   /[A-Za-z][A-Za-z0-9]*[=,]$/.exec(text.slice(0, start))?.[0] ?? ""
 
-/** A value in the scheme's spelling, and the options for the received one. */
-interface Respelled {
-  readonly spelling: string
-  readonly respelled: string
-  readonly options: SuggestedOptions
-}
-
-/** Spellings of a value with one digest in the scheme's encoding: as before, and with the prefix added or replaced. */
-function respell(value: string, digest: Digest, encoding: Digest["encoding"], prefix: string): Respelled[] {
+/**
+ * Spellings of a value with one digest in the scheme's encoding: as before, and with the prefix added or replaced; with the
+ * options for the received one.
+ */
+function respell(value: string, digest: Digest, encoding: Digest["encoding"], prefix: string) {
   const before = value.slice(0, digest.start)
   const [token, after] = [value.slice(digest.start, digest.end), value.slice(digest.end)]
   const encoded = Buffer.from(digest.bytes).toString(encoding)

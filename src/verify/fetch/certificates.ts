@@ -1,4 +1,4 @@
-import type { KeyObject, X509Certificate } from "node:crypto"
+import type { X509Certificate } from "node:crypto"
 import { within } from "../../clock/clock.ts"
 import { RecentFailures } from "./recent-failures.ts"
 import { Authorities, isIssuedBy, issuerUrlOf, namesOf, readCertificates } from "./certificate-chain.ts"
@@ -29,13 +29,6 @@ interface Cached {
   isProven: boolean
 }
 
-/** The key of a currently valid certificate. */
-export interface CertificateKey {
-  readonly key: KeyObject
-  /** Marks it as having verified a signature: unproven certificates are evicted first. */
-  readonly prove: () => void
-}
-
 /**
  * Fetches the certificates that requests point to, checks names and chain, and caches them.
  */
@@ -55,13 +48,14 @@ export class Certificates {
   }
 
   /** The key of the certificate at a URL, if it is valid now. */
-  async keyAt(text: string, nowMs: number): Promise<CertificateKey | Refused> {
+  async keyAt(text: string, nowMs: number) {
     const url = this.#pinned(text)
     if (url === undefined) return new Refused("wrong_claim", "the certificate URL is not the provider's")
     const cached = this.#cached.get(url.href) ?? (await this.#fetchInTime(url, nowMs))
     if (cached instanceof Refused) return cached
     if (!cached.chain.every((it) => isValidAt(it, nowMs)))
       return new Refused("wrong_claim", "the certificate is expired or not yet valid")
+    /** Marks it as having verified a signature: unproven certificates are evicted first. */
     const prove = (): void => {
       cached.isProven = true
       if (this.#cached.delete(url.href)) this.#cached.set(url.href, cached)

@@ -143,16 +143,10 @@ function readSignatures(
   return { signatures, timeItem }
 }
 
-interface Stamp {
-  /** As spelled. */
-  readonly timestamp: string
-  readonly timestampMs: number | undefined
-}
+const NO_TIME = { timestamp: "", timestampMs: undefined }
 
-const NO_TIME: Stamp = { timestamp: "", timestampMs: undefined }
-
-/** @param timeItem the time among a list's items; empty: none */
-function readTime(time: TimeLocation, timeItem: string, request: SignedRequest): Stamp | Refused {
+/** The timestamp, also as spelled. @param timeItem the time among a list's items; empty: none */
+function readTime(time: TimeLocation, timeItem: string, request: SignedRequest) {
   let timestamp = timeItem
   if ("header" in time) timestamp = request.headers.get(time.header) ?? ""
   else if ("member" in time) {

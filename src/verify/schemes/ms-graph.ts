@@ -7,13 +7,6 @@ import { Refused, Verified, type SignedRequest } from "../verifier.ts"
 
 const MOST_NOTIFICATIONS = 10_000
 
-interface Notifications {
-  readonly states: readonly string[]
-  /** Whether one has resource data, which comes with tokens. */
-  readonly isRich: boolean
-  readonly tokens: readonly unknown[]
-}
-
 /**
  * Microsoft Graph: every change notification of a request repeats the `clientState` of the subscription. Those with
  * resource data come with tokens, see ms-graph-tokens.ts, which `audience` makes mandatory.
@@ -60,7 +53,7 @@ export function msGraph(): Family {
   }
 }
 
-function readNotifications({ body }: SignedRequest): Notifications | Refused {
+function readNotifications({ body }: SignedRequest) {
   const json = readSignedJson(body)
   if (json instanceof Refused) return json
   const notifications = member(json, "value")
@@ -71,8 +64,9 @@ function readNotifications({ body }: SignedRequest): Notifications | Refused {
   const states = notifications.map((notification) => member(notification, "clientState"))
   if (!states.every((state): state is string => typeof state === "string" && state !== ""))
     return new Refused("missing_header", "no clientState in a notification")
-  const tokens = member(json, "validationTokens") ?? []
+  const tokens: unknown = member(json, "validationTokens") ?? []
   if (!Array.isArray(tokens)) return new Refused("malformed", "validationTokens is not a list")
+  /** Whether one has resource data, which comes with tokens. */
   const isRich = notifications.some((notification) => member(notification, "encryptedContent") !== undefined)
   return { states, isRich, tokens }
 }

@@ -9,8 +9,9 @@ import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { EVENT_VALUE, checkExtractions, headerNameIn } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
+import type { Unrouted } from "../telemetry/pipeline-metrics.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
-import { compileRoutes, DROP, type Chosen, type RouteLine, type Unrouted } from "./router/routes.ts"
+import { compileRoutes, DROP, type Chosen, type RouteLine } from "./router/routes.ts"
 import { allowing, compileTemplate, parseTemplate, valuesIn } from "./router/template.ts"
 
 /** Chooses the topic of each event by its content. */

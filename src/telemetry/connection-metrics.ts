@@ -1,20 +1,11 @@
 import { byFirst, once } from "./handles.ts"
 import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
 
-export interface ConnectionMetrics {
-  /** A batch was acknowledged, that many milliseconds after it was sent. */
-  batch(records: number, ms: number): void
-}
-
-/** What a Kafka connection counts, too. */
-export interface KafkaMetrics extends ConnectionMetrics {
-  /** A batch was sent again, or its records in others. */
-  retried(): void
-  /** An attempt to connect to a partition leader has ended. */
-  connected(isOpen: boolean): void
-  /** Something worth an alert; the log has a line for each. */
-  incident(kind: Incident): void
-}
+type Handles = ReturnType<typeof connectionMetrics>
+export type ConnectionMetrics = ReturnType<Handles["connection"]>
+export type KafkaMetrics = ReturnType<Handles["kafka"]>
+export type SpoolMetrics = ReturnType<Handles["spool"]>
+export type LogMetrics = ReturnType<Handles["embeddedLog"]>
 
 /**
  * - `access_token_not_renewed`: the token endpoint, or the source of AWS credentials, failed; the current token still serves
@@ -38,22 +29,6 @@ const INCIDENTS = [
 ] as const
 
 export type Incident = (typeof INCIDENTS)[number]
-
-/** Counters of a connection's spool, in records. */
-export interface SpoolMetrics {
-  /** Stored and acknowledged. */
-  spooled(records: number): void
-  /** Acknowledged by the broker. */
-  forwarded(records: number): void
-  /** Refused by the broker for good. */
-  quarantined(records: number): void
-}
-
-/** Counters of an embedded log's retention. */
-export interface LogMetrics {
-  /** Records were deleted, with that many bytes of keys, values and headers. */
-  deleted(reason: "age" | "size", records: number, bytes: number): void
-}
 
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
@@ -105,45 +80,45 @@ const connectionFamilies = (own: OwnMetrics) => ({
 
 /** Declares the metrics of connections. The handles of a connection are the same for every call with its id. */
 export function connectionMetrics(own: OwnMetrics) {
-  const { publishes, batches, retried, connects, incidents, spooled, deletedRecords, deletedBytes } =
-    connectionFamilies(own)
+  const all = connectionFamilies(own)
 
-  const connection = once((id: string): ConnectionMetrics => {
-    const publish = publishes.bind({ connection: id })
-    const batch = batches.bind({ connection: id })
+  const connection = once((id: string) => {
+    const publish = all.publishes.bind({ connection: id })
+    const batch = all.batches.bind({ connection: id })
     return {
-      batch(records, ms) {
+      /** A batch was acknowledged, that many milliseconds after it was sent. */
+      batch(records: number, ms: number) {
         batch(records)
         publish(ms / 1000)
       },
     }
   })
-  const kafka = once((id: string): KafkaMetrics => {
-    const again = retried.bind({ connection: id })
+  const kafka = once((id: string) => {
     const [success, failure] = ["success", "failure"].map((result) =>
-      connects.bind({ connection: id, result }),
+      all.connects.bind({ connection: id, result }),
     )
-    const incident = byFirst((kind: Incident) => incidents.bind({ connection: id, kind }))
+    const incident = byFirst((kind: Incident) => all.incidents.bind({ connection: id, kind }))
     for (const kind of INCIDENTS) incident(kind, 0)
     return {
       ...connection(id),
-      retried: () => again(),
-      connected: (isOpen) => (isOpen ? success! : failure!)(),
-      incident: (kind) => incident(kind),
+      /** A batch was sent again, or its records in others. */
+      retried: all.retried.bind({ connection: id }),
+      connected: (isOpen: boolean) => (isOpen ? success! : failure!)(),
+      incident: (kind: Incident) => incident(kind),
     }
   })
-  const spool = (id: string): SpoolMetrics => {
-    const of = (outcome: string) => spooled.bind({ connection: id, outcome })
+  const spool = (id: string) => {
+    const of = (outcome: string) => all.spooled.bind({ connection: id, outcome })
     return { spooled: of("spooled"), forwarded: of("forwarded"), quarantined: of("quarantined") }
   }
-  const embeddedLog = once((id: string): LogMetrics => {
-    const of = (tallies: typeof deletedRecords) => ({
+  const embeddedLog = once((id: string) => {
+    const of = (tallies: typeof all.deletedRecords) => ({
       age: tallies.bind({ connection: id, reason: "age" }),
       size: tallies.bind({ connection: id, reason: "size" }),
     })
-    const [records, bytes] = [of(deletedRecords), of(deletedBytes)]
+    const [records, bytes] = [of(all.deletedRecords), of(all.deletedBytes)]
     return {
-      deleted(reason, count, size) {
+      deleted(reason: "age" | "size", count: number, size: number) {
         records[reason](count)
         bytes[reason](size)
       },

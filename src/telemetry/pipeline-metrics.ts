@@ -6,37 +6,12 @@ import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
  * Hookline's or the configuration's, never a sender's. With a count of 0 a series begins, so that a rate sees its first
  * event; others begin with theirs.
  */
-export interface PipelineMetrics {
-  /** What every pipeline has begins at 0, and the latencies of its kinds of answers. */
-  begin(answers: Iterable<AnswerKind>): void
-  /** A request was answered; status as sent. */
-  answered(status: number, count?: number): void
-  /** The answer took that many milliseconds from the end of the request's header section. */
-  took(answer: AnswerKind, ms: number): void
-  /** A body of that many bytes was read, decompressed. */
-  received(bytes: number): void
-  /** An event reached its outcome. `reason` is a fixed word, empty for accepted events. */
-  ended(outcome: OutcomeKind, reason: string, count?: number): void
-  /** An item of a list that was split reached its outcome, as for `ended`. */
-  listItem(outcome: OutcomeKind, reason: string, count?: number): void
-  /** A request failed verification; `mode` is the Verifier's. */
-  unverified(reason: string, mode: "enforce" | "observe", count?: number): void
-  /** A dead letter was acknowledged; `reason` is the refusal's. */
-  deadLetter(reason: string, count?: number): void
-  /** An event was published without deduplication; `unmarked`: its key could not be stored. */
-  undeduplicated(reason: "no_key" | "unmarked" | "unverified", count?: number): void
-  /** An event without the Filter's value was kept. */
-  unfiltered(count?: number): void
-  /** An event went to the sink's topic since the Router found none for it. */
-  unrouted(
-    reason: "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed" | "too_many_topics",
-    count?: number,
-  ): void
-  /** Milliseconds from the end of the body to the acknowledgement. */
-  acknowledged(ms: number): void
-}
+export type PipelineMetrics = ReturnType<ReturnType<typeof pipelineMetrics>["pipeline"]>
 
 type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
+
+/** Why an event went to the sink's topic: the Router found none for it. */
+export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed" | "too_many_topics"
 
 /** An outcome, with refusals divided into those of the sender's fault (4xx) and others (5xx). */
 export type AnswerKind = "accepted" | "dropped" | "answered" | "refused" | "failed"
@@ -104,43 +79,39 @@ const pipelineFamilies = (own: OwnMetrics) => ({
 
 /** Declares the metrics of pipelines. The handles of a pipeline are the same for every call with its id. */
 export function pipelineMetrics(own: OwnMetrics) {
-  const {
-    requests,
-    events,
-    received,
-    answers,
-    acknowledgements,
-    listItems,
-    verificationFailures,
-    deadLetters,
-    undeduplicated,
-    unfiltered,
-    unrouted,
-  } = pipelineFamilies(own)
-
-  const pipeline = once((pipeline: string): PipelineMetrics => {
-    const bytes = once(() => received.bind({ pipeline }))
-    const answer = once((outcome: AnswerKind) => answers.bind({ pipeline, outcome }))
-    const acknowledgement = once(() => acknowledgements.bind({ pipeline }))
-    const withoutValue = once(() => unfiltered.bind({ pipeline }))
+  const all = pipelineFamilies(own)
+  const pipeline = once((pipeline: string) => {
+    const bytes = once(() => all.received.bind({ pipeline }))
+    const answer = once((outcome: AnswerKind) => all.answers.bind({ pipeline, outcome }))
+    const acknowledgement = once(() => all.acknowledgements.bind({ pipeline }))
+    const withoutValue = once(() => all.unfiltered.bind({ pipeline }))
     return {
-      begin(kinds) {
+      /** What every pipeline has begins at 0, and the latencies of its kinds of answers. */
+      begin(kinds: Iterable<AnswerKind>) {
         bytes(undefined)
         for (const kind of kinds) answer(kind)
         acknowledgement(undefined)
       },
-      answered: byFirst((status) => requests.bind({ pipeline, status: String(status) })),
-      took: (outcome, ms) => answer(outcome)(ms / 1000),
-      received: (count) => bytes(undefined)(count),
-      ended: byBoth((outcome, reason) => events.bind({ pipeline, outcome, reason })),
-      listItem: byBoth((outcome, reason) => listItems.bind({ pipeline, outcome, reason })),
-      unverified: byBoth((reason, mode) => verificationFailures.bind({ pipeline, reason, mode })),
-      deadLetter: byFirst((reason) => deadLetters.bind({ pipeline, reason })),
-      undeduplicated: byFirst((reason) => undeduplicated.bind({ pipeline, reason })),
-      unfiltered: (count) => withoutValue(undefined)(count),
-      unrouted: byFirst((reason) => unrouted.bind({ pipeline, reason })),
-      acknowledged: (ms) => acknowledgement(undefined)(ms / 1000),
+      answered: byFirst((status: number) => all.requests.bind({ pipeline, status: String(status) })),
+      /** The answer took that many milliseconds from the end of the request's header section. */
+      took: (outcome: AnswerKind, ms: number) => answer(outcome)(ms / 1000),
+      received: (count: number) => bytes(undefined)(count),
+      /** `reason` is empty for accepted events. */
+      ended: byBoth((outcome: OutcomeKind, reason: string) => all.events.bind({ pipeline, outcome, reason })),
+      listItem: byBoth((outcome: OutcomeKind, reason: string) =>
+        all.listItems.bind({ pipeline, outcome, reason }),
+      ),
+      unverified: byBoth((reason: string, mode: "enforce" | "observe") =>
+        all.verificationFailures.bind({ pipeline, reason, mode }),
+      ),
+      deadLetter: byFirst((reason: string) => all.deadLetters.bind({ pipeline, reason })),
+      undeduplicated: byFirst((reason: "no_key" | "unmarked" | "unverified") =>
+        all.undeduplicated.bind({ pipeline, reason }),
+      ),
+      unfiltered: (count?: number) => withoutValue(undefined)(count),
+      unrouted: byFirst((reason: Unrouted) => all.unrouted.bind({ pipeline, reason })),
+      acknowledged: (ms: number) => acknowledgement(undefined)(ms / 1000),
     }
   })
-  return { pipeline, events, acknowledgements }
+  return { pipeline, events: all.events, acknowledgements: all.acknowledgements }
 }

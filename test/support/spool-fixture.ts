@@ -25,7 +25,10 @@ class SpoolFixture {
   readonly opened: SpooledBroker[] = []
 
   readonly open = (options: Partial<SpoolOptions> = {}, before = this.broker): SpooledBroker => {
-    const count = (name: keyof typeof this.counts) => (records: number) => void (this.counts[name] += records)
+    const count =
+      (name: keyof typeof this.counts) =>
+      (records = 1) =>
+        void (this.counts[name] += records)
     const metrics = {
       spooled: count("spooled"),
       forwarded: count("forwarded"),

@@ -4,6 +4,7 @@ import type { Event } from "../../pipeline/event.ts"
 import type { ValueOf } from "../extraction.ts"
 import { compilePattern } from "../../json/pattern.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
+import type { Unrouted } from "../../telemetry/pipeline-metrics.ts"
 
 /** Events with a value that the pattern matches go to the topic; DROP: they are dropped. */
 export interface RouteLine {
@@ -54,7 +55,6 @@ function routeOf(pattern: string, topic: string): RouteLine {
 
 /** What a Router chose: a topic, DROP, or why there is none. */
 export type Chosen = { readonly topic: string } | { readonly none: Unrouted }
-export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed" | "too_many_topics"
 
 export const NO_VALUE: Chosen = { none: "no_value" }
 const NO_RULE: Chosen = { none: "no_rule" }

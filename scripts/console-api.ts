@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { AdminApi, type ApiDeps } from "../src/admin/api/api.ts"
+import { makeApi, type ApiDeps } from "../src/admin/api/api.ts"
 import type { Peer } from "../src/http/routes.ts"
 
 interface JsonSchema {
@@ -43,7 +43,7 @@ function typeOf(schema: JsonSchema): string {
 }
 
 // no service is asked for the document
-const api = new AdminApi({ service: {}, admission: () => ({ hasToken: () => true }) } as unknown as ApiDeps)
+const api = makeApi({ service: {}, admission: () => ({ hasToken: () => true }) } as unknown as ApiDeps)
 const asked = new Request("http://localhost/api/openapi.json")
 const document = (await (await api.answer(asked, {} as Peer)).json()) as {
   components: { schemas: { [name: string]: JsonSchema } }

@@ -5,13 +5,13 @@ import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { admissionBy, type Access, type AdminAccess } from "./access.ts"
-import { AdminApi } from "./api/api.ts"
+import { makeApi } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
 import { Sampler } from "./sampler.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
-import { WrongTokens } from "./wrong-tokens.ts"
+import { wrongTokenCounter } from "./wrong-tokens.ts"
 
 export type AdminServer = ReturnType<typeof openAdmin>
 
@@ -35,9 +35,9 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
   const { service, failed } = deps
   let admission = admissionBy(access, listen.host)
   const routes = probes(service, () => admission)
-  const wrongTokens = new WrongTokens(deps.log)
+  const wrongTokens = wrongTokenCounter(deps.log)
   const sampler = new Sampler(service, failed)
-  const api = new AdminApi({ service, sampler, admission: () => admission, wrongTokens, failed })
+  const api = makeApi({ service, sampler, admission: () => admission, wrongTokens, failed })
   const endpoint: Endpoint = async (request, server, { path }) => {
     if (!admission.isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
     if (isBearer(request) && !admission.hasToken(request)) {

@@ -15,7 +15,7 @@ import { Application } from "../runtime/application.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { parseCondition, type Matches } from "../brokers/record-filter.ts"
-import { ReplayDisplay } from "./replay-display.ts"
+import { displayReplay } from "./replay-display.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import type { TopicPlace, TopicRange } from "./topic-range.ts"
 import { untilAvailable, WaitingNotes } from "./waiting.ts"
@@ -143,7 +143,7 @@ async function runReplay(
     save: (position, failures) => store.save(position, failures),
   })
   signal.addEventListener("abort", () => void job.cancel(), { once: true })
-  using display = new ReplayDisplay(name, job, notes, flags.json === true)
+  using display = displayReplay(name, job, notes, flags.json === true)
   if (stored !== undefined) display.resumed()
   await job.start()
   await close()

@@ -1,4 +1,3 @@
-import type { Peer } from "../../http/routes.ts"
 import type { AdminAccess } from "../access.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
@@ -13,7 +12,7 @@ import { overviewRoutes } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
 import { replayRoutes } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { Router } from "./router.ts"
+import { answerBy } from "./router.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 import { LoggedLevel } from "./shapes.ts"
@@ -27,41 +26,28 @@ export interface ApiDeps {
 }
 
 /** The admin API of one listener. */
-export class AdminApi {
-  readonly #router: Router
-  readonly #streams = new EventStreams()
-  readonly #sessions = new Sessions()
-
-  constructor({ service, sampler, admission, wrongTokens, failed }: ApiDeps) {
-    const streams = this.#streams
-    const sessions = this.#sessions
-    const deps = { service, sampler, streams, failed }
-    const routes = [
-      ...overviewRoutes(deps),
-      new Live(deps).route,
-      ...recordRoutes(deps),
-      ...captureRoutes({ service, needsToken: () => admission().token !== undefined }),
-      ...sendRoutes(service),
-      ...replayRoutes(service.replays),
-      ...logLevelRoutes(service),
-      ...sessionRoutes(sessions, wrongTokens, admission),
-    ]
-    this.#router = new Router([...routes, openApiRoute(routes)], admitBy(admission, sessions))
-  }
-
-  /** Rejects with a fault. */
-  answer(request: Request, connection: Peer): Promise<Response> {
-    return this.#router.answer(request, connection)
-  }
-
-  /** Another token is in force: who came with the one before has to come again. */
-  endSessions(): void {
-    this.#sessions.clear()
-    this.#streams.close()
-  }
-
-  close(): void {
-    this.#streams.close()
+export function makeApi({ service, sampler, admission, wrongTokens, failed }: ApiDeps) {
+  const streams = new EventStreams()
+  const sessions = new Sessions()
+  const deps = { service, sampler, streams, failed }
+  const routes = [
+    ...overviewRoutes(deps),
+    new Live(deps).route,
+    ...recordRoutes(deps),
+    ...captureRoutes({ service, needsToken: () => admission().token !== undefined }),
+    ...sendRoutes(service),
+    ...replayRoutes(service.replays),
+    ...logLevelRoutes(service),
+    ...sessionRoutes(sessions, wrongTokens, admission),
+  ]
+  return {
+    answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions)),
+    /** Another token is in force: who came with the one before has to come again. */
+    endSessions() {
+      sessions.clear()
+      streams.close()
+    },
+    close: () => streams.close(),
   }
 }
 

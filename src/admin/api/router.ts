@@ -9,37 +9,23 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024
 /** Checks who asks. @throws ApiError 401, 403, 415 */
 export type Admit = (request: Request, route: ApiRoute) => void
 
-/** Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. */
-export class Router {
-  readonly #routes: readonly { readonly route: ApiRoute; readonly pattern: URLPattern }[]
-  readonly #admit: Admit
-
-  constructor(routes: readonly ApiRoute[], admit: Admit) {
+/**
+ * Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. Rejects with a
+ * fault.
+ */
+export function answerBy(routes: readonly ApiRoute[], admit: Admit) {
+  const matched = routes
     // a fixed segment wins over a parameter
-    this.#routes = routes
-      .toSorted((a, b) => rank(a) - rank(b))
-      .map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }))
-    this.#admit = admit
-  }
+    .toSorted((a, b) => rank(a) - rank(b))
+    .map((route) => ({ route, pattern: new URLPattern({ pathname: route.path }) }))
 
-  /** Rejects with a fault. */
-  async answer(request: Request, connection: Peer): Promise<Response> {
-    try {
-      return await this.#answer(request, connection)
-    } catch (error) {
-      const response = problemOf(error)
-      if (response === undefined) throw error
-      for (const [name, value] of Object.entries(HEADERS)) response.headers.set(name, value)
-      return response
-    }
-  }
-
-  async #answer(request: Request, connection: Peer): Promise<Response> {
-    const url = pathAndQuery(request)
+  const answer = async (request: Request, connection: Peer): Promise<Response> => {
+    // without a Host header a request's URL is a path
+    const url = new URL(request.url, "http://localhost")
     const method = request.method === "HEAD" ? "GET" : request.method
-    const fitting = this.#routes.find(({ pattern }) => pattern.test(url))
+    const fitting = matched.find(({ pattern }) => pattern.test(url))
     if (fitting === undefined) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
-    const here = this.#routes.filter(({ route }) => route.path === fitting.route.path)
+    const here = matched.filter(({ route }) => route.path === fitting.route.path)
     const found = here.find(({ route }) => route.method === method)
     if (found === undefined) {
       const methods = here.map(({ route }) => route.method)
@@ -47,7 +33,7 @@ export class Router {
       throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
     }
     const { route, pattern } = found
-    this.#admit(request, route)
+    admit(request, route)
     const { groups } = pattern.exec(url)!.pathname
     const params = Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text!)] as const)
     const asked: Asked<unknown, unknown, unknown> = {
@@ -57,16 +43,21 @@ export class Router {
       request,
       connection,
     }
-    const answer = await route.answer(asked)
-    if (answer instanceof Response) return answer
-    return answer === undefined
+    const answered = await route.answer(asked)
+    if (answered instanceof Response) return answered
+    return answered === undefined
       ? new Response(null, { status: 204, headers: HEADERS })
-      : Response.json(answer, { headers: HEADERS })
+      : Response.json(answered, { headers: HEADERS })
   }
-}
 
-/** Without a Host header a request's URL is a path. */
-const pathAndQuery = ({ url }: Request): URL => new URL(url, "http://localhost")
+  return (request: Request, connection: Peer): Promise<Response> =>
+    answer(request, connection).catch((error: unknown) => {
+      const response = problemOf(error)
+      if (response === undefined) throw error
+      for (const [name, value] of Object.entries(HEADERS)) response.headers.set(name, value)
+      return response
+    })
+}
 
 const HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }
 

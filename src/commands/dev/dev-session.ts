@@ -6,7 +6,7 @@ import { escapeControls } from "../../telemetry/escape-controls.ts"
 import type { Report } from "../../verify/explain/report.ts"
 import type { Paint } from "../colours.ts"
 import { prettyBody } from "../pretty-record.ts"
-import { EventLines, placeOf } from "./event-line.ts"
+import { lineMaker, placeOf } from "./event-line.ts"
 import { Forwarding, type Forwarded } from "./forwarding.ts"
 
 interface SessionOptions {
@@ -27,7 +27,7 @@ const MOST_MISTAKES = 2
 export class DevSession {
   readonly #options: SessionOptions
   readonly #pipelines: ReadonlyMap<string, PlannedPipeline>
-  readonly #lines: EventLines
+  readonly #lineOf: ReturnType<typeof lineMaker>
   readonly #forwarding: Forwarding | undefined
   /** Lines of published events that wait for the target, by place. */
   readonly #held = new Map<string, { readonly lines: string; readonly timer: Timer }>()
@@ -40,7 +40,7 @@ export class DevSession {
     this.#options = options
     const { app, plan, forward, paint, print } = options
     this.#pipelines = new Map(plan.pipelines.map((it) => [it.id, it]))
-    this.#lines = new EventLines(plan.pipelines, paint)
+    this.#lineOf = lineMaker(plan.pipelines, paint)
     if (forward === undefined) return
     this.#forwarding = new Forwarding({
       target: forward,
@@ -62,7 +62,7 @@ export class DevSession {
     this.#count(answered)
     if (event !== undefined) this.#lastBody = event.body.slice()
     const body = this.#options.isVerbose && event !== undefined ? `${this.#pretty(event.body)}\n` : ""
-    const line = this.#lines.line(answered, place)
+    const line = this.#lineOf(answered, place)
     if (planned !== undefined && answered.outcome?.kind === "accepted" && this.#forwarding !== undefined) {
       this.#follow(planned.sink, event?.topic)
       if (place !== undefined) return this.#hold(place, line, body)

@@ -4,7 +4,7 @@ import { Accepted, Answered, Dropped, Rejected, type Outcome } from "../../pipel
 import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import { verifier } from "../../components/verifier.ts"
 import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
-import { EventLines, placeOf, sizeOf } from "./event-line.ts"
+import { lineMaker, placeOf, sizeOf } from "./event-line.ts"
 
 const pipeline = (id: string, provider?: string): PlannedPipeline =>
   ({
@@ -37,7 +37,7 @@ function answered(
 
 const plain = (_: unknown, text: string): string => text
 const line = (it: AnsweredRequest, pipelines = [pipeline("hooks")]): string => {
-  const [time, ...rest] = new EventLines(pipelines, plain).line(it, placeOf(it, "topic")).split("  ")
+  const [time, ...rest] = lineMaker(pipelines, plain)(it, placeOf(it, "topic")).split("  ")
   expect(time).toMatch(/^\d\d:\d\d:\d\d\.\d{3}$/)
   return rest.join("  ")
 }

@@ -22,35 +22,24 @@ export function placeOf({ outcome, event }: AnsweredRequest, topic: string): str
   return partition < 0 ? undefined : `${name}[${partition}]@${offset < 0 ? "?" : offset}`
 }
 
-/** Makes the line of an event: time, status, type, id, size, and where it is or why it is not. */
-export class EventLines {
-  readonly #paint: Paint
-  readonly #pipelines: ReadonlyMap<
-    string,
-    { readonly type: ValueOf | undefined; readonly id: ValueOf | undefined }
-  >
-
-  constructor(pipelines: readonly PlannedPipeline[], paint: Paint) {
-    this.#paint = paint
-    this.#pipelines = new Map(
-      pipelines.map(({ id, processors }) => {
-        const { event = USUAL } = senderOf(processors) ?? {}
-        const find = (location: string | undefined): ValueOf | undefined =>
-          location === undefined ? undefined : EVENT_VALUE.parse(location, undefined)
-        return [id, { type: find(event.type), id: find(event.id) }]
-      }),
-    )
-  }
-
-  line(answered: AnsweredRequest, place: string | undefined): string {
+/** Makes the lines of events: time, status, type, id, size, and where the event is or why it is not. */
+export function lineMaker(pipelines: readonly PlannedPipeline[], paint: Paint) {
+  const finders = new Map(
+    pipelines.map(({ id, processors }) => {
+      const { event = USUAL } = senderOf(processors) ?? {}
+      const find = (location: string | undefined): ValueOf | undefined =>
+        location === undefined ? undefined : EVENT_VALUE.parse(location, undefined)
+      return [id, { type: find(event.type), id: find(event.id) }]
+    }),
+  )
+  return (answered: AnsweredRequest, place: string | undefined): string => {
     const { pipeline, request, event, bytes, status } = answered
-    const paint = this.#paint
-    const { type, id } = this.#pipelines.get(pipeline ?? "") ?? {}
+    const { type, id } = finders.get(pipeline ?? "") ?? {}
     const { style, ending } = endingOf(answered, place)
     return [
       paint("dim", toLocalTime(Date.now()).slice(11, 23)),
       paint(style, `${status}`),
-      ...(this.#pipelines.size > 1 && pipeline !== undefined ? [pipeline] : []),
+      ...(finders.size > 1 && pipeline !== undefined ? [pipeline] : []),
       ...(pipeline === undefined ? [`${request.method} ${shorten(request.path)}`] : []),
       paint("bold", shown(type, event)),
       shown(id, event),

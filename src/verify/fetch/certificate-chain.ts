@@ -31,20 +31,12 @@ export function issuerUrlOf({ infoAccess }: X509Certificate): string | undefined
 export const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
   issuer.ca && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
 
-export class Authorities {
-  readonly #pems: readonly string[]
-  #roots: readonly X509Certificate[] | undefined
-
-  constructor(pems: readonly string[]) {
-    this.#pems = pems
-  }
-
-  /** Whether a certificate is a root or issued by one. */
-  trust(certificate: X509Certificate): boolean {
-    // parsed on first use: it takes some milliseconds
-    this.#roots ??= this.#pems.map((pem) => new X509Certificate(pem))
-    return this.#roots.some(
+/** Says whether a certificate is one of these roots or issued by one. */
+export function trustIn(pems: readonly string[]): (certificate: X509Certificate) => boolean {
+  // parsed on first use: it takes some milliseconds
+  let roots: readonly X509Certificate[] | undefined
+  return (certificate) =>
+    (roots ??= pems.map((pem) => new X509Certificate(pem))).some(
       (root) => root.fingerprint256 === certificate.fingerprint256 || isIssuedBy(certificate, root),
     )
-  }
 }

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto"
 import { within } from "../../clock/clock.ts"
 import { RecentFailures } from "./recent-failures.ts"
-import { Authorities, isIssuedBy, issuerUrlOf, namesOf, readCertificates } from "./certificate-chain.ts"
+import { isIssuedBy, issuerUrlOf, namesOf, readCertificates, trustIn } from "./certificate-chain.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import type { Fetcher } from "./fetcher.ts"
 import { FetchSlots } from "./slots.ts"
@@ -38,12 +38,12 @@ export class Certificates {
   readonly #failed = new RecentFailures<Refused>(MOST_FAILED)
   readonly #hosts = new Map<string, FetchSlots<Cached | Refused>>()
   readonly #fetcher: Fetcher
-  readonly #authorities: Authorities
+  readonly #isTrusted: (certificate: X509Certificate) => boolean
   readonly #rules: CertificateRules
 
   constructor(fetcher: Fetcher, rules: CertificateRules) {
     this.#fetcher = fetcher
-    this.#authorities = new Authorities(fetcher.rootCertificates)
+    this.#isTrusted = trustIn(fetcher.rootCertificates)
     this.#rules = rules
   }
 
@@ -125,7 +125,7 @@ export class Certificates {
   /** Fetches missing issuers up to a root from the URLs in the certificates. */
   async #complete(given: readonly X509Certificate[]): Promise<readonly X509Certificate[]> {
     const chain = [...given]
-    while (chain.length < MOST_IN_CHAIN && !this.#authorities.trust(chain.at(-1)!)) {
+    while (chain.length < MOST_IN_CHAIN && !this.#isTrusted(chain.at(-1)!)) {
       const url = issuerUrlOf(chain.at(-1)!)
       if (url === undefined) break
       const [issuer] = await this.#certificatesAt(url)
@@ -140,7 +140,7 @@ export class Certificates {
     if (!this.#rules.isFor(namesOf(chain[0]!), url)) return "the certificate is for another name"
     for (let i = 0; i + 1 < chain.length; i++)
       if (!isIssuedBy(chain[i]!, chain[i + 1]!)) return "broken certificate chain"
-    return this.#authorities.trust(chain.at(-1)!) ? undefined : "untrusted certificate chain"
+    return this.#isTrusted(chain.at(-1)!) ? undefined : "untrusted certificate chain"
   }
 }
 

@@ -1,26 +1,10 @@
-import { signal } from "@preact/signals"
-import { useEffect } from "preact/hooks"
-
 /** What ⌘K finds: a place or an action. */
 export interface Command {
   /** `Pipeline`, `Topic`, `Go to`, … */
   readonly kind: string
   readonly title: string
-  readonly keys?: string
+  readonly keys?: string | undefined
   run(): void
-}
-
-/** Commands of the view that is shown. */
-export const viewCommands = signal<readonly Command[]>([])
-
-/** Offers commands while a view is shown; `deps`: what they are made from. */
-export function useCommands(commands: () => readonly Command[], deps: readonly unknown[]): void {
-  useEffect(() => {
-    viewCommands.value = commands()
-    return () => {
-      viewCommands.value = []
-    }
-  }, [...deps])
 }
 
 /** Those whose words all occur in what was typed for, best first: beginnings of titles before middles. */

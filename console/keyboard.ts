@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 
-/** A key, or a sequence of keys with spaces between: `j`, `g o`, `Enter`, `mod+k` (⌘ on a Mac, Ctrl elsewhere). */
+/** Something that can be done now, by keys or by ⌘K. */
 export interface Shortcut {
-  readonly keys: string
+  /** A key, or a sequence of keys with spaces between: `j`, `g o`, `Enter`, `mod+k` (⌘ on a Mac, Ctrl elsewhere). */
+  readonly keys?: string | undefined
   readonly label: string
   run(): void
 }
@@ -13,7 +14,7 @@ export interface ShortcutGroup {
   readonly shortcuts: readonly Shortcut[]
 }
 
-/** What is registered now, in the order of registration: `?` lists it. */
+/** What is registered now, in the order of registration: `?` and ⌘K list it. */
 export const shortcutGroups = signal<readonly ShortcutGroup[]>([])
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
 
@@ -56,7 +57,7 @@ export function listenToKeys(): void {
     if (found !== undefined && !(key === "Enter" && isControl(event.target))) {
       event.preventDefault()
       found.run()
-    } else if (all.some(({ keys }) => keys.startsWith(`${key} `))) {
+    } else if (all.some(({ keys }) => keys?.startsWith(`${key} `))) {
       pending = key
       timer = setTimeout(() => (pending = ""), SEQUENCE_MS)
     }

@@ -1,29 +1,26 @@
 import { useEffect, useState } from "preact/hooks"
 import type { TopicOverview } from "../api.ts"
 import { get } from "../api-client.ts"
-import { findCommands, viewCommands, type Command } from "../commands.ts"
+import { findCommands, type Command } from "../commands.ts"
 import { Dialog } from "../components/dialog.tsx"
 import { Keys } from "../components/keys.tsx"
+import { shortcutGroups } from "../keyboard.ts"
 import { hrefOf, navigate } from "../router.ts"
 import { overview } from "../store/live.ts"
 import { nextTheme } from "../store/theme.ts"
 import { toast } from "../store/toasts.ts"
-import { VIEWS } from "../views/views.ts"
 
 const MAX_SHOWN = 50
-
-interface PaletteProps {
-  close(): void
-  openShortcuts(): void
-}
+/** Keys that move in a list, and the palette's own: they are no commands. */
+const KEYS_ONLY = ["j", "k", "Enter", "Escape", "mod+k"]
 
 /** ⌘K: finds pipelines, topics and commands as they are typed. */
-export function CommandPalette({ close, openShortcuts }: PaletteProps) {
+export function CommandPalette({ close }: { close: () => void }) {
   const [typed, type] = useState("")
   const [at, setAt] = useState(0)
   const topics = useTopics()
   const found = findCommands(
-    [...viewCommands.value, ...fixedCommands(openShortcuts), ...pipelines(), ...topics.map(topicCommand)],
+    [...shortcuts(), CHANGE_THEME, ...pipelines(), ...topics.map(topicCommand)],
     typed,
   ).slice(0, MAX_SHOWN)
   const chosen = Math.min(at, found.length - 1)
@@ -84,18 +81,15 @@ export function CommandPalette({ close, openShortcuts }: PaletteProps) {
   )
 }
 
-function fixedCommands(openShortcuts: () => void): readonly Command[] {
-  return [
-    ...VIEWS.map(({ id, title, goKey }) => ({
-      kind: "Go to",
-      title,
-      keys: `g ${goKey}`,
-      run: () => navigate(hrefOf(id)),
-    })),
-    { kind: "Page", title: "Change the theme", run: () => toast(`Theme: ${nextTheme()}`) },
-    { kind: "Page", title: "Keyboard shortcuts", keys: "?", run: openShortcuts },
-  ]
-}
+const shortcuts = (): readonly Command[] =>
+  shortcutGroups.value
+    .toReversed()
+    .flatMap(({ title: kind, shortcuts }) =>
+      shortcuts.map(({ keys, label: title, run }) => ({ kind, title, keys, run })),
+    )
+    .filter(({ keys = "" }) => !KEYS_ONLY.includes(keys))
+
+const CHANGE_THEME = { kind: "Page", title: "Change the theme", run: () => toast(`Theme: ${nextTheme()}`) }
 
 const pipelines = (): readonly Command[] =>
   (overview.value?.pipelines ?? []).map(({ id }) => ({

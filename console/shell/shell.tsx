@@ -24,7 +24,7 @@ export function Shell() {
       run: () => navigate(hrefOf(id)),
     })),
     { keys: "mod+k", label: "Find pipelines, topics and commands", run: () => open("palette") },
-    { keys: "?", label: "Show these shortcuts", run: () => open("shortcuts") },
+    { keys: "?", label: "Show keyboard shortcuts", run: () => open("shortcuts") },
   ])
   useEffect(() => {
     document.title = `${view.title} · Hookline`
@@ -55,9 +55,7 @@ export function Shell() {
           </ErrorBoundary>
         )}
       </main>
-      {opened === "palette" && (
-        <CommandPalette close={closeOf("palette")} openShortcuts={() => open("shortcuts")} />
-      )}
+      {opened === "palette" && <CommandPalette close={closeOf("palette")} />}
       {opened === "shortcuts" && <ShortcutSheet close={closeOf("shortcuts")} />}
       <Toasts />
     </>

@@ -1,7 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { TopicOverview } from "../../api.ts"
 import { get } from "../../api-client.ts"
-import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Skeleton } from "../../components/skeleton.tsx"
 import { Split } from "../../components/split.tsx"
@@ -118,7 +117,6 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
     { keys: ".", label: "Pause, resume", run: toggle },
     { keys: "r", label: "Replay the range to …", run: replay },
   ])
-  useCommands(() => [{ kind: "Events", title: "Pause or resume", keys: ".", run: toggle }], [tail])
   return (
     <>
       <Toolbar {...{ place, sources, tail, filterInput, go, toggle }} />

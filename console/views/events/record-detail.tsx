@@ -3,7 +3,6 @@ import type { RecordDetail } from "../../api.ts"
 import { get } from "../../api-client.ts"
 import { bytesOfBase64, shownTextOf } from "../../base64.ts"
 import { copy } from "../../clipboard.ts"
-import { useCommands } from "../../commands.ts"
 import { CodeBlock } from "../../components/code-block.tsx"
 import { DetailTabs } from "../../components/detail-tabs.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
@@ -60,15 +59,8 @@ function Opened({ record, source, place, close }: OpenedProps) {
   useShortcuts("The event", [
     { keys: "r", label: "Replay it to …", run: replay },
     { keys: "c", label: "Copy as curl", run: copyCurl },
+    { label: "Copy link", run: copyLink },
   ])
-  useCommands(
-    () => [
-      { kind: "Event", title: "Replay to …", keys: "r", run: replay },
-      { kind: "Event", title: "Copy as curl", keys: "c", run: copyCurl },
-      { kind: "Event", title: "Copy link", run: copyLink },
-    ],
-    [record, place.partition, place.offset],
-  )
   return (
     <>
       <div class="detail-head">

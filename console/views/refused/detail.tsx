@@ -4,7 +4,6 @@ import { useAction } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
 import { bytesOfBase64, shownTextOf } from "../../base64.ts"
 import { copy } from "../../clipboard.ts"
-import { useCommands } from "../../commands.ts"
 import { DetailTabs } from "../../components/detail-tabs.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Bytes } from "../../components/quantity.tsx"
@@ -46,13 +45,6 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
     { keys: "r", label: "Send it again now", run: resend.run },
     { keys: "c", label: "Copy as curl", run: copyCurl },
   ])
-  useCommands(
-    () => [
-      { kind: "Request", title: "Send it again now", keys: "r", run: resend.run },
-      { kind: "Request", title: "Copy as curl", keys: "c", run: copyCurl },
-    ],
-    [summary.id],
-  )
   return (
     <>
       <div class="detail-head">

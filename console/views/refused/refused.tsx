@@ -1,7 +1,6 @@
 import { useRef } from "preact/hooks"
 import type { CaptureSummary } from "../../api.ts"
 import { remove } from "../../api-client.ts"
-import { useCommands } from "../../commands.ts"
 import { CodeBlock } from "../../components/code-block.tsx"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { Select } from "../../components/select.tsx"
@@ -110,10 +109,7 @@ function List({ filter, opened, hrefTo }: ListProps) {
       toast(`They are still there: ${(fault as Error).message}`)
     }
   }
-  useCommands(
-    () => [{ kind: "Refused", title: "Forget all captured requests", run: () => void clear() }],
-    [filter.pipeline],
-  )
+  useShortcuts("Refused", [{ label: "Forget all captured requests", run: () => void clear() }])
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />
   if (list === undefined) return <Skeleton rows={8} />
   if (list.length === 0) return <Nothing filter={filter} />

@@ -2,7 +2,6 @@ import { useEffect, useState } from "preact/hooks"
 import type { PipelineOverview, ProviderSetup, SampleRequest, SendRequest, SendResult } from "../../api.ts"
 import { useAction, type Action } from "../../action.ts"
 import { get, post } from "../../api-client.ts"
-import { useCommands } from "../../commands.ts"
 import { ErrorNote } from "../../components/error-note.tsx"
 import { indented, isJsonType, jsonProblem } from "../../components/json/parse.ts"
 import { Keys } from "../../components/keys.tsx"
@@ -103,10 +102,6 @@ function Form({ sample, provider }: FormProps) {
       ...(provider !== "" && { provider }),
     })
   useShortcuts("Send", [{ keys: "mod+enter", label: "Send", run: sendIt }])
-  useCommands(
-    () => [{ kind: "Send", title: `Send to ${sample.pipeline}`, run: sendIt }],
-    [sample, body, contentType, isSigned],
-  )
   return (
     <div class="columns">
       <section class="send-request" aria-label="Request">

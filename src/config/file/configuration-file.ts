@@ -206,44 +206,29 @@ function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue 
   }
 }
 
-const KINDS = {
-  connection: "[connection:<id>]",
-  pipeline: "[pipeline:<id>:<Component>]",
-  provider: "[provider:<name>]",
-  defaults: "[defaults:<Component>]",
-  admin: "[admin]",
-  traces: "[traces]",
-  service: "[service]",
+/** By their kinds, how sections are named, and what a wrong name may have missed; of one word alone nothing. */
+const KINDS: { readonly [kind: string]: readonly [form: string, hint?: string] } = {
+  connection: ["[connection:<id>]", ", without : in the id"],
+  pipeline: ["[pipeline:<id>:<Component>]", ", without : in the id"],
+  provider: ["[provider:<name>]", ", without : in the name"],
+  defaults: ["[defaults:<Component>]", ", or [defaults:connection]"],
+  admin: ["[admin]"],
+  traces: ["[traces]"],
+  service: ["[service]"],
 }
 
 /** The problem with a section's name, split at its colons. */
 function wrongAddress(parts: readonly string[]): string | undefined {
-  const [kind = "", id = "", component = ""] = parts
-  switch (kind) {
-    case "admin":
-    case "traces":
-    case "service":
-      return parts.length === 1 ? undefined : `unknown section; did you mean [${kind}]?`
-    case "connection":
-      return parts.length === 2 && id !== ""
-        ? undefined
-        : `invalid section name; write ${KINDS.connection}, without : in the id`
-    case "provider":
-      return parts.length === 2 && id !== ""
-        ? undefined
-        : `invalid section name; write ${KINDS.provider}, without : in the name`
-    case "defaults":
-      return parts.length === 2 && id !== ""
-        ? undefined
-        : `invalid section name; write ${KINDS.defaults}, or [defaults:connection]`
-    case "pipeline":
-      if (parts.length === 3 && id !== "" && component !== "") return undefined
-      return parts.length === 2 && id !== ""
-        ? `missing component; write ${KINDS.pipeline}, such as [pipeline:${id}:BrokerSink]`
-        : `invalid section name; write ${KINDS.pipeline}, without : in the id`
-    default: {
-      const meant = nearest(kind, Object.keys(KINDS)) as keyof typeof KINDS | undefined
-      return `unknown section; ${meant === undefined ? `expected ${enumerate(Object.values(KINDS), "or")}` : `did you mean ${KINDS[meant]}?`}`
-    }
+  const [kind = "", id = ""] = parts
+  if (!Object.hasOwn(KINDS, kind)) {
+    const meant = nearest(kind, Object.keys(KINDS))
+    const forms = Object.values(KINDS).map(([form]) => form)
+    return `unknown section; ${meant === undefined ? `expected ${enumerate(forms, "or")}` : `did you mean ${KINDS[meant]![0]}?`}`
   }
+  const [form, hint] = KINDS[kind]!
+  if (parts.length === form.split(":").length && !parts.includes("")) return undefined
+  if (hint === undefined) return `unknown section; did you mean ${form}?`
+  return kind === "pipeline" && parts.length === 2 && id !== ""
+    ? `missing component; write ${form}, such as [pipeline:${id}:BrokerSink]`
+    : `invalid section name; write ${form}${hint}`
 }

@@ -2,30 +2,17 @@ import type { CaptureMode } from "../config/sections/admin.ts"
 import type { AnsweredRequest } from "../pipeline/answered-request.ts"
 import type { Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
+import type { CaptureSummary } from "./api/capture-shapes.ts"
 import { FairRing } from "./fair-ring.ts"
 
-/** A captured request, as lists have it. */
-export interface Captured {
+/** A captured request, as lists have it; `pipeline` null: none has its path. */
+export interface Captured extends Omit<CaptureSummary, "words"> {
   /** Ascending, unique among the processes of a machine. */
   readonly sequence: number
-  readonly id: string
-  readonly requestId: string
-  /** When it was answered, in milliseconds since 1970. */
-  readonly atMs: number
-  /** When it first came. */
+  /** When it first came, in milliseconds since 1970. */
   readonly cameAtMs: number
-  /** undefined: no pipeline has its path. */
-  readonly pipeline: string | undefined
-  readonly method: string
-  readonly path: string
-  readonly remoteAddress: string
-  readonly outcome: Outcome["kind"]
-  readonly status: number
-  readonly reason: string
   /** For the log. */
   readonly detail: string | undefined
-  /** Size of the body; undefined: it was not read. */
-  readonly bytes: number | undefined
   readonly place: PublishedPlace | undefined
 }
 
@@ -134,17 +121,17 @@ export class Captures implements Capture {
     const captured: Captured = {
       sequence,
       id: sequence.toString(36),
-      requestId: request.id,
-      atMs,
+      request_id: request.id,
+      at: atMs,
       cameAtMs: event?.receivedAtMs ?? request.firstCameAtMs ?? atMs,
-      pipeline,
+      pipeline: pipeline ?? null,
       method: request.method,
       path: request.path,
-      remoteAddress: request.remoteAddress,
+      remote_address: request.remoteAddress,
       outcome: outcome?.kind ?? "rejected",
       status,
       ...reasonOf(outcome),
-      bytes,
+      bytes: bytes ?? null,
       place: placeOf({ outcome, event }),
     }
     const content: Content = {

@@ -93,12 +93,12 @@ const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
     async answer({ params: { id }, query }) {
       const request = await findCapture(service, id, query.pipeline)
       const { pipeline, method, path, query: search, headers, body, peerAddress, cameAtMs } = request
-      if (pipeline === undefined)
+      if (pipeline === null)
         throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
       if (body === undefined && method === "POST")
         throw new ApiError(
           409,
-          request.bytes === undefined
+          request.bytes === null
             ? "it was refused before its body was read; have its sender send it again"
             : "its body was not kept; have its sender send it again",
         )
@@ -154,26 +154,14 @@ async function lastRefused(
   pipeline: string | undefined,
 ): Promise<Captured | undefined> {
   const refused = await newest(receivers, { pipeline, outcome: "rejected", limit: MAX_LISTED })
-  return refused.find((it) => it.pipeline !== undefined) ?? refused[0]
+  return refused.find((it) => it.pipeline !== null) ?? refused[0]
 }
 
+const SUMMARY = Object.keys(CaptureSummary.properties) as (keyof CaptureSummary)[]
+
 export function summaryOf(captured: Captured): CaptureSummary {
-  const { id, requestId, atMs, pipeline, method, path, remoteAddress } = captured
-  const { outcome, status, reason, bytes } = captured
-  return {
-    id,
-    request_id: requestId,
-    at: atMs,
-    pipeline: pipeline ?? null,
-    method,
-    path,
-    remote_address: remoteAddress,
-    outcome,
-    status,
-    reason,
-    words: wordsOf(reason),
-    bytes: bytes ?? null,
-  }
+  const all = { ...captured, words: wordsOf(captured.reason) }
+  return Object.fromEntries(SUMMARY.map((key) => [key, all[key]])) as unknown as CaptureSummary
 }
 
 async function detailOf(
@@ -182,7 +170,7 @@ async function detailOf(
   unmasked: boolean,
 ): Promise<CaptureDetail> {
   const { url, headers, body, cameAtMs, detail, place, pipeline, bytes } = captured
-  const verifications = pipeline === undefined ? [] : service.verifications(pipeline)
+  const verifications = pipeline === null ? [] : service.verifications(pipeline)
   const shown = unmasked
     ? { url, headers, body: body ?? new Uint8Array() }
     : await maskRequest(signedOf(captured), verifications, cameAtMs)
@@ -197,7 +185,7 @@ async function detailOf(
     headers: shown.headers.map(([name, value]) => ({ name, value })),
     body_base64: body === undefined ? null : Buffer.from(shown.body).toString("base64"),
     is_masked: !unmasked && isMasked,
-    is_truncated: body === undefined && bytes !== undefined,
+    is_truncated: body === undefined && bytes !== null,
     detail: detail ?? null,
     record: recordOf(service, pipeline, place),
   }
@@ -218,7 +206,7 @@ const headersOf = (headers: CapturedRequest["headers"]): Headers =>
 
 async function explanationOf(captured: CapturedRequest, service: Service): Promise<CaptureExplanation> {
   const { pipeline, cameAtMs, body, outcome, reason } = captured
-  if (pipeline === undefined) return { ...NOTHING, result: "No pipeline has this path." }
+  if (pipeline === null) return { ...NOTHING, result: "No pipeline has this path." }
   const report = await service.explain(pipeline, { ...signedOf(captured), body }, cameAtMs)
   const isVerifiedNow = report.is_verified && outcome === "rejected"
   return {

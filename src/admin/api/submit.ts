@@ -31,7 +31,7 @@ export async function resultOf(
 /** Where an event of a pipeline was published. */
 export function recordOf(
   service: Service,
-  pipeline: string | undefined,
+  pipeline: string | null,
   place: PublishedPlace | undefined,
 ): CaptureDetail["record"] {
   const sink = service.pipelines().find(({ id }) => id === pipeline)

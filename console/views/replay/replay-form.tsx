@@ -95,6 +95,9 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
   const first = published?.find((it) => listed.includes(it)) ?? listed[0]
   const [source, setSource] = useState(fields.source || (first ?? ""))
   const chosen = topics.find(({ connection, topic }) => `${connection}/${topic}` === source)
+  const field = (name: keyof ReplayFields, label: string, type: FieldProps["type"], placeholder = "") => (
+    <Field {...{ name, label, type, placeholder }} value={fields[name]} />
+  )
   return (
     <fieldset>
       <legend>From</legend>
@@ -115,39 +118,18 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
       <Choices label="Range" name="range" options={RANGES} chosen={range} choose={(it) => setRange(it)} />
       {range === "offsets" && (
         <>
-          <Field
-            name="from_offset"
-            label="First offset"
-            type="number"
-            min={0}
-            placeholder="the oldest"
-            value={fields.from_offset}
-          />
-          <Field
-            name="until_offset"
-            label="Before offset"
-            type="number"
-            min={0}
-            placeholder="the end"
-            value={fields.until_offset}
-          />
+          {field("from_offset", "First offset", "number", "the oldest")}
+          {field("until_offset", "Before offset", "number", "the end")}
         </>
       )}
       {range === "times" && (
         <>
-          <Field name="since" label="Since" type="datetime-local" step={0.001} value={fields.since} />
-          <Field name="until" label="Before" type="datetime-local" step={0.001} value={fields.until} />
+          {field("since", "Since", "datetime-local")}
+          {field("until", "Before", "datetime-local")}
         </>
       )}
-      <Field
-        name="partition"
-        label="Partition"
-        type="number"
-        min={0}
-        placeholder="all"
-        value={fields.partition}
-      />
-      <Field name="where" label="Filter" type="text" placeholder="/type = invoice.*" value={fields.where} />
+      {field("partition", "Partition", "number", "all")}
+      {field("where", "Filter", "text", "/type = invoice.*")}
     </fieldset>
   )
 }
@@ -222,12 +204,15 @@ interface FieldProps {
   readonly step?: number | string
 }
 
+/** What the type of an input implies. */
+const IMPLIED = { number: { min: 0 }, "datetime-local": { step: 0.001 }, text: {}, url: {} }
+
 /** A labelled input of the form. */
 function Field({ label, class: name = "", value = "", ...input }: FieldProps) {
   return (
     <label class={name}>
       {label}
-      <input {...input} defaultValue={value} autocomplete="off" spellcheck={false} />
+      <input {...IMPLIED[input.type]} {...input} defaultValue={value} autocomplete="off" spellcheck={false} />
     </label>
   )
 }

@@ -1,5 +1,4 @@
-import { guard } from "../../../config/options/option.ts"
-import { custom, file, list, oneOf, text } from "../../../config/options/option-types.ts"
+import { file, list, oneOf, text } from "../../../config/options/option-types.ts"
 import { only } from "../../../config/options/relations.ts"
 import { SECRET_FORMS } from "../../schemes/secrets.ts"
 import { SETTINGS } from "../../settings.ts"
@@ -44,16 +43,11 @@ export const OPTIONS = {
       }),
     },
   ),
-  prefix: custom<string, { optional: true; excludes: string; doc: string }>(
-    SETTINGS.prefix.form,
-    {
-      optional: true,
-      excludes: "signature_item",
-      doc: 'The prefix of the signature or token, such as `sha256=`, or `"Bearer "` in double quotes, which keep the space.',
-    },
-    (value, context) => SETTINGS.prefix.parse(value, context),
-    guard("a text", (given) => typeof given === "string"),
-  ),
+  prefix: {
+    ...SETTINGS.prefix,
+    relations: { excludes: "signature_item" },
+    doc: 'The prefix of the signature or token, such as `sha256=`, or `"Bearer "` in double quotes, which keep the space.',
+  },
   ...only(
     { scheme: ["hmac"] },
     {
@@ -85,15 +79,10 @@ export const OPTIONS = {
         optional: true,
         doc: "Seconds or milliseconds since 1970, or RFC 3339; default: any of them.",
       }),
-      tolerance: custom<number, { optional: true; doc: string }, number>(
-        SETTINGS.tolerance.form,
-        {
-          optional: true,
-          doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
-        },
-        (value, context) => SETTINGS.tolerance.parse(value, context),
-        (given) => SETTINGS.tolerance.fromCode(given),
-      ),
+      tolerance: {
+        ...SETTINGS.tolerance,
+        doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
+      },
       id_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed id." }),
       payload: text({
         optional: true,

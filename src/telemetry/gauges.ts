@@ -1,4 +1,4 @@
-import { Gauge, type Aggregator, type Registry } from "prom-client"
+import { Gauge, type Registry } from "prom-client"
 
 /** State that is read from the running application at each scrape. */
 export interface Observed {
@@ -42,139 +42,106 @@ interface LogGauges extends Readonly<Record<"bytes" | "fileBytes" | "heldBytes",
   readonly retentionBytes: number
 }
 
-/** One gauge: its label (undefined: none), its series at a scrape, and how those of several processes are combined. */
-interface GaugeRow {
-  readonly name: string
-  readonly help: string
-  readonly label?: string
-  readonly aggregator?: Aggregator
-  readonly read: (observed: Observed) => Iterable<readonly [label: string, value: number]>
-}
+type Aggregation = "min" | "max"
+/** A gauge's help, what it reads of one of its things, and how those of several processes are combined: by default added. */
+type GaugeRow<T> = readonly [help: string, read: (one: T) => number, aggregator?: Aggregation]
 
-const GAUGES: readonly GaugeRow[] = [
-  {
-    name: "hookline_in_flight_requests",
-    help: "Unanswered requests.",
-    read: (observed) => [["", observed.inFlight().requests]],
-  },
-  {
-    name: "hookline_in_flight_bytes",
-    help: "Bytes of request bodies held, counted against max_in_flight_bytes.",
-    read: (observed) => [["", observed.inFlight().bytes]],
-  },
-  {
-    name: "hookline_in_flight_limit_bytes",
-    help: "max_in_flight_bytes; requests beyond it get 503.",
-    read: (observed) => [["", observed.maxInFlightBytes()]],
-  },
-  {
-    name: "hookline_connection_ready",
-    help: "1 while records can be published to the connection, else 0.",
-    label: "connection",
-    aggregator: "min",
-    read: (observed) => map(observed.connections(), Number),
-  },
-  {
-    name: "hookline_impaired_topics",
-    help: "Topics that are unavailable in whole or in part; /readyz names them.",
-    label: "connection",
-    aggregator: "max",
-    read: (observed) => map(observed.impaired(), ({ length }) => length),
-  },
-  {
-    name: "hookline_partitions_without_leader",
-    help: "Leaderless partitions of the topics in use.",
-    label: "connection",
-    aggregator: "max",
-    read: (observed) =>
-      map(observed.impaired(), (topics) => topics.reduce((sum, { leaderless }) => sum + leaderless, 0)),
-  },
-  {
-    name: "hookline_deduplicator_store_ready",
-    help: "1 while the Deduplicator's store can be used, else 0.",
-    label: "store",
-    aggregator: "min",
-    read: (observed) => map(observed.stores(), Number),
-  },
-  {
-    name: "hookline_deduplicator_waiting_events",
-    help: "Duplicates waiting for the outcome of the first event of their key.",
-    label: "store",
-    read: (observed) => observed.waiting(),
-  },
-  spoolGauge("records", "Records waiting to be forwarded.", ({ records }) => records),
-  spoolGauge("bytes", "Bytes of the spooled records.", ({ bytes }) => bytes),
-  spoolGauge("limit_bytes", "spool_max_bytes of the connection.", ({ maxBytes }) => maxBytes),
-  spoolGauge(
-    "oldest_age_seconds",
-    "Age of the oldest spooled record; 0: the spool is empty.",
-    ({ oldestMs }) => ageOf(oldestMs),
-  ),
-  spoolGauge("quarantined_records", "Records that the broker refused for good.", (it) => it.quarantined),
-  spoolGauge(
-    "stuck_topics",
-    "Topics with spooled records of which none is forwarded although the broker is available.",
-    ({ stuckTopics }) => stuckTopics,
-  ),
-  {
-    name: "hookline_spool_broker_ready",
-    help: "1 while the broker behind the spool is available, 0 while events are kept.",
-    label: "connection",
-    aggregator: "min",
-    read: (observed) => map(observed.spools(), ({ outage }) => Number(outage === undefined)),
-  },
-  logGauge("bytes", "Bytes of keys, values and headers in the embedded log.", ({ bytes }) => bytes),
-  logGauge("file_bytes", "Size of the embedded log's file and its WAL.", ({ fileBytes }) => fileBytes),
-  logGauge("oldest_age_seconds", "Age of the log's oldest record; 0: the log is empty.", ({ oldestMs }) =>
-    ageOf(oldestMs === Number.POSITIVE_INFINITY ? undefined : oldestMs),
-  ),
-  logGauge(
-    "retention_seconds",
-    "retention of the connection; +Inf: records are kept for ever.",
-    ({ retentionMs }) => retentionMs / 1000,
-  ),
-  logGauge(
-    "retention_bytes",
-    "retention_bytes of the connection; +Inf: without a limit.",
-    ({ retentionBytes }) => retentionBytes,
-  ),
-  logGauge(
-    "wal_held_bytes",
-    "Bytes of an embedded log's WAL that an open read transaction keeps from being checkpointed, when over 64 MiB; else 0.",
-    ({ heldBytes }) => heldBytes,
-  ),
+/** Gauges by name, without `hookline_`: their label, and their series at a scrape. */
+const gaugesOf = <T>(
+  label: string | undefined,
+  all: (observed: Observed) => Iterable<readonly [label: string, one: T]>,
+  rows: { readonly [name: string]: GaugeRow<T> },
+) =>
+  Object.entries(rows).map(([name, [help, read, aggregator = "sum" as const]]) => ({
+    name: `hookline_${name}`,
+    help,
+    label,
+    aggregator,
+    series: (observed: Observed) =>
+      Iterator.from(all(observed)).map(([value, one]) => [value, read(one)] as const),
+  }))
+
+const GAUGES = [
+  ...gaugesOf(undefined, (observed) => [["", observed.inFlight()]], {
+    in_flight_requests: ["Unanswered requests.", ({ requests }) => requests],
+    in_flight_bytes: [
+      "Bytes of request bodies held, counted against max_in_flight_bytes.",
+      ({ bytes }) => bytes,
+    ],
+  }),
+  ...gaugesOf(undefined, (observed) => [["", observed.maxInFlightBytes()]], {
+    in_flight_limit_bytes: ["max_in_flight_bytes; requests beyond it get 503.", Number],
+  }),
+  ...gaugesOf("connection", (observed) => observed.connections(), {
+    connection_ready: ["1 while records can be published to the connection, else 0.", Number, "min"],
+  }),
+  ...gaugesOf("connection", (observed) => observed.impaired(), {
+    impaired_topics: [
+      "Topics that are unavailable in whole or in part; /readyz names them.",
+      ({ length }) => length,
+      "max",
+    ],
+    partitions_without_leader: [
+      "Leaderless partitions of the topics in use.",
+      (topics) => topics.reduce((sum, { leaderless }) => sum + leaderless, 0),
+      "max",
+    ],
+  }),
+  ...gaugesOf("store", (observed) => observed.stores(), {
+    deduplicator_store_ready: ["1 while the Deduplicator's store can be used, else 0.", Number, "min"],
+  }),
+  ...gaugesOf("store", (observed) => observed.waiting(), {
+    deduplicator_waiting_events: [
+      "Duplicates waiting for the outcome of the first event of their key.",
+      Number,
+    ],
+  }),
+  ...gaugesOf("connection", (observed) => observed.spools(), {
+    spool_records: ["Records waiting to be forwarded.", ({ records }) => records],
+    spool_bytes: ["Bytes of the spooled records.", ({ bytes }) => bytes],
+    spool_limit_bytes: ["spool_max_bytes of the connection.", ({ maxBytes }) => maxBytes],
+    spool_oldest_age_seconds: [
+      "Age of the oldest spooled record; 0: the spool is empty.",
+      ({ oldestMs }) => ageOf(oldestMs),
+    ],
+    spool_quarantined_records: ["Records that the broker refused for good.", (it) => it.quarantined],
+    spool_stuck_topics: [
+      "Topics with spooled records of which none is forwarded although the broker is available.",
+      ({ stuckTopics }) => stuckTopics,
+    ],
+    spool_broker_ready: [
+      "1 while the broker behind the spool is available, 0 while events are kept.",
+      ({ outage }) => Number(outage === undefined),
+      "min",
+    ],
+  }),
+  ...gaugesOf("connection", (observed) => observed.logs(), {
+    log_bytes: ["Bytes of keys, values and headers in the embedded log.", ({ bytes }) => bytes],
+    log_file_bytes: ["Size of the embedded log's file and its WAL.", ({ fileBytes }) => fileBytes],
+    log_oldest_age_seconds: [
+      "Age of the log's oldest record; 0: the log is empty.",
+      ({ oldestMs }) => ageOf(oldestMs === Number.POSITIVE_INFINITY ? undefined : oldestMs),
+    ],
+    log_retention_seconds: [
+      "retention of the connection; +Inf: records are kept for ever.",
+      ({ retentionMs }) => retentionMs / 1000,
+    ],
+    log_retention_bytes: [
+      "retention_bytes of the connection; +Inf: without a limit.",
+      ({ retentionBytes }) => retentionBytes,
+    ],
+    log_wal_held_bytes: [
+      "Bytes of an embedded log's WAL that an open read transaction keeps from being checkpointed, when over 64 MiB; else 0.",
+      ({ heldBytes }) => heldBytes,
+    ],
+  }),
 ]
 
 /** Seconds since a time in milliseconds since 1970. */
 const ageOf = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, Date.now() - ms) / 1000)
 
-function logGauge(name: string, help: string, read: (state: LogGauges) => number): GaugeRow {
-  return {
-    name: `hookline_log_${name}`,
-    help,
-    label: "connection",
-    read: (observed) => map(observed.logs(), read),
-  }
-}
-
-function spoolGauge(name: string, help: string, read: (state: SpoolGauges) => number): GaugeRow {
-  return {
-    name: `hookline_spool_${name}`,
-    help,
-    label: "connection",
-    read: (observed) => map(observed.spools(), read),
-  }
-}
-
-function* map<T>(
-  entries: Iterable<readonly [string, T]>,
-  read: (value: T) => number,
-): Iterable<readonly [string, number]> {
-  for (const [label, value] of entries) yield [label, read(value)]
-}
-
 export function observedGauges(registry: Registry, observed: Observed): void {
-  for (const { name, help, label, aggregator = "sum", read } of GAUGES) {
+  for (const { name, help, label, aggregator, series } of GAUGES) {
     const gauge: Gauge<string> = new Gauge({
       name,
       help,
@@ -183,7 +150,7 @@ export function observedGauges(registry: Registry, observed: Observed): void {
       registers: [registry],
       collect() {
         gauge.reset()
-        for (const [value, count] of read(observed))
+        for (const [value, count] of series(observed))
           gauge.set(label === undefined ? {} : { [label]: value }, count)
       },
     })

@@ -10,7 +10,7 @@ import type { Peer } from "../src/http/routes.ts"
 interface JsonSchema {
   readonly $ref?: string
   readonly type?: string
-  readonly const?: unknown
+  readonly enum?: readonly string[]
   readonly anyOf?: readonly JsonSchema[]
   readonly items?: JsonSchema
   readonly properties?: { readonly [name: string]: JsonSchema }
@@ -29,7 +29,7 @@ function typeOf(schema: JsonSchema): string {
   const { $ref, type, anyOf, items, properties, required = [] } = schema
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1)
   if (anyOf !== undefined) return anyOf.map(typeOf).join(" | ")
-  if ("const" in schema) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) return schema.enum.map((it) => JSON.stringify(it)).join(" | ")
   if (items !== undefined) return `readonly (${typeOf(items)})[]`
   if (properties !== undefined) {
     const members = Object.entries(properties).map(

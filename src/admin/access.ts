@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto"
 import { isIP } from "node:net"
+import { secretTest } from "../verify/schemes/constant-time.ts"
 
 export interface Access {
   /** The bearer token that callers must present; undefined: none. */
@@ -20,21 +20,13 @@ export interface AdminAccess {
 
 /** @param host that it listens on */
 export function admissionBy({ token, hosts = [] }: Access, host: string): AdminAccess {
-  const isHeader = sameAs(token === undefined ? undefined : `Bearer ${token}`)
+  const isHeader = token === undefined ? () => true : secretTest(`Bearer ${token}`)
   return {
     token,
-    isToken: sameAs(token),
+    isToken: token === undefined ? () => true : secretTest(token),
     hasToken: ({ headers }) => isHeader(headers.get("authorization") ?? ""),
     isOwnHost: hostTest([host, ...hosts]),
   }
-}
-
-/** Compares digests in constant time, so that timing reveals neither the secret's length nor a prefix. */
-function sameAs(secret: string | undefined): (text: string) => boolean {
-  if (secret === undefined) return () => true
-  const digest = (value: string): Buffer => createHash("sha256").update(value).digest()
-  const expected = digest(secret)
-  return (text) => timingSafeEqual(digest(text), expected)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Type } from "typebox"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
+import { notJudged } from "../../verify/explain/report.ts"
 import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
 import type { Receiver, Service } from "../service.ts"
 import { isOwnPage } from "./gate.ts"
@@ -206,7 +207,7 @@ const headersOf = (headers: CapturedRequest["headers"]): Headers =>
 
 async function explanationOf(captured: CapturedRequest, service: Service): Promise<CaptureExplanation> {
   const { pipeline, cameAtMs, body, outcome, reason } = captured
-  if (pipeline === null) return { ...NOTHING, result: "No pipeline has this path." }
+  if (pipeline === null) return notJudged(null, "No pipeline has this path.")
   const report = await service.explain(pipeline, { ...signedOf(captured), body }, cameAtMs)
   const isVerifiedNow = report.is_verified && outcome === "rejected"
   return {
@@ -220,15 +221,3 @@ const whyNotThen = (reason: string): string =>
   reason.startsWith("unverified_")
     ? "It was not when it was received: send it again."
     : "It was refused for another reason than its signature."
-
-const NOTHING = {
-  provider: null,
-  is_verified: false,
-  reason: null,
-  detail: null,
-  steps: [],
-  mistakes: [],
-  configuration: null,
-  note: null,
-  warnings: [],
-}

@@ -78,16 +78,8 @@ export function check(value: unknown, schema: TSchema, where: string): void {
   const [first] = Value.Errors(schema, value)
   const at = first?.instancePath.slice(1).replaceAll("/", ".") ?? ""
   const problem =
-    first === undefined ? "does not fit" : (choiceAt(schema, first.instancePath) ?? first.message)
+    first?.keyword === "enum"
+      ? `must be one of ${first.params.allowedValues.join(", ")}`
+      : (first?.message ?? "does not fit")
   throw new ApiError(400, `${where}${at && `, ${at}`}: ${problem}`)
-}
-
-/** The words that a member may be; undefined: it is no choice of words. */
-function choiceAt(schema: TSchema, path: string): string | undefined {
-  let at: { properties?: { [name: string]: object }; anyOf?: readonly { const?: unknown }[] } = schema
-  for (const name of path.split("/").slice(1)) at = at.properties?.[name] ?? {}
-  const words = at.anyOf?.map((it) => it.const)
-  return words?.every((word) => typeof word === "string") === true
-    ? `must be one of ${words.join(", ")}`
-    : undefined
 }

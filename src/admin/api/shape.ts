@@ -5,7 +5,7 @@ export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(sch
 
 /** One of several texts. */
 export const oneOf = <const Text extends string>(...texts: Text[]) =>
-  Type.Unsafe<Text>(Type.Union(texts.map((text) => Type.Literal(text))))
+  Type.Unsafe<Text>({ type: "string", enum: texts })
 
 export const count = Type.Integer({ minimum: 0 })
 export const time = Type.Number({ description: "Milliseconds since 1970." })

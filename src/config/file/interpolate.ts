@@ -36,33 +36,21 @@ export function interpolate(
   environment: Environment,
   report: (text: string) => void,
 ): Interpolated | undefined {
-  let result = ""
-  let rest = text
   let substituted = false
   let failed = false
-  for (;;) {
-    const start = rest.indexOf("${")
-    if (start === -1) break
-    if (rest[start - 1] === "$") {
-      result += `${rest.slice(0, start - 1)}\${`
-      rest = rest.slice(start + 2)
-      continue
-    }
-    const end = rest.indexOf("}", start)
-    if (end === -1) {
-      report("unterminated ${; write $${ for a literal ${")
-      return undefined
-    }
-    const value = substitute(rest.slice(start + 2, end), environment)
-    if (typeof value === "string") result += rest.slice(0, start) + value
-    else {
-      report(value.problem)
-      failed = true
-    }
-    substituted = true
-    rest = rest.slice(end + 1)
+  const fail = (problem: string): string => {
+    report(problem)
+    failed = true
+    return ""
   }
-  return failed ? undefined : { text: result + rest, substituted }
+  const result = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (_, reference?: string, end?: string) => {
+    if (reference === undefined) return "${"
+    if (end === "") return fail("unterminated ${; write $${ for a literal ${")
+    substituted = true
+    const value = substitute(reference, environment)
+    return typeof value === "string" ? value : fail(value.problem)
+  })
+  return failed ? undefined : { text: result, substituted }
 }
 
 function substitute(reference: string, environment: Environment): string | { problem: string } {

@@ -33,29 +33,24 @@ export class Verified {
   }
 }
 
-/** Why a request was refused, for logs and metrics; never sent to the sender. */
-export const REFUSED_REASONS = [
-  /** the signature, token, timestamp or id is missing or empty */
-  "missing_header",
-  /** a header or member is malformed, duplicated or of an unknown version */
-  "malformed",
-  /** the signed time is older than the tolerance */
-  "stale",
-  /** the signed time is further ahead than the tolerance */
-  "future",
-  /** no secret or key matches */
-  "no_match",
-  /** signed by or for someone else: issuer, audience, account, topic */
-  "wrong_claim",
-  /** an object in the body has duplicate members, so what was signed is ambiguous: 400 rather than 401 */
-  "duplicate_member",
-  /** the signed id was used before with another body, which is unsigned */
-  "replayed",
-  /** fetching the provider's keys failed: 503 rather than 401, so that the sender retries */
-  "keys_unavailable",
-] as const
+/** Why a request was refused, in words; never sent to the sender. */
+export const REASON_WORDS = {
+  missing_header: "the signature, token, timestamp or id is missing or empty",
+  malformed: "a header or member is malformed",
+  stale: "the timestamp is older than the tolerance",
+  future: "the timestamp is further ahead than the tolerance",
+  no_match: "no secret or key matches",
+  wrong_claim: "it was signed by or for someone else",
+  // 400 rather than 401
+  duplicate_member: "an object in the body has duplicate members, and consumers may read the other one",
+  replayed: "its signed id was used before, with another body",
+  // 503 rather than 401, so that the sender retries
+  keys_unavailable: "fetching the provider's keys failed, so the signature could not be checked",
+}
 
-export type RefusedReason = (typeof REFUSED_REASONS)[number]
+/** For logs and metrics. */
+export type RefusedReason = keyof typeof REASON_WORDS
+export const REFUSED_REASONS = Object.keys(REASON_WORDS) as RefusedReason[]
 
 export class Refused {
   readonly kind = "refused"

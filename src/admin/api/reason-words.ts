@@ -1,6 +1,6 @@
 import { REFUSALS } from "../../http/answer.ts"
 import type { UNAVAILABLE } from "../../pipeline/unavailable.ts"
-import { REASON_WORDS } from "../../verify/explain/words.ts"
+import { REASON_WORDS } from "../../verify/verifier.ts"
 
 /** Every 503. */
 const UNAVAILABLE_WORDS: { readonly [reason in keyof typeof UNAVAILABLE]: string } = {

@@ -1,6 +1,6 @@
 import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers.ts"
 import { secretWarnings } from "../presets/secret-warnings.ts"
-import { Verified, type Explanation } from "../verifier.ts"
+import { REASON_WORDS, Verified, type Explanation } from "../verifier.ts"
 import { concealer, masker, type Conceal } from "./conceal.ts"
 import type { RequestDiagnosis } from "./diagnosis.ts"
 import { exampleHeaders } from "./example.ts"
@@ -8,7 +8,7 @@ import type { Inquiry } from "./inquiry.ts"
 import { stateOf, type StepName, type StepState } from "./step-state.ts"
 import { linesAgainst } from "./suggestion.ts"
 import { legend, visible } from "./visible.ts"
-import { describeMistake, REASON_WORDS, type Mistake, type MistakeKind } from "./words.ts"
+import { describeMistake, type Mistake, type MistakeKind } from "./words.ts"
 
 /** Why a request is verified or refused, for people: a JSON object without secrets, of the form that the admin API has. */
 export interface Report {

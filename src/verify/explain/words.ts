@@ -1,19 +1,5 @@
 import MISTAKES from "./mistakes.json" with { type: "json" }
 import type { SettingKey } from "../schemes/family.ts"
-import type { RefusedReason } from "../verifier.ts"
-
-/** The meaning of each reason, for `hookline verify` and the log. */
-export const REASON_WORDS: { readonly [reason in RefusedReason]: string } = {
-  missing_header: "the signature, token, timestamp or id is missing or empty",
-  malformed: "a header or member is malformed",
-  stale: "the timestamp is older than the tolerance",
-  future: "the timestamp is further ahead than the tolerance",
-  no_match: "no secret or key matches",
-  wrong_claim: "it was signed by or for someone else",
-  duplicate_member: "an object in the body has duplicate members, and consumers may read the other one",
-  replayed: "its signed id was used before, with another body",
-  keys_unavailable: "fetching the provider's keys failed, so the signature could not be checked",
-}
 
 export type MistakeKind = keyof typeof MISTAKES
 

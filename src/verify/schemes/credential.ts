@@ -1,3 +1,4 @@
+// Hot path: every event of a verified pipeline passes here.
 import {
   Refused,
   type Explanation,
@@ -9,15 +10,17 @@ import {
 /** The explanation of a request from which nothing could be read. */
 export const NOTHING_READ = { signed: undefined, received: [], expected: [], timestampMs: undefined } as const
 
-/** A verifier that reads one credential from a request, such as a token, and checks it. */
+/** A verifier that reads one credential from a request, such as a token or a signature, and checks it. */
 export function credentialVerifier<C>({
   needs,
+  signsUrl = false,
   toleranceMs = 0,
   read,
   check,
   show,
 }: {
   readonly needs: Verifier["needs"]
+  readonly signsUrl?: boolean
   readonly toleranceMs?: number
   read(request: SignedRequest): C | Refused
   check(
@@ -30,7 +33,7 @@ export function credentialVerifier<C>({
 }): Verifier {
   return {
     needs,
-    signsUrl: false,
+    signsUrl,
     toleranceMs,
     verify(request, nowMs) {
       const credential = read(request)

@@ -4,7 +4,7 @@ import { findFlaw } from "../../json/check.ts"
 import { parseTime } from "./freshness.ts"
 import { readSignedJson } from "./json-body.ts"
 import { PayPalApi, type Transmission } from "./paypal-api.ts"
-import { Refused, type SignedRequest, type VerificationResult, type Verifier } from "../verifier.ts"
+import { Refused, type SignedRequest } from "../verifier.ts"
 
 const HEADERS: { readonly [part in keyof Transmission]: string } = {
   id: "PAYPAL-TRANSMISSION-ID",
@@ -36,17 +36,16 @@ export function paypal(): Family {
     covers: (settings) => ({ body: isOnline(settings) ? "whole" : "checksum", time: true, id: true }),
     verifier(settings, fetcher) {
       const webhookId = textOf(settings, "webhook_id")
-      const byCertificate = certificateVerifier(
+      const api = isOnline(settings) ? new PayPalApi(settings, fetcher) : undefined
+      return certificateVerifier(
         (request) => toClaim(request, webhookId),
         {
           allows: ({ hostname, pathname }) => HOSTS.includes(hostname) && CERTIFICATE_PATH.test(pathname),
           isFor: (names) => names.some((name) => name.endsWith(".paypal.com")),
         },
         { fetcher, toleranceMs: settings.tolerance ?? TOLERANCE_MS },
+        api && ((request, nowMs) => verifyOnline(api, webhookId, request, nowMs)),
       )
-      return isOnline(settings)
-        ? alsoOnline(byCertificate, new PayPalApi(settings, fetcher), webhookId)
-        : byCertificate
     },
   }
 }
@@ -60,33 +59,21 @@ function isOnline({ verify_online: online, client_id, client_secret, api }: Veri
 }
 
 /** Verifies with the API what the certificate has verified. */
-function alsoOnline(byCertificate: Verifier, api: PayPalApi, webhookId: string): Verifier {
-  const ask = async (
-    request: SignedRequest,
-    result: VerificationResult,
-    nowMs: number,
-  ): Promise<VerificationResult> => {
-    if (result.kind === "refused") return result
-    const transmission = readTransmission(request)
-    if (transmission instanceof Refused) return transmission
-    // embedded in the API request byte for byte, so it must be one JSON value, the same to every reader
-    const flaw = findFlaw(request.body)
-    if (flaw !== undefined) return new Refused("malformed", `the body ${flaw.problem}`)
-    const json = readSignedJson(request.body)
-    if (json instanceof Refused) return json
-    if (json === undefined) return new Refused("malformed", "the body starts with a byte-order mark")
-    return (await api.verify(transmission, webhookId, request.body, nowMs)) ?? result
-  }
-  return {
-    ...byCertificate,
-    async verify(request, nowMs) {
-      return ask(request, await byCertificate.verify(request, nowMs), nowMs)
-    },
-    async explain(request, nowMs) {
-      const explanation = await byCertificate.explain(request, nowMs)
-      return { ...explanation, result: await ask(request, explanation.result, nowMs) }
-    },
-  }
+async function verifyOnline(
+  api: PayPalApi,
+  webhookId: string,
+  request: SignedRequest,
+  nowMs: number,
+): Promise<Refused | undefined> {
+  const transmission = readTransmission(request)
+  if (transmission instanceof Refused) return transmission
+  // embedded in the API request byte for byte, so it must be one JSON value, the same to every reader
+  const flaw = findFlaw(request.body)
+  if (flaw !== undefined) return new Refused("malformed", `the body ${flaw.problem}`)
+  const json = readSignedJson(request.body)
+  if (json instanceof Refused) return json
+  if (json === undefined) return new Refused("malformed", "the body starts with a byte-order mark")
+  return api.verify(transmission, webhookId, request.body, nowMs)
 }
 
 function readTransmission({ headers }: SignedRequest): Transmission | Refused {

@@ -1,10 +1,10 @@
 // Hot path: every event of a verified pipeline passes here.
 import { sameText } from "./constant-time.ts"
-import { NOTHING_READ } from "./credential.ts"
+import { credentialVerifier } from "./credential.ts"
 import { MOST_SIGNATURES } from "./family.ts"
 import { checkFreshness } from "./freshness.ts"
 import { joinSigned, type Signed } from "./payload.ts"
-import { Refused, Verified, type SignedRequest, type VerificationResult, type Verifier } from "../verifier.ts"
+import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
 
 /** What a request claims, unverified. */
 export interface Claim {
@@ -33,54 +33,42 @@ export interface Scheme {
 }
 
 /** Reads a claim, checks its time, then tries each key on each signature. */
-export function signatureVerifier(scheme: Scheme, keys: readonly Key[], toleranceMs: number): Verifier {
+export function signatureVerifier(
+  { signsUrl, read, spelling }: Scheme,
+  keys: readonly Key[],
+  toleranceMs: number,
+): Verifier {
   /** Shared results by key, for schemes that sign neither time nor id. */
   const bare = keys.map((_, i) => new Verified(undefined, undefined, i))
-  const check = (claim: Claim | Refused, nowMs: number): VerificationResult => {
-    if (claim instanceof Refused) return claim
-    const { timestampMs, id, isForm = false } = claim
-    if (timestampMs !== undefined) {
-      const refused = checkFreshness(timestampMs, nowMs, toleranceMs)
-      if (refused !== undefined) return refused
-    }
-    for (let i = 0; i < keys.length; i++) {
-      if (!matches(keys[i]!, claim)) continue
-      if (timestampMs === undefined && id === undefined && !isForm) return bare[i]!
-      return new Verified(timestampMs, id, i, isForm)
-    }
-    return explainMismatch(claim)
-  }
-  const explainMismatch = ({ signatures }: Claim): Refused => {
-    const { test, words } = scheme.spelling
-    return signatures.some((signature) => test.test(signature))
-      ? new Refused(
-          "no_match",
-          keys.length === 1 ? "signature mismatch" : `the signature matches none of ${keys.length} keys`,
-        )
-      : new Refused("malformed", `the signature is not ${words}`)
-  }
-  return {
+  const mismatch =
+    keys.length === 1 ? "signature mismatch" : `the signature matches none of ${keys.length} keys`
+  return credentialVerifier<Claim>({
     needs: "body",
-    signsUrl: scheme.signsUrl,
+    signsUrl,
     toleranceMs,
-    verify: (request, nowMs) => check(scheme.read(request), nowMs),
-    explain: (request, nowMs) => {
-      const claim = scheme.read(request)
-      const result = check(claim, nowMs)
-      if (claim instanceof Refused) return { ...NOTHING_READ, result, toleranceMs }
-      const { signatures } = claim
-      const matching = claim.orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))
-      const signed = matching ?? claim.signed
-      return {
-        result,
-        signed: joinSigned(signed),
-        received: signatures,
-        expected: keys.flatMap((key) => ("expected" in key ? key.expected(signed) : [])),
-        timestampMs: claim.timestampMs,
-        toleranceMs,
+    read,
+    check(claim, _request, nowMs) {
+      const { timestampMs, id, isForm = false } = claim
+      if (timestampMs !== undefined) {
+        const refused = checkFreshness(timestampMs, nowMs, toleranceMs)
+        if (refused !== undefined) return refused
       }
+      for (let i = 0; i < keys.length; i++) {
+        if (!matches(keys[i]!, claim)) continue
+        if (timestampMs === undefined && id === undefined && !isForm) return bare[i]!
+        return new Verified(timestampMs, id, i, isForm)
+      }
+      return claim.signatures.some((signature) => spelling.test.test(signature))
+        ? new Refused("no_match", mismatch)
+        : new Refused("malformed", `the signature is not ${spelling.words}`)
     },
-  }
+    show({ signatures, signed: usual, orSigned, timestampMs }) {
+      const matching = orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))
+      const signed = matching ?? usual
+      const expected = keys.flatMap((key) => ("expected" in key ? key.expected(signed) : []))
+      return { signed: joinSigned(signed), received: signatures, expected, timestampMs }
+    },
+  })
 }
 
 function matches(key: Key, { signatures, signed, orSigned }: Claim): boolean {

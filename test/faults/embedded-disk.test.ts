@@ -4,19 +4,13 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { report } from "../support/fault-table.ts"
-import { compare, expectKept } from "../support/findings.ts"
+import { BACK_WITHIN_MS, fault, onLog } from "../support/fault.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 import { stopReader } from "../support/stopped-reader.ts"
-import { eventsInLog, serving, startService } from "../support/webhook-service.ts"
 
-const TOPIC = "webhooks"
-const DELIVERY_TIMEOUT_MS = 2000
 /** What is left of the disk when it is filled up from outside. */
 const LEFT_BYTES = 256 * 1024
-const BACK_WITHIN_MS = 2000
 const MEBIBYTE = 1024 * 1024
 
 const folder = temporaryFolder()
@@ -31,104 +25,81 @@ afterAll(() => {
   folder[Symbol.dispose]()
 })
 
-const startOn = (
-  directory: string,
-  deliveryTimeoutMs: number,
-  retention = "",
-): ReturnType<typeof startService> =>
-  startService({
-    folder: folder.path,
-    connection: `directory = ${directory}\n${retention}`,
-    topic: TOPIC,
-    deliveryTimeoutMs,
-  })
-
 describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
   test("full, then with space again: nothing is lost or doubled, and it is written again within two seconds", async () => {
     const directory = join(disk!.path, "log")
-    await using running = await startOn(directory, DELIVERY_TIMEOUT_MS)
-    await using senders = new NumberedSenders(serving(running))
-    await senders.many(300)
-    disk!.fill(LEFT_BYTES)
-    const full = await senders.first(({ answer }) => answer === 503)
-    await senders.first((it) => it.startedMs > full.answeredMs && it.answer === 503)
-    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(503)
-    const line = await running.logged(
-      ({ level, msg }) => level === "error" && msg.includes("can't be written"),
-    )
-    expect(line.msg).toEndWith(`the disk of ${directory} is full`)
-    disk!.free()
-    const freedMs = steadyMs()
-    const back = await senders.first((it) => isAcknowledged(it) && it.answeredMs > freedMs)
-    await senders.many(300)
-    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
-    await senders.stop()
-    await running.stop()
-
-    const findings = compare(senders.posted, await eventsInLog(directory, TOPIC))
-    report("disk of the embedded log full", findings, back.answeredMs - freedMs)
-    expectKept(findings, DELIVERY_TIMEOUT_MS)
+    const { findings } = await fault("disk of the embedded log full", onLog("", directory), {
+      events: [300, 0],
+      backWithinMs: BACK_WITHIN_MS,
+      async during({ senders, running, probe }) {
+        disk!.fill(LEFT_BYTES)
+        await senders.unavailable()
+        expect(await probe("/readyz")).toBe(503)
+        const line = await running.logged(
+          ({ level, msg }) => level === "error" && msg.includes("can't be written"),
+        )
+        expect(line.msg).toEndWith(`the disk of ${directory} is full`)
+        disk!.free()
+        const backAfterMs = await senders.backAfterMs()
+        await senders.many(300)
+        expect(await probe("/readyz")).toBe(200)
+        return backAfterMs
+      },
+    })
     expect(findings.found).toBe(findings.acknowledged)
-    expect(back.answeredMs - freedMs).toBeLessThan(BACK_WITHIN_MS)
   }, 60_000)
 })
 
 describe.skipIf(larger === undefined)("the nearly full disk of the embedded log", () => {
-  test("is not filled by what retention deletes: every event is taken meanwhile, and the space comes back", async () => {
+  test("is not filled by what retention deletes: every event is accepted meanwhile, and the space comes back", async () => {
     const directory = join(larger!.path, "trimmed")
     await writeBulk(directory, 48 * MEBIBYTE)
     const sizeOf = (file: string): number => statSync(join(directory, file)).size
     const before = sizeOf("log.sqlite")
     larger!.fill(12 * MEBIBYTE)
-    await using running = await startOn(directory, DELIVERY_TIMEOUT_MS, "retention_bytes = 8MiB")
-    await using senders = new NumberedSenders(serving(running))
-    let largestWal = 0
-    while (sizeOf("log.sqlite") > before / 2) {
-      await senders.many(20)
-      largestWal = Math.max(largestWal, sizeOf("log.sqlite-wal"))
-    }
-    expect(await running.logged(({ msg }) => msg.includes("retention_bytes deleted"))).toMatchObject({
-      reason: "size",
+    const to = onLog("retention_bytes = 8MiB", directory)
+    await fault("disk of the embedded log nearly full, retention deleting", to, {
+      events: [0, 0],
+      allAcked: true,
+      async during({ senders, running }) {
+        let largestWal = 0
+        while (sizeOf("log.sqlite") > before / 2) {
+          await senders.many(20)
+          largestWal = Math.max(largestWal, sizeOf("log.sqlite-wal"))
+        }
+        expect(await running.logged(({ msg }) => msg.includes("retention_bytes deleted"))).toMatchObject({
+          reason: "size",
+        })
+        expect(largestWal).toBeLessThan(12 * MEBIBYTE)
+      },
     })
-    await senders.stop()
-    await running.stop()
-
-    const findings = compare(senders.posted, await eventsInLog(directory, TOPIC))
-    report("disk of the embedded log nearly full, retention deleting", findings)
-    expectKept(findings, DELIVERY_TIMEOUT_MS)
-    expect(findings.acknowledged).toBe(findings.sent)
-    expect(largestWal).toBeLessThan(12 * MEBIBYTE)
   }, 60_000)
 
-  test("is not filled by the WAL that a stopped reader keeps: 503 while there is room, back when the reader is gone", async () => {
+  test("is not filled by the WAL that a stopped reader keeps: 503 while there is space, back when the reader is gone", async () => {
     const directory = join(read!.path, "log")
-    await using running = await startOn(directory, DELIVERY_TIMEOUT_MS)
-    await using senders = new NumberedSenders(serving(running))
-    await senders.many(100)
-    const reader = await stopReader(join(directory, "log.sqlite"))
-    const url = running.urls["webhooks"]!
-    await postBulk(url, () => statSync(join(directory, "log.sqlite-wal")).size > 68 * MEBIBYTE)
-    const held = await running.logged(({ msg }) => msg.includes("has kept one transaction open"))
-    expect(held).toMatchObject({ level: "warn" })
-    await postBulk(url, (status) => status === 503)
-    const failed = await running.logged(({ msg }) => msg.includes("can't be written"))
-    expect(failed).toMatchObject({ level: "error" })
-    expect(failed.msg).toContain("keeps ")
-    const refused = await senders.first(({ answer }) => answer === 503)
-    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(503)
-    await senders.first((it) => it.startedMs > refused.answeredMs && it.answer === 503)
-    await reader[Symbol.asyncDispose]()
-    const goneMs = steadyMs()
-    const back = await senders.first((it) => isAcknowledged(it) && it.answeredMs > goneMs)
-    await senders.many(100)
-    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
-    await senders.stop()
-    await running.stop()
-
-    const findings = compare(senders.posted, await eventsInLog(directory, TOPIC))
-    report("embedded log held by a stopped reader", findings, back.answeredMs - goneMs)
-    expectKept(findings, DELIVERY_TIMEOUT_MS)
-    expect(back.answeredMs - goneMs).toBeLessThan(BACK_WITHIN_MS)
+    await fault("embedded log held by a stopped reader", onLog("", directory), {
+      events: [100, 0],
+      backWithinMs: BACK_WITHIN_MS,
+      async during({ senders, running, probe }) {
+        const reader = await stopReader(join(directory, "log.sqlite"))
+        const url = running.urls["webhooks"]!
+        await postBulk(url, () => statSync(join(directory, "log.sqlite-wal")).size > 68 * MEBIBYTE)
+        const held = await running.logged(({ msg }) => msg.includes("has kept one transaction open"))
+        expect(held).toMatchObject({ level: "warn" })
+        await postBulk(url, (status) => status === 503)
+        const failed = await running.logged(({ msg }) => msg.includes("can't be written"))
+        expect(failed).toMatchObject({ level: "error" })
+        expect(failed.msg).toContain("keeps ")
+        const unavailable = senders.unavailable()
+        expect(await probe("/readyz")).toBe(503)
+        await unavailable
+        await reader[Symbol.asyncDispose]()
+        const backAfterMs = await senders.backAfterMs()
+        await senders.many(100)
+        expect(await probe("/readyz")).toBe(200)
+        return backAfterMs
+      },
+    })
   }, 60_000)
 })
 

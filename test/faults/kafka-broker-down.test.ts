@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { Starvation } from "../support/starvation.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
-import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 
 setDefaultTimeout(90_000)
 
@@ -13,12 +14,7 @@ const LATE_MS = 100
 const available = (await canStartKafka()) && hasKcat()
 
 describe.skipIf(!available)("one Kafka broker", () => {
-  let kafka: OwnKafka
-  beforeAll(async () => {
-    kafka = await startKafka()
-  })
-  afterEach(() => Promise.all(kafka.nodes.map((node) => node.restore())))
-  afterAll(() => kafka.stop())
+  const kafka = kafkaOfTests()
 
   test("that is down at the start makes no one wait, and is used once it is there", async () => {
     const topic = freshTopic()

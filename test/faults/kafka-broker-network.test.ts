@@ -1,30 +1,21 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
-import { startKafkaBehind } from "../support/kafka-behind.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
-import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
+import { openProxy } from "../support/kafka-proxy.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 
 setDefaultTimeout(30_000)
 
+const proxy = await openProxy()
+
 describe.skipIf(!(await canStartKafka()) || !hasKcat())("between Hookline and Kafka", () => {
-  let kafka: OwnKafka
-  let proxy: Proxy
+  const kafka = kafkaOfTests({ listeners: { LOST: "PLAINTEXT" }, advertised: { LOST: "127.0.0.1:1" } }, [
+    proxy,
+  ])
   const texts = async (topic: string): Promise<string[]> =>
     (await readWithKcat(kafka, topic)).map(({ value }) => value.toString())
-
-  beforeAll(async () => {
-    proxy = await openProxy()
-    kafka = await startKafkaBehind([proxy], {
-      listeners: { LOST: "PLAINTEXT" },
-      advertised: { LOST: "127.0.0.1:1" },
-    })
-  })
-  afterAll(async () => {
-    await kafka?.stop()
-    await proxy?.[Symbol.asyncDispose]()
-  })
 
   test("an acknowledgement that is lost on its way does not double the record, and comes again", async () => {
     await using broker = openTestBroker({ bootstrapServers: [proxy.address] })

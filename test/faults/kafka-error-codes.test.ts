@@ -1,9 +1,9 @@
 import { protocolErrors } from "@platformatic/kafka"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { temporaryFolder, startHookline, type RunningHookline } from "../support/hookline.ts"
-import { addressBehind, startKafkaBehind } from "../support/kafka-behind.ts"
+import { folderOfTests, startHookline, type RunningHookline } from "../support/hookline.ts"
+import { addressBehind, kafkaOfTests } from "../support/kafka-behind.ts"
 import {
   PRODUCE,
   readProduce,
@@ -13,7 +13,7 @@ import {
   writeProduceAnswer,
 } from "../support/kafka-frames.ts"
 import { openInterceptor, type Interceptor, type Handling } from "../support/kafka-interceptor.ts"
-import { canStartKafka, freshTopic, openAdmin, type OwnKafka, type TestKafka } from "../support/kafka.ts"
+import { administer, canStartKafka, freshTopic, type TestKafka } from "../support/kafka.ts"
 import { keysOfEach } from "../support/keys.ts"
 import { withheldMs } from "../support/starvation.ts"
 
@@ -41,36 +41,28 @@ const CASES: readonly Case[] = [
 /** Events of the first key meet the error, those of the second do not. */
 const [REFUSED, TAKEN] = keysOfEach(2) as [string, string]
 
+const interceptor = await openInterceptor()
+
 const available = await canStartKafka()
 describe.skipIf(!available)(`each of ${CASES.length} error codes that a broker may answer`, () => {
-  const folder = temporaryFolder()
+  const folder = folderOfTests()
   const unhindered = "unhindered"
   const pipelines = [...CASES.map(({ name }) => name.toLowerCase()), unhindered]
-  let kafka: OwnKafka
-  let interceptor: Interceptor
+  const kafka = kafkaOfTests(
+    { properties: { "auto.create.topics.enable": "false", "message.max.bytes": "10000000" } },
+    [interceptor],
+  )
   let prefix: string
   let running: RunningHookline
 
-  beforeAll(async () => {
-    interceptor = await openInterceptor()
-    kafka = await startKafkaBehind([interceptor], {
-      properties: { "auto.create.topics.enable": "false", "message.max.bytes": "10000000" },
-    })
-  }, 60_000)
   beforeEach(async () => {
     prefix = freshTopic()
-    const admin = openAdmin(kafka)
-    await admin.createTopics({ topics: pipelines.map(topicOf), partitions: 2, replicas: 1 })
-    await admin.close()
+    const topics = pipelines.map(topicOf)
+    await administer(kafka, (admin) => admin.createTopics({ topics, partitions: 2, replicas: 1 }))
     const codes = new Map(CASES.map(({ name, code }) => [topicOf(name), code]))
     answerWithCodes(interceptor, (topic, partition) => (partition === 0 ? (codes.get(topic) ?? 0) : 0))
   }, 60_000)
   afterEach(() => running.stop())
-  afterAll(async () => {
-    await kafka?.stop()
-    await interceptor?.[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
 
   const topicOf = (name: string): string => `${prefix}-${name.toLowerCase()}`
 
@@ -174,10 +166,9 @@ ${connection}`
 
 /** How many records each partition of some topics has, by the topic's name. */
 async function recordsOf(kafka: TestKafka, topics: readonly string[]): Promise<Map<string, number[]>> {
-  const admin = openAdmin(kafka)
   const asked = [0, 1].map((partitionIndex) => ({ partitionIndex, timestamp: -1n }))
-  const listed = await admin.listOffsets({ topics: topics.map((name) => ({ name, partitions: asked })) })
-  await admin.close()
+  const of = topics.map((name) => ({ name, partitions: asked }))
+  const listed = await administer(kafka, (admin) => admin.listOffsets({ topics: of }))
   return new Map(
     listed.map(({ name, partitions }) => {
       const inOrder = partitions.toSorted((a, b) => a.partitionIndex - b.partitionIndex)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "bun:test"
 import { temporaryFolder } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { Overloaded, withstandsOverload } from "../support/overloaded.ts"
 import { eventsInKafka, onKafka } from "../support/webhook-service.ts"
@@ -9,11 +10,13 @@ import { hasWrk } from "../support/wrk.ts"
 const available = (await canStartKafka()) && hasKcat() && hasWrk()
 describe.skipIf(!available)("overload of Kafka", () => {
   const folder = temporaryFolder()
-  let kafka: OwnKafka
+  const kafka = kafkaOfTests({
+    isForLoad: true,
+    properties: { "log.retention.check.interval.ms": "500" },
+  })
   let overloaded: Overloaded
 
   beforeAll(async () => {
-    kafka = await startKafka({ isForLoad: true, properties: { "log.retention.check.interval.ms": "500" } })
     const bounded = {
       "retention.bytes": "16777216",
       "segment.bytes": "8388608",
@@ -25,7 +28,6 @@ describe.skipIf(!available)("overload of Kafka", () => {
   }, 60_000)
   afterAll(async () => {
     await overloaded.running.stop()
-    await kafka.stop()
     folder[Symbol.dispose]()
   }, 60_000)
 

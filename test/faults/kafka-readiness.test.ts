@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { isFull } from "../support/fault-table.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import {
-  canStartKafka,
-  createTopic,
-  freshTopic,
-  partitionsOf,
-  startKafka,
-  type OwnKafka,
-} from "../support/kafka.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic, freshTopic, partitionsOf } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { onKafka, serving, startService } from "../support/webhook-service.ts"
@@ -28,14 +22,11 @@ interface Readiness {
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
   let folder: ReturnType<typeof temporaryFolder>
-  let kafka: OwnKafka
+  const kafka = kafkaOfTests({ brokers: 3 })
   let running: RunningHookline
   let topic: string
   let senders: NumberedSenders | undefined
 
-  beforeAll(async () => {
-    kafka = await startKafka({ brokers: 3 })
-  }, 60_000)
   beforeEach(() => {
     folder = temporaryFolder()
     topic = freshTopic()
@@ -44,10 +35,8 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
     await senders?.stop()
     senders = undefined
     await running.stop()
-    await Promise.all(kafka.nodes.map((node) => node.restore()))
     folder[Symbol.dispose]()
   }, 60_000)
-  afterAll(() => kafka.stop())
 
   async function start(
     layout: { partitions: number; replicas: number; insync?: number },

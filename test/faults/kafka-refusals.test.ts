@@ -1,15 +1,16 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
 import {
+  administer,
   canStartKafka,
   createTopic,
+  deleteTopic,
   freshTopic,
-  openAdmin,
-  startKafka,
-  type OwnKafka,
+  setTopic,
 } from "../support/kafka.ts"
 
 setDefaultTimeout(60_000)
@@ -20,19 +21,15 @@ const value = (text: string): Buffer => Buffer.from(text)
 describe.skipIf(!(await canStartKafka()) || !hasKcat())(
   "a Kafka with limits, which creates no topics",
   () => {
-    let kafka: OwnKafka
-    beforeAll(async () => {
-      kafka = await startKafka({
-        properties: {
-          "auto.create.topics.enable": "false",
-          "message.max.bytes": "20000",
-          "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-          "allow.everyone.if.no.acl.found": "true",
-          "super.users": "User:ANONYMOUS",
-        },
-      })
+    const kafka = kafkaOfTests({
+      properties: {
+        "auto.create.topics.enable": "false",
+        "message.max.bytes": "20000",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:ANONYMOUS",
+      },
     })
-    afterAll(() => kafka?.stop())
 
     test("a record over the topic's max.message.bytes is refused as too large, and others pass", async () => {
       await using broker = openTestBroker(kafka)
@@ -74,7 +71,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       const topic = freshTopic()
       await createTopic(kafka, topic, { configs: { "max.message.bytes": "15000" } })
       await broker.publish({ topic, value: Buffer.alloc(12_000) }, soon())
-      await setMaxMessageBytes(kafka, topic, "5000")
+      await setTopic(kafka, topic, "max.message.bytes", "5000")
       const sizes = [
         ...Array.from({ length: 30 }, (_, at) => 100 + at),
         12_000,
@@ -100,7 +97,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
         const incompressible = crypto.getRandomValues(new Uint8Array(8000))
         const publish = (): Promise<unknown> => broker.publish({ topic, value: incompressible }, soon())
         await expect(publish()).rejects.toMatchObject({ code: "record_too_large" })
-        await setMaxMessageBytes(kafka, topic, "9000")
+        await setTopic(kafka, topic, "max.message.bytes", "9000")
         await until("taken", async () => (await Promise.allSettled([publish()]))[0].status === "fulfilled")
       },
     )
@@ -174,9 +171,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       const publish = async (key: Buffer | undefined): Promise<number> =>
         (await broker.publish({ topic, key, value: value("v") }, soon())).partition
       expect(await publish(undefined)).toBe(0)
-      const admin = openAdmin(kafka)
-      await admin.createPartitions({ topics: [{ name: topic, count: 8 }] })
-      await admin.close()
+      await administer(kafka, (admin) => admin.createPartitions({ topics: [{ name: topic, count: 8 }] }))
       await until("a new one is used", async () => (await publish(undefined)) > 0)
       const keys = Array.from({ length: 50 }, (_, at) => value(`k${at}`))
       expect(await Promise.all(keys.map(publish))).toEqual(keys.map((key) => partitionOf(key, 8)))
@@ -188,9 +183,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       await createTopic(kafka, topic, { partitions: 3 })
       const publish = (): Promise<unknown> => broker.publish({ topic, value: value("v") }, soon(500))
       for (let count = 0; count < 10; count++) await publish()
-      const admin = openAdmin(kafka)
-      await admin.deleteTopics({ topics: [topic] })
-      await admin.close()
+      await deleteTopic(kafka, topic)
       const code = async (): Promise<unknown> => {
         const [outcome] = await Promise.allSettled([publish()])
         return outcome.status === "rejected" ? outcome.reason.code : undefined
@@ -210,13 +203,3 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
     })
   },
 )
-
-async function setMaxMessageBytes(kafka: OwnKafka, topic: string, bytes: string): Promise<void> {
-  const admin = openAdmin(kafka)
-  const set = { name: "max.message.bytes", value: bytes, configOperation: 0 } as const
-  await admin.incrementalAlterConfigs({
-    resources: [{ resourceType: 2, resourceName: topic, configs: [set] }],
-    validateOnly: false,
-  })
-  await admin.close()
-}

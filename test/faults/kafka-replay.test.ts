@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import type { LogReader } from "../../src/brokers/broker.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
@@ -8,9 +8,10 @@ import type { Record } from "../../src/pipeline/record.ts"
 import { lengthOf } from "../../src/replay/range.ts"
 import { fillLog, recordsInLog } from "../support/embedded-log.ts"
 import { isFull, report } from "../support/fault-table.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { kafkaOptions } from "../support/kafka-options.ts"
-import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { startCommand } from "../support/running-command.ts"
 
@@ -22,19 +23,14 @@ const WINDOW = 1000
 
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)(`a replay of ${COUNT} records`, () => {
-  const folder = temporaryFolder()
+  const folder = folderOfTests()
   const records = numberedRecords(COUNT)
-  let kafka: OwnKafka
+  const kafka = kafkaOfTests()
   beforeAll(async () => {
-    kafka = await startKafka()
     const connections = `[connection:log]\ndirectory = log\n[connection:back]\ndirectory = back\n[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers.join(",")}\n`
     await Bun.write(join(folder.path, "pipelines.conf"), connections)
     await fillLog(join(folder.path, "log"), "in", records)
   }, 60_000)
-  afterAll(async () => {
-    await kafka?.stop()
-    folder[Symbol.dispose]()
-  })
 
   const start = (from: string, to: string) =>
     startCommand(["replay", "--from", from, "--to", to], folder.path)

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import { beforeEach, describe, expect, test } from "bun:test"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { inspectSpool } from "../../src/brokers/spool/reader.ts"
 import { compare, firstsOf } from "../support/findings.ts"
-import { reload, temporaryFolder, type LogLine, type RunningHookline } from "../support/hookline.ts"
-import { startKafkaBehind } from "../support/kafka-behind.ts"
-import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
+import { folderOfTests, reload, type LogLine, type RunningHookline } from "../support/hookline.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { openProxy } from "../support/kafka-proxy.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { freePorts } from "../support/ports.ts"
@@ -23,38 +23,33 @@ const DELIVERY_TIMEOUT_MS = 3000
 const isSpooling = ({ msg }: LogLine): boolean => msg.includes("spooling them")
 const isDirect = ({ msg }: LogLine): boolean => msg.includes("publishing to the broker again")
 
+const proxy = await openProxy()
+
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("a reload that changes a connection with a spool", () => {
-  const root = temporaryFolder()
-  let proxy: Proxy
-  let kafka: OwnKafka
-  let folder: string
-  let topic: string
-  let nobody: string
-  let running: RunningHookline
-
-  beforeAll(async () => {
-    proxy = await openProxy()
-    const users = `user_alice="obviously-fake-a" user_bob="obviously-fake-b"`
-    kafka = await startKafkaBehind([proxy], {
+  const root = folderOfTests()
+  const users = `user_alice="obviously-fake-a" user_bob="obviously-fake-b"`
+  const kafka = kafkaOfTests(
+    {
       listeners: { SASL: "SASL_PLAINTEXT" },
       properties: {
         "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl.plain.sasl.jaas.config": `org.apache.kafka.common.security.plain.PlainLoginModule required ${users};`,
       },
-    })
-  }, 60_000)
+    },
+    [proxy],
+  )
+  let folder: string
+  let topic: string
+  let nobody: string
+  let running: RunningHookline
+
   beforeEach(async () => {
     topic = freshTopic()
     folder = join(root.path, topic)
     nobody = `bootstrap_servers = 127.0.0.1:${(await freePorts(1))[0]}`
     await createTopic(kafka, topic, { partitions: 3 })
   }, 60_000)
-  afterAll(async () => {
-    await kafka?.stop()
-    await proxy?.[Symbol.asyncDispose]()
-    root[Symbol.dispose]()
-  })
 
   const settings = (connection: string, spool = "spool = spool.sqlite"): ServiceSettings => ({
     folder,

@@ -4,7 +4,7 @@ import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { METADATA } from "../support/kafka-frames.ts"
 import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
 import { until } from "../support/kafka-options.ts"
-import { createTopic, freshTopic, kafkaForTests, openAdmin, type TestKafka } from "../support/kafka.ts"
+import { createTopic, deleteTopic, freshTopic, kafkaForTests, topicNames } from "../support/kafka.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { serving, startService } from "../support/webhook-service.ts"
 
@@ -67,8 +67,7 @@ describe.skipIf(kafka === undefined)("a cluster that creates topics", () => {
     await createTopic(kafka!, topic, { partitions: PARTITIONS, configs: { "retention.ms": "12345678" } })
     await start(topic)
     await senders.many(50)
-    const admin = openAdmin(kafka!)
-    await admin.deleteTopics({ topics: [topic] })
+    await deleteTopic(kafka!, topic)
     const deletedMs = steadyMs()
     await senders.first(({ answer, startedMs }) => startedMs > deletedMs && answer === 503)
     await until("it is gone", async () => !(await topicNames(kafka!)).includes(topic))
@@ -88,14 +87,6 @@ describe.skipIf(kafka === undefined)("a cluster that creates topics", () => {
     await senders.acknowledged()
     await senders.many(50)
     await senders.stop()
-    await admin.close()
     expect(creating).not.toContain(true)
   }, 60_000)
 })
-
-async function topicNames(kafka: TestKafka): Promise<string[]> {
-  const admin = openAdmin(kafka)
-  const names = await admin.listTopics()
-  await admin.close()
-  return names
-}

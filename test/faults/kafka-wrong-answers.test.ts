@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { PublishError } from "../../src/errors.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { report } from "../support/fault-table.ts"
 import { compare } from "../support/findings.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import {
   METADATA,
   PRODUCE,
@@ -14,10 +14,10 @@ import {
   writeProduceAnswer,
   type ProduceAnswer,
 } from "../support/kafka-frames.ts"
-import { startKafkaBehind } from "../support/kafka-behind.ts"
-import { openInterceptor, type Interceptor } from "../support/kafka-interceptor.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { openInterceptor } from "../support/kafka-interceptor.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
-import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { eventsInKafka, serving, startService } from "../support/webhook-service.ts"
@@ -26,20 +26,11 @@ const DELIVERY_TIMEOUT_MS = 2000
 /** An error code that no version of Kafka has. */
 const UNHEARD_OF = 999
 
-describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that answers what no Kafka should", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
-  let interceptor: Interceptor
+const interceptor = await openInterceptor()
 
-  beforeAll(async () => {
-    interceptor = await openInterceptor()
-    kafka = await startKafkaBehind([interceptor], { properties: { "auto.create.topics.enable": "false" } })
-  }, 60_000)
-  afterAll(async () => {
-    await kafka?.stop()
-    await interceptor?.[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
+describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that answers what no Kafka should", () => {
+  const folder = folderOfTests()
+  const kafka = kafkaOfTests({ properties: { "auto.create.topics.enable": "false" } }, [interceptor])
 
   test("an offset that it has given before is no acknowledgement: the log says so, and later events have a new producer id", async () => {
     const topic = freshTopic()

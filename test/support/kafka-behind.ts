@@ -1,7 +1,8 @@
+import { afterAll, afterEach, beforeAll } from "bun:test"
 import { startKafka, type KafkaSettings, type OwnKafka } from "./kafka.ts"
 
 /** What stands between clients and a broker. */
-interface Between {
+interface Between extends AsyncDisposable {
   /** `host:port` where clients connect. */
   readonly address: string
   /** `host:port` of the broker. */
@@ -23,6 +24,34 @@ export async function startKafkaBehind(
   })
   for (const [at, one] of between.entries()) one.target = addressBehind(kafka, at)
   return kafka
+}
+
+/**
+ * The Kafka of the tests of a file or `describe`: started before them, behind what stands before it, and ended with that
+ * after them; its brokers are brought back after each test.
+ */
+export function kafkaOfTests(settings: KafkaSettings = {}, between: readonly Between[] = []): OwnKafka {
+  let kafka: OwnKafka | undefined
+  const stop = async (): Promise<void> => {
+    await kafka?.stop()
+    for (const one of between) await one[Symbol.asyncDispose]()
+  }
+  beforeAll(async () => {
+    kafka = await (between.length === 0 ? startKafka(settings) : startKafkaBehind(between, settings))
+  }, 60_000)
+  afterEach(() => Promise.all(kafka!.nodes.map((node) => node.restore())), 60_000)
+  afterAll(stop)
+  return {
+    get bootstrapServers() {
+      return kafka!.bootstrapServers
+    },
+    get nodes() {
+      return kafka!.nodes
+    },
+    listener: (name) => kafka!.listener(name),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
 }
 
 /** Where a broker of such a Kafka takes the connections of what stands before it. */

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Admin } from "@platformatic/kafka"
+import { Admin, ConfigResourceTypes, IncrementalAlterConfigOperationTypes } from "@platformatic/kafka"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
 import { kafkaClassPath, USES_ZOOKEEPER } from "./kafka-jars.ts"
 import { KafkaNode } from "./kafka-node.ts"
@@ -224,15 +224,17 @@ export function freshTopic(word = "test"): string {
   return `${word}-${randomUUID().slice(0, 8)}`
 }
 
+export interface TopicSettings {
+  readonly partitions?: number
+  readonly replicas?: number
+  readonly configs?: { readonly [key: string]: string }
+}
+
 /** Creates a topic and waits until every partition of it has a leader. */
 export async function createTopic(
   kafka: TestKafka,
   topic: string,
-  {
-    partitions = 1,
-    replicas = -1,
-    configs = {},
-  }: { partitions?: number; replicas?: number; configs?: { [key: string]: string } } = {},
+  { partitions = 1, replicas = -1, configs = {} }: TopicSettings = {},
 ): Promise<void> {
   const admin = openAdmin(kafka)
   try {
@@ -267,10 +269,39 @@ export async function partitionsOf(
     readonly isr: readonly number[]
   }[]
 > {
-  const admin = openAdmin(kafka)
-  const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
-  await admin.close()
+  const { topics } = await administer(kafka, (admin) =>
+    admin.metadata({ topics: [topic], forceUpdate: true }),
+  )
   return topics.get(topic)!.partitions
+}
+
+/** Administers a cluster by the client library's own way. */
+export async function administer<T>(kafka: TestKafka, work: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = openAdmin(kafka)
+  try {
+    return await work(admin)
+  } finally {
+    await admin.close()
+  }
+}
+
+export const topicNames = (kafka: TestKafka): Promise<string[]> =>
+  administer(kafka, (admin) => admin.listTopics())
+
+export const deleteTopic = (kafka: TestKafka, topic: string): Promise<unknown> =>
+  administer(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
+
+/** Sets one of a topic's own settings. */
+export function setTopic(
+  kafka: TestKafka,
+  resourceName: string,
+  name: string,
+  value: string,
+): Promise<unknown> {
+  const { SET: configOperation } = IncrementalAlterConfigOperationTypes
+  const configs = [{ name, value, configOperation }]
+  const resources = [{ resourceType: ConfigResourceTypes.TOPIC, resourceName, configs }]
+  return administer(kafka, (admin) => admin.incrementalAlterConfigs({ resources }))
 }
 
 /** The client library's own way to administer a cluster. To be closed. */

@@ -80,6 +80,18 @@ export class NumberedSenders implements AsyncDisposable {
     return this.first((it) => it.startedMs >= nowMs && isAcknowledged(it) && passes(it))
   }
 
+  /** How long after a time the first event that passes was acknowledged. */
+  async backAfterMs(fromMs = steadyMs(), passes: (posted: Posted) => boolean = () => true): Promise<number> {
+    const back = await this.first((it) => isAcknowledged(it) && it.answeredMs > fromMs && passes(it))
+    return back.answeredMs - fromMs
+  }
+
+  /** Resolves when an event was answered 503, and then one that was posted after that. */
+  async unavailable(): Promise<void> {
+    const first = await this.first(({ answer }) => answer === 503)
+    await this.first((it) => it.startedMs > first.answeredMs && it.answer === 503)
+  }
+
   /** Resolves when so many more were acknowledged. */
   async many(count: number): Promise<void> {
     const fromMs = steadyMs()

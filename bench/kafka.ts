@@ -1,9 +1,9 @@
-import { ListOffsetTimestamps } from "@platformatic/kafka"
+import { ListOffsetTimestamps, type Admin } from "@platformatic/kafka"
 import {
   canStartKafka,
   createTopic,
   freshTopic,
-  openAdmin,
+  administer,
   startKafka,
   type TestKafka,
 } from "../test/support/kafka.ts"
@@ -69,16 +69,16 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       return {
         bootstrapServers: delay === undefined ? kafka.bootstrapServers : [delay.address],
         topic,
-        records: () => withAdmin(kafka, (admin) => endOffsets(admin, topic, partitions)),
+        records: () => administer(kafka, (admin) => endOffsets(admin, topic, partitions)),
         async [Symbol.asyncDispose]() {
-          await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
+          await administer(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
           node!.pause()
         },
       }
     },
     async makeTopics(names) {
       node!.resume()
-      await withAdmin(kafka, async (admin) => {
+      await administer(kafka, async (admin) => {
         for (let at = 0; at < names.length; at += TOPICS_A_REQUEST)
           await admin.createTopics({ topics: names.slice(at, at + TOPICS_A_REQUEST), partitions: 1 })
         // the broker is still making them when it has answered
@@ -105,7 +105,7 @@ async function begin(kafka: TestKafka, topic: string, partitions: number): Promi
 const BEGIN_MS = 120_000
 const TOPICS_A_REQUEST = 100
 
-async function isThere(admin: ReturnType<typeof openAdmin>, topic: string): Promise<boolean> {
+async function isThere(admin: Admin, topic: string): Promise<boolean> {
   try {
     const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
     return topics.get(topic)!.partitions.every(({ leader }) => leader >= 0)
@@ -115,26 +115,10 @@ async function isThere(admin: ReturnType<typeof openAdmin>, topic: string): Prom
   }
 }
 
-async function endOffsets(
-  admin: ReturnType<typeof openAdmin>,
-  topic: string,
-  count: number,
-): Promise<number> {
+async function endOffsets(admin: Admin, topic: string, count: number): Promise<number> {
   const partitions = Array.from({ length: count }, (_, partitionIndex) => {
     return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
   })
   const [listed] = await admin.listOffsets({ topics: [{ name: topic, partitions }] })
   return listed!.partitions.reduce((total, { offset }) => total + Number(offset), 0)
-}
-
-async function withAdmin<T>(
-  kafka: Parameters<typeof openAdmin>[0],
-  use: (admin: ReturnType<typeof openAdmin>) => Promise<T>,
-): Promise<T> {
-  const admin = openAdmin(kafka)
-  try {
-    return await use(admin)
-  } finally {
-    await admin.close()
-  }
 }

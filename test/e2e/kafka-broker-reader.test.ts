@@ -6,7 +6,7 @@ import { lastRecords } from "../../src/brokers/records-before.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
-import { createTopic, freshTopic, kafkaForTests, openAdmin } from "../support/kafka.ts"
+import { createTopic, freshTopic, kafkaForTests, administer } from "../support/kafka.ts"
 
 // The first test that wants a Kafka waits for its start.
 setDefaultTimeout(60_000)
@@ -152,11 +152,8 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     const topic = freshTopic()
     await createTopic(kafka!, topic)
     await publish(topic, ["a", "b", "c", "d"])
-    const admin = openAdmin(kafka!)
-    await admin.deleteRecords({
-      topics: [{ name: topic, partitions: [{ partition: 0, offset: 2n }] }],
-    })
-    await admin.close()
+    const topics = [{ name: topic, partitions: [{ partition: 0, offset: 2n }] }]
+    await administer(kafka!, (admin) => admin.deleteRecords({ topics }))
     const missing: OffsetRange[] = []
     const missed = (range: OffsetRange): void => void missing.push(range)
     const read = async (first: number, end: number): Promise<string[]> => {
@@ -317,12 +314,12 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
   test("leaves no consumer group on the cluster", async () => {
     const topic = freshTopic()
     await createTopic(kafka!, topic)
-    const admin = openAdmin(kafka!)
-    const before = [...(await admin.listGroups()).keys()]
+    const groups = (): Promise<string[]> =>
+      administer(kafka!, async (admin) => [...(await admin.listGroups()).keys()])
+    const before = await groups()
     await publish(topic, ["a"])
     expect(await readAll(topic, "beginning")).toHaveLength(1)
-    expect([...(await admin.listGroups()).keys()]).toEqual(before)
-    await admin.close()
+    expect(await groups()).toEqual(before)
   })
 
   test("of brokers that are not there fails", async () => {

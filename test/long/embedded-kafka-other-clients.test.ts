@@ -7,7 +7,7 @@ import {
   type ClientSettings,
 } from "../support/client-programs.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, openAdmin, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { canStartKafka, administer, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import type { RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
@@ -91,18 +91,14 @@ const keysOf = (consumer: RunningConsumer): string[] =>
   [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
 
 /** Resolves once a group has so many members with assignments. */
-async function hasMembers(group: string, count: number, log: Log = "open"): Promise<void> {
-  const admin = openAdmin({ bootstrapServers: [addresses[log]] })
-  try {
+const hasMembers = (group: string, count: number, log: Log = "open"): Promise<void> =>
+  administer({ bootstrapServers: [addresses[log]] }, async (admin) => {
     for (;;) {
       const found = (await admin.describeGroups({ groups: [group] })).get(group)
       if (found?.state.toUpperCase() === "STABLE" && found.members.size === count) return
       await Bun.sleep(50)
     }
-  } finally {
-    await admin.close()
-  }
-}
+  })
 
 for (const client of CLIENT_PROGRAMS) {
   const missing = await client.prepare()

@@ -14,7 +14,7 @@ import {
   canStartKafka,
   createTopic,
   freshTopic,
-  openAdmin,
+  administer,
   startKafka,
   type OwnKafka,
 } from "../support/kafka.ts"
@@ -177,21 +177,18 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
   test("refuses records for a topic that the client may not write to, and takes them once it may", async () => {
     const topic = freshTopic("guarded")
     await createTopic(kafka, topic)
-    const admin = openAdmin(kafka)
-    const allow = (name: string, operation: 4 | 8) =>
-      admin.createAcls({
-        creations: [
-          {
-            resourceType: ResourceTypes.TOPIC,
-            resourceName: topic,
-            resourcePatternType: ResourcePatternTypes.LITERAL,
-            principal: `User:${name}`,
-            host: "*",
-            operation,
-            permissionType: AclPermissionTypes.ALLOW,
-          },
-        ],
-      })
+    const allow = (name: string, operation: 4 | 8) => {
+      const entry = {
+        resourceType: ResourceTypes.TOPIC,
+        resourceName: topic,
+        resourcePatternType: ResourcePatternTypes.LITERAL,
+        principal: `User:${name}`,
+        host: "*",
+        operation,
+        permissionType: AclPermissionTypes.ALLOW,
+      }
+      return administer(kafka, (admin) => admin.createAcls({ creations: [entry] }))
+    }
     await allow("bob", AclOperations.WRITE)
     await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("PLAIN"))
     const publish = (): Promise<unknown> =>
@@ -209,7 +206,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
     await expect(publish()).rejects.toMatchObject({ code: "refused" })
     await allow("alice", AclOperations.WRITE)
     await until("taken", async () => (await Promise.allSettled([publish()]))[0].status === "fulfilled")
-    await admin.close()
   })
 
   test("a certificate file that is not there is said at once, with its key", () => {

@@ -13,7 +13,7 @@ import {
   canStartKafka,
   createTopic,
   freshTopic,
-  openAdmin,
+  administer,
   startKafka,
   type OwnKafka,
 } from "../support/kafka.ts"
@@ -128,7 +128,6 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
   }
 
   async function refuse(name: string, topic: string): Promise<void> {
-    const admin = openAdmin(kafka)
     const entry = (principal: string, permissionType: 2 | 3) => ({
       resourceType: ResourceTypes.TOPIC,
       resourceName: topic,
@@ -138,9 +137,10 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
       operation: AclOperations.WRITE,
       permissionType,
     })
-    await admin.createAcls({
-      creations: [entry("User:*", AclPermissionTypes.ALLOW), entry(`User:${name}`, AclPermissionTypes.DENY)],
-    })
-    await admin.close()
+    const creations = [
+      entry("User:*", AclPermissionTypes.ALLOW),
+      entry(`User:${name}`, AclPermissionTypes.DENY),
+    ]
+    await administer(kafka, (admin) => admin.createAcls({ creations }))
   }
 })

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { beforeAll, describe, expect, test } from "bun:test"
+import { startHookline, folderOfTests } from "../support/hookline.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
 const TOO_LARGE = 1_200_000
 
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("a list that is split before Kafka", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
+  const folder = folderOfTests()
+  const kafka = kafkaOfTests()
   beforeAll(async () => {
-    kafka = await startKafka()
     await createTopic(kafka, "items", { partitions: 3 })
     await kafka.nodes[0]!.kill()
   }, 60_000)
-  afterAll(async () => {
-    await kafka.stop()
-    folder[Symbol.dispose]()
-  })
 
   test("is refused while Kafka is down; its retry is published in the order of the list within each key", async () => {
     await using running = await startHookline(

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
 const DELIVERY_TIMEOUT_MS = 1000
@@ -10,17 +11,12 @@ const LATE_MS = 100 + 900
 
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("a Deduplicator before Kafka", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
+  const folder = folderOfTests()
+  const kafka = kafkaOfTests()
   beforeAll(async () => {
-    kafka = await startKafka()
     await createTopic(kafka, "doubled")
     await kafka.nodes[0]!.kill()
   }, 60_000)
-  afterAll(async () => {
-    await kafka.stop()
-    folder[Symbol.dispose]()
-  })
 
   test("an event that could not be published leaves no mark; nor do its duplicates, which wait no longer", async () => {
     const configuration = `[connection:kafka]

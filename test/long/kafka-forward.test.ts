@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests, hookline } from "../support/hookline.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
-import {
-  canStartKafka,
-  createTopic,
-  freshTopic,
-  openAdmin,
-  startKafka,
-  type OwnKafka,
-} from "../support/kafka.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { administer, canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
 
@@ -18,22 +12,17 @@ setDefaultTimeout(90_000)
 
 const available = await canStartKafka()
 describe.skipIf(!available)("a forward of a Kafka topic", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
+  const folder = folderOfTests()
+  const kafka = kafkaOfTests({ properties: { "auto.create.topics.enable": "false" } })
   beforeAll(async () => {
-    kafka = await startKafka({ properties: { "auto.create.topics.enable": "false" } })
     const servers = kafka.bootstrapServers.join(",")
     await Bun.write(
       join(folder.path, "pipelines.conf"),
       `[connection:kafka]\nbootstrap_servers = ${servers}\n[connection:log]\ndirectory = log\n`,
     )
   })
-  afterAll(async () => {
-    await kafka?.stop()
-    folder[Symbol.dispose]()
-  })
 
-  let published: number
+  let published = 0
   beforeEach(() => {
     published = 0
   })
@@ -81,9 +70,7 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
     }
     await using forwarding = start()
     await all(receiver, 400)
-    const admin = openAdmin(kafka)
-    await admin.createPartitions({ topics: [{ name: topic, count: 5 }] })
-    await admin.close()
+    await administer(kafka, (admin) => admin.createPartitions({ topics: [{ name: topic, count: 5 }] }))
     await publish(topic, 200)
     await all(receiver, 600)
 

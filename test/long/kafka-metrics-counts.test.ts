@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { startKafkaBehind } from "../support/kafka-behind.ts"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { folderOfTests, startHookline, type RunningHookline } from "../support/hookline.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { until } from "../support/kafka-options.ts"
-import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
-import { canStartKafka, createTopic, freshTopic, type OwnKafka } from "../support/kafka.ts"
+import { openProxy } from "../support/kafka-proxy.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { freePort } from "../support/ports.ts"
 import { samplesIn } from "../support/prometheus.ts"
 import { configurationOf } from "../support/webhook-service.ts"
@@ -12,17 +12,14 @@ import { configurationOf } from "../support/webhook-service.ts"
 const SECRET = "obviously-fake-secret"
 const BODY = '{"k":"1"}'
 
+const proxy = await openProxy()
+
 describe.skipIf(!(await canStartKafka()))("what a service on Kafka counts", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
-  let proxy: Proxy
+  const folder = folderOfTests()
+  const kafka = kafkaOfTests({}, [proxy])
   let topic: string
   let running: RunningHookline
 
-  beforeAll(async () => {
-    proxy = await openProxy()
-    kafka = await startKafkaBehind([proxy])
-  }, 60_000)
   beforeEach(async () => {
     topic = freshTopic()
     await createTopic(kafka, topic)
@@ -30,11 +27,6 @@ describe.skipIf(!(await canStartKafka()))("what a service on Kafka counts", () =
   afterEach(async () => {
     proxy.heal()
     await running.stop()
-  })
-  afterAll(async () => {
-    await kafka?.stop()
-    await proxy?.[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
   })
 
   const start = async (name: string, connection: string, service = {}, more = ""): Promise<void> => {

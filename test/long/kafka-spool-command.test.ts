@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, openAdmin, startKafka, type OwnKafka } from "../support/kafka.ts"
+import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic, deleteTopic } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 
 const TOPIC = "webhooks"
@@ -9,17 +10,12 @@ const LARGE = `{"n":"large","pad":"${"x".repeat(5000)}"}`
 
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("hookline spool", () => {
-  const folder = temporaryFolder()
-  let kafka: OwnKafka
+  const folder = folderOfTests()
+  const kafka = kafkaOfTests()
   beforeAll(async () => {
-    kafka = await startKafka()
     await createTopic(kafka, TOPIC, { configs: { "max.message.bytes": "2000" } })
     kafka.nodes[0]!.pause()
   }, 60_000)
-  afterAll(async () => {
-    await kafka.stop()
-    folder[Symbol.dispose]()
-  })
 
   const configuration = (): string => `[connection:kafka]
 bootstrap_servers = ${kafka.bootstrapServers}
@@ -97,9 +93,7 @@ drain_timeout = 1s`
   }
 
   async function triesAgain(): Promise<void> {
-    const admin = openAdmin(kafka)
-    await admin.deleteTopics({ topics: [TOPIC] })
-    await admin.close()
+    await deleteTopic(kafka, TOPIC)
     await createTopic(kafka, TOPIC)
     const { status, stdout } = await spool("drain")
     expect([status, stdout]).toEqual([0, "1 forwarded, 0 left, 0 quarantined\n"])

@@ -178,13 +178,10 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
 /** With ZooKeeper a broker serves before it is in its own metadata, and creates no topics until then. */
 async function knowEachOther(bootstrapServers: readonly string[]): Promise<void> {
   for (const server of bootstrapServers) {
-    const admin = openAdmin({ bootstrapServers: [server] })
-    try {
+    await administer({ bootstrapServers: [server] }, async (admin) => {
       while ((await admin.metadata({ topics: [], forceUpdate: true })).brokers.size < bootstrapServers.length)
         await Bun.sleep(20)
-    } finally {
-      await admin.close()
-    }
+    })
   }
 }
 
@@ -236,25 +233,24 @@ export async function createTopic(
   topic: string,
   { partitions = 1, replicas = -1, configs = {} }: TopicSettings = {},
 ): Promise<void> {
-  const admin = openAdmin(kafka)
+  const settings = Object.entries(configs).map(([name, value]) => ({ name, value }))
   try {
-    const settings = Object.entries(configs).map(([name, value]) => ({ name, value }))
-    await admin.createTopics({ topics: [topic], partitions, replicas, configs: settings })
-    const ready = async (): Promise<boolean> => {
-      const metadata = await admin.metadata({ topics: [topic], forceUpdate: true }).catch((error) => {
-        // the broker that answers may not have heard of it yet
-        if (!reasonOf(error).startsWith("Unknown topic")) throw error
-      })
-      const made = metadata?.topics.get(topic)
-      return made?.partitionsCount === partitions && made.partitions.every(({ leader }) => leader >= 0)
-    }
-    while (!(await ready())) await Bun.sleep(20)
+    await administer(kafka, async (admin) => {
+      await admin.createTopics({ topics: [topic], partitions, replicas, configs: settings })
+      const ready = async (): Promise<boolean> => {
+        const metadata = await admin.metadata({ topics: [topic], forceUpdate: true }).catch((error) => {
+          // the broker that answers may not have heard of it yet
+          if (!reasonOf(error).startsWith("Unknown topic")) throw error
+        })
+        const made = metadata?.topics.get(topic)
+        return made?.partitionsCount === partitions && made.partitions.every(({ leader }) => leader >= 0)
+      }
+      while (!(await ready())) await Bun.sleep(20)
+    })
   } catch (error) {
     // The library's error holds every attempt and fills the screen, so it is not passed on as the cause.
     // oxlint-disable-next-line preserve-caught-error
     throw new Error(`topic ${topic} could not be created: ${reasonOf(error)}`)
-  } finally {
-    await admin.close()
   }
 }
 
@@ -277,7 +273,12 @@ export async function partitionsOf(
 
 /** Administers a cluster by the client library's own way. */
 export async function administer<T>(kafka: TestKafka, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = openAdmin(kafka)
+  const admin = new Admin({
+    clientId: "hookline-test",
+    bootstrapBrokers: [...kafka.bootstrapServers],
+    retries: 50,
+    retryDelay: 50,
+  })
   try {
     return await work(admin)
   } finally {
@@ -302,14 +303,4 @@ export function setTopic(
   const configs = [{ name, value, configOperation }]
   const resources = [{ resourceType: ConfigResourceTypes.TOPIC, resourceName, configs }]
   return administer(kafka, (admin) => admin.incrementalAlterConfigs({ resources }))
-}
-
-/** The client library's own way to administer a cluster. To be closed. */
-export function openAdmin(kafka: TestKafka): Admin {
-  return new Admin({
-    clientId: "hookline-test",
-    bootstrapBrokers: [...kafka.bootstrapServers],
-    retries: 50,
-    retryDelay: 50,
-  })
 }

@@ -1,6 +1,6 @@
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import * as fc from "fast-check"
-import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO } from "../../test/support/senders.ts"
+import { BODY, NOW, OUTSIDE, sendersOfTests, URL_SENT_TO } from "../../test/support/senders.ts"
 import { Event } from "../pipeline/event.ts"
 import type { HandshakeContext } from "./handshakes/handshake.ts"
 import { handshakeOf } from "./handshakes/handshakes.ts"
@@ -8,9 +8,7 @@ import { PROVIDER_NAMES, makeVerifier } from "./presets/providers.ts"
 import type { SignedRequest } from "./verifier.ts"
 import { cases } from "../../test/support/cases.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-afterAll(() => keys.stop(true))
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 
 /** Texts that headers may hold, of which many look like what schemes want. */
 const value = fc.oneof(

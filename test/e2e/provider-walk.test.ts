@@ -9,10 +9,9 @@ import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
 import { textOf } from "../support/documents.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
-import { JWKS, sendersWith, signingSettings, verifierSection } from "../support/senders.ts"
+import { sendersOfTests, signingSettings, verifierSection } from "../support/senders.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 /** Every preset that has a sample and can be signed for. */
 const WALKED = Object.keys(SAMPLES).filter(
   (name) => name in PRESETS && findFamily(name)!.signer !== undefined,
@@ -45,7 +44,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await running[Symbol.asyncDispose]()
-  await keys.stop(true)
   folder[Symbol.dispose]()
 })
 

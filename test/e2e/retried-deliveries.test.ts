@@ -6,10 +6,9 @@ import { findFamily, makeSigner } from "../../src/verify/presets/providers.ts"
 import { sampleRequest, SAMPLES, type SampleEvent } from "../../src/verify/samples/samples.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
-import { JWKS, sendersWith, signingSettings, verifierSection } from "../support/senders.ts"
+import { sendersOfTests, signingSettings, verifierSection } from "../support/senders.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 
 /** Every preset that knows an id and can be signed for. */
 const PROVIDERS = Object.keys(PRESETS).filter(
@@ -52,7 +51,6 @@ topic = ${id}
 })
 afterAll(async () => {
   await running[Symbol.asyncDispose]()
-  await keys.stop(true)
   folder[Symbol.dispose]()
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
@@ -6,7 +6,7 @@ import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/prese
 import { SAMPLES } from "../../src/verify/samples/samples.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
-import { JWKS, sendersWith, signingSettings } from "../support/senders.ts"
+import { sendersOfTests, signingSettings } from "../support/senders.ts"
 
 const SECRET = "a-secret-of-nobody"
 
@@ -42,9 +42,7 @@ function receive(verifier?: Verifier, answer: (nth: number) => Response = () => 
   }
 }
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-afterAll(() => keys.stop(true))
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 const SIGNABLE = PROVIDER_NAMES.filter((name) => findFamily(name)!.signer !== undefined)
 
 describe.each(SIGNABLE)("%s", (provider) => {

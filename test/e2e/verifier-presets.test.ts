@@ -4,11 +4,10 @@ import { verifier } from "../../src/index.ts"
 import { componentContext } from "../support/component-context.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { inCode } from "../support/in-code.ts"
-import { BODY, JWKS, NOW, OUTSIDE, sendersWith, URL_SENT_TO, type Sender } from "../support/senders.ts"
+import { BODY, NOW, OUTSIDE, sendersOfTests, URL_SENT_TO, type Sender } from "../support/senders.ts"
 import { deliver, startVerified, type Verified } from "../support/verified.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 /** Their certificates are not at Amazon's and PayPal's hosts, and of a fixed time. */
 const BY_CERTIFICATE = ["aws-sns", "paypal"]
 /** Of these the usual body is a form. */
@@ -30,7 +29,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await running[Symbol.asyncDispose]()
-  await keys.stop(true)
   folder[Symbol.dispose]()
 })
 

@@ -10,8 +10,10 @@ import { sign as githubSign } from "@octokit/webhooks-methods"
 import { Webhook } from "standardwebhooks"
 import { Stripe } from "stripe"
 import { crc32 } from "node:zlib"
+import { afterAll } from "bun:test"
 import { makeCertificate } from "./certificate.ts"
 import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
+import type { SignedRequest } from "../../src/verify/verifier.ts"
 import type { Fetcher } from "../../src/verify/fetch/fetcher.ts"
 
 /** A request as one of these senders makes it. */
@@ -36,6 +38,26 @@ export interface Sender {
   readonly toleranceS?: number
   /** A body other than the usual one, as the provider's are. */
   readonly body?: string
+}
+
+/** A sender's request as a verifier gets it. */
+export function toRequest({ headers = {}, url = URL_SENT_TO, body = BODY }: Sent): SignedRequest {
+  const { pathname, search } = new URL(url)
+  return {
+    method: "POST",
+    url,
+    path: pathname,
+    query: search.slice(1),
+    headers: new Headers(headers),
+    body: Buffer.from(body),
+  }
+}
+
+/** What a sender sends at a time, as a verifier gets it. */
+export async function requestOf(sender: Sender, atMs = NOW): Promise<SignedRequest> {
+  const body = sender.body ?? BODY
+  const sent = await sender.send(body, atMs, URL_SENT_TO)
+  return toRequest({ ...sent, body: sent.body ?? body })
 }
 
 /** What they send, unless they name another body. */
@@ -198,6 +220,13 @@ const gcpSettings = (jwksUrl: string): VerifierSettings => ({
   email: "push@project.iam.gserviceaccount.com",
   jwks_url: jwksUrl,
 })
+
+/** The senders, with a server that has their keys while the tests of a file run. */
+export function sendersOfTests(): { readonly [name: string]: Sender } {
+  const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
+  afterAll(() => keys.stop(true))
+  return sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+}
 
 /**
  * A sender for every preset and generic kind.

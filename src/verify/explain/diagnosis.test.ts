@@ -1,14 +1,14 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import {
   BODY,
-  JWKS,
   NOW,
   OUTSIDE,
   reencodeHeaders,
-  sendersWith,
+  requestOf,
+  sendersOfTests,
+  toRequest,
   URL_SENT_TO,
-  type Sent,
 } from "../../../test/support/senders.ts"
 import MISTAKES from "./mistakes.json" with { type: "json" }
 import { describeMistake, type MistakeKind } from "./words.ts"
@@ -21,9 +21,7 @@ import { toLocalTime } from "../../components/local-time.ts"
 import { toName } from "../../json/name.ts"
 import { splice } from "../../json/splice.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-afterAll(() => keys.stop(true))
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 const KEY = "It's a Secret ✓"
 
 /** A request as the provider sends it, and then as it arrives. */
@@ -436,20 +434,8 @@ describe("the likely mistake is named", () => {
 })
 
 describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
-  const toRequest = (sent: Sent): SignedRequest => {
-    const { pathname, search } = new URL(sent.url ?? URL_SENT_TO)
-    return {
-      method: "POST",
-      url: sent.url ?? URL_SENT_TO,
-      path: pathname,
-      query: search.slice(1),
-      headers: new Headers(sent.headers),
-      body: Buffer.from(sent.body ?? sender.body ?? BODY),
-    }
-  }
-
   test("a valid request has no mistakes", async () => {
-    const request = toRequest(await sender.send(sender.body ?? BODY, NOW, URL_SENT_TO))
+    const request = await requestOf(sender)
     const { found, possible, explanation } = await diagnose(
       { provider, settings: sender.settings, request, nowMs: NOW },
       OUTSIDE,
@@ -458,7 +444,7 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
   })
 
   test("a wrong key is not explained by another mistake", async () => {
-    const request = toRequest(await sender.send(sender.body ?? BODY, NOW, URL_SENT_TO))
+    const request = await requestOf(sender)
     const { found, possible, explanation } = await diagnose(
       { provider, settings: sender.wrong, request, nowMs: NOW },
       OUTSIDE,
@@ -470,8 +456,7 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
 
   const { signs = "body", signsUrl, toleranceS } = sender
   const unless = findFamily(provider)!.toleranceMs === 0 ? { tolerance: (toleranceS ?? 0) * 1000 } : {}
-  const sendAt = async (ms: number): Promise<SignedRequest> =>
-    toRequest(await sender.send(sender.body ?? BODY, ms, URL_SENT_TO))
+  const sendAt = async (ms: number): Promise<SignedRequest> => requestOf(sender, ms)
   /** The mistakes that are named when the request arrives with a change. */
   const namedOf = async (
     change: (right: SignedRequest) => Partial<SignedRequest>,
@@ -519,7 +504,7 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
   }
 
   test("an empty request lacks something", async () => {
-    const request = { ...toRequest({}), url: URL_SENT_TO, headers: new Headers() }
+    const request = toRequest({ body: sender.body ?? BODY })
     const { explanation, found } = await diagnose(
       { provider, settings: sender.settings, request, nowMs: NOW },
       OUTSIDE,

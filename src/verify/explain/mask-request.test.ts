@@ -1,39 +1,17 @@
 import { describe, expect, test } from "bun:test"
-import { BODY, NOW, OUTSIDE, sendersWith, URL_SENT_TO } from "../../../test/support/senders.ts"
+import { NOW, OUTSIDE, requestOf, sendersWith, toRequest } from "../../../test/support/senders.ts"
 import { makeVerifier } from "../presets/providers.ts"
-import type { SignedRequest } from "../verifier.ts"
 import { maskRequest } from "./mask-request.ts"
 
 const SENDERS = sendersWith("https://keys.example.com/")
 
-const requestOf = ({
-  headers = {},
-  url = URL_SENT_TO,
-  body = BODY,
-}: {
-  readonly headers?: { readonly [name: string]: string }
-  readonly url?: string
-  readonly body?: string
-}): SignedRequest => {
-  const { pathname, search } = new URL(url)
-  return {
-    method: "POST",
-    path: pathname,
-    query: search.slice(1),
-    headers: new Headers(headers),
-    url,
-    body: Buffer.from(body),
-  }
-}
 const shown = ({ url, headers, body }: Awaited<ReturnType<typeof maskRequest>>): string =>
   [url, ...headers.map((it) => it.join(": ")), Buffer.from(body).toString()].join("\n")
 
 describe.each(Object.entries(SENDERS))("a request of %s", (provider, sender) => {
   const { settings } = sender
   test("does not show its signature or token, nor a secret", async () => {
-    const body = sender.body ?? BODY
-    const sent = await sender.send(body, NOW, URL_SENT_TO)
-    const request = requestOf({ body, ...sent })
+    const request = await requestOf(sender)
     const { received } = await makeVerifier(provider, settings, OUTSIDE).explain(request, NOW)
     const text = shown(await maskRequest(request, [{ provider, settings }], NOW))
     for (const it of [...received, ...(settings.secret ?? []), ...(settings.password ?? [])])
@@ -43,8 +21,7 @@ describe.each(Object.entries(SENDERS))("a request of %s", (provider, sender) => 
 
   test("shown masked, it can't be sent by whoever sees it", async () => {
     if (sender.signs === "nothing" && settings.secret === undefined) return
-    const body = sender.body ?? BODY
-    const request = requestOf({ body, ...(await sender.send(body, NOW, URL_SENT_TO)) })
+    const request = await requestOf(sender)
     const verifier = makeVerifier(provider, settings, OUTSIDE)
     const before = await verifier.verify(request, NOW)
     const { url, headers, body: maskedBody } = await maskRequest(request, [{ provider, settings }], NOW)
@@ -82,7 +59,7 @@ test.each([
     "Stripe/1.0 (+https://stripe.com/docs/webhooks)",
   ],
 ] as const)("without a Verifier too, %s: %s is shown as %s", async (name, value, expected) => {
-  const { headers } = await maskRequest(requestOf({ headers: { [name]: value } }), [], NOW)
+  const { headers } = await maskRequest(toRequest({ headers: { [name]: value } }), [], NOW)
   expect(headers).toEqual([[name.toLowerCase(), expected]])
 })
 
@@ -100,7 +77,7 @@ test.each([
     '{"id":"evt_1","tokens":["(1 characters)"],"note":"password"}',
   ],
 ])("the body %s is shown as %s", async (body, expected) => {
-  const masked = await maskRequest(requestOf({ body }), [], NOW)
+  const masked = await maskRequest(toRequest({ body }), [], NOW)
   expect(Buffer.from(masked.body).toString()).toBe(expected)
 })
 
@@ -130,7 +107,7 @@ test.each([
   "a body of nothing but %p is masked in time in proportion to its length",
   async (part) => {
     const startMs = performance.now()
-    await maskRequest(requestOf({ body: part.repeat(1_000_000 / part.length) }), [], NOW)
+    await maskRequest(toRequest({ body: part.repeat(1_000_000 / part.length) }), [], NOW)
     expect(performance.now() - startMs).toBeLessThan(3000)
   },
   60_000,
@@ -138,7 +115,7 @@ test.each([
 
 test("bytes that are no text stay as they are", async () => {
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
-  const request = { ...requestOf({}), body }
+  const request = { ...toRequest({}), body }
   expect((await maskRequest(request, [], NOW)).body).toBe(body)
 })
 
@@ -147,7 +124,7 @@ test.each(["token", "code", "key", "auth", "sig", "X-Amz-Credential", "%74oken",
   async (name) => {
     const url = `https://hooks.example.com/in?x=1&${name}=obviously-fake&y=2`
     const shown = name === "%" ? "obviously-fake" : "(14 characters)"
-    expect((await maskRequest(requestOf({ url }), [], NOW)).url).toBe(
+    expect((await maskRequest(toRequest({ url }), [], NOW)).url).toBe(
       `https://hooks.example.com/in?x=1&${name}=${shown}&y=2`,
     )
   },

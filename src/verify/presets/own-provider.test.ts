@@ -1,5 +1,5 @@
-import { afterAll, describe, expect, test } from "bun:test"
-import { OUTSIDE, NOW, sendersWith, JWKS, BODY, URL_SENT_TO } from "../../../test/support/senders.ts"
+import { describe, expect, test } from "bun:test"
+import { OUTSIDE, NOW, requestOf, sendersOfTests, BODY, URL_SENT_TO } from "../../../test/support/senders.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { atOnce } from "../../clock/slices.ts"
 import { sampleRequest } from "../samples/samples.ts"
@@ -11,9 +11,7 @@ import { defineProvider, type OwnProvider } from "./own-provider.ts"
 import { PRESETS } from "./presets.ts"
 import { makeSigner, makeVerifier } from "./providers.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-afterAll(() => keys.stop(true))
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 
 /** The providers of a file with these sections. */
 function providersIn(file: string): readonly OwnProvider[] {
@@ -78,17 +76,7 @@ describe.each(expressible)("the scheme of %s as a section", (name, scheme) => {
   const provider = own(keysOf(scheme))
 
   test("verifies what the provider sends, and nothing else", async () => {
-    const body = sender.body ?? BODY
-    const sent = await sender.send(body, NOW, URL_SENT_TO)
-    const { pathname, search } = new URL(sent.url ?? URL_SENT_TO)
-    const request = {
-      method: "POST",
-      url: sent.url ?? URL_SENT_TO,
-      path: pathname,
-      query: search.slice(1),
-      headers: new Headers(sent.headers),
-      body: Buffer.from(sent.body ?? body),
-    }
+    const request = await requestOf(sender)
     const { settings, wrong } = sender
     expect(await makeVerifier(provider, settings, OUTSIDE).verify(request, NOW)).toMatchObject({
       kind: "verified",

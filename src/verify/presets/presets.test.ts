@@ -1,23 +1,21 @@
-import { afterAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import {
   BODY,
-  JWKS,
   NOW,
   OUTSIDE,
   PRIVATE_KEYS,
   reencode,
   reencodeHeaders,
-  sendersWith,
+  requestOf,
+  sendersOfTests,
   URL_SENT_TO,
-  type Sent,
+  toRequest,
 } from "../../../test/support/senders.ts"
 import { PRESETS } from "./presets.ts"
 import { findFamily, makeSigner, makeVerifier, PROVIDER_NAMES } from "./providers.ts"
 import type { SignedRequest, VerificationResult } from "../verifier.ts"
 
-const keys = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json(JWKS) })
-afterAll(() => keys.stop(true))
-const SENDERS = sendersWith(`http://127.0.0.1:${keys.port}/keys`)
+const SENDERS = sendersOfTests()
 
 test("every preset and generic kind has a sender here, and nothing else", () => {
   expect(Object.keys(SENDERS).toSorted()).toEqual(PROVIDER_NAMES.toSorted())
@@ -33,18 +31,6 @@ test.each(Object.entries(PRESETS))(
   },
 )
 
-const toRequest = (sent: Sent, body: string, url = URL_SENT_TO): SignedRequest => {
-  const { pathname, search } = new URL(sent.url ?? url)
-  return {
-    method: "POST",
-    url: sent.url ?? url,
-    path: pathname,
-    query: search.slice(1),
-    headers: new Headers(sent.headers),
-    body: Buffer.from(sent.body ?? body),
-  }
-}
-
 describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
   const { settings, wrong, toleranceS, signs = "body" } = sender
   const body = sender.body ?? BODY
@@ -54,8 +40,7 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
   const verifier = makeVerifier(name, { ...settings, ...usual }, OUTSIDE)
   const judge = async (request: SignedRequest, nowMs = NOW): Promise<VerificationResult> =>
     verifier.verify(request, nowMs)
-  const sendAt = async (ms: number): Promise<SignedRequest> =>
-    toRequest(await sender.send(body, ms, URL_SENT_TO), body)
+  const sendAt = (ms: number): Promise<SignedRequest> => requestOf(sender, ms)
   const withHeader = (request: SignedRequest, change: (headers: Headers) => void): SignedRequest => {
     const headers = new Headers(request.headers)
     change(headers)
@@ -102,8 +87,7 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
   })
 
   test("an empty request is refused", async () => {
-    const bare = { ...toRequest({}, BODY), url: URL_SENT_TO }
-    expect(await judge(bare)).toMatchObject({
+    expect(await judge(toRequest({}))).toMatchObject({
       kind: "refused",
       reason: expect.stringMatching(/missing|malformed/),
     })

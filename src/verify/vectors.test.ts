@@ -74,7 +74,7 @@ if (existsSync(FILE)) {
     }
   })
 
-  test.each(cases.filter(([, it]) => isPrimitive(it)))("%s", (_name, { provider, secret, headers, body }) => {
+  test.each(cases.filter(([, it]) => isPrimitive(it)))("%s", async (_name, { provider, secret, headers, body }) => {
     const timestamp = "1700000000"
     const verify = (text: string) =>
       makeVerifier(provider, { secret: [secret!] }).explain(
@@ -90,7 +90,7 @@ if (existsSync(FILE)) {
       )
     // the primitive that the vector fixes is the one that the scheme's signatures are made with
     expect(createHmac("sha256", secret!).update(body).digest("hex")).toBe(headers["x-expected-hmac"]!)
-    expect(verify(body)).toMatchObject({
+    expect(await verify(body)).toMatchObject({
       expected: [`v1=${createHmac("sha256", secret!).update(`${timestamp}.${body}`).digest("hex")}`],
     })
   })

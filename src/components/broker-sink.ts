@@ -121,10 +121,9 @@ export const brokerSink = defineComponent({
     return Object.assign(
       (event: Event) => {
         const to = event.topic ?? topic
-        const span = startPublishing(event, to, {
-          name: to === topic ? `publish ${to}` : "publish",
-          messagingSystem,
-        })
+        const { trace } = event.request
+        const span =
+          trace && startPublishing(trace, to, to === topic ? `publish ${to}` : "publish", messagingSystem)
         const record = {
           topic: to,
           key: keyOf?.(event),
@@ -138,7 +137,8 @@ export const brokerSink = defineComponent({
       registered,
       letters !== undefined && {
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
-          const span = startPublishing(event, letters, { name: `publish ${letters}`, messagingSystem })
+          const { trace } = event.request
+          const span = trace && startPublishing(trace, letters, `publish ${letters}`, messagingSystem)
           const record = deadLetter(letters, event, outcome, from)
           const headers = [...record.headers!, ...headersOf(event, tracing, span)]
           return publish({ ...record, headers }, event, span)

@@ -34,9 +34,8 @@ const zstd = decoder(zstdDecompressSync, { params: { [constants.ZSTD_d_windowLog
 /** Supported codings, as a value of Accept-Encoding. */
 export const ACCEPTED_CODINGS = "gzip, deflate, br, zstd"
 
-/** @returns undefined: nothing to decode (no Content-Encoding, or `identity`); "unknown" also for several codings */
-export function decoderFor(contentEncoding: string | null): Decoder | "unknown" | undefined {
-  if (contentEncoding === null) return undefined
+/** @returns undefined: nothing to decode (`identity`); "unknown" also for several codings */
+export function decoderFor(contentEncoding: string): Decoder | "unknown" | undefined {
   const coding = contentEncoding.trim().toLowerCase()
   if (coding === "identity" || coding === "") return undefined
   return Object.hasOwn(DECODERS, coding) ? DECODERS[coding]! : "unknown"

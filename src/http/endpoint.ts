@@ -12,10 +12,9 @@ import { SMALL_BYTES, type InFlightBudget, type Reservation } from "./admission/
 import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
 import { decodeBody, readBody } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
-import type { RequestHandlers } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
-import { type Endpoint, PathTable } from "./routes.ts"
+import { type Endpoint, PathTable, type RequestHandlers } from "./routes.ts"
 import { traceRequest } from "./trace-request.ts"
 
 export interface EndpointDeps {
@@ -73,7 +72,8 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
       if (request.method !== "POST") return answer(info, checks.wrongMethod)
       if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type"))))
         return answer(info, REFUSALS.content_type)
-      const decode = decoderFor(headers.get("content-encoding"))
+      const coding = headers.get("content-encoding")
+      const decode = coding === null ? undefined : decoderFor(coding)
       if (decode === "unknown") return answer(info, REFUSALS.content_encoding)
       const limited = verifiesSenders ? undefined : checks.limitRate()
       if (limited !== undefined) return answer(info, limited)

@@ -2,17 +2,14 @@ import { listenFailure, type EndpointOptions } from "../config/sections/endpoint
 import { OptionError, type HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { newRequestId } from "./request-id.ts"
-import { routesFor, targetOf, type Endpoint, type PathTable } from "./routes.ts"
-
-export interface RequestHandlers {
-  readonly endpoints: PathTable<Endpoint>
-  /** For paths without an endpoint. */
-  readonly unknownPath: Endpoint
-  /** For targets that are not normalised, but whose normal form has an endpoint. */
-  readonly notNormal: Endpoint
-  /** Receives what an endpoint throws. */
-  readonly failed: (error: unknown, requestId: string) => void
-}
+import {
+  dispatch,
+  refuseSpelling,
+  routesFor,
+  targetOf,
+  type Endpoint,
+  type RequestHandlers,
+} from "./routes.ts"
 
 /**
  * Idle timeout of a kept-alive connection: above the usual minute of load balancers, so that they close first. Bun
@@ -63,7 +60,7 @@ export class Listener {
   setHandlers(handlers: RequestHandlers): void {
     this.#handlers = handlers
     this.#current?.reload(this.#serveOptions())
-    for (const server of this.#closing) server.reload(this.#serveOptions())
+    for (const server of this.#closing) server.reload(this.#serveOptions(withClose))
   }
 
   /** Opens a socket for other certificates. @returns switches to it, or closes it. @throws HooklineError `listen` */
@@ -107,25 +104,15 @@ export class Listener {
     if (server === undefined) return
     this.#current = undefined
     this.#closing.add(server)
+    server.reload(this.#serveOptions(withClose))
     void server.stop(false).finally(() => this.#closing.delete(server))
   }
 
-  #serveOptions() {
-    const { endpoints, unknownPath, notNormal, failed } = this.#handlers
-    const closing =
-      (endpoint: Endpoint): Endpoint =>
-      (request, server, target) => {
-        const answer = endpoint(request, server, target)
-        return server === this.#current ? answer : withClose(answer)
-      }
-    const take = closing((request, server, target) =>
-      (endpoints.find(target.path) ?? unknownPath)(request, server, target),
-    )
-    const refuse = closing((request, server, target) =>
-      (endpoints.find(target.path) === undefined ? unknownPath : notNormal)(request, server, target),
-    )
+  #serveOptions(answering = (endpoint: Endpoint): Endpoint => endpoint) {
+    const { endpoints, failed } = this.#handlers
+    const refuse = answering(refuseSpelling(this.#handlers))
     return {
-      routes: routesFor(endpoints, take, refuse),
+      routes: routesFor(endpoints, answering(dispatch(this.#handlers)), refuse),
       fetch: (request: Request, server: Bun.Server<undefined>) =>
         refuse(request, server, targetOf(request.url)),
       error: (error: unknown) => {
@@ -164,11 +151,14 @@ export function checkFree(address: EndpointOptions): void {
   }
 }
 
-async function withClose(answer: Response | Promise<Response>): Promise<Response> {
-  const response = await answer
-  response.headers.set("Connection", "close")
-  return response
-}
+/** For a socket that accepts no more connections: each ends with its next answer. */
+const withClose =
+  (endpoint: Endpoint): Endpoint =>
+  async (request, server, target) => {
+    const response = await endpoint(request, server, target)
+    response.headers.set("Connection", "close")
+    return response
+  }
 
 function notListening(address: EndpointOptions, cause: unknown): HooklineError {
   const failure = cause as NodeJS.ErrnoException

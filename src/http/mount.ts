@@ -1,9 +1,9 @@
 import { HooklineError } from "../errors.ts"
 import { problem, REFUSALS } from "./answer.ts"
-import { IDLE_TIMEOUT_S, type RequestHandlers } from "./listener.ts"
+import { IDLE_TIMEOUT_S } from "./listener.ts"
 import { newRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
-import { type MountingServer, type Peer, targetOf } from "./routes.ts"
+import { dispatch, type MountingServer, type Peer, type RequestHandlers, targetOf } from "./routes.ts"
 
 export class Mount {
   #handlers: RequestHandlers | undefined
@@ -14,17 +14,17 @@ export class Mount {
 
   /** @throws HooklineError `usage`, as a rejection, when the body was read before */
   async fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    const { endpoints, unknownPath, failed } = this.#handlers!
+    const handlers = this.#handlers!
     if (request.bodyUsed)
       throw new HooklineError("usage", "the request's body was already read; pass the request on unread")
     const peer = peerOf(server)
     peer.timeout(request, IDLE_TIMEOUT_S)
     const target = targetOf(request.url)
     try {
-      return await (endpoints.find(target.path) ?? unknownPath)(request, peer, target)
+      return await dispatch(handlers)(request, peer, target)
     } catch (error) {
       const id = newRequestId()
-      failed(error, id)
+      handlers.failed(error, id)
       return problem(REFUSALS.internal, false, id)
     }
   }

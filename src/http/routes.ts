@@ -73,6 +73,28 @@ export class PathTable<T> {
   }
 }
 
+/** What becomes of a listener's requests. */
+export interface RequestHandlers {
+  readonly endpoints: PathTable<Endpoint>
+  /** For paths without an endpoint. */
+  readonly unknownPath: Endpoint
+  /** For targets that are not normalised, but whose normal form has an endpoint. */
+  readonly notNormal: Endpoint
+  /** Receives what an endpoint throws. */
+  readonly failed: (error: unknown, requestId: string) => void
+}
+
+export const dispatch =
+  ({ endpoints, unknownPath }: RequestHandlers): Endpoint =>
+  (request, server, target) =>
+    (endpoints.find(target.path) ?? unknownPath)(request, server, target)
+
+/** Answers a request whose path was not sent in normal form. */
+export const refuseSpelling =
+  ({ endpoints, unknownPath, notNormal }: RequestHandlers): Endpoint =>
+  (request, server, target) =>
+    (endpoints.find(target.path) === undefined ? unknownPath : notNormal)(request, server, target)
+
 type Routes = {
   readonly [pattern: string]: Bun.Serve.Handler<Bun.BunRequest, Bun.Server<undefined>, Response>
 }

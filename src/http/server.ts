@@ -10,9 +10,10 @@ import { InFlightBudget } from "./admission/budget.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
 import { makeEndpoint, requestHandlers, type EndpointDeps } from "./endpoint.ts"
-import { IDLE_TIMEOUT_S, Listener, type RequestHandlers } from "./listener.ts"
+import { IDLE_TIMEOUT_S, Listener } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
+import type { RequestHandlers } from "./routes.ts"
 import { toRequest, type Submission } from "./submission.ts"
 
 export interface Limits {

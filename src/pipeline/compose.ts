@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { deadLetterRefused, deadLettersOf, isUnusable } from "./dead-letters.ts"
-import { EventDeadline, publishEvent, runProcessor } from "./event-deadline.ts"
+import { bounded, EventDeadline } from "./event-deadline.ts"
 import { Event, type Passed, type Processor, type Publisher, type RequestInfo } from "./event.ts"
 import { EMPTY_LIST, listHandler } from "./list.ts"
 import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
@@ -45,7 +45,13 @@ export interface Handler {
 export function composePipeline(given: Parts): Handler {
   const { judge } = given.publish
   const parts = judge === undefined ? given : { ...given, processors: [...given.processors, judge] }
-  const { pipeline, processors, publish, verifiedFrom, metrics, log, deadlines } = parts
+  const { pipeline, processors, verifiedFrom, metrics, log, deadlines } = parts
+  const steps = processors.map((it, n) =>
+    bounded(it, `processor ${n + 1}${it.name === "" ? "" : ` (${it.name})`}`),
+  )
+  const publish = bounded(parts.publish, "the sink")
+  const isBounded = [...processors, parts.publish].every((it) => it.isBounded === true)
+  const unused = isBounded ? new EventDeadline(deadlines) : undefined
   const keepDeadLetter = deadLettersOf(parts)
   const verified = (request: RequestInfo, whenVerified?: WhenVerified): Rejected | undefined => {
     request.isVerified = true
@@ -60,42 +66,33 @@ export function composePipeline(given: Parts): Handler {
       const line = { pipeline, reason: "internal", request_id: request.id, err }
       log.write("error", line, "onSettled() callback failed")
     })
-  const handleList = listHandler({
-    processors,
-    verifiedFrom,
-    publish,
-    checkEnd,
-    keepDeadLetter,
-    settle,
-    metrics,
-  })
+  const handleList = listHandler({ steps, verifiedFrom, publish, checkEnd, keepDeadLetter, settle, metrics })
 
   // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.
   const handle = async (event: Event, whenVerified?: WhenVerified): Promise<Outcome> => {
     let outcome: Outcome | undefined
-    let deadline: EventDeadline | undefined
-    const deadlineOf = (): EventDeadline => (deadline ??= new EventDeadline(deadlines))
+    const deadline = unused ?? new EventDeadline(deadlines)
     try {
       for (let i = 0; outcome === undefined; i++) {
         if (i === verifiedFrom) outcome = verified(event.request, whenVerified)
         if (outcome !== undefined) break
-        const processor = processors[i]
-        if (processor === undefined) {
+        const step = steps[i]
+        if (step === undefined) {
           event.release()
-          outcome = await publishEvent(publish, event, deadlineOf)
+          outcome = await publish(event, deadline)
           if (outcome.kind === "accepted") metrics.acknowledged(steadyMs() - event.arrivedMs)
         } else {
-          let result = runProcessor(processor, i, event, deadlineOf)
+          let result = step(event, deadline)
           if (result instanceof Promise) result = await result
           if (result !== event)
             outcome = await (Array.isArray(result)
-              ? handleList(event, result, i + 1, deadlineOf)
+              ? handleList(event, result, i + 1, deadline)
               : end(event, result))
         }
       }
       return outcome
     } finally {
-      deadline?.end()
+      if (deadline !== unused) deadline.end()
       const settling = settle(event, outcome)
       if (settling !== undefined) await settling
     }

@@ -1,38 +1,23 @@
 import type { Deadlines, Wait } from "../clock/deadlines.ts"
-import type { Event, EventContext, Passed, Processor, Publisher } from "./event.ts"
-import type { Accepted, Rejected } from "./outcome.ts"
+import type { Event, EventContext } from "./event.ts"
+import type { Rejected } from "./outcome.ts"
 import { unavailable } from "./unavailable.ts"
 
-/** For parts that end by themselves. */
-const NO_DEADLINE: EventContext = { signal: new AbortController().signal }
+/** A processor or sink that ends at the event's deadline at the latest. */
+export type Bounded<T> = (event: Event, deadline: EventDeadline) => T | Promise<T>
 
-/** Runs the n-th processor, from 0; one that has no deadline of its own ends at the event's. */
-export function runProcessor(
-  processor: Processor,
-  n: number,
-  event: Event,
-  deadlineOf: () => EventDeadline,
-): Passed | Promise<Passed> {
-  if (processor.isBounded === true) return processor(event, NO_DEADLINE)
-  const deadline = deadlineOf()
-  const result = processor(event, deadline)
-  return result instanceof Promise
-    ? deadline.within(`processor ${n + 1}${nameOf(processor)}`, result)
-    : result
+/** Bounds a part that does not end by itself. @param name for the log */
+export function bounded<T>(
+  part: { (event: Event, context: EventContext): T | Promise<T>; readonly isBounded?: boolean },
+  name: string,
+): Bounded<T | Rejected> {
+  if (part.isBounded === true) return part
+  return (event, deadline) => {
+    deadline.begin()
+    const result = part(event, deadline)
+    return result instanceof Promise ? deadline.within(name, result) : result
+  }
 }
-
-/** The same for the sink. */
-export function publishEvent(
-  publish: Publisher,
-  event: Event,
-  deadlineOf: () => EventDeadline,
-): Promise<Accepted | Rejected> {
-  if (publish.isBounded === true) return publish(event, NO_DEADLINE)
-  const deadline = deadlineOf()
-  return deadline.within("the sink", publish(event, deadline))
-}
-
-const nameOf = ({ name }: Processor): string => (name === "" ? "" : ` (${name})`)
 
 /**
  * The deadline of an event in the user's own processors and sinks, which have none by themselves. It counts from the first
@@ -40,14 +25,17 @@ const nameOf = ({ name }: Processor): string => (name === "" ? "" : ` (${name})`
  */
 export class EventDeadline implements EventContext {
   readonly #deadlines: Deadlines
-  readonly #wait: Wait
+  #wait: Wait | undefined
   readonly #over = Promise.withResolvers<undefined>()
   #isOver = false
   #aborting: AbortController | undefined
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines
-    this.#wait = deadlines.start(() => {
+  }
+
+  begin(): void {
+    this.#wait ??= this.#deadlines.start(() => {
       this.#isOver = true
       this.#over.resolve(undefined)
       this.#aborting?.abort(new DOMException("the event's deadline has passed", "TimeoutError"))
@@ -72,6 +60,6 @@ export class EventDeadline implements EventContext {
   }
 
   end(): void {
-    this.#deadlines.end(this.#wait)
+    if (this.#wait !== undefined) this.#deadlines.end(this.#wait)
   }
 }

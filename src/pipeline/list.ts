@@ -1,8 +1,8 @@
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
-import { publishEvent, runProcessor, type EventDeadline } from "./event-deadline.ts"
-import type { Event, Passed, Processor, Publisher } from "./event.ts"
+import type { Bounded, EventDeadline } from "./event-deadline.ts"
+import type { Event, Passed } from "./event.ts"
 import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./outcome.ts"
 
 /*
@@ -18,10 +18,10 @@ import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./ou
  */
 
 interface ListSteps {
-  readonly processors: readonly Processor[]
+  readonly steps: readonly Bounded<Passed>[]
   /** As in `Parts`: a list is split behind what verifies senders. */
   readonly verifiedFrom: number | undefined
-  readonly publish: Publisher
+  readonly publish: Bounded<Accepted | Rejected>
   /** @throws HooklineError `internal` for what is no outcome */
   readonly checkEnd: (result: Passed) => Ended
   /** Returns the outcome, or a refusal where its dead letter can't be published. */
@@ -38,7 +38,7 @@ export function listHandler(steps: ListSteps) {
     list: Event,
     items: readonly Event[],
     from: number,
-    deadlineOf: () => EventDeadline,
+    deadline: EventDeadline,
   ): Promise<Outcome> => {
     if (from <= verifiedFrom)
       throw new HooklineError("internal", "a list was split by a processor that stands before the Verifier")
@@ -59,7 +59,7 @@ export function listHandler(steps: ListSteps) {
       let dropped: Dropped | undefined
       let hasDeadLetter = keepDeadLetter === undefined
       for (const [index, item] of items.entries()) {
-        const result = await judge(steps, item, from, deadlineOf)
+        const result = await judge(steps, item, from, deadline)
         if (result === item) {
           passed.push([index, item])
           continue
@@ -74,7 +74,7 @@ export function listHandler(steps: ListSteps) {
       }
       list.body = NOTHING
       list.release()
-      const results = await Promise.allSettled(passed.map((it) => publishItem(steps, it, deadlineOf)))
+      const results = await Promise.allSettled(passed.map((it) => publishItem(steps, it, deadline)))
       for (const [i, result] of results.entries())
         end(passed[i]![1], result.status === "fulfilled" ? result.value : undefined)
       const fault = results.find((result) => result.status === "rejected")
@@ -91,13 +91,13 @@ export function listHandler(steps: ListSteps) {
 
 /** The item itself: it is to be published. */
 async function judge(
-  { processors }: ListSteps,
+  { steps }: ListSteps,
   item: Event,
   from: number,
-  deadlineOf: () => EventDeadline,
+  deadline: EventDeadline,
 ): Promise<Passed> {
-  for (let i = from; i < processors.length; i++) {
-    let result = runProcessor(processors[i]!, i, item, deadlineOf)
+  for (const step of steps.slice(from)) {
+    let result = step(item, deadline)
     if (result instanceof Promise) result = await result
     if (Array.isArray(result)) throw new HooklineError("internal", "a list's item was split again")
     if (result !== item) return result
@@ -108,10 +108,10 @@ async function judge(
 async function publishItem(
   { publish, metrics }: ListSteps,
   [index, item]: Numbered,
-  deadlineOf: () => EventDeadline,
+  deadline: EventDeadline,
 ): Promise<Accepted | Rejected> {
   item.release()
-  const outcome = await publishEvent(publish, item, deadlineOf)
+  const outcome = await publish(item, deadline)
   if (outcome.kind !== "accepted") return isForAll(outcome) ? outcome : (locate(outcome, index) as Rejected)
   metrics.acknowledged(steadyMs() - item.arrivedMs)
   return outcome

@@ -1,7 +1,6 @@
 // Hot path: called for every event.
-import type { Event } from "../../pipeline/event.ts"
 import type { Receipt } from "../../pipeline/record.ts"
-import type { Attributes, Span } from "../../telemetry/traces/trace.ts"
+import type { Attributes, Span, Trace } from "../../telemetry/traces/trace.ts"
 import { traceContextOf } from "../../telemetry/traces/trace-context.ts"
 import type { AddHeaders } from "./cloud-events.ts"
 
@@ -10,15 +9,15 @@ import type { AddHeaders } from "./cloud-events.ts"
  * https://opentelemetry.io/docs/specs/semconv/messaging/kafka/
  */
 
-/** Begins the span that publishes an event; undefined: not recorded. @param what `name`: of few values */
+/** Begins the span that publishes an event; undefined: not recorded. @param name of few values */
 export function startPublishing(
-  { request: { trace } }: Event,
+  trace: Trace,
   topic: string,
-  what: { readonly name: string; readonly messagingSystem: string },
+  name: string,
+  messagingSystem: string,
 ): Span | undefined {
-  if (trace === undefined) return undefined
-  return trace.start(what.name, "producer", {
-    "messaging.system": what.messagingSystem,
+  return trace.start(name, "producer", {
+    "messaging.system": messagingSystem,
     "messaging.operation.name": "publish",
     "messaging.operation.type": "send",
     "messaging.destination.name": topic,

@@ -1,5 +1,10 @@
+import { signal } from "@preact/signals"
 import { sentence } from "./format.ts"
-import { isSignedOut } from "./store/session.ts"
+
+/** Whether the server wants a token: the sign-in form is shown. */
+export const isSignedOut = signal(false)
+/** Counts sign-ins: who was refused before asks again. */
+export const sessions = signal(0)
 
 /** Why a request to the admin API did not get what it wanted. */
 export class RequestFailure extends Error {

@@ -1,4 +1,4 @@
-import { toast } from "./store/toasts.ts"
+import { toast } from "./toasts.ts"
 
 /** Puts a text into the clipboard and says so. */
 export async function copy(text: string, what = ""): Promise<void> {

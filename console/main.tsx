@@ -1,9 +1,9 @@
 import { render } from "preact"
 import { listenToKeys } from "./keyboard.ts"
+import { followOverview } from "./live.ts"
 import { listenToLocation } from "./router.ts"
 import { Shell } from "./shell/shell.tsx"
-import { followOverview } from "./store/live.ts"
-import { applyTheme } from "./store/theme.ts"
+import { applyTheme } from "./theme.ts"
 
 applyTheme()
 listenToLocation()

@@ -1,7 +1,6 @@
 import type { SendResult } from "../api.ts"
 import { formatDuration } from "../format.ts"
-import { RecordLink } from "./record-link.tsx"
-import { State } from "./state.tsx"
+import { RecordLink, State } from "./values.tsx"
 
 /** The answer that a sent request got, and the record that it became. */
 export function SendAnswer({ result }: { result: SendResult }) {

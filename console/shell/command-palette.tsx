@@ -1,14 +1,14 @@
 import { useEffect, useState } from "preact/hooks"
-import type { TopicOverview } from "../api.ts"
 import { get } from "../api-client.ts"
+import type { TopicOverview } from "../api.ts"
 import { findCommands, type Command } from "../commands.ts"
 import { Dialog } from "../components/dialog.tsx"
-import { Keys } from "../components/keys.tsx"
+import { Keys } from "../components/values.tsx"
 import { shortcutGroups } from "../keyboard.ts"
+import { overview } from "../live.ts"
 import { hrefOf, navigate } from "../router.ts"
-import { overview } from "../store/live.ts"
-import { nextTheme } from "../store/theme.ts"
-import { toast } from "../store/toasts.ts"
+import { nextTheme } from "../theme.ts"
+import { toast } from "../toasts.ts"
 
 const MAX_SHOWN = 50
 /** Keys that move in a list, and the palette's own: they are no commands. */

@@ -1,9 +1,9 @@
-import { State } from "../components/state.tsx"
+import { State } from "../components/values.tsx"
 import { isMac } from "../keyboard.ts"
+import { overview, streamState } from "../live.ts"
 import { hrefOf } from "../router.ts"
-import { overview, streamState } from "../store/live.ts"
-import { nextTheme, theme } from "../store/theme.ts"
-import { toast } from "../store/toasts.ts"
+import { nextTheme, theme } from "../theme.ts"
+import { toast } from "../toasts.ts"
 import { VIEWS, type View } from "../views/views.ts"
 
 const findKeys = isMac ? "⌘K" : "Ctrl K"

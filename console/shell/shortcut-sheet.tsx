@@ -1,5 +1,5 @@
 import { Dialog } from "../components/dialog.tsx"
-import { Keys } from "../components/keys.tsx"
+import { Keys } from "../components/values.tsx"
 import { shortcutGroups, type Shortcut } from "../keyboard.ts"
 
 /** Every shortcut that works now. */

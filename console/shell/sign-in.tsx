@@ -1,7 +1,6 @@
-import { useAction } from "../action.ts"
-import { RequestFailure, post } from "../api-client.ts"
-import { ErrorNote } from "../components/error-note.tsx"
-import { isSignedOut, sessions } from "../store/session.ts"
+import { RequestFailure, post, isSignedOut, sessions } from "../api-client.ts"
+import { ErrorNote } from "../components/loading.tsx"
+import { useAction } from "../request-hooks.ts"
 
 /** Asks for the token of `[admin]`, and gives it to the server for a cookie; the page itself keeps nothing. */
 export function SignIn() {

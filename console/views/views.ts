@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact"
-import { overview } from "../store/live.ts"
+import { overview } from "../live.ts"
 import { Events } from "./events/events.tsx"
 import { OverviewView } from "./overview/overview.tsx"
 import { Refused } from "./refused/refused.tsx"

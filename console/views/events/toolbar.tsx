@@ -1,7 +1,7 @@
 import type { Ref } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { Select } from "../../components/select.tsx"
-import { State } from "../../components/state.tsx"
+import { State } from "../../components/values.tsx"
 import { fromLocalTime, toLocalTime } from "../../format.ts"
 import { parseCondition } from "./condition.ts"
 import type { EventsPlace, Source } from "./place.ts"

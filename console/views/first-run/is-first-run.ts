@@ -1,7 +1,7 @@
-import type { TopicOverview } from "../../api.ts"
 import { get } from "../../api-client.ts"
-import { useLoad } from "../../load.ts"
-import { overview } from "../../store/live.ts"
+import type { TopicOverview } from "../../api.ts"
+import { overview } from "../../live.ts"
+import { useLoad } from "../../request-hooks.ts"
 
 /** Whether no pipeline has published an event yet, before this start neither; undefined: not known yet. */
 export function useIsFirstRun(): boolean | undefined {

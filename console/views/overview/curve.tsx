@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
-import { Skeleton } from "../../components/skeleton.tsx"
-import { isDark } from "../../store/theme.ts"
+import { Skeleton } from "../../components/loading.tsx"
+import { isDark } from "../../theme.ts"
 import type { CurveSeries, Plot } from "./plot.ts"
 
 interface CurveProps {

@@ -1,6 +1,5 @@
 import type { PipelineOverview } from "../../api.ts"
-import { Duration } from "../../components/quantity.tsx"
-import { Age } from "../../components/time.tsx"
+import { Duration, Age } from "../../components/values.tsx"
 import { formatCount, formatRate } from "../../format.ts"
 import { hrefOf } from "../../router.ts"
 import { pathOf } from "./rows.ts"

@@ -1,10 +1,9 @@
 import { effect } from "@preact/signals"
 import { useCallback, useEffect, useState } from "preact/hooks"
-import type { CaptureSummary } from "../../api.ts"
 import { get } from "../../api-client.ts"
-import { useLoad } from "../../load.ts"
-import { newestCapture } from "../../store/live.ts"
-import { onReconnected } from "../../store/reconnected.ts"
+import type { CaptureSummary } from "../../api.ts"
+import { newestCapture, onReconnected } from "../../live.ts"
+import { useLoad } from "../../request-hooks.ts"
 
 export interface CaptureFilter {
   /** Empty: of all. */

@@ -1,11 +1,9 @@
-import type { CaptureDetail, CaptureExplanation } from "../../api.ts"
 import { get } from "../../api-client.ts"
-import { CodeBlock } from "../../components/code-block.tsx"
-import { ErrorNote } from "../../components/error-note.tsx"
-import { Skeleton } from "../../components/skeleton.tsx"
-import { State } from "../../components/state.tsx"
-import { useLoad } from "../../load.ts"
-import { overview } from "../../store/live.ts"
+import type { CaptureDetail, CaptureExplanation } from "../../api.ts"
+import { ErrorNote, Skeleton } from "../../components/loading.tsx"
+import { CodeBlock, State } from "../../components/values.tsx"
+import { overview } from "../../live.ts"
+import { useLoad } from "../../request-hooks.ts"
 import { adviceOn } from "./advice.ts"
 
 /** What `hookline verify` says of a captured request, with the pipeline's settings as they are now. */

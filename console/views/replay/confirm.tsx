@@ -1,10 +1,10 @@
 import { useRef } from "preact/hooks"
-import type { ReplayCount, ReplayOverview, ReplayRequest } from "../../api.ts"
-import { useAction } from "../../action.ts"
 import { post } from "../../api-client.ts"
+import type { ReplayCount, ReplayOverview, ReplayRequest } from "../../api.ts"
 import { Dialog } from "../../components/dialog.tsx"
-import { ErrorNote } from "../../components/error-note.tsx"
+import { ErrorNote } from "../../components/loading.tsx"
 import { formatCounted, formatDateTime, formatDuration } from "../../format.ts"
+import { useAction } from "../../request-hooks.ts"
 import { describeFrom, describeTo } from "./replay-request.ts"
 
 export interface Counted {

@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals"
-import type { CaptureSummary, Overview, ReplayOverview } from "../api.ts"
-import { readEvents, type StreamState } from "../event-stream.ts"
-import { sessions } from "./session.ts"
+import { sessions } from "./api-client.ts"
+import type { CaptureSummary, Overview, ReplayOverview } from "./api.ts"
+import { readEvents, type StreamState } from "./event-stream.ts"
 
 /** What the service says of itself, each second; undefined: it has not yet. */
 export const overview = signal<Overview | undefined>(undefined)
@@ -29,4 +29,23 @@ function take(name: string, data: unknown): void {
     clockSkewMs.value = overview.value.now - Date.now()
   } else if (name === "capture") newestCapture.value = data as CaptureSummary
   else if (name === "replay") changedReplay.value = data as ReplayOverview
+}
+
+/** The service's clock, in whole seconds' steps. */
+export const now = signal(Date.now())
+
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now() + clockSkewMs.peek()
+}, 1000)
+
+/** Calls back each time that the live stream has reconnected: what happened meanwhile was not sent. Returns what ends that. */
+export function onReconnected(call: () => void): () => void {
+  let isLost = false
+  return effect(() => {
+    const state = streamState.value
+    if (state === "lost") isLost = true
+    if (state !== "open" || !isLost) return
+    isLost = false
+    call()
+  })
 }

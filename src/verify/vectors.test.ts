@@ -74,26 +74,29 @@ if (existsSync(FILE)) {
     }
   })
 
-  test.each(cases.filter(([, it]) => isPrimitive(it)))("%s", async (_name, { provider, secret, headers, body }) => {
-    const timestamp = "1700000000"
-    const verify = (text: string) =>
-      makeVerifier(provider, { secret: [secret!] }).explain(
-        {
-          method: "POST",
-          url: "",
-          path: "/",
-          query: "",
-          headers: new Headers({ "stripe-signature": `t=${timestamp},v1=0` }),
-          body: Buffer.from(text),
-        },
-        Number(timestamp) * 1000,
-      )
-    // the primitive that the vector fixes is the one that the scheme's signatures are made with
-    expect(createHmac("sha256", secret!).update(body).digest("hex")).toBe(headers["x-expected-hmac"]!)
-    expect(await verify(body)).toMatchObject({
-      expected: [`v1=${createHmac("sha256", secret!).update(`${timestamp}.${body}`).digest("hex")}`],
-    })
-  })
+  test.each(cases.filter(([, it]) => isPrimitive(it)))(
+    "%s",
+    async (_name, { provider, secret, headers, body }) => {
+      const timestamp = "1700000000"
+      const verify = (text: string) =>
+        makeVerifier(provider, { secret: [secret!] }).explain(
+          {
+            method: "POST",
+            url: "",
+            path: "/",
+            query: "",
+            headers: new Headers({ "stripe-signature": `t=${timestamp},v1=0` }),
+            body: Buffer.from(text),
+          },
+          Number(timestamp) * 1000,
+        )
+      // the primitive that the vector fixes is the one that the scheme's signatures are made with
+      expect(createHmac("sha256", secret!).update(body).digest("hex")).toBe(headers["x-expected-hmac"]!)
+      expect(await verify(body)).toMatchObject({
+        expected: [`v1=${createHmac("sha256", secret!).update(`${timestamp}.${body}`).digest("hex")}`],
+      })
+    },
+  )
 
   test("every provider of the vectors has a preset of its name", () => {
     for (const { provider } of vectors)

@@ -9,6 +9,8 @@ import { SharedCounters } from "./shared-counters.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
 
 const MOST_NOTED = 1000
+/** Groups or offsets named in a log line. */
+const MAX_LISTED = 20
 
 /** What the listener needs of the program that it is a part of. */
 export interface Surroundings {
@@ -29,6 +31,7 @@ export class ListenerProgram {
   readonly #noted = new Set<string>()
   /** From the first message on. */
   #broker!: ServedBroker
+  #files!: Extract<ToThread, { kind: "start" }>["files"]
 
   /** @param self the thread that this runs in */
   constructor(self: Worker, surroundings: Surroundings) {
@@ -83,7 +86,8 @@ export class ListenerProgram {
     }
   }
 
-  #start({ directory, counters: shared }: Extract<ToThread, { kind: "start" }>): void {
+  #start({ directory, files, counters: shared }: Extract<ToThread, { kind: "start" }>): void {
+    this.#files = files
     const counters = new SharedCounters(shared)
     const { openLog } = this.#surroundings
     this.#broker = {
@@ -95,7 +99,12 @@ export class ListenerProgram {
       commits: new Commits(counters),
       groups: new Groups({
         write: (changes) => this.#post({ kind: "write", changes }),
-        expired: (groups) => this.#post({ kind: "groups_expired", groups }),
+        expired: (groups) =>
+          this.#write(
+            "info",
+            { groups: groups.slice(0, MAX_LISTED), count: groups.length },
+            "consumer groups deleted with their offsets: they had no members and no commits for 7 days",
+          ),
       }),
       retention: { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
     }
@@ -108,8 +117,18 @@ export class ListenerProgram {
       clusterId: log.source.clusterId,
       lastCommittable: (topic, partition, epoch) => log.lastCommittable(topic, partition, epoch),
     })
-    if (isOfAnotherLog) this.#post({ kind: "groups_of_another_log" })
-    if (setBack.length > 0) this.#post({ kind: "offsets_set_back", setBack })
+    if (isOfAnotherLog)
+      this.#write(
+        "warn",
+        { file: this.#files.groups },
+        "the consumer groups are of another log, which this one replaced: deleting them; consumers start as auto.offset.reset says",
+      )
+    if (setBack.length > 0)
+      this.#write(
+        "warn",
+        { offsets: setBack.slice(0, MAX_LISTED), count: setBack.length },
+        "consumer groups have committed offsets beyond the end of the log: an earlier copy has replaced it; set back to its end, so that they get every record since",
+      )
   }
 
   #listen({ id, port: options }: Extract<ToThread, { kind: "listen" }>): void {
@@ -144,15 +163,24 @@ export class ListenerProgram {
     this.#listen({ ...message, kind: "listen" })
   }
 
-  #noteDamage(records: UnreadRecords): void {
-    const { topic, partition, first } = records
+  #noteDamage({ topic, partition, first, end }: UnreadRecords): void {
     const name = `${topic} ${partition} ${first}`
     if (this.#noted.has(name) || this.#noted.size === MOST_NOTED) return
     this.#noted.add(name)
-    this.#post({ kind: "damaged", records })
+    const { log: file, remedy } = this.#files
+    this.#write(
+      "error",
+      { file, topic, partition, first_offset: first, end_offset: end },
+      `${file} is damaged: Kafka clients that read these records get CORRUPT_MESSAGE; ${remedy}`,
+    )
   }
 
-  readonly #failed = (error: unknown): void => this.#post({ kind: "fault", error })
+  readonly #failed = (err: unknown): void =>
+    this.#write("error", { err }, "unhandled error while serving a Kafka client")
+
+  #write(level: "info" | "warn" | "error", fields: object, text: string): void {
+    this.#post({ kind: "log", level, fields, text })
+  }
 
   #post(message: FromThread): void {
     this.#self.postMessage(message, [])

@@ -42,11 +42,6 @@ interface OpenPort {
 }
 
 const RESTART_MS = 1000
-/** Messages of the thread that are log lines. */
-type Report = Exclude<FromThread, { readonly kind: "listening" | "not_listening" | "write" | "ended" }>
-
-/** Groups or offsets named in a log line. */
-const MAX_LISTED = 20
 
 export class KafkaListener {
   readonly #directory: string
@@ -153,7 +148,9 @@ export class KafkaListener {
     thread.addEventListener("message", ({ data }: MessageEvent<FromThread>) => this.#received(data))
     thread.addEventListener("error", ({ message }) => this.#crashed(message))
     const post = (message: ToThread): void => thread.postMessage(message, [])
-    post({ kind: "start", directory: this.#directory, counters: this.#counters.array })
+    const { file: log, remedy } = logIn(this.#directory)
+    const files = { log, remedy, groups: groupsIn(this.#directory).file }
+    post({ kind: "start", directory: this.#directory, files, counters: this.#counters.array })
     post({ kind: "retain", retention: this.#retention })
     if (this.#isOpen) post({ kind: "open" })
     for (const [id, port] of this.#ports) {
@@ -198,8 +195,14 @@ export class KafkaListener {
         )
       case "ended":
         return this.#over()
-      default:
-        this.#report(message)
+      case "log":
+        return this.#log[message.level](message.fields, message.text)
+      case "refused":
+        return this.#refusals.write(
+          "warn",
+          { pipeline: undefined, reason: message.reason, client: message.client },
+          `Kafka client disconnected: ${message.reason}`,
+        )
     }
   }
 
@@ -219,48 +222,6 @@ export class KafkaListener {
     if (isInUse(error)) started(port)
     if (port.hasStarted) this.#reopen(id, port, text)
     else port.listening.reject(new OptionError("listen", "kafka_listen", text))
-  }
-
-  /** What the thread has the log say. */
-  #report(message: Report): void {
-    switch (message.kind) {
-      case "groups_of_another_log":
-        this.#log.warn(
-          { file: groupsIn(this.#directory).file },
-          "the consumer groups are of another log, which this one replaced: deleting them; consumers start as auto.offset.reset says",
-        )
-        break
-      case "offsets_set_back":
-        this.#log.warn(
-          { offsets: message.setBack.slice(0, MAX_LISTED), count: message.setBack.length },
-          "consumer groups have committed offsets beyond the end of the log: an earlier copy has replaced it; set back to its end, so that they get every record since",
-        )
-        break
-      case "groups_expired":
-        this.#log.info(
-          { groups: message.groups.slice(0, MAX_LISTED), count: message.groups.length },
-          "consumer groups deleted with their offsets: they had no members and no commits for 7 days",
-        )
-        break
-      case "damaged": {
-        const { file, remedy } = logIn(this.#directory)
-        const { topic, partition, first, end } = message.records
-        this.#log.error(
-          { file, topic, partition, first_offset: first, end_offset: end },
-          `${file} is damaged: Kafka clients that read these records get CORRUPT_MESSAGE; ${remedy}`,
-        )
-        break
-      }
-      case "fault":
-        this.#log.error({ err: message.error }, "unhandled error while serving a Kafka client")
-        break
-      case "refused":
-        this.#refusals.write(
-          "warn",
-          { pipeline: undefined, reason: message.reason, client: message.client },
-          `Kafka client disconnected: ${message.reason}`,
-        )
-    }
   }
 
   #reopen(id: number, port: OpenPort, problem: string): void {

@@ -25,8 +25,9 @@ import type { Logger } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { contextsOf, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
-import type { PlannedAddress } from "./plan/addresses.ts"
-import { planOf, resolveDraft, type Draft, type Plan, type ResolvedDraft } from "./plan/plan.ts"
+import { addressesOf, type PlannedAddress } from "./plan/addresses.ts"
+import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
+import type { ResolvedDraft } from "./plan/resolved-draft.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
 
@@ -209,7 +210,7 @@ class Trial {
   /** Checks that each address that would be listened on is free. @param open ports of this process */
   #listen(open: ReadonlySet<number>): void {
     const seen = new Set<string>()
-    for (const address of this.#resolved.addresses) {
+    for (const address of addressesOf(this.#resolved)) {
       const { host, port, owner } = address
       if (!owner.isSound() || open.has(port) || seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)

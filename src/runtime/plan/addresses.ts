@@ -3,9 +3,7 @@ import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import { hostKey, pathKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
-import type { ADMIN } from "../../config/sections/admin.ts"
-import type { Connections } from "./connection-of.ts"
-import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import type { ResolvedDraft } from "./resolved-draft.ts"
 
 /** An address that is listened on. */
 export interface PlannedAddress extends EndpointOptions {
@@ -19,15 +17,7 @@ export interface PlannedAddress extends EndpointOptions {
 }
 
 /** The addresses of a draft; port 0 is a different one for each. */
-export function addressesOf({
-  pipelines,
-  connections,
-  admin,
-}: {
-  readonly pipelines: readonly ResolvedPipeline[]
-  readonly connections: Connections
-  readonly admin: Resolved<(typeof ADMIN)["options"]>
-}): PlannedAddress[] {
+export function addressesOf({ pipelines, connections, admin }: ResolvedDraft): PlannedAddress[] {
   const ofPipelines = pipelines.flatMap(({ id, source }): PlannedAddress[] => {
     if (source === undefined) return []
     const { host, port } = source.values as unknown as EndpointOptions
@@ -58,9 +48,9 @@ export function addressesOf({
 }
 
 /** Checks that no address conflicts with an earlier one. */
-export function* checkAddresses(addresses: readonly PlannedAddress[], problems: Problems): Steps<void> {
-  for (const [other, one] of conflictsIn(addresses)) {
-    if (other !== undefined) report(other, one, problems)
+export function* checkAddresses(resolved: ResolvedDraft): Steps<void> {
+  for (const [other, one] of conflictsIn(addressesOf(resolved))) {
+    if (other !== undefined) report(other, one, resolved.problems)
     yield
   }
 }

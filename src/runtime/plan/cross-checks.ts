@@ -1,14 +1,12 @@
 import { enumerate, suggest } from "../../config/file/nearest.ts"
-import type { Place, Problems } from "../../config/file/problems.ts"
-import type { Resolved } from "../../config/options/resolve.ts"
-import type { SERVICE } from "../../config/sections/service.ts"
+import type { Place } from "../../config/file/problems.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { fileKinds } from "../../brokers/registry.ts"
 import { KEYS_TO_ADD } from "../../brokers/resolve-connection.ts"
 import { camelCase } from "../../config/options/in-code.ts"
 import { realPath } from "../../storage/real-path.ts"
-import { connectionOf, type Connections } from "./connection-of.ts"
+import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
@@ -20,18 +18,16 @@ const wayToAdd = (id: string, { line }: Place): string =>
 
 const IN_CODE = fileKinds.map(({ name, key }) => `${name}Connection({ ${camelCase(key!)} })`).join(" or ")
 
-/**
- * Checks that each sink has a connection to publish on.
- *
- * @param mayLack whether one may be missing because of an invalid section name, reported already
- */
-export function* checkConnections(
-  pipelines: readonly ResolvedPipeline[],
-  connections: Connections,
-  mayLack: boolean,
-  problems: Problems,
-): Steps<void> {
+/** Checks that each sink has a connection to publish on. */
+export function* checkConnections({
+  pipelines,
+  connections,
+  configuration,
+  problems,
+}: ResolvedDraft): Steps<void> {
   const ids = [...connections.keys()]
+  // because of an invalid section name, reported already
+  const mayLack = configuration?.lacksSections === true
   let noneReported = mayLack
   for (const { sink } of pipelines) {
     yield
@@ -59,9 +55,10 @@ export function* checkConnections(
 }
 
 /** Checks that no two connections write to the same file. */
-export function checkFiles(connections: Connections, problems: Problems): void {
+export function* checkFiles({ connections, problems }: ResolvedDraft): Steps<void> {
   const firsts = new Map<string, { readonly place: Place; readonly isInFolder: boolean }>()
   for (const { kind, values, where } of connections.values()) {
+    yield
     const files = (kind?.files?.(values) ?? []).map((it) => ({ ...it, path: realPath(it.path) }))
     const taken = files.find(({ path }) => firsts.has(path))
     if (taken === undefined) {
@@ -78,11 +75,7 @@ export function checkFiles(connections: Connections, problems: Problems): void {
 }
 
 /** Checks that dead letters come from verified senders only, and go to no topic of accepted events. */
-export function* checkDeadLetters(
-  pipelines: readonly ResolvedPipeline[],
-  connections: Connections,
-  problems: Problems,
-): Steps<void> {
+export function* checkDeadLetters({ pipelines, connections, problems }: ResolvedDraft): Steps<void> {
   /** Identifies a topic by the sink's connection and its name. */
   const topicKey = (sink: ResolvedPipeline["sink"], topic: unknown): string =>
     JSON.stringify([connectionOf(sink, connections), topic])
@@ -106,11 +99,7 @@ export function* checkDeadLetters(
 }
 
 /** Checks that the largest bodies fit into the in-flight budget. */
-export function* checkBodySizes(
-  pipelines: readonly ResolvedPipeline[],
-  service: Resolved<(typeof SERVICE)["options"]>,
-  problems: Problems,
-): Steps<void> {
+export function* checkBodySizes({ pipelines, service, problems }: ResolvedDraft): Steps<void> {
   const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
   const share = workers === 1 ? "" : `, shared by ${workers} workers`
   for (const { source } of pipelines) {
@@ -125,8 +114,9 @@ export function* checkBodySizes(
 }
 
 /** Warns of pipelines that other machines can publish to unverified. */
-export function warnOfOpen(pipelines: readonly ResolvedPipeline[], problems: Problems): void {
+export function* warnOfOpen({ pipelines, problems }: ResolvedDraft): Steps<void> {
   for (const { source, processors } of pipelines) {
+    yield
     const host: unknown = source?.values.host
     if (source !== undefined && typeof host === "string" && isOpenToAll({ source, processors }, host))
       problems.warn(source.where("host"), NOT_VERIFIED)
@@ -134,12 +124,7 @@ export function warnOfOpen(pipelines: readonly ResolvedPipeline[], problems: Pro
 }
 
 /** Checks that several workers share nothing but ports: no file, no memory. */
-export function* checkWorkers(
-  pipelines: readonly ResolvedPipeline[],
-  connections: Connections,
-  service: Resolved<(typeof SERVICE)["options"]>,
-  problems: Problems,
-): Steps<void> {
+export function* checkWorkers({ pipelines, connections, service, problems }: ResolvedDraft): Steps<void> {
   const { workers = 1 } = service.values
   if (workers === 1) return
   const here = `[service] workers = ${workers}`

@@ -13,7 +13,6 @@ import {
   resolveSection,
   type Found,
   type OptionsFromCode,
-  type Resolved,
 } from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import { TRACES } from "../../config/sections/traces.ts"
@@ -22,7 +21,7 @@ import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
 import type { Pipeline } from "../pipeline.ts"
-import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./resolve-pipelines.ts"
+import { resolvePipelines, sectionsByComponent } from "./resolve-pipelines.ts"
 import {
   checkConnections,
   checkDeadLetters,
@@ -33,6 +32,7 @@ import {
 } from "./cross-checks.ts"
 import { addressesOf, checkAddresses, type PlannedAddress } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
+import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkInPipelines } from "./sender.ts"
@@ -133,19 +133,19 @@ export function resolveDefaults(
   return sections
 }
 
-/** A draft whose options were read, right or wrong. */
-export interface ResolvedDraft {
-  readonly connections: ReadonlyMap<string, ResolvedConnection>
-  readonly pipelines: readonly ResolvedPipeline[]
-  readonly addresses: readonly PlannedAddress[]
-  readonly admin: Resolved<(typeof ADMIN)["options"]>
-  readonly traces: Resolved<(typeof TRACES)["options"]>
-  readonly service: Resolved<(typeof SERVICE)["options"]>
-  /** Absolute base of relative paths. */
-  readonly baseDir: string
-  readonly configuration: ConfigurationFile | undefined
-  readonly problems: Problems
-}
+/** In the order of their problems. */
+const CHECKS: readonly ((resolved: ResolvedDraft) => Steps<void>)[] = [
+  checkConnections,
+  checkFiles,
+  checkInPipelines,
+  checkDeadLetters,
+  checkAddresses,
+  checkBodySizes,
+  checkWorkers,
+  checkRouting,
+  warnOfOpen,
+  checkReplay,
+]
 
 /** Resolves a draft: code before the file before the defaults. Opens nothing. */
 export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
@@ -179,18 +179,19 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   const traces = resolveSection(TRACES, find("traces", configuration?.traces, draft.traces), problems)
   const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
 
-  yield* checkConnections(pipelines, connections, configuration?.lacksSections === true, problems)
-  checkFiles(connections, problems)
-  yield* checkInPipelines(pipelines, problems)
-  yield* checkDeadLetters(pipelines, connections, problems)
-  const addresses = addressesOf({ pipelines, connections, admin })
-  yield* checkAddresses(addresses, problems)
-  yield* checkBodySizes(pipelines, service, problems)
-  yield* checkWorkers(pipelines, connections, service, problems)
-  yield* checkRouting(pipelines, connections, draft.registry, problems)
-  warnOfOpen(pipelines, problems)
-  checkReplay(pipelines, connections, service, problems)
-  return { connections, pipelines, addresses, admin, traces, service, baseDir, configuration, problems }
+  const resolved = {
+    connections,
+    pipelines,
+    admin,
+    traces,
+    service,
+    baseDir,
+    configuration,
+    registry,
+    problems,
+  }
+  for (const check of CHECKS) yield* check(resolved)
+  return resolved
 }
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
@@ -200,6 +201,7 @@ export function planOf(resolved: ResolvedDraft): Plan {
   // without problems all values are set
   return {
     ...resolved,
+    addresses: addressesOf(resolved),
     admin: admin.values,
     traces: traces.values,
     service: service.values,

@@ -1,26 +1,19 @@
 import type { Proof } from "../../components/define-component.ts"
-import type { Problems } from "../../config/file/problems.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
-import type { Resolved } from "../../config/options/resolve.ts"
-import type { SERVICE } from "../../config/sections/service.ts"
 import { locateEventPart } from "../../verify/presets/event-locations.ts"
-import { connectionOf, type Connections } from "./connection-of.ts"
+import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import { senderOf } from "./sender.ts"
-import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 /**
  * Warns of replays that a signature scheme allows. Signed ids that each of several workers would remember on its own are
  * an error: a captured request would be accepted once by each.
  */
-export function checkReplay(
-  pipelines: readonly ResolvedPipeline[],
-  connections: Connections,
-  service: Resolved<(typeof SERVICE)["options"]>,
-  problems: Problems,
-): void {
+export function* checkReplay({ pipelines, connections, service, problems }: ResolvedDraft): Steps<void> {
   if (problems.hasAny) return
   const { workers = 1 } = service.values
   for (const { processors, sink } of pipelines) {
+    yield
     const parts = processors.flatMap((it) => (typeof it === "function" ? [] : it))
     const keeper = parts.find(({ component }) => component.store !== undefined)
     const sender = senderOf(processors)

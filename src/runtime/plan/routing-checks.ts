@@ -3,7 +3,7 @@ import { enumerate } from "../../config/file/nearest.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock/slices.ts"
-import { connectionOf, type Connections } from "./connection-of.ts"
+import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { senderOf } from "./sender.ts"
 
@@ -18,12 +18,7 @@ interface Routed {
 }
 
 /** Checks that only signed content chooses topics, and that nothing accepted goes to a topic of dead letters. */
-export function* checkRouting(
-  pipelines: readonly ResolvedPipeline[],
-  connections: Connections,
-  registry: readonly Component[],
-  problems: Problems,
-): Steps<void> {
+export function* checkRouting({ pipelines, connections, registry, problems }: ResolvedDraft): Steps<void> {
   const routed: Routed[] = []
   for (const { id, processors, sink } of pipelines) {
     yield

@@ -1,10 +1,9 @@
 import type { Component } from "../../components/define-component.ts"
-import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
-import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import type { ResolvedDraft } from "./resolved-draft.ts"
 
 type Part = { readonly component: Pick<Component, "sender">; readonly values: Partial<Values<OptionSet>> }
 
@@ -21,7 +20,7 @@ export const isUnread = (it: Part | Processor): boolean =>
   it.component.sender(it.values) === undefined
 
 /** Runs the components' rules that need the rest of their pipeline. */
-export function* checkInPipelines(pipelines: readonly ResolvedPipeline[], problems: Problems): Steps<void> {
+export function* checkInPipelines({ pipelines, problems }: ResolvedDraft): Steps<void> {
   for (const { source, processors, sink } of pipelines) {
     yield
     if (processors.some(isUnread)) continue

@@ -1,0 +1,30 @@
+import type { ResolvedConnection } from "../../brokers/resolve-connection.ts"
+import type { Component } from "../../components/define-component.ts"
+import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import type { Problems } from "../../config/file/problems.ts"
+import type { Resolved } from "../../config/options/resolve.ts"
+import type { ADMIN } from "../../config/sections/admin.ts"
+import type { SERVICE } from "../../config/sections/service.ts"
+import type { TRACES } from "../../config/sections/traces.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+/** A draft whose options were read, right or wrong. */
+export interface ResolvedDraft {
+  readonly connections: ReadonlyMap<string, ResolvedConnection>
+  readonly pipelines: readonly ResolvedPipeline[]
+  readonly admin: Resolved<(typeof ADMIN)["options"]>
+  readonly traces: Resolved<(typeof TRACES)["options"]>
+  readonly service: Resolved<(typeof SERVICE)["options"]>
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+  readonly configuration: ConfigurationFile | undefined
+  /** Every component that a file can name. */
+  readonly registry: readonly Component[]
+  readonly problems: Problems
+}
+
+/** The id of the connection that a sink publishes on: the one that it names, else the first. */
+export const connectionOf = (
+  sink: ResolvedPipeline["sink"],
+  connections: ResolvedDraft["connections"],
+): unknown => sink?.values.connection ?? connections.keys().next().value

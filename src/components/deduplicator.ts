@@ -95,7 +95,7 @@ export function deduplication(
   const conclude = (event: Event, key: string, deadlineMs: number, claim: KeyClaim): Event | Ended => {
     if (claim === "duplicate") return DUPLICATE
     if (claim === "late") return unavailable("duplicate_pending")
-    const withRecord = keys.withRecord(key, now() + windowMs)
+    const withRecord = keys.store.withRecord?.(key, now() + windowMs)
     event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
       event.list?.keys.delete(key)

@@ -2,13 +2,13 @@ import { expect, test } from "bun:test"
 import { pino } from "pino"
 import { steadyMs } from "../clock/clock.ts"
 import { DedupeKeys } from "./dedupe-keys.ts"
-import { openMemoryKeys } from "./memory-keys.ts"
+import { MemoryKeys } from "./memory-keys.ts"
 
 const log = pino({ level: "silent" })
 const soon = (): number => steadyMs() + 5000
 const open = (options: { most?: number } = {}) => {
   const clock = { ms: 1_000_000 }
-  return { clock, keys: new DedupeKeys(openMemoryKeys({ log, now: () => clock.ms, ...options })) }
+  return { clock, keys: new DedupeKeys(new MemoryKeys({ log, now: () => clock.ms, ...options })) }
 }
 
 /** Begins without waiting: a promise says that the key has company. */

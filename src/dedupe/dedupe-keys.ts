@@ -1,6 +1,6 @@
 // Hot path: every event with a key passes here.
 import { steadyMs } from "../clock/clock.ts"
-import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
+import type { DedupeKey } from "../pipeline/record.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { KeyedLock } from "./keyed-lock.ts"
 
@@ -22,11 +22,11 @@ import { KeyedLock } from "./keyed-lock.ts"
 
 /** The keys of a store, shared by pipelines. Deadlines are by the steady clock. */
 export class DedupeKeys {
-  readonly #store: KeyStore
+  readonly store: KeyStore
   readonly #lock = new KeyedLock()
 
   constructor(store: KeyStore) {
-    this.#store = store
+    this.store = store
   }
 
   /**
@@ -43,7 +43,7 @@ export class DedupeKeys {
    * Ends the claim of a first event.
    *
    * @param untilMs when the key expires, in milliseconds since 1970; undefined: the event was not published
-   * @param withRecord as returned by `withRecord`
+   * @param withRecord as returned by the store's `withRecord`
    * @returns whether the key is durable
    */
   end(
@@ -57,44 +57,26 @@ export class DedupeKeys {
       else this.#known(key, false)
       return true
     }
-    const added = this.#store.add(key, untilMs, deadlineMs)
+    const added = this.store.add(key, untilMs, deadlineMs)
     if (added instanceof Promise) return added.finally(() => this.#lock.end(key))
     this.#lock.end(key)
     return added
   }
 
-  /** As `KeyStore.withRecord`. */
-  withRecord(key: string, untilMs: number): DedupeKey | undefined {
-    return this.#store.withRecord?.(key, untilMs)
-  }
-
-  /** As `KeyStore.useJournal`. */
-  useJournal(journal: KeyJournal): void {
-    this.#store.useJournal?.(journal)
-  }
-
   /** Events that wait for a pending one of their key. */
   waiting(): number {
-    return this.#lock.waiting() + (this.#store.waiting?.() ?? 0)
-  }
-
-  ready(): true | string {
-    return this.#store.ready()
-  }
-
-  close(): Promise<void> {
-    return this.#store.close()
+    return this.#lock.waiting() + (this.store.waiting?.() ?? 0)
   }
 
   #known(key: string, isPublished: boolean): void {
     if (isPublished) return this.#lock.end(key)
-    this.#store.release(key)
+    this.store.release(key)
     this.#lock.pass(key)
   }
 
   #claim(key: string, deadlineMs: number): KeyClaim | Promise<KeyClaim> {
     try {
-      const claim = this.#store.claim(key, deadlineMs)
+      const claim = this.store.claim(key, deadlineMs)
       if (!(claim instanceof Promise)) return this.#conclude(key, claim)
       return claim.then(
         (it) => this.#conclude(key, it),

@@ -6,7 +6,7 @@ import { SqliteKeys } from "./sqlite-keys.ts"
 import { nameOf, type Location } from "./location.ts"
 import type { KeyStore } from "./key-store.ts"
 import { DedupeKeys } from "./dedupe-keys.ts"
-import { openMemoryKeys } from "./memory-keys.ts"
+import { MemoryKeys } from "./memory-keys.ts"
 import { RedisKeys } from "./redis-keys.ts"
 
 /** The dedupe keys at a location, one instance for all pipelines. `open` throws HooklineError `log_locked`, `log_io`. */
@@ -20,14 +20,14 @@ export function dedupeKeysSpec(location: Location, log: Logger): ResourceSpec<De
     config: location,
     open: (unopened) => new DedupeKeys(openStore(location, { log: log.child({ store }), unopened })),
     retries: UNOPENED,
-    close: (keys) => keys.close(),
+    close: (keys) => keys.store.close(),
   }
 }
 
 function openStore(location: Location, deps: Pick<WriterDependencies, "log" | "unopened">): KeyStore {
   switch (location.kind) {
     case "memory":
-      return openMemoryKeys(deps)
+      return new MemoryKeys(deps)
     case "embedded":
       return new SqliteKeys(location.directory, deps)
     case "redis":

@@ -128,7 +128,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       const beside =
         location.kind === "embedded" &&
         connections.values().find(({ logDirectory }) => logDirectory === location.directory)
-      if (beside && beside.keyJournal !== undefined) keys.useJournal(beside.keyJournal)
+      if (beside && beside.keyJournal !== undefined) keys.store.useJournal?.(beside.keyJournal)
       stores.set(nameOf(location), keys)
       return keys
     },

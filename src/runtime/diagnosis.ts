@@ -12,7 +12,7 @@ import { isInUse } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
-import { openMemoryKeys } from "../dedupe/memory-keys.ts"
+import { MemoryKeys } from "../dedupe/memory-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { HooklineError, OptionError, type FaultCode } from "../errors.ts"
 import { checkFree } from "../http/listener.ts"
@@ -199,7 +199,7 @@ class Trial {
   #keysAt(location: StoreLocation): DedupeKeys {
     if (location.kind === "redis") this.stores.set(`${location.url} ${location.ca}`, location)
     if (location.kind === "embedded") this.#checkDatabase(dedupeFileIn(location.directory))
-    return new DedupeKeys(openMemoryKeys({ log: SILENT }))
+    return new DedupeKeys(new MemoryKeys({ log: SILENT }))
   }
 
   #checkDatabase(location: DatabaseLocation): void {

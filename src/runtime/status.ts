@@ -25,7 +25,7 @@ export type Health = readonly [name: string, problem: string | undefined]
 export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): State {
   const known = connectionStates(connections, plan, (id) => pipelines.get(id))
   const stores = [...storesOf(pipelines)].map(([name, keys]): Health => {
-    const ready = keys.ready()
+    const ready = keys.store.ready()
     return [name, ready === true ? undefined : ready]
   })
   const closed = closedPipelines(pipelines, known.connections, stores)

@@ -179,7 +179,7 @@ test("a log of 0.1.0, which has no journal, gets one", async () => {
 
 /** Publishes an event of a key as a pipeline with a Deduplicator does; gives what its end came to. */
 async function publishOnce(broker: EmbeddedBroker, keys: DedupeKeys, key: string, deadlineMs: number) {
-  const dedupeKey = keys.withRecord(key, untilMs)
+  const dedupeKey = keys.store.withRecord?.(key, untilMs)
   const published = publish(broker, dedupeKey, deadlineMs)
   const isPublished = await published.then(
     () => true,

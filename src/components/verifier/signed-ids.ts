@@ -2,7 +2,7 @@
 import { DedupeKeys } from "../../dedupe/dedupe-keys.ts"
 import type { KeyClaim } from "../../dedupe/key-store.ts"
 import { keysIn } from "../../dedupe/key.ts"
-import { openMemoryKeys } from "../../dedupe/memory-keys.ts"
+import { MemoryKeys } from "../../dedupe/memory-keys.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Outcome, Rejected } from "../../pipeline/outcome.ts"
@@ -128,7 +128,7 @@ function openKeys(
     name: "signed ids",
     config: provider,
     // ids of signed bodies may be forgotten early: the time check refuses them
-    open: () => new DedupeKeys(openMemoryKeys({ log, now, forgets: !bindsBody && toleranceMs > 0 })),
-    close: (it) => it.close(),
+    open: () => new DedupeKeys(new MemoryKeys({ log, now, forgets: !bindsBody && toleranceMs > 0 })),
+    close: (it) => it.store.close(),
   })
 }

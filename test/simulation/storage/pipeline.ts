@@ -62,8 +62,8 @@ export class PipelineTrial {
     this.trial = new Trial<Service>(scenario, () => ({
       recoveryMs: scenario.simulation === "service" ? CLUSTER_RECOVERY_MS : undefined,
       open: ({ disk: { folder } }) => this.#open(folder),
-      ready: ({ broker, keys }) => (broker.ready() === true ? keys.ready() : broker.ready()),
-      close: async ({ broker, keys }) => void (await Promise.all([broker.close(), keys.close()])),
+      ready: ({ broker, keys }) => (broker.ready() === true ? keys.store.ready() : broker.ready()),
+      close: async ({ broker, keys }) => void (await Promise.all([broker.close(), keys.store.close()])),
       publish: (step) => this.#publish(step),
       tryOut: (succeeded, done) => {
         this.#attempt(this.#publications.add(TOPIC, -1, 10, this.#timeoutMs), (status) => {
@@ -91,7 +91,8 @@ export class PipelineTrial {
     const location: Location =
       where === "memory" ? { kind: "memory", pipeline: PIPELINE } : { kind: "embedded", directory: folder }
     const keys = this.#watchKeys(dedupeKeysSpec(location, log).open())
-    if (broker.keyJournal !== undefined && where === "with the log") keys.useJournal(broker.keyJournal)
+    if (broker.keyJournal !== undefined && where === "with the log")
+      keys.store.useJournal?.(broker.keyJournal)
     return { broker, keys, handler: this.#handler(this.#watchBroker(broker), keys, log) }
   }
 

@@ -11,7 +11,7 @@ import type { Plan } from "../runtime/plan/plan.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
-import { syncFile, syncFolder } from "../storage/recovery.ts"
+import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
@@ -61,8 +61,8 @@ export function backUpLogs(folder: string, flags: BackupFlags): void {
   ]
   const made = new Date().toISOString()
   createPrivateFile(join(target, MANIFEST), `${JSON.stringify({ made, files }, null, 2)}\n`)
-  syncFile(join(target, MANIFEST))
-  for (const one of foldersOf(target, files)) syncFolder(one)
+  fsyncFile(join(target, MANIFEST))
+  for (const one of foldersOf(target, files)) fsyncFolder(one)
   const sized = files.map((one) => ({ ...one, bytes: statSync(join(target, one.file)).size }))
   if (flags.json === true) return console.log(JSON.stringify({ folder: target, made, files: sized }, null, 2))
   const rows = sized.map(({ file, bytes, from }) => [file, `${bytes}`, from])
@@ -167,7 +167,7 @@ function copySecret(from: string, target: string, file: string): BackupFile {
   makePrivateFolder(dirname(to))
   createPrivateFile(to, "")
   copyFileSync(from, to)
-  syncFile(to)
+  fsyncFile(to)
   return { kind: "secret", file, from: resolve(from) }
 }
 

@@ -8,7 +8,7 @@ import { exists, whyUnreadable } from "../process/paths.ts"
 import { positionFile } from "../replay/positions.ts"
 import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
-import { syncFile, syncFolder } from "../storage/recovery.ts"
+import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { MANIFEST, type BackupFile } from "./log-backup.ts"
 import { printTable } from "./table.ts"
@@ -49,7 +49,7 @@ export function restoreLogs(folder: string): void {
     for (const path of [from, `${from}-wal`, `${from}-shm`])
       if (exists(path)) renameSync(path, `${path}${suffix}`)
     renameSync(`${from}.restoring`, from)
-    syncFolder(dirname(from))
+    fsyncFolder(dirname(from))
   }
   printTable([["RESTORED", "FROM"], ...files.map(({ file, from }) => [from, file])], [0, 1])
 }
@@ -67,5 +67,5 @@ function copyDurably(from: string, to: string): void {
   // of a restore that was interrupted
   if (!exists(to)) createPrivateFile(to, "")
   copyFileSync(from, to)
-  syncFile(to)
+  fsyncFile(to)
 }

@@ -12,7 +12,7 @@ import { Application } from "../runtime/application.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
 import { isDamage, logIn, pragma } from "../storage/database-file.ts"
 import { makePrivateFolder } from "../storage/private-files.ts"
-import { syncFolder } from "../storage/recovery.ts"
+import { fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { printTable } from "./table.ts"
@@ -75,7 +75,7 @@ export function rescueLog(folder: string, flags: LogFlags): void {
     bar?.stop()
     copy.close()
     const left = [groupsIn, dedupeFileIn].flatMap((at) => copyIfReadable(at, directory, target) ?? [])
-    syncFolder(target)
+    fsyncFolder(target)
     if (lost.length > 0) process.exitCode = 1
     const { records } = copy
     if (flags.json === true)

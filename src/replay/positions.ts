@@ -12,7 +12,7 @@ import {
   type DatabaseLocation,
 } from "../storage/database-file.ts"
 import { OpenFiles } from "../storage/open-files.ts"
-import { syncFolder } from "../storage/recovery.ts"
+import { fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 
@@ -230,7 +230,7 @@ export class Positions<About> implements Disposable {
     const { file, lockFile } = this.#location
     // the lock last: whoever takes a new one finds no file
     for (const path of [file, `${file}-wal`, `${file}-shm`, lockFile]) rmSync(path, { force: true })
-    syncFolder(dirname(file))
+    fsyncFolder(dirname(file))
     this.#advancing?.unlock()
   }
 

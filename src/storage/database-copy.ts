@@ -9,7 +9,7 @@ import {
   type DatabaseLocation,
 } from "./database-file.ts"
 import { makePrivateDatabase } from "./private-files.ts"
-import { syncFile } from "./recovery.ts"
+import { fsyncFile } from "./fsync.ts"
 
 /*
  * Copies a database that another process may be writing, by SQLite itself: that process is never waited for, and its locks
@@ -101,7 +101,7 @@ export class DatabaseCopy implements Disposable {
   /** Closes the copy, which is durable then but for its name. */
   close(): void {
     this[Symbol.dispose]()
-    syncFile(this.file)
+    fsyncFile(this.file)
   }
 
   /** Names the source in what is thrown. @throws HooklineError `no_input` */

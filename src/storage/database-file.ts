@@ -6,7 +6,8 @@ import { whyRefused } from "../process/paths.ts"
 import { limitOf } from "../process/limits.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
-import { checkpointAll, HeldByReaders, rewriteWal, syncFolder, syncParents } from "./recovery.ts"
+import { fsyncFolder, fsyncParents } from "./fsync.ts"
+import { checkpointAll, HeldByReaders, rewriteWal } from "./recovery.ts"
 
 export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file" | "writer lock"
 
@@ -93,7 +94,7 @@ export function openDurably(
       db.run(`PRAGMA application_id = ${location.applicationId}`)
       if (pragma(db, "user_version") === 0) db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()
-    syncFolder(dirname(location.file))
+    fsyncFolder(dirname(location.file))
     checkpointAll(db, location.file)
     // callers repeat what was busy
     db.run("PRAGMA busy_timeout = 0")
@@ -116,7 +117,7 @@ export function makeFolderOf({ file, title }: DatabaseLocation, ignored?: string
     const above = ignored === undefined ? undefined : makeIgnoredFolder(ignored)
     const first = above ?? makePrivateFolder(dirname(file))
     if (above !== undefined) makePrivateFolder(dirname(file))
-    if (first !== undefined) syncParents(first, dirname(file))
+    if (first !== undefined) fsyncParents(first, dirname(file))
   } catch (error) {
     const reason = `${title}: its directory can't be made: ${whyRefused(error, dirname(file))}`
     throw new HooklineError("log_io", reason, { cause: error })

@@ -1,6 +1,5 @@
 import { constants, Database, SQLiteError } from "bun:sqlite"
 import { closeSync, fsyncSync, openSync, readSync, writevSync } from "node:fs"
-import { dirname, resolve } from "node:path"
 
 /*
  * Recovery from a failed fsync.
@@ -62,39 +61,6 @@ export function rewriteWal(file: string): void {
     if (at > 0) fsyncSync(wal)
   } finally {
     closeSync(wal)
-  }
-}
-
-/** Makes the content of a file durable, not its name. @throws Error of node:fs */
-export function syncFile(file: string): void {
-  const descriptor = openSync(file, "r")
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/** Makes the names in a folder durable. */
-export function syncFolder(folder: string): void {
-  let descriptor: number | undefined
-  try {
-    descriptor = openSync(folder, "r")
-    fsyncSync(descriptor)
-  } catch (error) {
-    // some network file systems have no fsync of folders, and a writable folder need not be readable
-    if (!["EINVAL", "ENOTSUP", "EACCES"].includes((error as { code?: string }).code ?? "")) throw error
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
-  }
-}
-
-/** Makes the names of new folders durable, from `first` down to `last`. */
-export function syncParents(first: string, last: string): void {
-  const top = dirname(resolve(first))
-  for (let folder = dirname(resolve(last)); folder.length >= top.length; folder = dirname(folder)) {
-    syncFolder(folder)
-    if (folder === top) return
   }
 }
 

@@ -1,16 +1,16 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
-import type { SpoolState } from "../brokers/broker.ts"
 import { whenScarce } from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { admissionBy, type Access, type AdminAccess } from "./access.ts"
+import { admissionBy, type Access } from "./access.ts"
 import { makeApi } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
 import { Sampler } from "./sampler.ts"
-import type { ComponentProblems, Readiness, Service } from "./service.ts"
+import { probes, text } from "./probes.ts"
+import type { Service } from "./service.ts"
 import { wrongTokenCounter } from "./wrong-tokens.ts"
 
 export type AdminServer = ReturnType<typeof openAdmin>
@@ -115,19 +115,6 @@ function keepServing(
   }
 }
 
-type Probe = (request: Request) => Response | Promise<Response | undefined>
-
-const probes = (service: Service, admission: () => AdminAccess): { readonly [path: string]: Probe } => ({
-  "/healthz": () => text(200, "ok\n"),
-  "/readyz": async (request) => answer(await service.readiness(), admission().hasToken(request)),
-  "/metrics": async (request) => {
-    if (!admission().hasToken(request))
-      return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-    const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
-    return new Response(body, { headers: { "Content-Type": contentType } })
-  },
-})
-
 const isBearer = ({ headers }: Request): boolean => /^bearer /i.test(headers.get("authorization") ?? "")
 
 const ALL_PATHS = { exactPaths: [], hasPrefixes: true }
@@ -138,51 +125,3 @@ const refuse: Endpoint = (_request, _server, { path }) =>
     : notFound()
 
 const notFound = (): Response => text(404, "not found; try /, /healthz, /readyz or /metrics\n")
-
-function answer(
-  { state, pipelines, connections, impaired, stores, listeners, spools, workers }: Readiness,
-  withReasons: boolean,
-): Response {
-  const reasons = {
-    pipelines: problemsOf(Iterator.from(pipelines).take(MAX_LISTED)),
-    connections: problemsOf(connections),
-    impaired: Object.fromEntries(
-      [...impaired].flatMap(([id, problems]) => (problems.length === 0 ? [] : [[id, some(problems)]])),
-    ),
-    spools: Object.fromEntries([...spools].map(([id, spool]) => [id, describe(spool)])),
-    deduplicator_stores: problemsOf(stores),
-    listeners: problemsOf(listeners),
-    workers: problemsOf(workers),
-  }
-  const shown = Object.entries(reasons).filter(([name, of]) => name === "connections" || !isEmpty(of))
-  const status = state === "ready" || state === "partly ready" ? 200 : 503
-  return Response.json({ status: state, ...(withReasons && Object.fromEntries(shown)) }, { status })
-}
-
-const isEmpty = (object: object): boolean => Object.keys(object).length === 0
-
-const problemsOf = (components: ComponentProblems = []): { [name: string]: string } =>
-  Object.fromEntries([...components].map(([name, problem]) => [name, problem ?? "ready"]))
-
-const MAX_LISTED = 100
-
-function some(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MAX_LISTED
-  return rest <= 0 ? problems : [...problems.slice(0, MAX_LISTED), `and ${rest} more`]
-}
-
-/** A spool as `/readyz` shows it; `broker` says whether events are forwarded or kept. */
-function describe({ outage, problem, records, bytes, oldestMs, quarantined }: SpoolState): object {
-  return {
-    broker: outage ?? "ready",
-    spool: problem ?? "ready",
-    records,
-    bytes,
-    oldest_age_seconds: oldestMs === undefined ? 0 : Math.max(0, Date.now() - oldestMs) / 1000,
-    quarantined,
-  }
-}
-
-function text(status: number, body: string, headers: { [name: string]: string } = {}): Response {
-  return new Response(body, { status, headers: { "Content-Type": "text/plain; charset=utf-8", ...headers } })
-}

@@ -17,7 +17,7 @@ import {
 import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./broker-sink/tracing.ts"
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent } from "./define-component.ts"
-import { deadLetter } from "./dead-letter.ts"
+import { deadLetterRecord } from "./dead-letter-record.ts"
 import { EXTRACTION, checkExtractions } from "./extraction.ts"
 import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 
@@ -139,7 +139,7 @@ export const brokerSink = defineComponent({
         deadLetter: (event: Event, outcome: Rejected | Dropped) => {
           const { trace } = event.request
           const span = trace && startPublishing(trace, letters, `publish ${letters}`, messagingSystem)
-          const record = deadLetter(letters, event, outcome, from)
+          const record = deadLetterRecord(letters, event, outcome, from)
           const headers = [...record.headers!, ...headersOf(event, tracing, span)]
           return publish({ ...record, headers }, event, span)
         },

@@ -14,7 +14,7 @@ const encoder = new TextEncoder()
  *
  * @param from the pipeline, and the event's topic
  */
-export function deadLetter(
+export function deadLetterRecord(
   topic: string,
   event: Event,
   outcome: Rejected | Dropped,

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer"
 import { integer, list, oneOf, text } from "../config/options/option-types.ts"
 import { FormFlaw } from "../forms/field.ts"
-import { firstByte, formatOf, type Format } from "../forms/format.ts"
+import { firstByte, formatOf, type Format } from "../forms/body-format.ts"
 import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
 import { asBuffer, OPEN_BRACKET } from "../json/bytes.ts"
@@ -11,7 +11,7 @@ import { Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/unavailable.ts"
 import { defineComponent } from "./define-component.ts"
 import { listStep } from "./decoder/lists.ts"
-import { refused, toJsonText, type FieldRules } from "./decoder/object-text.ts"
+import { refused, formToJson, type FieldRules } from "./decoder/form-to-json.ts"
 
 const FIELD = text({ form: "the name of a field", doc: "" })
 
@@ -98,5 +98,5 @@ function decode(
       : parseMultipart(body, request.headers.get("content-type") ?? "")
   if (fields instanceof FormFlaw)
     return refused(fields.rule, fields.problem, fields.rule === "too_many_fields" ? 413 : 400)
-  return toJsonText(fields, rules)
+  return formToJson(fields, rules)
 }

@@ -4,7 +4,7 @@ import { Items } from "../../json/walk.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Ended } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/unavailable.ts"
-import { refused } from "./object-text.ts"
+import { refused } from "./form-to-json.ts"
 
 /**
  * What becomes of a body that begins with a bracket: wrapped into one object, or an event for each item. Both keep the

@@ -1,5 +1,5 @@
 import { FormFlaw } from "../../forms/field.ts"
-import { formatOf } from "../../forms/format.ts"
+import { formatOf } from "../../forms/body-format.ts"
 import { parseMultipart } from "../../forms/multipart.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import type { Family } from "./family.ts"

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict"
-import { toJsonText } from "../../../src/components/decoder/object-text.ts"
+import { formToJson } from "../../../src/components/decoder/form-to-json.ts"
 import { FormFlaw, type Field } from "../../../src/forms/field.ts"
 import { parseMultipart } from "../../../src/forms/multipart.ts"
 import type { Target } from "../target.ts"
@@ -68,7 +68,7 @@ export const multipart: Target = {
     if (names.some((it) => /%(?:22|0d|0a)/i.test(it))) return
     const { body, type } = write(fields)
     assert.deepEqual(plain(parseMultipart(body, type)), plain(fields))
-    const json = toJsonText(fields, { unwrap: undefined, jsonFields: new Set() })
+    const json = formToJson(fields, { unwrap: undefined, jsonFields: new Set() })
     assert.equal(typeof json, "string")
     const members = new Set(fields.map(({ name }) => name))
     assert.deepEqual(new Set(Object.keys(JSON.parse(json as string) as object)), members)

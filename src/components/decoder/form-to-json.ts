@@ -16,7 +16,7 @@ export interface FieldRules {
  * "7" to the front and lose "__proto__". A repeated name is a list, where it came first. Text of JSON fields is not read
  * but copied, so that numbers keep their spelling.
  */
-export function toJsonText(fields: readonly Field[], { jsonFields, unwrap }: FieldRules): string | Rejected {
+export function formToJson(fields: readonly Field[], { jsonFields, unwrap }: FieldRules): string | Rejected {
   const members = Map.groupBy(fields, ({ name }) => name)
   const wrapped = unwrap === undefined ? undefined : members.get(unwrap)
   if (wrapped !== undefined)

@@ -26,7 +26,7 @@ import { Resources } from "./resources.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import { receiverOf } from "./receiver.ts"
-import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./status.ts"
+import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
 
 interface Requests {
   /** Default: own ports. */

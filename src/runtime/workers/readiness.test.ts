@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import type { Impairment } from "../../brokers/broker.ts"
-import type { WorkerStatus } from "./slot.ts"
-import { readinessOf } from "./readiness.ts"
+import type { WorkerStatus } from "./restarting-worker.ts"
+import { readinessOfWorkers } from "./readiness.ts"
 
 const impairment = (topic: string): Impairment => {
   return { topic, problem: `topic ${topic}: no leader`, isWhole: false, leaderless: 1, isOutage: true }
@@ -9,7 +9,7 @@ const impairment = (topic: string): Impairment => {
 const up = (worker: number, kafka?: string, store?: string, topics: string[] = []): WorkerStatus => {
   return {
     worker,
-    slot: "up",
+    process: "up",
     stalledMs: undefined,
     state: {
       connections: [
@@ -27,16 +27,16 @@ const up = (worker: number, kafka?: string, store?: string, topics: string[] = [
     },
   }
 }
-const away = (worker: number, slot: WorkerStatus["slot"]): WorkerStatus => ({
+const away = (worker: number, process: WorkerStatus["process"]): WorkerStatus => ({
   worker,
-  slot,
+  process,
   stalledMs: undefined,
   state: undefined,
 })
 const stalled = (worker: number): WorkerStatus => ({ ...away(worker, "up"), stalledMs: 2250 })
 
 const readiness = (workers: WorkerStatus[], isDraining = false) => {
-  const { connections, stores, workers: each, ...rest } = readinessOf(workers, isDraining)
+  const { connections, stores, workers: each, ...rest } = readinessOfWorkers(workers, isDraining)
   return { ...rest, connections: new Map(connections), stores: new Map(stores), workers: new Map(each) }
 }
 
@@ -78,7 +78,7 @@ test("as long as one takes events the whole is partly ready, and what the others
 })
 
 test("a pipeline that one worker has no connection for is named with the worker; one that none has, without", () => {
-  const pipelinesOf = (workers: WorkerStatus[]) => [...readinessOf(workers, false).pipelines]
+  const pipelinesOf = (workers: WorkerStatus[]) => [...readinessOfWorkers(workers, false).pipelines]
   expect(pipelinesOf([up(1, "no leader"), up(2)])).toEqual([["kafka", "worker 1: no leader"]])
   expect(pipelinesOf([up(1, "no leader"), up(2, "no leader")])).toEqual([["kafka", "no leader"]])
 })

@@ -1,16 +1,16 @@
 import type { Readiness } from "../../admin/service.ts"
-import { isWhole, NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../status.ts"
-import type { WorkerStatus } from "./slot.ts"
+import { isWhole, NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../readiness.ts"
+import type { WorkerStatus } from "./restarting-worker.ts"
 
 /**
  * Ready while at least one worker takes events and none stalls (a stalled one still gets new connections). Partly ready
  * when a listening worker can't take events, or not for every pipeline and topic. Lists every worker's problems.
  */
-export function readinessOf(workers: readonly WorkerStatus[], isDraining: boolean): Readiness {
+export function readinessOfWorkers(workers: readonly WorkerStatus[], isDraining: boolean): Readiness {
   const isUp = ({ state }: WorkerStatus): boolean => state !== undefined && takesEvents(state)
   const isWholeUp = (it: WorkerStatus): boolean => isUp(it) && isWhole(it.state!)
   const isReady = workers.some(isUp) && workers.every(({ stalledMs }) => stalledMs === undefined)
-  const areWhole = workers.every((it) => it.slot !== "up" || isWholeUp(it))
+  const areWhole = workers.every((it) => it.process !== "up" || isWholeUp(it))
   return {
     state: readinessState(isDraining, isReady, areWhole),
     pipelines: joined(workers, ({ pipelines }) => pipelines),
@@ -24,8 +24,8 @@ export function readinessOf(workers: readonly WorkerStatus[], isDraining: boolea
 
 const STATES = { starting: "starting", waiting: "ended, to be restarted", ended: "ended" } as const
 
-function problemOf({ slot, stalledMs, state }: WorkerStatus): string | undefined {
-  if (slot !== "up") return STATES[slot]
+function problemOf({ process, stalledMs, state }: WorkerStatus): string | undefined {
+  if (process !== "up") return STATES[process]
   if (stalledMs !== undefined) return `stalled: has not answered for ${(stalledMs / 1000).toFixed(1)} s`
   if (state === undefined) return "does not answer"
   return state.isAccepting ? undefined : NOT_ACCEPTING

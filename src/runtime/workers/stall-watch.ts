@@ -70,7 +70,7 @@ export class StallWatch {
     try {
       await this.#watched.heartbeat()
     } catch {
-      // ended, which its slot handles
+      // ended, which restarting-worker.ts handles
       return
     }
     this.#asked = false

@@ -18,8 +18,8 @@ import { Resources } from "../resources.ts"
 import { shutdownDelay } from "../shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
 import { GRACE_MS, type Reloaded } from "./worker.ts"
-import { readinessOf } from "./readiness.ts"
-import { Slot } from "./slot.ts"
+import { readinessOfWorkers } from "./readiness.ts"
+import { RestartingWorker } from "./restarting-worker.ts"
 import { addCounters, sumMetrics } from "./summed-metrics.ts"
 
 /**
@@ -37,7 +37,7 @@ export class Supervisor implements ReloadableApplication, Running {
   readonly #service: Service
   readonly #setLevel: OpenLog["setLevel"]
   readonly #resources: Resources
-  readonly #slots: readonly Slot[]
+  readonly #workers: readonly RestartingWorker[]
   /** Counters of ended workers. */
   #past: readonly MetricLines[] = []
   /** For workers started now. */
@@ -72,7 +72,10 @@ export class Supervisor implements ReloadableApplication, Running {
       },
       metrics: this.metrics.workers,
     }
-    this.#slots = Array.from({ length: service.workers }, (_, index) => new Slot(index + 1, owner))
+    this.#workers = Array.from(
+      { length: service.workers },
+      (_, index) => new RestartingWorker(index + 1, owner),
+    )
   }
 
   /** Opens the admin listener and starts the workers. @throws HooklineError when that fails; all is closed then */
@@ -112,7 +115,7 @@ export class Supervisor implements ReloadableApplication, Running {
   async setLogLevel(level: LogLevel): Promise<void> {
     this.#level = level
     this.#setLevel(level)
-    await Promise.all(this.#slots.map((slot) => slot.setLogLevel(level)))
+    await Promise.all(this.#workers.map((worker) => worker.setLogLevel(level)))
   }
 
   stop(): Promise<void> {
@@ -121,40 +124,40 @@ export class Supervisor implements ReloadableApplication, Running {
 
   async #startAll(): Promise<readonly Listening[]> {
     try {
-      const [listening] = await Promise.all(this.#slots.map((slot) => slot.start()))
+      const [listening] = await Promise.all(this.#workers.map((worker) => worker.start()))
       atOnce(logListening(this.log, [], listening!))
       return listening!
     } catch (error) {
-      for (const slot of this.#slots) slot.kill()
+      for (const worker of this.#workers) worker.kill()
       throw error
     }
   }
 
   /** @returns one worker's answer; undefined: none is up. @throws HooklineError why it can't reload */
   async #reloadAll({ configuration, service }: Plan): Promise<Reloaded | undefined> {
-    const { length } = this.#slots
+    const { length } = this.#workers
     let reloaded: Reloaded | undefined
     try {
-      reloaded = await this.#slots.find(({ isUp }) => isUp)?.reload(configuration!)
+      reloaded = await this.#workers.find(({ isUp }) => isUp)?.reload(configuration!)
     } catch (error) {
       if (service.workers === length || !(error instanceof HooklineError)) throw error
       const kept = `[service] workers: stays ${length} until a restart`
       throw new HooklineError(error.code, `${error.message}\n${kept}`)
     }
     this.#configuration = configuration!
-    await Promise.all(this.#slots.map((slot) => slot.follow()))
+    await Promise.all(this.#workers.map((worker) => worker.follow()))
     return reloaded
   }
 
   async #stop(): Promise<void> {
     const { drain_timeout: drainTimeoutMs } = this.plan.service
     // a second signal ends this process at once, without draining
-    process.once("exit", () => this.#slots.forEach((slot) => slot.kill()))
+    process.once("exit", () => this.#workers.forEach((worker) => worker.kill()))
     await shutdownDelay(this.plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all([
-      ...this.#slots.map((slot) => slot.stop(untilMs + GRACE_MS)),
+      ...this.#workers.map((worker) => worker.stop(untilMs + GRACE_MS)),
       this.#service.replays.close(),
     ])
     await this.#changing
@@ -194,12 +197,12 @@ export class Supervisor implements ReloadableApplication, Running {
   }
 
   async readiness(): Promise<Readiness> {
-    const workers = await Promise.all(this.#slots.map((slot) => slot.status()))
-    return readinessOf(workers, this.#stopped !== undefined)
+    const workers = await Promise.all(this.#workers.map((worker) => worker.status()))
+    return readinessOfWorkers(workers, this.#stopped !== undefined)
   }
 
   async activity(): Promise<readonly ActivitySample[]> {
-    const samples = await Promise.all(this.#slots.map((slot) => slot.activity()))
+    const samples = await Promise.all(this.#workers.map((worker) => worker.activity()))
     return samples.filter((it) => it !== undefined)
   }
 
@@ -209,14 +212,14 @@ export class Supervisor implements ReloadableApplication, Running {
   }
 
   receivers(): readonly Receiver[] {
-    return this.#slots.flatMap((slot) => slot.receiver ?? [])
+    return this.#workers.flatMap((worker) => worker.receiver ?? [])
   }
 
   readonly expose = exposing(async () => {
-    await Promise.all(this.#slots.map((slot) => slot.count()))
-    this.metrics.workers.update(this.#slots)
+    await Promise.all(this.#workers.map((worker) => worker.count()))
+    this.metrics.workers.update(this.#workers)
     const own = await this.metrics.lines()
-    return sumMetrics([own, this.#past, ...this.#slots.map(({ counted }) => counted)])
+    return sumMetrics([own, this.#past, ...this.#workers.map(({ counted }) => counted)])
   })
 }
 

@@ -11,7 +11,7 @@ import type { Listening } from "../running-application.ts"
 import { Runtime } from "../runtime.ts"
 import { exitOnUnhandled } from "../unhandled.ts"
 import type { Logger, LogLevel } from "../../telemetry/log.ts"
-import type { State } from "../status.ts"
+import type { State } from "../readiness.ts"
 import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 
 /** Added to drain_timeout before a worker is killed, or exits by itself once its supervisor has ended. */

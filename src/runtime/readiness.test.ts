@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import type { Broker, Impairment } from "../brokers/broker.ts"
-import { connectionStates } from "./status.ts"
+import { connectionStates } from "./readiness.ts"
 import type { Plan } from "./plan/plan.ts"
 
 /** A plan whose pipelines publish to these topics, on the connections named before a slash, or else on the first. */

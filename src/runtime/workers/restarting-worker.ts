@@ -7,7 +7,7 @@ import type { Logger, LogLevel } from "../../telemetry/log.ts"
 import type { MetricLines } from "../../telemetry/metric-lines.ts"
 import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
 import type { Listening } from "../running-application.ts"
-import type { State } from "../status.ts"
+import type { State } from "../readiness.ts"
 import { RestartDelay } from "./restart-delay.ts"
 import type { Reloaded } from "./worker.ts"
 import { StallWatch } from "./stall-watch.ts"
@@ -15,16 +15,16 @@ import { unpackMetrics } from "./summed-metrics.ts"
 import { WorkerProcess } from "./worker-process.ts"
 
 /*
- * The states of a slot:
+ * The states of a worker, whose process is restarted when it ends:
  *
  *   starting  its process was started and does not listen yet
  *   up        its process serves requests
  *   waiting   its process has ended; the next starts after the back-off, at first immediately
  *   ended     no further process is started
  */
-export type SlotState = "starting" | "up" | "waiting" | "ended"
+export type WorkerState = "starting" | "up" | "waiting" | "ended"
 
-export interface SlotOwner {
+export interface WorkerOwner {
   readonly log: Logger
   readonly workers: number
   /** For a process started now. */
@@ -39,7 +39,7 @@ export interface SlotOwner {
 
 export interface WorkerStatus {
   readonly worker: number
-  readonly slot: SlotState
+  readonly process: WorkerState
   /** undefined: answering. */
   readonly stalledMs: number | undefined
   /** undefined: not up, or not answering. */
@@ -52,13 +52,13 @@ const ANSWER_MS = 1000
 const START_MS = 60_000
 
 /** One worker: its process, and its successors. */
-export class Slot {
+export class RestartingWorker {
   readonly number: number
   /** The metrics of its process's last answer. */
   counted: readonly MetricLines[] = []
-  readonly #owner: SlotOwner
+  readonly #owner: WorkerOwner
   readonly #backOff = new RestartDelay()
-  #state: SlotState = "waiting"
+  #state: WorkerState = "waiting"
   #process: WorkerProcess | undefined
   #log: Logger
   #watch: StallWatch | undefined
@@ -67,7 +67,7 @@ export class Slot {
   /** Ends the wait for the back-off. */
   #wake = (): void => {}
 
-  constructor(number: number, owner: SlotOwner) {
+  constructor(number: number, owner: WorkerOwner) {
     this.number = number
     this.#owner = owner
     this.#log = owner.log
@@ -87,7 +87,7 @@ export class Slot {
 
   async status(): Promise<WorkerStatus> {
     const state = await this.#ask((process) => process.call("state"))
-    return { worker: this.number, slot: this.#state, stalledMs: this.#watch?.stalledMs, state }
+    return { worker: this.number, process: this.#state, stalledMs: this.#watch?.stalledMs, state }
   }
 
   async count(): Promise<void> {
@@ -200,7 +200,7 @@ export class Slot {
     }
   }
 
-  /** Restarts the process until the slot has ended. */
+  /** Restarts the process until the worker has ended. */
   async #keepUp(): Promise<void> {
     const { ended, configuration } = this.#owner
     while (!this.#hasEnded()) {

@@ -1,5 +1,5 @@
 import { Metrics } from "../src/telemetry/metrics.ts"
-import type { MetricDeclaration } from "../src/telemetry/metric-lines.ts"
+import type { MetricDeclaration } from "../src/telemetry/own-metrics.ts"
 import { replaceParts } from "./generated-parts.ts"
 
 /** Headings, and the metrics below each: the first that matches. */

@@ -27,7 +27,7 @@ export {
 } from "./components/define-component.ts"
 export type { Event, EventContext, Processor, Publisher, RequestInfo } from "./pipeline/event.ts"
 export { Accepted, Answered, Dropped, Rejected, type Admission, type Outcome } from "./pipeline/outcome.ts"
-export type { AnsweredRequest, OnAnswer } from "./pipeline/answered-request.ts"
+export type { AnsweredRequest, OnAnswer } from "./pipeline/outcome-log.ts"
 export type { Broker, StoredRecord } from "./brokers/broker.ts"
 export type { ReadFrom } from "./brokers/read-topic.ts"
 export type { Receipt, Record, RecordHeader } from "./pipeline/record.ts"

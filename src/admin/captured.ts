@@ -1,6 +1,5 @@
 import type { CaptureMode } from "../config/sections/admin.ts"
-import type { AnsweredRequest } from "../pipeline/answered-request.ts"
-import type { Capture } from "../pipeline/outcome-log.ts"
+import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 import type { CaptureSummary } from "./api/capture-shapes.ts"
 import { FairRing } from "./fair-ring.ts"

@@ -1,17 +1,16 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
-import { whenScarce } from "../process/descriptors.ts"
 import { HooklineError } from "../errors.ts"
 import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
+import { whenScarce } from "../process/descriptors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { admissionBy, type Access } from "./access.ts"
+import { admissionBy, type Access, wrongTokenCounter } from "./access.ts"
 import { makeApi } from "./api/api.ts"
-import { problem, problemOf } from "./api/problem.ts"
+import { problem, problemOf } from "./api/route.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
-import { Sampler } from "./sampler.ts"
 import { probes, text } from "./probes.ts"
+import { Sampler } from "./sampler.ts"
 import type { Service } from "./service.ts"
-import { wrongTokenCounter } from "./wrong-tokens.ts"
 
 export type AdminServer = ReturnType<typeof openAdmin>
 

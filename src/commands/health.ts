@@ -1,8 +1,7 @@
 import type { Command } from "commander"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { fetchFailure } from "../outgoing/fetch-failure.ts"
-import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { configFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 

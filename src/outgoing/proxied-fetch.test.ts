@@ -9,8 +9,7 @@ import {
 } from "../../test/support/forward-proxy.ts"
 import { freePort } from "../../test/support/ports.ts"
 import { fetchBounded } from "./fetch-bounded.ts"
-import { fetchFailure } from "./fetch-failure.ts"
-import { proxiedFetch, proxyFor, showProxy } from "./proxied-fetch.ts"
+import { fetchFailure, proxiedFetch, proxyFor, showProxy } from "./proxied-fetch.ts"
 
 const PROXY = "http://proxy.test:3128"
 

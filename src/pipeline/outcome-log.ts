@@ -2,9 +2,25 @@
 import type { AnswerKind, PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
-import type { AnsweredRequest, OnAnswer } from "./answered-request.ts"
 import type { Event, RequestInfo } from "./event.ts"
-import type { Ended, Outcome } from "./outcome.ts"
+import type { Outcome, Ended } from "./outcome.ts"
+
+/** A request as it is answered. Request and event are the pipeline's own: to be read in the call, not changed or kept. */
+export interface AnsweredRequest {
+  /** undefined: no pipeline has its path. */
+  readonly pipeline: string | undefined
+  readonly request: RequestInfo
+  /** undefined: its body was not read. */
+  readonly event: Event | undefined
+  /** Of the body as received, decompressed; undefined: not read. */
+  readonly bytes: number | undefined
+  readonly status: number
+  /** undefined: a fault. */
+  readonly outcome: Outcome | undefined
+}
+
+/** Called once for each request, before its answer is sent. An error is logged. */
+export type OnAnswer = (answered: AnsweredRequest) => void
 
 /** Keeps answered requests for people to look at. */
 export interface Capture {

@@ -1,8 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { Backoff } from "../clock/backoff.ts"
 import { pause, steadyMs } from "../clock/clock.ts"
-import { fetchFailure } from "../outgoing/fetch-failure.ts"
-import { proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
+import { fetchFailure, proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { headersOf } from "./request-of-record.ts"
 
 /** How one POST of a record ended. */

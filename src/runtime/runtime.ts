@@ -6,7 +6,7 @@ import { atOnce, inSlices, type Steps } from "../clock/slices.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/routes.ts"
 import type { RequestsFrom } from "../http/server.ts"
-import type { OnAnswer } from "../pipeline/answered-request.ts"
+import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { Exposition } from "../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
@@ -14,6 +14,9 @@ import { RequestLog } from "../telemetry/request-log.ts"
 import { adminService, ownActivity, type Running } from "./admin-service.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
+import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
+import { receiverOf } from "./receiver.ts"
+import { logListening, logReload } from "./reload-log.ts"
 import {
   changePlan,
   prepareTopics,
@@ -21,12 +24,9 @@ import {
   type Membership,
   type ReloadDependencies,
 } from "./reload.ts"
-import { logListening, logReload } from "./reload-log.ts"
 import { Resources } from "./resources.ts"
-import { shutdownDelay } from "./shutdown-delay.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
-import { receiverOf } from "./receiver.ts"
-import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
+import { shutdownDelay } from "./shutdown-delay.ts"
 
 interface Requests {
   /** Default: own ports. */

@@ -1,6 +1,5 @@
 import type { Steps } from "../clock/slices.ts"
-import type { Distribution } from "./distribution.ts"
-import type { Tallies } from "./tally.ts"
+import type { Distribution, Tallies } from "./own-metrics.ts"
 
 /** What pipelines did since the start of a process: plain values, which pass between processes. */
 export interface Activity {

@@ -1,10 +1,8 @@
 import { expect, test } from "bun:test"
 import { Counter, Gauge, Histogram, Registry } from "prom-client"
 import { atOnce } from "../clock/slices.ts"
-import { Distribution } from "./distribution.ts"
 import { exposeLines, exposing, readRegistry, shareAnswer } from "./exposition.ts"
-import type { MetricLines } from "./metric-lines.ts"
-import { Tallies } from "./tally.ts"
+import { Distribution, type MetricLines, Tallies } from "./own-metrics.ts"
 
 const VALUES = [0, 1, 0.1 + 0.2, 1e21, 1e-9, -5, 123_456_789.123]
 const TEXTS = ["", "plain", 'quote"', "back\\slash", "line\nfeed", "both\\n", "ümläut 😀", "a b", "}"]

@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client"
 import { inSlices } from "../clock/slices.ts"
-import { labelText, type MetricDeclaration, type MetricLines } from "./metric-lines.ts"
+import { labelText, type MetricDeclaration, type MetricLines } from "./own-metrics.ts"
 import { CONTENT_TYPES, formatFor, writeMetrics, type TextFormat } from "./text-formats.ts"
 
 export interface Exposition {

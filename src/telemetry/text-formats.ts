@@ -1,6 +1,6 @@
 import { Registry } from "prom-client"
 import type { Steps } from "../clock/slices.ts"
-import type { MetricLines } from "./metric-lines.ts"
+import type { MetricLines } from "./own-metrics.ts"
 
 /**
  * - `prometheus`: https://prometheus.io/docs/instrumenting/exposition_formats/, as prom-client writes it

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client"
-import type { MetricLines } from "./metric-lines.ts"
+import type { MetricLines } from "./own-metrics.ts"
 
 export interface CountedWorker {
   readonly number: number

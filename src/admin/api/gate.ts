@@ -1,7 +1,5 @@
-import type { AdminAccess } from "../access.ts"
-import type { Sessions } from "../sessions.ts"
-import { ApiError } from "./problem.ts"
-import type { Admit } from "./router.ts"
+import type { AdminAccess, Sessions } from "../access.ts"
+import { ApiError, type Admit } from "./route.ts"
 
 /**
  * Admits callers with the token, or with a session's cookie. A page of another site can make a browser send requests, with

@@ -1,6 +1,6 @@
 import { Type, type TObject, type TSchema } from "typebox"
 import manifest from "../../../package.json" with { type: "json" }
-import { COOKIE } from "../sessions.ts"
+import { COOKIE } from "../access.ts"
 import { route, type ApiRoute } from "./route.ts"
 import * as shapes from "./shapes.ts"
 

@@ -1,14 +1,18 @@
-import manifest from "../../../package.json" with { type: "json" }
-import { PipelineDetail, Overview, type Attention } from "./shapes.ts"
-import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
-import type { PipelineInfo, Readiness, Service } from "../service.ts"
-import { steadyMs } from "../../clock/clock.ts"
 import { Type } from "typebox"
+import manifest from "../../../package.json" with { type: "json" }
+import { steadyMs } from "../../clock/clock.ts"
+import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
-import { ApiError } from "./problem.ts"
+import type { PipelineInfo, Readiness, Service } from "../service.ts"
 import { wordsOf } from "./reason-words.ts"
-import { route, type ApiRoute } from "./route.ts"
-import type { ConnectionOverview, PipelineOverview } from "./shapes.ts"
+import { ApiError, route, type ApiRoute } from "./route.ts"
+import {
+  PipelineDetail,
+  Overview,
+  type Attention,
+  type ConnectionOverview,
+  type PipelineOverview,
+} from "./shapes.ts"
 
 /** Points of a sparkline, of 15 minutes. */
 const POINTS = 60

@@ -1,9 +1,6 @@
 import { Type } from "typebox"
-import type { AdminAccess } from "../access.ts"
-import { cookieOf, type Sessions } from "../sessions.ts"
-import type { WrongTokens } from "../wrong-tokens.ts"
-import { ApiError } from "./problem.ts"
-import { route, type ApiRoute } from "./route.ts"
+import { type AdminAccess, cookieOf, type Sessions, type WrongTokens } from "../access.ts"
+import { ApiError, route, type ApiRoute } from "./route.ts"
 
 export function sessionRoutes(
   sessions: Sessions,

@@ -1,7 +1,7 @@
 import type { Submission } from "../../http/submission.ts"
 import type { PublishedPlace } from "../captured.ts"
 import type { Service } from "../service.ts"
-import { ApiError } from "./problem.ts"
+import { ApiError } from "./route.ts"
 import type { CaptureDetail, SendResult } from "./shapes.ts"
 
 /** Answers of pipelines are short. */

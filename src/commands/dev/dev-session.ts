@@ -1,6 +1,6 @@
-import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
-import { explainRequest } from "../../runtime/explain-request.ts"
+import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
 import type { Application } from "../../runtime/application.ts"
+import { explainRequest } from "../../runtime/explain-request.ts"
 import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { escapeControls } from "../../telemetry/escape-controls.ts"
 import type { Report } from "../../verify/explain/report.ts"

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
-import { Event, type RequestInfo } from "../../pipeline/event.ts"
-import { Accepted, Answered, Dropped, Rejected, type Outcome } from "../../pipeline/outcome.ts"
-import type { AnsweredRequest } from "../../pipeline/answered-request.ts"
 import { verifier } from "../../components/verifier.ts"
+import { Event, type RequestInfo } from "../../pipeline/event.ts"
+import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import { Accepted, Answered, Dropped, Rejected, type Outcome } from "../../pipeline/outcome.ts"
 import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { lineMaker, placeOf, sizeOf } from "./event-line.ts"
 

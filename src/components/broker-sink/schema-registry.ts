@@ -1,7 +1,6 @@
-import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
-import { fetchFailure } from "../../outgoing/fetch-failure.ts"
-import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import { compileSchema, type FindMismatch, type SchemaSet } from "../../json/schema.ts"
+import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
+import { fetchFailure, proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 
 /** How a registry is reached. */
 export interface RegistryAccess {

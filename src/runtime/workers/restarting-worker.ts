@@ -1,18 +1,18 @@
 import type { ActivitySample } from "../../admin/history.ts"
 import type { Receiver } from "../../admin/service.ts"
+import { steadyMs, within } from "../../clock/clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
-import { steadyMs, within } from "../../clock/clock.ts"
 import type { Logger, LogLevel } from "../../telemetry/log.ts"
-import type { MetricLines } from "../../telemetry/metric-lines.ts"
+import type { MetricLines } from "../../telemetry/own-metrics.ts"
 import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
-import type { Listening } from "../running-application.ts"
 import type { State } from "../readiness.ts"
+import type { Listening } from "../running-application.ts"
 import { RestartDelay } from "./restart-delay.ts"
-import type { Reloaded } from "./worker.ts"
 import { StallWatch } from "./stall-watch.ts"
 import { unpackMetrics } from "./summed-metrics.ts"
 import { WorkerProcess } from "./worker-process.ts"
+import type { Reloaded } from "./worker.ts"
 
 /*
  * The states of a worker, whose process is restarted when it ends:

@@ -1,5 +1,5 @@
 import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
-import type { MetricLines } from "../../telemetry/metric-lines.ts"
+import type { MetricLines } from "../../telemetry/own-metrics.ts"
 
 /** A process's metrics as sent over IPC: few large values, copied at once. */
 export type PackedMetrics = readonly PackedMetric[]

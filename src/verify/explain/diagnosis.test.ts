@@ -10,16 +10,16 @@ import {
   toRequest,
   URL_SENT_TO,
 } from "../../../test/support/senders.ts"
-import MISTAKES from "./mistakes.json" with { type: "json" }
-import { describeMistake, type MistakeKind } from "./words.ts"
-import { diagnose, type RequestDiagnosis } from "./diagnosis.ts"
-import type { VerifierSettings } from "../schemes/family.ts"
-import { findFamily, makeSigner } from "../presets/providers.ts"
-import type { SignedRequest } from "../verifier.ts"
 import { toJsonLine } from "../../commands/record-formats.ts"
 import { toLocalTime } from "../../components/local-time.ts"
 import { toName } from "../../json/name.ts"
 import { splice } from "../../json/splice.ts"
+import { findFamily, makeSigner } from "../presets/providers.ts"
+import type { VerifierSettings } from "../schemes/family.ts"
+import type { SignedRequest } from "../verifier.ts"
+import { diagnose, type RequestDiagnosis } from "./diagnosis.ts"
+import { describeMistake, type MistakeKind } from "./inquiry.ts"
+import MISTAKES from "./mistakes.json" with { type: "json" }
 
 const SENDERS = sendersOfTests()
 const KEY = "It's a Secret ✓"

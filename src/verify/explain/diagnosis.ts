@@ -1,18 +1,9 @@
 import { slices } from "../../clock/slices.ts"
-import { otherBodies } from "./bodies.ts"
-import { exampleHeaders } from "./example.ts"
-import { otherScheme } from "./scheme.ts"
-import { beforeEnrichment, readRecord } from "./records.ts"
-import { otherSecrets } from "./secrets.ts"
-import { otherHeaders } from "./signatures.ts"
-import { otherUrls } from "./urls.ts"
-import type { Candidate, Inquiry } from "./inquiry.ts"
-import type { Mistake } from "./words.ts"
-import { readJson } from "../schemes/json-body.ts"
-import { WrongSetting } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { PRESETS } from "../presets/presets.ts"
 import { findFamily, makeVerifier } from "../presets/providers.ts"
+import { WrongSetting } from "../schemes/family.ts"
+import { readJson } from "../schemes/json-body.ts"
 import {
   Refused,
   Verified,
@@ -21,6 +12,11 @@ import {
   type VerificationResult,
   type Verifier,
 } from "../verifier.ts"
+import { otherBodies, beforeEnrichment, readRecord, otherSecrets, otherUrls } from "./candidates.ts"
+import { exampleHeaders } from "./example.ts"
+import type { Candidate, Inquiry, Mistake } from "./inquiry.ts"
+import { otherScheme } from "./scheme.ts"
+import { otherHeaders } from "./signatures.ts"
 
 export interface RequestDiagnosis {
   readonly explanation: Explanation

@@ -4,11 +4,10 @@ import { REASON_WORDS, Verified, type Explanation } from "../verifier.ts"
 import { concealer, masker, type Conceal } from "./conceal.ts"
 import type { RequestDiagnosis } from "./diagnosis.ts"
 import { exampleHeaders } from "./example.ts"
-import type { Inquiry } from "./inquiry.ts"
+import { type Inquiry, describeMistake, type Mistake, type MistakeKind } from "./inquiry.ts"
 import { stateOf, type StepName, type StepState } from "./step-state.ts"
 import { linesAgainst } from "./suggestion.ts"
 import { legend, visible } from "./visible.ts"
-import { describeMistake, type Mistake, type MistakeKind } from "./words.ts"
 
 /** Why a request is verified or refused, for people: a JSON object without secrets, of the form that the admin API has. */
 export interface Report {

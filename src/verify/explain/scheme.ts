@@ -1,7 +1,7 @@
-import { AS_TEXT, otherKeys } from "./secrets.ts"
-import { digestsIn, prefixBefore } from "./signatures.ts"
-import type { Mistake } from "./words.ts"
 import type { Explanation, SignedRequest } from "../verifier.ts"
+import { AS_TEXT, otherKeys } from "./candidates.ts"
+import type { Mistake } from "./inquiry.ts"
+import { digestsIn, prefixBefore } from "./signatures.ts"
 
 const HMACS = { 20: "sha1", 32: "sha256", 64: "sha512" } as const
 const isHmacSize = (size: number): size is keyof typeof HMACS => size in HMACS

@@ -1,7 +1,6 @@
 import { MOST_SIGNATURES } from "../schemes/family.ts"
 import type { SignedRequest } from "../verifier.ts"
-import type { Candidate } from "./inquiry.ts"
-import type { MistakeKind, SuggestedOptions } from "./words.ts"
+import type { Candidate, MistakeKind, SuggestedOptions } from "./inquiry.ts"
 
 /** A digest or signature in a header's value. */
 interface Digest {

@@ -1,5 +1,5 @@
 import { findFamily, keysOf, nameOf, type ProviderRef } from "../presets/providers.ts"
-import type { Mistake } from "./words.ts"
+import type { Mistake } from "./inquiry.ts"
 
 /** Keys that a provider of one's own has in its section rather than in the Verifier's. */
 const OWN_KEYS: readonly string[] = ["header", "algorithm", "encoding", "prefix"]

@@ -1,8 +1,7 @@
+import { discord, eventGrid, slack, twitch, xero, zoom, asana, notion, wooCommerce } from "./by-body.ts"
 import { cloudEvents, dropbox, head, meta, msGraph, okta, xCrc } from "./by-headers.ts"
 import type { Handshake, HandshakeContext } from "./handshake.ts"
-import { discord, eventGrid, slack, twitch, xero, zoom } from "./signed.ts"
 import { sns } from "./sns.ts"
-import { asana, notion, wooCommerce } from "./unsigned.ts"
 
 const HANDSHAKES: { readonly [provider: string]: (context: HandshakeContext) => Handshake } = {
   // https://adyen.com/knowledge-hub/webhooks-accept-2xx : older integrations require this body

@@ -1,10 +1,9 @@
 import { sign, verify, type KeyObject } from "node:crypto"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { coverageOf, hmacScheme, type HmacForm } from "./hmac.ts"
-import { joinSigned, type Signed } from "./payload.ts"
 import { importPrivateKey, importPublicKey } from "./public-key.ts"
 import { decodeBase64, decodeHex } from "./secrets.ts"
-import { signatureVerifier, type Key, type Scheme } from "./signature.ts"
+import { joinSigned, type Signed, signatureVerifier, type Key, type Scheme } from "./signature.ts"
 
 /** A public-key scheme as data, laid out like an HMAC scheme. */
 export type AsymmetricForm = Omit<HmacForm, "algorithm" | "list" | "encoding" | "secret"> & {

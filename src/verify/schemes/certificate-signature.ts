@@ -1,12 +1,11 @@
-import type { Fetcher } from "../fetch/fetcher.ts"
 import { verify } from "node:crypto"
 import { Certificates, type CertificateRules } from "../fetch/certificates.ts"
-import { checkFreshness } from "./freshness.ts"
-import { joinSigned } from "./payload.ts"
-import { decodeBase64 } from "./secrets.ts"
-import { credentialVerifier } from "./credential.ts"
-import { signatureVerifier, type Claim } from "./signature.ts"
+import type { Fetcher } from "../fetch/fetcher.ts"
 import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
+import { credentialVerifier } from "./credential.ts"
+import { checkFreshness } from "./freshness.ts"
+import { decodeBase64 } from "./secrets.ts"
+import { joinSigned, signatureVerifier, type Claim } from "./signature.ts"
 
 /** A claim with the hash and the URL of the signer's certificate. */
 export interface CertificateClaim extends Claim {

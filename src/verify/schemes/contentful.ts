@@ -1,11 +1,10 @@
 import { escape } from "node:querystring"
+import { Refused, type SignedRequest } from "../verifier.ts"
 import type { Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"
 import { macFamily } from "./mac-family.ts"
-import type { Signed } from "./payload.ts"
-import type { Claim } from "./signature.ts"
 import { withHeaders } from "./sendable.ts"
-import { Refused, type SignedRequest } from "../verifier.ts"
+import type { Signed, Claim } from "./signature.ts"
 
 const SIGNATURE = "x-contentful-signature"
 const SIGNED_HEADERS = "x-contentful-signed-headers"

@@ -1,13 +1,12 @@
 import { parse, stringify } from "node:querystring"
 import { FormFlaw } from "../../forms/field.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
+import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
+import { sameText } from "./constant-time.ts"
 import type { Family } from "./family.ts"
 import { macFamily } from "./mac-family.ts"
-import { sameText } from "./constant-time.ts"
-import type { Signed } from "./payload.ts"
 import { withHeaders } from "./sendable.ts"
-import type { Claim } from "./signature.ts"
-import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
+import type { Signed, Claim } from "./signature.ts"
 
 /*
  * These schemes join names and values without separators: the text of one signed request can be split into other

@@ -1,12 +1,11 @@
 // Hot path: every event of a verified pipeline passes here.
+import { Refused, type SignedRequest } from "../verifier.ts"
 import { MOST_SIGNATURES, type Coverage, type Family, type VerifierSettings } from "./family.ts"
 import { formatTime, parseTime, type TimeUnit } from "./freshness.ts"
 import { readMember, withMember } from "./json-body.ts"
 import { macFamily, type MacScheme, type MacTraits } from "./mac-family.ts"
 import type { MacForm } from "./mac.ts"
-import { parsePayload } from "./payload.ts"
-import type { Claim } from "./signature.ts"
-import { Refused, type SignedRequest } from "../verifier.ts"
+import { parsePayload, type Claim } from "./signature.ts"
 
 /** The signed time: a header, an item of the signature's header, or a member of the JSON body. */
 type TimeLocation =
@@ -24,7 +23,7 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
   readonly written?: string | undefined
   /** Whether the prefix may be missing. */
   readonly prefixOptional?: boolean | undefined
-  /** Template of the signed text, see payload.ts; default: the body. */
+  /** Template of the signed text, see parsePayload; default: the body. */
   readonly payload?: string | undefined
   readonly time?: TimeLocation | undefined
   /** The header of the signed id. */

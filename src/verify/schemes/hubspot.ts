@@ -1,10 +1,9 @@
+import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { hmacScheme } from "./hmac.ts"
-import { digestSpelling } from "./mac.ts"
 import { macFamily } from "./mac-family.ts"
-import type { Signed } from "./payload.ts"
-import { signatureVerifier, type Claim, type Key } from "./signature.ts"
-import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
+import { digestSpelling } from "./mac.ts"
+import { type Signed, signatureVerifier, type Claim, type Key } from "./signature.ts"
 
 const VERSION_3 = hmacScheme({
   header: "X-HubSpot-Signature-v3",

@@ -1,9 +1,8 @@
+import type { Refused, Sendable, SignedRequest, UnsignedRequest } from "../verifier.ts"
 import { listOf, type Coverage, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
 import { digestSpelling, macKeys, type MacForm } from "./mac.ts"
-import type { Signed } from "./payload.ts"
 import { decodeSecret, SECRET_FORMS, type SecretForm } from "./secrets.ts"
-import { signatureVerifier, type Claim } from "./signature.ts"
-import type { Refused, Sendable, SignedRequest, UnsignedRequest } from "../verifier.ts"
+import { type Signed, signatureVerifier, type Claim } from "./signature.ts"
 
 /** A scheme of HMAC signatures. */
 export interface MacScheme extends MacForm {

@@ -1,5 +1,4 @@
-import type { Signed } from "./payload.ts"
-import type { Key, Scheme } from "./signature.ts"
+import type { Signed, Key, Scheme } from "./signature.ts"
 
 export type Algorithm = "sha1" | "sha256" | "sha512"
 export type Encoding = "hex" | "base64" | "base64url"

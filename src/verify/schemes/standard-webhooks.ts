@@ -3,10 +3,9 @@ import { verify } from "node:crypto"
 import { listOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
 import { hmac, hmacScheme, type HmacForm } from "./hmac.ts"
 import { macKeys } from "./mac.ts"
-import { joinSigned } from "./payload.ts"
 import { ed25519 } from "./public-key.ts"
 import { decodeBase64, decodeSecret } from "./secrets.ts"
-import { signatureVerifier, type Key } from "./signature.ts"
+import { joinSigned, signatureVerifier, type Key } from "./signature.ts"
 
 /**
  * Standard Webhooks 1.0: `id.timestamp.body` signed with HMAC-SHA256 (`v1,` and base64) or Ed25519 (`v1a,`); signatures are

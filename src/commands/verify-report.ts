@@ -1,19 +1,10 @@
+import type { CaptureExplanation } from "../admin/api/shapes.ts"
 import { concealer } from "../verify/explain/conceal.ts"
 import type { RequestDiagnosis } from "../verify/explain/diagnosis.ts"
 import type { Inquiry } from "../verify/explain/inquiry.ts"
-import { isToken, showTime, type Report, type ReportedMistake } from "../verify/explain/report.ts"
+import { isToken, showTime, type Report } from "../verify/explain/report.ts"
 import { visible } from "../verify/explain/visible.ts"
 import { findFamily, presetOf, type ProviderRef } from "../verify/presets/providers.ts"
-
-/** A request that is explained: as `hookline verify` and the admin API do. */
-type Explained = Omit<Report, "steps" | "mistakes"> & {
-  readonly steps: readonly {
-    readonly name: string
-    readonly state: string
-    readonly lines: readonly string[]
-  }[]
-  readonly mistakes: readonly (Omit<ReportedMistake, "kind"> & { readonly kind: string })[]
-}
 
 /**
  * The report of `hookline verify` as text: the heading, the steps with their lines, the result, the likely mistake, warnings.
@@ -21,7 +12,7 @@ type Explained = Omit<Report, "steps" | "mistakes"> & {
  * @param hints lines in addition to the likely mistake
  */
 export function toText(
-  explained: Explained,
+  explained: CaptureExplanation,
   heading: readonly string[],
   hints: readonly string[] = [],
 ): string {
@@ -49,7 +40,7 @@ export function headingOf(provider: ProviderRef): readonly string[] {
 }
 
 function resultLines(
-  { is_verified, result, mistakes, configuration, note }: Explained,
+  { is_verified, result, mistakes, configuration, note }: CaptureExplanation,
   hints: readonly string[],
 ): readonly string[] {
   if (is_verified) return [result]
@@ -75,7 +66,7 @@ export const timeHints = ({ mistakes }: Report): readonly string[] =>
     : []
 
 /** The members that the JSON objects of `hookline verify` have in common. */
-export function verdictOf(explained: Explained): object {
+export function verdictOf(explained: CaptureExplanation): object {
   const { provider, is_verified, reason, detail, result, mistakes, configuration, warnings } = explained
   const of = (isCertain: boolean): object[] =>
     mistakes.flatMap(({ is_certain, ...it }) => (is_certain === isCertain ? [it] : []))

@@ -13,7 +13,6 @@ import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import type { Verification } from "../verify/presets/providers.ts"
-import type { Coverage } from "../verify/schemes/family.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {
@@ -75,8 +74,6 @@ export interface Component<
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** How it verifies requests, with valid options, for explanations; absent: it verifies none. */
   readonly verification?: ((values: Values<O>) => Verification) | undefined
-  /** What its signatures prove, with valid options; undefined: it checks none. */
-  readonly proves?: ((values: Values<O>) => Proof) | undefined
   /** What decides the topics of events; absent: it does not choose them. */
   readonly routing?: ((values: Partial<Values<O>>) => Routing) | undefined
   /** Whose events it lets pass; undefined: its options are wrong. Absent: it does not restrict them. */
@@ -100,15 +97,6 @@ export type Implied = { readonly [component: string]: { readonly [key: string]: 
 /** What `checkInPipeline` sees. */
 export interface CheckingInPipeline<O extends OptionSet> extends Checking<O> {
   readonly sender: KnownSender | undefined
-}
-
-/** What a component's signatures prove of an event. */
-export interface Proof {
-  /** The provider as configured. */
-  readonly sender: string
-  readonly covers: Coverage
-  /** Whether the signed time is compared with the clock. */
-  readonly checksTime: boolean
 }
 
 /** What decides the topics of events. */

@@ -29,14 +29,6 @@ export const verifier = defineComponent({
   check,
   sender,
   verifies: ({ mode }) => mode !== "observe",
-  proves: ({ provider, ...settings }) => {
-    const family = findFamily(provider)!
-    return {
-      sender: nameOf(provider),
-      covers: family.covers(settings),
-      checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
-    }
-  },
   verification: ({ provider, secret_file: file, ...settings }) =>
     file === undefined
       ? { provider, settings }
@@ -58,6 +50,7 @@ function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSende
     name: nameOf(provider),
     event: presetOf(provider)?.event ?? {},
     covers: coverageOf(family, settings),
+    checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
   }
 }
 

@@ -2,9 +2,9 @@ import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
-import { quote, WrongValue, type OptionSet, type ParseContext, type Values } from "./option.ts"
+import { quote, WrongValue, type OptionSet, type ParseContext } from "./option.ts"
 import type { Place, Problems } from "../file/problems.ts"
-import type { Section } from "./section.ts"
+import type { Checking, Section } from "./section.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
 
 /** Options given in code, in camel case; undefined counts as absent. */
@@ -30,19 +30,11 @@ export interface Found {
   readonly reads?: ((file: string) => void) | undefined
 }
 
-export interface Resolved<O extends OptionSet> {
+export interface Resolved<O extends OptionSet> extends Omit<Checking<O>, "warn"> {
   /** Whether no problem was reported. */
   readonly isSound: () => boolean
   /** Where the section is, or would be. */
   readonly home: Place
-  /** All of them, unless a problem was reported. */
-  readonly values: Partial<Values<O>>
-  /** Whether it was given, in code or the file, even if it is wrong. */
-  readonly isGiven: (key: keyof O & string) => boolean
-  /** Whether its value is that of `[defaults:…]`. */
-  readonly isDefault: (key: keyof O & string) => boolean
-  /** Reports a problem of a key. */
-  readonly wrong: (key: keyof O & string, text: string) => void
   /** Where the value was given, or could be. */
   readonly where: (key: keyof O & string) => Place
   /** A value as messages quote it; undefined: it must not be printed. */

@@ -13,6 +13,7 @@ export interface Section<O extends OptionSet = OptionSet> {
 }
 
 export interface Checking<O extends OptionSet> {
+  /** All of them, unless a problem was reported. */
   readonly values: Partial<Values<O>>
   /** Whether the key was given, in code or the file, even if its value is wrong. */
   readonly isGiven: (key: keyof O & string) => boolean

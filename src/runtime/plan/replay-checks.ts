@@ -1,7 +1,6 @@
-import type { Proof } from "../../components/define-component.ts"
 import type { Steps } from "../../clock/slices.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
 import { locateEventPart } from "../../verify/presets/event-locations.ts"
+import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import { senderOf } from "./sender.ts"
 
@@ -25,24 +24,25 @@ export function* checkReplay({ pipelines, connections, service, problems }: Reso
     const hasLogFolder = connection?.kind?.logFolder !== undefined
     const forgetsIds = (keeper === undefined || keeper.values.store === "memory") && !hasLogFolder
     for (const { component, values, where } of parts) {
-      if (component.proves === undefined || values.mode === "observe") continue
-      const proof = component.proves(values as Values<OptionSet>)
-      if (workers > 1 && proof.covers.id && keeper === undefined) {
-        const text = `signed ids of ${proof.sender} are remembered by one process, and [service] workers = ${workers}; add a Deduplicator with store = redis://..., or set workers = 1`
+      const { name, covers, checksTime = false } = component.sender?.(values) ?? {}
+      if (name === undefined || covers === undefined || values.mode === "observe") continue
+      if (workers > 1 && covers.id && keeper === undefined) {
+        const text = `signed ids of ${name} are remembered by one process, and [service] workers = ${workers}; add a Deduplicator with store = redis://..., or set workers = 1`
         problems.add(where("provider"), text)
         continue
       }
-      for (const text of warningsOf(proof, { dedupes, forgetsIds })) problems.warn(where("provider"), text)
+      for (const text of warningsOf(name, covers, { checksTime, dedupes, forgetsIds }))
+        problems.warn(where("provider"), text)
     }
   }
 }
 
-/** @param around whether a Deduplicator's key is signed, and whether a restart forgets signed ids */
+/** @param around whether the signed time is compared with the clock, a Deduplicator's key is signed, and whether a restart forgets signed ids */
 function* warningsOf(
-  { sender, covers, checksTime }: Proof,
-  around: { readonly dedupes: boolean; readonly forgetsIds: boolean },
+  sender: string,
+  { body, time, id }: Coverage,
+  { checksTime, ...around }: { checksTime: boolean; dedupes: boolean; forgetsIds: boolean },
 ): Iterable<string> {
-  const { body, time, id } = covers
   const isOpen = body === "none" || body === "checksum"
   if (body === "none" && !id)
     yield `${sender} signs no body: a captured request can be sent with any body${time && checksTime ? " until its token expires" : ", at any time"}`

@@ -1,7 +1,6 @@
 import type { Component, Routing } from "../../components/define-component.ts"
 import { enumerate } from "../../config/file/nearest.ts"
 import type { Problems } from "../../config/file/problems.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
@@ -74,7 +73,7 @@ function checkPatterns(
   }
 }
 
-const isReadable = (it: Part): boolean => it.component.proves === undefined || it.isSound()
+const isReadable = (it: Part): boolean => it.component.sender === undefined || it.isSound()
 
 /** A header that is not signed can be changed by whoever captures a request. */
 function checkSigned(routing: Routing, part: Part, parts: readonly Part[], problems: Problems): void {
@@ -82,14 +81,14 @@ function checkSigned(routing: Routing, part: Part, parts: readonly Part[], probl
   if (routing.allowsUnsigned || !part.isSound() || !parts.every(isReadable)) return
   const headers = routing.headers(senderOf(parts))
   for (const { component, values } of parts) {
-    const proof = component.proves?.(values as Values<OptionSet>)
-    if (proof === undefined) continue
-    const signed = proof.covers.headers ?? []
-    const open = headers.find((name) => !signed.includes(name.toLowerCase()))
+    const { name, covers } = component.sender?.(values) ?? {}
+    if (covers === undefined) continue
+    const signed = covers.headers ?? []
+    const open = headers.find((header) => !signed.includes(header.toLowerCase()))
     if (open !== undefined)
       problems.add(
         part.where(routing.key),
-        `reads the header ${open}, which ${proof.sender} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set unsigned = true to accept that`,
+        `reads the header ${open}, which ${name} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set unsigned = true to accept that`,
       )
   }
 }

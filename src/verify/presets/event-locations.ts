@@ -20,6 +20,8 @@ export interface KnownSender {
   readonly event: EventLocations
   /** What its signatures cover with the Verifier's settings; undefined: these are invalid. */
   readonly covers: Coverage | undefined
+  /** Whether the signed time is compared with the clock. */
+  readonly checksTime?: boolean
 }
 
 /**

@@ -6,6 +6,28 @@ export interface Advice {
   readonly configuration?: string
 }
 
+/** By reason: what to do, and the component and line of its configuration that do it. */
+const ADVICE: { readonly [reason: string]: readonly [text: string, component?: string, line?: string] } = {
+  invalid_json: [
+    "Events are JSON objects. A Decoder also accepts forms and text:",
+    "Decoder",
+    "format = auto",
+  ],
+  not_an_object: ["A Decoder can turn each item of a list into an event:", "Decoder", "lists = split"],
+  body_too_large: [
+    "Raise the pipeline's limit (1 MiB unless configured):",
+    "WebHookSource",
+    "max_body_bytes = 4MiB",
+  ],
+  method_not_allowed: ["Set the provider's webhook to POST."],
+  rate_limited: [
+    "More events arrived than rate_limit of its WebHookSource allows; their senders are told to send them again.",
+  ],
+  unverified_rate_limited: [
+    "So many requests from its address failed verification that further ones are refused unread; the requests below it in the list say why.",
+  ],
+}
+
 /** What to do about a request that was refused for another reason than its signature; undefined: its reason says it all. */
 export function adviceOn(
   { summary, headers }: Pick<CaptureDetail, "summary" | "headers">,
@@ -14,44 +36,16 @@ export function adviceOn(
   const { reason, pipeline, outcome, status } = summary
   if (outcome !== "rejected") return undefined
   if (reason === "unknown_path") return { text: `Pipelines listen at ${pathsOf(pipelines)}.` }
-  const section = (component: string, ...lines: string[]): string =>
-    [`[pipeline:${pipeline}:${component}]`, ...lines].join("\n")
-  switch (reason) {
-    case "invalid_json":
-      return isForm(headers)
-        ? {
-            text: "It is a form. A Decoder turns it into a JSON object:",
-            configuration: section("Decoder", "format = auto"),
-          }
-        : {
-            text: "Events are JSON objects. A Decoder also accepts forms and text:",
-            configuration: section("Decoder", "format = auto"),
-          }
-    case "not_an_object":
-      return {
-        text: "A Decoder can turn each item of a list into an event:",
-        configuration: section("Decoder", "lists = split"),
-      }
-    case "body_too_large":
-      return {
-        text: "Raise the pipeline's limit (1 MiB unless configured):",
-        configuration: section("WebHookSource", "max_body_bytes = 4MiB"),
-      }
-    case "method_not_allowed":
-      return { text: "Set the provider's webhook to POST." }
-    case "rate_limited":
-      return {
-        text: "More events arrived than rate_limit of its WebHookSource allows; their senders are told to send them again.",
-      }
-    case "unverified_rate_limited":
-      return {
-        text: "So many requests from its address failed verification that further ones are refused unread; the requests below it in the list say why.",
-      }
-    default:
-      if (status !== 503 || reason.startsWith("unverified_")) return undefined
-      return {
-        text: "It was not published. Its sender is told to send it again, by 503 with Retry-After.",
-      }
+  const [text, component, line] = ADVICE[reason] ?? []
+  if (text === undefined)
+    return status === 503 && !reason.startsWith("unverified_")
+      ? { text: "It was not published. Its sender is told to send it again, by 503 with Retry-After." }
+      : undefined
+  if (component === undefined) return { text }
+  const isDecodable = reason === "invalid_json" && isForm(headers)
+  return {
+    text: isDecodable ? "It is a form. A Decoder turns it into a JSON object:" : text,
+    configuration: `[pipeline:${pipeline}:${component}]\n${line}`,
   }
 }
 

@@ -12,32 +12,31 @@
  * first target of each group, are what counts: absolute figures move with the machine. `--seconds N` and `--rounds N` set the
  * length, `--connections N` the load, `--delay MILLISECONDS` the way to Kafka.
  */
-import { parseArgs } from "node:util"
 import { CPU_TO_BARE, EMBEDDED_TO_BARE } from "./budget.ts"
+import { readFlags } from "./flags.ts"
 import { hookline } from "./hookline.ts"
 import { openBenchKafka } from "./kafka.ts"
 import { machine } from "./machine.ts"
 import type { Sample } from "./measure.ts"
-import { median, medianSample } from "./median.ts"
-import { measureInTurn } from "./rounds.ts"
-import { markdownTable } from "./table.ts"
+import { median, ratios } from "./median.ts"
+import { closed } from "./parts.ts"
+import { measureInTurn, type Samples } from "./rounds.ts"
+import { figure, markdownTable, ratio, rowsOf, sampleTable, TITLE, type Column } from "./table.ts"
 import type { Target } from "./target.ts"
 import { targetNamed } from "./targets.ts"
 
-const { values: flags } = parseArgs({
-  options: {
-    workers: { type: "boolean", default: false },
-    guard: { type: "boolean", default: false },
-    seconds: { type: "string", default: "5" },
-    rounds: { type: "string" },
-    connections: { type: "string" },
-    delay: { type: "string" },
-  },
+const { seconds, ...flags } = readFlags({
+  workers: false,
+  guard: false,
+  seconds: 5,
+  rounds: undefined,
+  connections: undefined,
+  delay: undefined,
 })
-const seconds = Number(flags.seconds)
 const rounds = Number(flags.rounds ?? (flags.guard ? 7 : 5))
 const connections = Number(flags.connections ?? (flags.workers ? 1000 : 64))
 const delayMs = Number(flags.delay ?? (flags.workers ? 2 : 0))
+const load = closed(connections)
 
 const workers = (count: number, hmac: boolean): Target =>
   hookline({
@@ -94,66 +93,50 @@ const GUARDED: readonly Guarded[] = [
   },
 ]
 
-const HEAD = [
-  "target",
-  "req/s",
-  "ratio",
-  "p50 ms",
-  "p99 ms",
-  "CPU us/event",
-  "ratio",
-  "cores",
-  "Kafka's cores",
-  "peak MiB",
+const COLUMNS: readonly Column[] = [
+  TITLE,
+  figure("req/s", (it) => it.perSecond, 0),
+  ratio("ratio", (it, base) => it.perSecond / base.perSecond),
+  figure("p50 ms", (it) => it.p50, 2),
+  figure("p99 ms", (it) => it.p99, 2),
+  figure("CPU us/event", (it) => it.cpuPerEvent, 1),
+  ratio("ratio", (it, base) => it.cpuPerEvent / base.cpuPerEvent),
+  figure("cores", (it) => (it.perSecond * it.cpuPerEvent) / 1e6, 2),
+  figure("Kafka's cores", (it) => (it.perSecond * it.brokerCpuPerEvent) / 1e6, 2),
+  figure("peak MiB", (it) => it.peak, 0),
 ]
 
 async function main(): Promise<void> {
-  const kafka = await openBenchKafka({ delayMs })
+  await using kafka = await openBenchKafka({ delayMs })
   const groups = GROUPS.map((group) => group.filter(({ onKafka }) => !onKafka || kafka !== undefined))
-  const load = { name: "load", arrivals: { connections }, body: "1.1 KB" } as const
-  const runs = await measureInTurn(groups.flat(), load, { rounds, seconds, kafka }).finally(() =>
-    kafka?.stop(),
+  const how = { rounds, seconds, kafka }
+  const samples = await measureInTurn(groups.flat(), [load], how)
+  const rows = groups.flatMap((group) =>
+    group.length === 0 ? [] : rowsOf(group, group[0]!, load.name, samples),
   )
-  const medianOf = ({ name }: Target): Sample => medianSample(runs.get(name)!)
-  const rows = groups.flatMap((group) => group.map((it) => row(it, medianOf(it), medianOf(group[0]!))))
   const away = delayMs === 0 ? "" : `, Kafka ${delayMs} ms away each way`
   console.log(
     `\n${machine()}, ${connections} connections, 1.1 KB bodies${away}, medians of ${rounds} rounds of ${seconds} s\n`,
   )
-  console.log(markdownTable(HEAD, rows))
-  if (flags.guard) guard(runs)
+  console.log(sampleTable(COLUMNS, rows))
+  if (flags.guard) guard(samples)
 }
 
 /** What is held to its limit is the median of the rounds' ratios, so that what the machine did meanwhile falls out. */
-function guard(runs: ReadonlyMap<string, readonly Sample[]>): void {
-  const measured = GUARDED.filter(({ target }) => runs.has(target))
-  const rows = measured.map(({ target, what, figure, budget, bound, today, margin }) => {
-    const ratios = runs.get(target)!.map((it, round) => figure(it) / figure(runs.get("bare")![round]!))
+function guard(samples: Samples): void {
+  const rows = GUARDED.flatMap(({ target, what, figure: of, budget, bound, today, margin }) => {
+    const [ours, bare] = [target, "bare"].map((name) => samples[name]?.[load.name])
+    if (ours === undefined || bare === undefined) return []
+    const found = ratios(ours, bare, of)
     const limit = today * (bound === "at most" ? 1 + margin : 1 - margin)
-    const holds = bound === "at most" ? median(ratios) <= limit : median(ratios) >= limit
+    const holds = bound === "at most" ? median(found) <= limit : median(found) >= limit
     if (!holds) process.exitCode = 1
-    const figures = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map((it) => it.toFixed(2))
+    const figures = [median(found), Math.min(...found), Math.max(...found)].map((it) => it.toFixed(2))
     const allowed = `${bound} ${limit.toFixed(2)}: ${today} of today and ${margin * 100} % for noise`
-    return [what, ...figures, `${bound} ${budget}`, allowed, holds ? "holds" : "**BEYOND**"]
+    return [[what, ...figures, `${bound} ${budget}`, allowed, holds ? "holds" : "**BEYOND**"]]
   })
   const head = ["beside the bare server", "median", "least", "most", "budget", "limit here", ""]
   console.log(`\n${markdownTable(head, rows)}`)
-}
-
-function row({ title }: Target, it: Sample, base: Sample): string[] {
-  const cores = (cpuPerEvent: number): string => ((it.perSecond * cpuPerEvent) / 1e6).toFixed(2)
-  return [
-    title,
-    it.perSecond.toFixed(0),
-    (it.perSecond / base.perSecond).toFixed(2),
-    it.p50.toFixed(2),
-    it.p99.toFixed(2),
-    it.cpuPerEvent.toFixed(1),
-    (it.cpuPerEvent / base.cpuPerEvent).toFixed(2),
-    cores(it.cpuPerEvent),
-    cores(it.brokerCpuPerEvent),
-    it.peak.toFixed(0),
-  ]
 }
 
 await main()

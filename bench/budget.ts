@@ -1,15 +1,7 @@
-import { median, medianSample } from "./median.ts"
 import type { Sample } from "./measure.ts"
+import { median, medianSample, ratios } from "./median.ts"
+import { closed } from "./parts.ts"
 import type { PartResult, Results } from "./results.ts"
-
-/** A line of what Hookline allows itself. */
-export interface BudgetLine {
-  readonly what: string
-  readonly limit: string
-  /** Undefined: it was not measured. */
-  readonly measured: string | undefined
-  readonly met: boolean | undefined
-}
 
 /** Limits that `npm run bench:guard` holds too. */
 export const CPU_TO_BARE = 2
@@ -29,96 +21,80 @@ const PIPELINES_FACTOR = 1.1
 const MEMORY_FACTOR = 1.1
 const MEMORY_MIB = 160
 
+const LOAD = closed(64).name
+
 const cpu = ({ cpuPerEvent }: Sample): number => cpuPerEvent
 const throughput = ({ perSecond }: Sample): number => perSecond
 const p99 = (sample: Sample): number => sample.p99
 
+/** A line of what Hookline allows itself: what, the limit, the figure that was measured, and whether it meets the limit. */
+type Line = [what: string, limit: string, measured: string, met: string]
+
 /** The budget, and what of it the results meet. */
-export function budget({ parts, soak }: Results): BudgetLine[] {
+export function budget({ parts, soak }: Results): Line[] {
+  const { closed: loop, open, bodies, hmac, pipelines, embedded } = parts
   return [
-    most("CPU an event on Kafka with HMAC, beside the bare server", CPU_TO_BARE, {
-      part: parts.closed,
-      target: "hookline-hmac",
-      beside: "bare",
-      figure: cpu,
-    }),
-    ...CPU.map(([beside, title, limit]) =>
-      most(`CPU an event on Kafka with HMAC on both sides, beside ${title}`, limit, {
-        part: parts.hmac,
-        target: "hookline-hmac",
-        beside,
-        figure: cpu,
-      }),
+    most(
+      "CPU an event on Kafka with HMAC, beside the bare server",
+      CPU_TO_BARE,
+      ratio(cpu, loop, ["hookline-hmac", "bare"]),
     ),
-    ...["16 KB", "256 KB"].flatMap((body) => {
-      const compared = {
-        part: parts.bodies,
-        target: "hookline",
-        beside: "go",
-        load: `64 connections, ${body}`,
-      }
+    ...CPU.map(([beside, title, limit]) =>
+      most(
+        `CPU an event on Kafka with HMAC on both sides, beside ${title}`,
+        limit,
+        ratio(cpu, hmac, ["hookline-hmac", beside]),
+      ),
+    ),
+    ...(["16 KB", "256 KB"] as const).flatMap((body) => {
+      const beside = (figure: typeof cpu): number | undefined =>
+        ratio(figure, bodies, ["hookline", "go"], closed(64, body).name)
       return [
-        least(`Throughput with bodies of ${body}, beside Go`, 1, { ...compared, figure: throughput }),
-        most(`99th percentile with bodies of ${body}, beside Go`, 1, { ...compared, figure: p99 }),
+        least(`Throughput with bodies of ${body}, beside Go`, 1, beside(throughput)),
+        most(`99th percentile with bodies of ${body}, beside Go`, 1, beside(p99)),
       ]
     }),
-    openLoop(parts.open, "hookline", "without HMAC"),
-    openLoop(parts.open, "hookline-hmac", "with HMAC"),
-    most("CPU an event with 500 pipelines, beside one", PIPELINES_FACTOR, {
-      part: parts.pipelines,
-      target: "hookline-500",
-      beside: "hookline-one",
-      figure: cpu,
-    }),
+    openLoop(open, "hookline", "without HMAC"),
+    openLoop(open, "hookline-hmac", "with HMAC"),
+    most(
+      "CPU an event with 500 pipelines, beside one",
+      PIPELINES_FACTOR,
+      ratio(cpu, pipelines, ["hookline-500", "hookline-one"]),
+    ),
     ...(
       [
         [64, EMBEDDED_TO_BARE],
         [512, EMBEDDED_TO_BARE_512],
       ] as const
     ).map(([connections, limit]) =>
-      least(`Throughput of the embedded log beside the bare server, ${connections} connections`, limit, {
-        part: parts.embedded,
-        target: "embedded",
-        beside: "bare",
-        load: `${connections} connections, 1.1 KB`,
-        figure: throughput,
-      }),
+      least(
+        `Throughput of the embedded log beside the bare server, ${connections} connections`,
+        limit,
+        ratio(throughput, embedded, ["embedded", "bare"], closed(connections).name),
+      ),
     ),
     ...memory(soak),
   ]
 }
 
-interface Compared {
-  readonly part: PartResult | undefined
-  readonly target: string
-  readonly beside: string
-  /** Default: 64 connections, 1.1 KB. */
-  readonly load?: string
-  readonly figure: (sample: Sample) => number
-}
+const most = (what: string, limit: number, found: number | undefined): Line =>
+  line(what, `at most ${limit}`, found, (it) => [it.toFixed(2), it <= limit])
 
-function most(what: string, limit: number, compared: Compared): BudgetLine {
-  return line(what, `at most ${limit}`, ratio(compared), (it) => [it.toFixed(2), it <= limit])
-}
-
-function least(what: string, limit: number, compared: Compared): BudgetLine {
-  return line(what, `at least ${limit}`, ratio(compared), (it) => [it.toFixed(2), it >= limit])
-}
+const least = (what: string, limit: number, found: number | undefined): Line =>
+  line(what, `at least ${limit}`, found, (it) => [it.toFixed(2), it >= limit])
 
 /** The median over the rounds of a figure of one target beside that of another in the same round. */
-function ratio({
-  part,
-  target,
-  beside,
-  load = "64 connections, 1.1 KB",
-  figure,
-}: Compared): number | undefined {
-  const [ours, theirs] = [target, beside].map((name) => part?.samples[name]?.[load])
-  if (ours === undefined || theirs === undefined) return undefined
-  return median(ours.map((sample, round) => figure(sample) / figure(theirs[round] ?? theirs.at(-1)!)))
+function ratio(
+  figure: (sample: Sample) => number,
+  part: PartResult | undefined,
+  targets: readonly [target: string, beside: string],
+  load = LOAD,
+): number | undefined {
+  const [ours, theirs] = targets.map((name) => part?.samples[name]?.[load])
+  return ours === undefined || theirs === undefined ? undefined : median(ratios(ours, theirs, figure))
 }
 
-function openLoop(open: PartResult | undefined, target: string, title: string): BudgetLine {
+function openLoop(open: PartResult | undefined, target: string, title: string): Line {
   const [ours, producer] = [target, "producer"].map((name) => open?.samples[name]?.["5000/s"])
   const measured =
     ours === undefined || producer === undefined
@@ -134,22 +110,16 @@ function openLoop(open: PartResult | undefined, target: string, title: string): 
   )
 }
 
-function memory(soak: Results["soak"]): BudgetLine[] {
+function memory(soak: Results["soak"]): Line[] {
   const minute = soak?.memory[60 / soak.everySeconds]
-  const end = soak?.memory.at(-1)
+  const growth = minute === undefined ? undefined : soak!.memory.at(-1)! / minute
+  const peak = soak && Math.max(...soak.memory)
   return [
-    line(
-      "Memory at the end of the soak beside that after one minute",
-      `at most ${MEMORY_FACTOR}`,
-      minute === undefined || end === undefined ? undefined : end / minute,
-      (it) => [it.toFixed(2), it <= MEMORY_FACTOR],
-    ),
-    line(
-      "The most memory in the soak",
-      `under ${MEMORY_MIB} MiB`,
-      soak === undefined ? undefined : Math.max(...soak.memory),
-      (it) => [`${it.toFixed(0)} MiB`, it < MEMORY_MIB],
-    ),
+    most("Memory at the end of the soak beside that after one minute", MEMORY_FACTOR, growth),
+    line("The most memory in the soak", `under ${MEMORY_MIB} MiB`, peak, (it) => [
+      `${it.toFixed(0)} MiB`,
+      it < MEMORY_MIB,
+    ]),
   ]
 }
 
@@ -158,7 +128,8 @@ function line<T>(
   limit: string,
   value: T | undefined,
   judge: (value: T) => readonly [measured: string, met: boolean],
-): BudgetLine {
-  const [measured, met] = value === undefined ? [undefined, undefined] : judge(value)
-  return { what, limit, measured, met }
+): Line {
+  if (value === undefined) return [what, limit, "not measured", ""]
+  const [measured, isMet] = judge(value)
+  return [what, limit, measured, isMet ? "yes" : "**no**"]
 }

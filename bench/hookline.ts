@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { freePorts } from "../test/support/ports.ts"
-import { SECRET, startHttp, type Started, type Target, type Topic } from "./target.ts"
+import { reload, startHookline, temporaryFolder } from "../test/support/hookline.ts"
+import { freePort } from "../test/support/ports.ts"
+import { stripeShaped } from "./body.ts"
+import { onceAccepting, SECRET, startHttp, type Started, type Target, type Topic } from "./target.ts"
 
-interface Variant {
+export interface Variant {
   readonly name: string
   readonly title: string
   readonly log: "embedded" | "kafka"
@@ -33,11 +33,16 @@ interface Variant {
 
 /** A Hookline that was started. */
 export interface StartedHookline extends Started {
-  /** Its configuration file. */
-  readonly file: string
-  /** The file with its log. */
-  readonly log: string
   readonly adminUrl: string
+  readonly configuration: string
+  /** Has it read another configuration. @throws Error when it does not take it */
+  reload(configuration: string): Promise<void>
+}
+
+/** @throws Error when the event was not accepted */
+export async function postOne({ url }: StartedHookline): Promise<void> {
+  const { ok, status } = await fetch(url!, { method: "POST", body: stripeShaped })
+  if (!ok) throw new Error(`an event was answered ${status}`)
 }
 
 export interface HooklineTarget extends Target {
@@ -69,7 +74,9 @@ export function hookline({
   partitions,
   workers = 1,
   kafkaListen = "off",
-  ...how
+  checkout = join(import.meta.dir, ".."),
+  bunFlags = [],
+  env = {},
 }: Variant): HooklineTarget {
   const secret = hmac ? SECRET : undefined
   return {
@@ -80,12 +87,13 @@ export function hookline({
     secret,
     partitions,
     async start(topic): Promise<StartedHookline> {
-      const folder = mkdtempSync(join(tmpdir(), "hookline-bench-"))
-      const [port, adminPort] = (await freePorts(2)) as [number, number]
+      await using parts = new AsyncDisposableStack()
+      const folder = parts.use(temporaryFolder())
+      const port = await freePort()
       const connection =
         log === "kafka"
           ? `bootstrap_servers = ${topic!.bootstrapServers.join(", ")}`
-          : `directory = ${join(folder, "log")}\nkafka_listen = ${kafkaListen}`
+          : `directory = log\nkafka_listen = ${kafkaListen}`
       const paths = Array.from({ length: pipelines }, (_, i) => (pipelines === 1 ? "/" : `/hooks/${i}`))
       const sections = paths.map(
         (path, i) =>
@@ -95,36 +103,30 @@ export function hookline({
           (keys === undefined ? "" : "key = header:X-Key\n"),
       )
       for (let at = 0; at < idle; at++) sections.push(idlePipeline(at, port))
-      const file = join(folder, "pipelines.conf")
-      await Bun.write(
-        file,
-        `[connection:bench]\n${connection}\n${sections.join("")}${workers === 1 ? "" : `[service]\nworkers = ${workers}\n`}` +
-          `[admin]\nlisten = 127.0.0.1:${adminPort}\n`,
+      const configuration =
+        `[connection:bench]\n${connection}\n${sections.join("")}` +
+        (workers === 1 ? "" : `[service]\nworkers = ${workers}\n`)
+      const running = parts.use(
+        await startHookline(configuration, {
+          folder: folder.path,
+          program: [process.execPath, ...bunFlags, join(checkout, "src/cli.ts")],
+          env,
+        }),
       )
-      const remove = (): void => rmSync(folder, { recursive: true, force: true })
-      try {
-        const started = await startHttp(
-          {
-            args: [process.execPath, ...(how.bunFlags ?? []), "src/cli.ts", "run", "-c", file],
-            ...(how.checkout === undefined ? {} : { cwd: how.checkout }),
-            url: `http://127.0.0.1:${port}${paths[0]!}`,
-            output: join(folder, "output"),
-            ...(turns === 1 ? {} : { paths: Array.from({ length: turns }, (_, i) => paths[i % pipelines]!) }),
-            ...(keys === undefined ? {} : { keys }),
-            ...(how.env === undefined ? {} : { env: how.env }),
-          },
-          secret,
-        )
-        return {
-          ...started,
-          file,
-          log: join(folder, "output"),
-          adminUrl: `http://127.0.0.1:${adminPort}`,
-          stop: () => started.stop().finally(remove),
-        }
-      } catch (error) {
-        remove()
-        throw error
+      const { pid, exited } = running
+      const url = `http://127.0.0.1:${port}${paths[0]!}`
+      const inTurn = turns === 1 ? undefined : Array.from({ length: turns }, (_, i) => paths[i % pipelines]!)
+      const started = await onceAccepting({ pid, url, secret, paths: inTurn, keys, exited })
+      const whole = parts.move()
+      return {
+        ...started,
+        adminUrl: running.adminUrl!,
+        configuration,
+        async reload(next) {
+          if ((await reload(running, folder.path, next)) === "not")
+            throw new Error(`the reload failed:\n${running.output()}`)
+        },
+        [Symbol.asyncDispose]: () => whole.disposeAsync(),
       }
     },
   }
@@ -137,8 +139,7 @@ export const bare: Target = {
   onKafka: false,
   isReceiver: false,
   async start() {
-    const [port] = (await freePorts(1)) as [number]
-    const args = [process.execPath, "bench/bare.ts", `${port}`]
-    return startHttp({ args, url: `http://127.0.0.1:${port}/` }, undefined)
+    const port = await freePort()
+    return startHttp([process.execPath, "bench/bare.ts", `${port}`], port)
   },
 }

@@ -1,13 +1,12 @@
-import { ListOffsetTimestamps, type Admin } from "@platformatic/kafka"
+import { ListOffsetTimestamps } from "@platformatic/kafka"
 import {
   canStartKafka,
-  createTopic,
+  createTopics,
   freshTopic,
   administer,
   startKafka,
   type TestKafka,
 } from "../test/support/kafka.ts"
-import { reasonOf } from "../src/brokers/kafka/failure.ts"
 import { steadyMs } from "../src/clock/clock.ts"
 import { openTestBroker } from "../test/support/kafka-options.ts"
 import { startKafkaBehind } from "../test/support/kafka-behind.ts"
@@ -16,13 +15,12 @@ import { keysOfEach } from "../test/support/keys.ts"
 import type { Topic } from "./target.ts"
 
 /** The Kafka that targets publish to. */
-export interface BenchKafka {
+export interface BenchKafka extends AsyncDisposable {
   readonly pid: number
   /** Gives a target a topic of its own, until it is disposed; between turns the broker stands still. */
   turn(partitions?: number): Promise<Turn>
   /** Makes topics of one partition that stay. */
   makeTopics(names: readonly string[]): Promise<void>
-  stop(): Promise<void>
 }
 
 export interface Turn extends Topic, AsyncDisposable {
@@ -56,7 +54,7 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
   node!.pause()
   return {
     pid: node!.pid,
-    async stop() {
+    async [Symbol.asyncDispose]() {
       await kafka.stop()
       await delay?.[Symbol.asyncDispose]()
     },
@@ -64,12 +62,12 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       node!.resume()
       const topic = freshTopic("bench")
       const configs = { "retention.bytes": `${512 * 1024 ** 2}`, "segment.bytes": `${128 * 1024 ** 2}` }
-      await createTopic(kafka, topic, { partitions, configs })
+      await createTopics(kafka, [topic], { partitions, configs })
       await begin(kafka, topic, partitions)
       return {
         bootstrapServers: delay === undefined ? kafka.bootstrapServers : [delay.address],
         topic,
-        records: () => administer(kafka, (admin) => endOffsets(admin, topic, partitions)),
+        records: () => recordsIn(kafka, topic, partitions),
         async [Symbol.asyncDispose]() {
           await administer(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
           node!.pause()
@@ -78,12 +76,8 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
     },
     async makeTopics(names) {
       node!.resume()
-      await administer(kafka, async (admin) => {
-        for (let at = 0; at < names.length; at += TOPICS_A_REQUEST)
-          await admin.createTopics({ topics: names.slice(at, at + TOPICS_A_REQUEST), partitions: 1 })
-        // the broker is still making them when it has answered
-        while (!(await isThere(admin, names.at(-1)!))) await Bun.sleep(50)
-      })
+      for (let at = 0; at < names.length; at += TOPICS_A_REQUEST)
+        await createTopics(kafka, names.slice(at, at + TOPICS_A_REQUEST))
       node!.pause()
     },
   }
@@ -105,20 +99,13 @@ async function begin(kafka: TestKafka, topic: string, partitions: number): Promi
 const BEGIN_MS = 120_000
 const TOPICS_A_REQUEST = 100
 
-async function isThere(admin: Admin, topic: string): Promise<boolean> {
-  try {
-    const { topics } = await admin.metadata({ topics: [topic], forceUpdate: true })
-    return topics.get(topic)!.partitions.every(({ leader }) => leader >= 0)
-  } catch (error) {
-    if (/UNKNOWN_TOPIC|Unknown topic/.test(reasonOf(error))) return false
-    throw error
-  }
-}
-
-async function endOffsets(admin: Admin, topic: string, count: number): Promise<number> {
+/** How many records a topic has had. */
+export async function recordsIn(kafka: TestKafka, topic: string, count: number): Promise<number> {
   const partitions = Array.from({ length: count }, (_, partitionIndex) => {
     return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
   })
-  const [listed] = await admin.listOffsets({ topics: [{ name: topic, partitions }] })
+  const [listed] = await administer(kafka, (admin) =>
+    admin.listOffsets({ topics: [{ name: topic, partitions }] }),
+  )
   return listed!.partitions.reduce((total, { offset }) => total + Number(offset), 0)
 }

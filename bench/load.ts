@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { temporaryFolder } from "../test/support/hookline.ts"
 import { postByOha } from "./oha.ts"
 import type { Load, Traffic } from "./traffic.ts"
 import { postByWrk } from "./wrk.ts"
@@ -11,15 +9,9 @@ import { postByWrk } from "./wrk.ts"
  * @throws Error when an answer was not 2xx or a connection failed: such a run measures nothing
  */
 export async function post(url: string, traffic: Traffic): Promise<Load> {
-  const folder = mkdtempSync(join(tmpdir(), "hookline-load-"))
-  try {
-    const bodyFile = join(folder, "body.json")
-    await Bun.write(bodyFile, traffic.body)
-    const { arrivals } = traffic
-    if ("rate" in arrivals) return await postByOha(url, { ...traffic, rate: arrivals.rate, bodyFile })
-    const closed = { ...traffic, connections: arrivals.connections, bodyFile, folder }
-    return await postByWrk(url, closed)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  using folder = temporaryFolder()
+  const { arrivals } = traffic
+  return "rate" in arrivals
+    ? await postByOha(url, { ...traffic, ...arrivals, folder: folder.path })
+    : await postByWrk(url, { ...traffic, ...arrivals, folder: folder.path })
 }

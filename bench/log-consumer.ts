@@ -1,14 +1,17 @@
 import { ByteReader } from "../src/kafka-listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../src/kafka-listener/protocol/byte-writer.ts"
 import { readResponse, writeRequest } from "../src/kafka-listener/protocol/fields.ts"
-import { Fetch, ListOffsets } from "../src/kafka-listener/protocol/messages.ts"
+import { Fetch } from "../src/kafka-listener/protocol/messages.ts"
 import { RawKafkaClient } from "../test/support/kafka-clients.ts"
+import { recordsIn } from "./kafka.ts"
 
-const LATEST = -1
-const FETCH = { key: Fetch.key, version: 4 }
-const LIST = { key: ListOffsets.key, version: 1 }
+const VERSION = 4
 
-type Partitions<T> = { readonly responses: readonly [{ readonly partitions: readonly [T] }] }
+interface Fetched {
+  readonly responses: readonly [
+    { readonly partitions: readonly [{ readonly errorCode: number; readonly records: Buffer | null }] },
+  ]
+}
 
 /**
  * A consumer that follows partition 0 of a topic from its end and looks at no more than how many records there are: what it
@@ -28,10 +31,7 @@ export class LogConsumer implements AsyncDisposable {
 
   static async open(address: string, topic: string): Promise<LogConsumer> {
     const consumer = new LogConsumer(await RawKafkaClient.connect(address), topic)
-    const partitions = [{ partitionIndex: 0, timestamp: LATEST }]
-    const listed = await consumer.#ask(ListOffsets, LIST, { topics: [{ name: topic, partitions }] })
-    const { topics } = listed as { topics: readonly [{ partitions: readonly [{ offset: number }] }] }
-    consumer.#offset = topics[0].partitions[0].offset
+    consumer.#offset = await recordsIn({ bootstrapServers: [address] }, topic, 1)
     void consumer.#follow().catch((error: Error) => {
       consumer.#problem = error
       consumer.#changed.resolve()
@@ -55,9 +55,13 @@ export class LogConsumer implements AsyncDisposable {
       const partitions = [{ partition: 0, fetchOffset: this.#offset, partitionMaxBytes: 1024 * 1024 }]
       const topics = [{ topic: this.#topic, partitions }]
       const limits = { maxWaitMs: 500, minBytes: 1, maxBytes: 50 * 1024 * 1024 }
-      const fetched = await this.#ask(Fetch, FETCH, { ...limits, topics })
-      if (fetched === undefined) return
-      const { responses } = fetched as Partitions<{ errorCode: number; records: Buffer | null }>
+      const request = new ByteWriter()
+      writeRequest(Fetch, VERSION, { ...limits, topics }, request)
+      this.#client.request({ key: Fetch.key, version: VERSION }, 1, request.written())
+      const response = await this.#client.response()
+      if (response === undefined) return
+      const fetched: object = readResponse(Fetch, VERSION, new ByteReader(response.subarray(4)))
+      const { responses } = fetched as Fetched
       const [{ errorCode, records }] = responses[0].partitions
       if (errorCode !== 0) throw new Error(`fetching failed with error code ${errorCode}`)
       if (records === null || records.length === 0) continue
@@ -65,18 +69,6 @@ export class LogConsumer implements AsyncDisposable {
       this.#changed.resolve()
       this.#changed = Promise.withResolvers()
     }
-  }
-
-  async #ask(
-    api: Parameters<typeof writeRequest>[0],
-    header: { readonly key: number; readonly version: number },
-    request: Parameters<typeof writeRequest>[2],
-  ): Promise<object | undefined> {
-    const body = new ByteWriter()
-    writeRequest(api, header.version, request, body)
-    this.#client.request(header, 1, body.written())
-    const response = await this.#client.response()
-    return response && readResponse(api, header.version, new ByteReader(response.subarray(4)))
   }
 
   /** @throws as `offset` */

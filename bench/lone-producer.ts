@@ -9,23 +9,17 @@ export const loneProducer: Target = {
   isReceiver: false,
   async start(topic) {
     const args = [process.execPath, "bench/producer.ts", topic!.bootstrapServers.join(","), topic!.topic]
+    let measured = Promise.withResolvers<Load>()
     const child = Bun.spawn(args, {
       cwd: `${import.meta.dir}/..`,
-      stdin: "pipe",
-      stdout: "pipe",
-      stderr: "inherit",
+      stdio: ["ignore", "inherit", "inherit"],
+      ipc: (load: Load) => measured.resolve(load),
+      onExit: () => measured.reject(new Error("the producer ended before it had measured")),
     })
-    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader()
-    const load = async (rate: number, seconds: number, body: string): Promise<Load> => {
-      child.stdin.write(`${JSON.stringify({ rate, seconds, body })}\n`)
-      await child.stdin.flush()
-      let said = ""
-      while (!said.endsWith("\n")) {
-        const { value, done } = await lines.read()
-        if (done) throw new Error("the producer ended before it had measured")
-        said += value
-      }
-      return JSON.parse(said) as Load
+    const load = (rate: number, seconds: number, body: string): Promise<Load> => {
+      measured = Promise.withResolvers()
+      child.send({ rate, seconds, body })
+      return measured.promise
     }
     // The connection is open and the topic known.
     await load(10, 1, '{"first":true}')
@@ -35,8 +29,8 @@ export const loneProducer: Target = {
         if (!("rate" in arrivals)) throw new Error("the producer keeps a rate; it has no connections")
         return load(arrivals.rate, seconds, body)
       },
-      async stop() {
-        await child.stdin.end()
+      async [Symbol.asyncDispose]() {
+        child.disconnect()
         await child.exited
       },
     }

@@ -27,65 +27,56 @@ export interface Sample {
   readonly peak: number
 }
 
+/** Puts a load on a target. @throws Error when fewer records reached the topic than requests were answered */
+type Run = (load: Case, seconds: number) => Promise<Sample & { readonly requests: number }>
+
 /** Starts a target, gives it a turn of the broker where it needs one, and ends both. */
 export async function withTarget<T>(
   target: Target,
   kafka: BenchKafka | undefined,
-  use: (started: Started, records: () => Promise<number>) => Promise<T>,
+  use: (started: Started, run: Run) => Promise<T>,
 ): Promise<T> {
   // What the target before left for the kernel to write would be written during this one's fsyncs.
   await $`sync`
   await using turn = target.onKafka ? await kafka!.turn(target.partitions) : undefined
-  const started = await target.start(turn)
-  try {
-    return await use(started, turn?.records ?? (() => Promise.resolve(Number.POSITIVE_INFINITY)))
-  } finally {
-    await started.stop()
+  await using started = await target.start(turn)
+  const used = async (): Promise<[own: number, brokers: number, records: number]> => [
+    cpuMicroseconds(started.pid),
+    turn === undefined ? 0 : cpuMicroseconds(kafka!.pid),
+    (await turn?.records()) ?? 0,
+  ]
+  const run: Run = async ({ arrivals, body }, seconds) => {
+    forgetPeak(started.pid)
+    const before = await used()
+    const { requests, ...load } = await started.load({ body: bodies[body], arrivals, seconds })
+    if (requests === 0) throw new Error(`no request was answered in ${seconds} s`)
+    const [own, brokers, records] = (await used()).map((now, i) => now - before[i]!) as typeof before
+    if (turn !== undefined && target.waitsForAcknowledgement !== false && records < requests)
+      throw new Error(`${target.title} answered ${requests} requests, and ${records} are in the topic`)
+    const { p50, p99, p999 } = load
+    const [cpuPerEvent, brokerCpuPerEvent] = [own / requests, brokers / requests]
+    const perSecond = requests / load.seconds
+    return { requests, perSecond, p50, p99, p999, cpuPerEvent, brokerCpuPerEvent, peak: peakMiB(started.pid) }
   }
+  return await use(started, run)
 }
 
-/**
- * Measures a target under each case in turn.
- *
- * @throws Error when fewer records reached the topic than requests were answered
- */
+/** Measures a target under each case in turn. @throws Error as a run does */
 export function measure(
   target: Target,
   cases: readonly Case[],
   { seconds, kafka }: { seconds: number; kafka: BenchKafka | undefined },
 ): Promise<Map<string, Sample>> {
-  return withTarget(target, kafka, async (started, records) => {
+  return withTarget(target, kafka, async (started, run) => {
     const samples = new Map<string, Sample>()
-    for (const [index, one] of cases.entries()) {
-      const { name, arrivals } = one
-      const body = bodies[one.body]
+    for (const [index, load] of cases.entries()) {
+      const { name, arrivals, body } = load
       // Compiled code and grown buffers are what runs in production: a first load is not counted.
-      const warmUp = index === 0 ? 2 : one.body === cases[index - 1]!.body ? 0 : 1
-      if (warmUp > 0) await started.load({ body, arrivals, seconds: warmUp })
-      forgetPeak(started.pid)
-      const recordsBefore = await records()
-      const before = cpuMicroseconds(started.pid)
-      const brokerBefore = target.onKafka ? cpuMicroseconds(kafka!.pid) : 0
-      const load = await started.load({ body, arrivals, seconds })
-      if (load.requests === 0) throw new Error(`no request was answered in ${seconds} s`)
-      const used = cpuMicroseconds(started.pid) - before
-      const brokerUsed = target.onKafka ? cpuMicroseconds(kafka!.pid) - brokerBefore : 0
-      const published = (await records()) - recordsBefore
-      if (target.waitsForAcknowledgement !== false && published < load.requests) {
-        throw new Error(
-          `${target.title} answered ${load.requests} requests, and ${published} are in the topic`,
-        )
-      }
-      samples.set(name, {
-        perSecond: load.requests / load.seconds,
-        p50: load.p50,
-        p99: load.p99,
-        p999: load.p999,
-        cpuPerEvent: used / load.requests,
-        brokerCpuPerEvent: brokerUsed / load.requests,
-        peak: peakMiB(started.pid),
-      })
-      if ("rate" in arrivals && load.requests / load.seconds < KEEPS_UP * arrivals.rate) break
+      const warmUp = index === 0 ? 2 : body === cases[index - 1]!.body ? 0 : 1
+      if (warmUp > 0) await started.load({ body: bodies[body], arrivals, seconds: warmUp })
+      const { requests: _, ...sample } = await run(load, seconds)
+      samples.set(name, sample)
+      if ("rate" in arrivals && sample.perSecond < KEEPS_UP * arrivals.rate) break
     }
     return samples
   })

@@ -8,14 +8,13 @@ export function median(values: readonly number[]): number {
 
 /** The median of each figure by itself. */
 export function medianSample(samples: readonly Sample[]): Sample {
-  const of = (key: keyof Sample): number => median(samples.map((one) => one[key]))
-  return {
-    perSecond: of("perSecond"),
-    p50: of("p50"),
-    p99: of("p99"),
-    p999: of("p999"),
-    cpuPerEvent: of("cpuPerEvent"),
-    brokerCpuPerEvent: of("brokerCpuPerEvent"),
-    peak: of("peak"),
-  }
+  const figures = Object.keys(samples[0]!) as (keyof Sample)[]
+  return Object.fromEntries(figures.map((key) => [key, median(samples.map((one) => one[key]))])) as never
 }
+
+/** A figure of one target beside that of another in the same round. */
+export const ratios = (
+  ours: readonly Sample[],
+  theirs: readonly Sample[],
+  figure: (sample: Sample) => number,
+): number[] => ours.map((sample, round) => figure(sample) / figure(theirs[round] ?? theirs.at(-1)!))

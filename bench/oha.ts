@@ -1,3 +1,4 @@
+import { $ } from "bun"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Load, Traffic } from "./traffic.ts"
@@ -48,32 +49,17 @@ interface Printed {
 /** Posts in an open loop. Requests that are out at the end are waited for, or their latencies would be missing. */
 export async function postByOha(
   url: string,
-  run: Traffic & { rate: number; bodyFile: string },
+  { folder, ...run }: Traffic & { rate: number; folder: string },
 ): Promise<Load> {
   const oha = await (found ??= findOha())
   if ("missing" in oha) throw new Error(oha.missing)
-  const args = [
-    "-z",
-    `${run.seconds}s`,
-    "-q",
-    `${run.rate}`,
-    "-c",
-    `${CONNECTIONS}`,
-    "--latency-correction",
-    "-w",
-  ]
+  const bodyFile = join(folder, "body")
+  await Bun.write(bodyFile, run.body)
   const headers = [...run.headers].flatMap(([name, value]) => ["-H", `${name}: ${value}`])
-  const request = ["-m", "POST", "-T", "application/json", "-D", run.bodyFile, ...headers]
-  const child = Bun.spawn([oha.program, ...args, ...request, "--no-tui", "--output-format", "json", url], {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  })
-  const [printed, said] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  if ((await child.exited) !== 0) throw new Error(`oha failed: ${said}`)
-  const { summary, latencyPercentiles, statusCodeDistribution, errorDistribution } = JSON.parse(
-    printed,
-  ) as Printed
+  const request = ["-m", "POST", "-T", "application/json", "-D", bodyFile, ...headers, url]
+  const program = [oha.program, "--latency-correction", "-w", "--no-tui", "--output-format", "json"]
+  const { summary, latencyPercentiles, statusCodeDistribution, errorDistribution }: Printed =
+    await $`${program} -z ${run.seconds}s -q ${run.rate} -c ${CONNECTIONS} ${request}`.json()
   const { "200": requests = 0, ...others } = statusCodeDistribution
   if (Object.keys(others).length + Object.keys(errorDistribution).length > 0) {
     throw new Error(

@@ -4,8 +4,8 @@ import type { Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
 import { parts, type Part } from "./parts.ts"
 import { barChart, lineChart, logarithmicMarks, type Series } from "./picture.ts"
-import { DOCS, type PartResult, type Results } from "./results.ts"
-import { markdownTable } from "./table.ts"
+import { DOCS, writeBetween, type PartResult, type Results } from "./results.ts"
+import { figure, markdownTable, ratio, rowsOf, sampleTable, TITLE, type Column } from "./table.ts"
 import { targetNamed } from "./targets.ts"
 
 const BEGIN = "<!-- What npm run bench:peers measured: -->"
@@ -13,65 +13,35 @@ const END = "<!-- The end of what it measured. -->"
 
 /** Puts the results into docs/benchmarks.md between its two marks, and draws the pictures beside it. */
 export async function writePage(results: Results): Promise<void> {
-  const file = join(DOCS, "benchmarks.md")
-  const page = await Bun.file(file).text()
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (begin < 0 || end < begin) throw new Error(`${file} has not the two marks between which figures go`)
   const pictures = draw(results)
   for (const { name, svg } of pictures) await Bun.write(join(DOCS, name), svg)
   const images = pictures.map(({ name, title }) => `![${title}](${name})\n\n`).join("")
-  const measured = `${BEGIN}\n\n${images}${budgetTable(results)}\n\n${sections(results)}\n\n`
-  await Bun.write(file, page.slice(0, begin) + measured + page.slice(end))
+  const table = markdownTable(["", "budget", "measured", "met"], budget(results))
+  await writeBetween(BEGIN, END, `${images}## The budget\n\n${table}\n\n${sections(results)}`)
 }
 
 /** A part's table: medians, and CPU beside Hookline's. */
 export function partTable(part: Part, { samples }: PartResult): string {
   const base = part.targets.find((name) => name.startsWith("hookline") || name.startsWith("embedded"))!
-  const rows = part.cases.flatMap(({ name }) =>
-    part.targets.flatMap((target) => {
-      const found = samples[target]?.[name]
-      if (found === undefined) return []
-      const ours = samples[base]?.[name]
-      return [row(targetNamed(target).title, name, medianSample(found), ours && medianSample(ours))]
-    }),
+  const targets = part.targets.map(targetNamed)
+  return sampleTable(
+    COLUMNS,
+    part.cases.flatMap(({ name }) => rowsOf(targets, targetNamed(base), name, samples)),
   )
-  return markdownTable(HEAD, rows)
 }
 
-const HEAD = [
-  "target",
-  "load",
-  "events/s",
-  "p50 ms",
-  "p99 ms",
-  "p99.9 ms",
-  "CPU µs/event",
-  "Hookline's CPU to it",
-  "broker's CPU µs/event",
-  "peak MiB",
+const COLUMNS: readonly Column[] = [
+  TITLE,
+  ["load", ({ load }) => load],
+  figure("events/s", (it) => it.perSecond, 0),
+  figure("p50 ms", (it) => it.p50, 2),
+  figure("p99 ms", (it) => it.p99, 2),
+  figure("p99.9 ms", (it) => it.p999, 2),
+  figure("CPU µs/event", (it) => it.cpuPerEvent, 1),
+  ratio("Hookline's CPU to it", (it, base) => base.cpuPerEvent / it.cpuPerEvent),
+  ["broker's CPU µs/event", ({ it }) => (it.brokerCpuPerEvent === 0 ? "" : it.brokerCpuPerEvent.toFixed(1))],
+  figure("peak MiB", (it) => it.peak, 0),
 ]
-
-function row(title: string, load: string, it: Sample, ours: Sample | undefined): string[] {
-  return [
-    title,
-    load,
-    it.perSecond.toFixed(0),
-    it.p50.toFixed(2),
-    it.p99.toFixed(2),
-    it.p999.toFixed(2),
-    it.cpuPerEvent.toFixed(1),
-    ours === undefined ? "" : (ours.cpuPerEvent / it.cpuPerEvent).toFixed(2),
-    it.brokerCpuPerEvent === 0 ? "" : it.brokerCpuPerEvent.toFixed(1),
-    it.peak.toFixed(0),
-  ]
-}
-
-function budgetTable(results: Results): string {
-  const rows = budget(results).map(({ what, limit, measured, met }) => {
-    return [what, limit, measured ?? "not measured", met === undefined ? "" : met ? "yes" : "**no**"]
-  })
-  return `## The budget\n\n${markdownTable(["", "budget", "measured", "met"], rows)}`
-}
 
 function sections({ parts: found, soak }: Results): string {
   const texts = parts.flatMap((part) => {
@@ -145,17 +115,10 @@ function draw({ parts: found, soak }: Results): { name: string; title: string; s
 }
 
 /** The medians of each target that was measured, in the order of the tables. */
-function figures(
-  part: string,
-  { samples }: PartResult,
-): [target: string, medians: { [name: string]: Sample }][] {
-  const order = parts.find(({ name }) => name === part)!.targets
-  return order
-    .filter((target) => samples[target] !== undefined)
-    .map((target) => {
-      const medians = Object.entries(samples[target]!).map(
-        ([name, all]) => [name, medianSample(all)] as const,
-      )
-      return [target, Object.fromEntries(medians)]
-    })
+function figures(part: string, { samples }: PartResult): [target: string, { [load: string]: Sample }][] {
+  const measured = parts.find(({ name }) => name === part)!.targets.filter((target) => target in samples)
+  return measured.map((target) => {
+    const loads = Object.entries(samples[target]!)
+    return [target, Object.fromEntries(loads.map(([load, all]) => [load, medianSample(all)]))]
+  })
 }

@@ -8,7 +8,8 @@ export interface Part {
   readonly cases: readonly Case[]
 }
 
-const closed = (connections: number, body: Case["body"] = "1.1 KB"): Case => {
+/** A closed loop of so many connections. */
+export const closed = (connections: number, body: Case["body"] = "1.1 KB"): Case => {
   return { name: `${connections} connections, ${body}`, arrivals: { connections }, body }
 }
 const open = (rate: number): Case => ({ name: `${rate}/s`, arrivals: { rate }, body: "1.1 KB" })

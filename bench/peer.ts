@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { freePorts } from "../test/support/ports.ts"
+import { freePort } from "../test/support/ports.ts"
 import { Lacking, SECRET, startHttp, type Target } from "./target.ts"
 
 interface Variant {
@@ -40,21 +40,10 @@ export function peer({
     secret,
     async start(topic) {
       await build(title, script)
-      const [port] = (await freePorts(1)) as [number]
-      return startHttp(
-        {
-          args: [script],
-          env: {
-            ...env,
-            PORT: `${port}`,
-            BOOTSTRAP_SERVERS: topic!.bootstrapServers.join(","),
-            TOPIC: topic!.topic,
-            SECRET: secret ?? "",
-          },
-          url: `http://127.0.0.1:${port}/`,
-        },
-        secret,
-      )
+      const port = await freePort()
+      const servers = topic!.bootstrapServers.join(",")
+      const where = { PORT: `${port}`, BOOTSTRAP_SERVERS: servers, TOPIC: topic!.topic, SECRET: secret ?? "" }
+      return startHttp([script], port, { secret, env: { ...env, ...where } })
     },
   }
 }

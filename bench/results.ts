@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import type { Sample } from "./measure.ts"
+import type { Samples } from "./rounds.ts"
 
 /** What was measured of one part, in one run. */
 export interface PartResult {
@@ -8,8 +8,7 @@ export interface PartResult {
   readonly machine: string
   readonly seconds: number
   readonly rounds: number
-  /** By target, then by case, a sample a round. A case that a target was not asked for, or did not keep up before, has none. */
-  readonly samples: { readonly [target: string]: { readonly [name: string]: readonly Sample[] } }
+  readonly samples: Samples
 }
 
 export interface SoakResult {
@@ -32,12 +31,24 @@ export interface Results {
   readonly soak?: SoakResult
 }
 
+/** The day, as results name it. */
+export const today = (): string => new Date().toISOString().slice(0, 10)
+
 export const DOCS = join(import.meta.dir, "..", "docs")
 const FILE = join(DOCS, "benchmarks.json")
 
 export async function readResults(): Promise<Results> {
   const file = Bun.file(FILE)
   return (await file.exists()) ? ((await file.json()) as Results) : { parts: {} }
+}
+
+/** Puts a text between two marks of docs/benchmarks.md. */
+export async function writeBetween(begin: string, end: string, text: string): Promise<void> {
+  const file = join(DOCS, "benchmarks.md")
+  const page = await Bun.file(file).text()
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`${file} lacks the two marks between which figures go`)
+  await Bun.write(file, `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`)
 }
 
 /** Numbers are kept to three decimals. */

@@ -2,17 +2,56 @@ import type { BenchKafka } from "./kafka.ts"
 import { measure, type Case, type Sample } from "./measure.ts"
 import type { Target } from "./target.ts"
 
-/** Measures targets in turn, round after round, and says which; the samples are by the targets' names. */
+/** By target, then by case, a sample a round. A case that a target was not asked for, or did not keep up before, has none. */
+export interface Samples {
+  readonly [target: string]: { readonly [name: string]: readonly Sample[] }
+}
+
+/** Runs something so many times, one after the other. */
+export async function times<T>(count: number, run: () => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  while (results.length < count) results.push(await run())
+  return results
+}
+
+/** How many milliseconds something takes. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startMs = performance.now()
+  await work()
+  return performance.now() - startMs
+}
+
+interface How {
+  readonly rounds: number
+  readonly seconds: number
+  readonly kafka: BenchKafka | undefined
+}
+
+/**
+ * Measures targets under each case, in turn, round after round, so that what the machine does meanwhile falls on all of them.
+ * Says which is measured, and about how long the rest takes. When one fails the others' figures stand, and the exit status
+ * is 1.
+ */
 export async function measureInTurn(
   targets: readonly Target[],
-  load: Case,
-  { rounds, seconds, kafka }: { rounds: number; seconds: number; kafka: BenchKafka | undefined },
-): Promise<Map<string, Sample[]>> {
-  const samples = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]))
-  for (let round = 1; round <= rounds; round++) {
-    for (const target of targets) {
-      console.log(`round ${round} of ${rounds}: ${target.title}`)
-      samples.get(target.name)!.push((await measure(target, [load], { seconds, kafka })).get(load.name)!)
+  cases: readonly Case[],
+  { rounds, seconds, kafka }: How,
+): Promise<Samples> {
+  const samples: { [target: string]: { [name: string]: Sample[] } } = {}
+  const startMs = performance.now()
+  const turns = Array.from({ length: rounds }, (_, round) =>
+    targets.map((target) => ({ target, round })),
+  ).flat()
+  for (const [done, { target, round }] of turns.entries()) {
+    const leftMs = ((performance.now() - startMs) / done) * (turns.length - done)
+    const left = done === 0 ? "" : `, about ${Math.ceil(leftMs / 60_000)} min left`
+    console.log(`round ${round + 1} of ${rounds}${left}: ${target.title}`)
+    try {
+      for (const [load, sample] of await measure(target, cases, { seconds, kafka }))
+        ((samples[target.name] ??= {})[load] ??= []).push(sample)
+    } catch (error) {
+      console.log(`FAILED: ${target.title}: ${(error as Error).message}`)
+      process.exitCode = 1
     }
   }
   return samples

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync } from "node:fs"
 import { join } from "node:path"
+import { temporaryFolder } from "../test/support/hookline.ts"
 import { bodies } from "./body.ts"
 import { hookline, idlePipeline, type StartedHookline } from "./hookline.ts"
 import { median } from "./median.ts"
+import { timed, times } from "./rounds.ts"
 import { headersOf, SECRET } from "./target.ts"
 
 interface How {
@@ -33,9 +34,9 @@ async function withMany<T>(
   { pipelines, checkout, seconds }: How,
   use: (it: Watched) => Promise<T>,
 ): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "hookline-turns-"))
-  const turns = join(folder, "turns")
-  const started = await hookline({
+  using folder = temporaryFolder()
+  const turns = join(folder.path, "turns")
+  await using started = await hookline({
     name: "many",
     title: "many",
     log: "embedded",
@@ -60,20 +61,15 @@ async function withMany<T>(
     rmSync(turns)
     return { requestMs: longest, turnMs: ms, turnCpuMs: cpuMs }
   }
-  try {
-    await load()
-    return await use({ started, during })
-  } finally {
-    await started.stop()
-    rmSync(folder, { recursive: true })
-  }
+  await load()
+  return await use({ started, during })
 }
 
 /** What reloads do, of each kind of change; medians, and the worst of what holds requests. */
 export function reloadRows(how: How): Promise<string[][]> {
   return withMany(how, async ({ started, during }) => {
-    const first = await Bun.file(started.file).text()
-    const port = Number(/^port = (\d+)$/m.exec(first)![1])
+    const first = started.configuration
+    const port = Number(new URL(started.url!).port)
     let changes = 0
     const kinds: { readonly [name: string]: () => string } = {
       "no reload": () => "",
@@ -95,16 +91,14 @@ export function reloadRows(how: How): Promise<string[][]> {
     for (const [kind, next] of Object.entries(kinds)) {
       console.log(`reload: ${kind}`)
       const took: number[] = []
-      const seen: Seen[] = []
-      for (let round = 0; round < how.rounds; round++) {
-        seen.push(
-          await during(async () => {
-            const text = next()
-            if (text !== "") took.push(await reload(started, text))
-          }),
-        )
-        await reload(started, first)
-      }
+      const seen = await times(how.rounds, async () => {
+        const one = await during(async () => {
+          const text = next()
+          if (text !== "") took.push(await timed(() => started.reload(text)))
+        })
+        await started.reload(first)
+        return one
+      })
       rows.push([kind, took.length === 0 ? "" : median(took).toFixed(0), ...worst(seen)])
     }
     return rows
@@ -116,20 +110,6 @@ const worst = (seen: readonly Seen[]): string[] =>
     Math.max(...seen.map((one) => one[what])).toFixed(0),
   )
 
-/** Has it read another configuration. @returns the milliseconds from the signal to its taking over */
-async function reload({ file, log, pid }: StartedHookline, text: string): Promise<number> {
-  await Bun.write(file, text)
-  const { size } = Bun.file(log)
-  const startedMs = performance.now()
-  process.kill(pid, "SIGHUP")
-  for (;;) {
-    const told = await Bun.file(log).slice(size).text()
-    if (told.includes('"msg":"reloaded"')) return performance.now() - startedMs
-    if (told.includes("reload failed")) throw new Error(`the reload failed:\n${told}`)
-    await Bun.sleep(2)
-  }
-}
-
 /** What scrapes do while no idle pipeline has had an event, and when all have. */
 export function metricsRows(how: How): Promise<string[][]> {
   return withMany(how, async ({ started, during }) => {
@@ -137,16 +117,11 @@ export function metricsRows(how: How): Promise<string[][]> {
       console.log(`metrics: ${name}`)
       const took: number[] = []
       let bytes = 0
-      const seen: Seen[] = []
-      for (let round = 0; round < how.rounds; round++) {
-        seen.push(
-          await during(async () => {
-            const startedMs = performance.now()
-            bytes = (await (await fetch(`${started.adminUrl}/metrics`)).bytes()).length
-            took.push(performance.now() - startedMs)
-          }),
-        )
+      const scrape = async (): Promise<void> => {
+        const read = async () => (bytes = (await (await fetch(`${started.adminUrl}/metrics`)).bytes()).length)
+        took.push(await timed(read))
       }
+      const seen = await times(how.rounds, () => during(scrape))
       return [name, (bytes / 1000).toFixed(0), median(took).toFixed(0), ...worst(seen)]
     }
     const rows = [await row("one has had events")]
@@ -161,17 +136,14 @@ export function metricsRows(how: How): Promise<string[][]> {
 }
 
 export async function startRows({ pipelines, checkout, rounds }: How): Promise<string[][]> {
-  const rows: string[][] = []
-  for (const idle of [0, pipelines - 1]) {
-    const took: number[] = []
-    for (let round = 0; round < rounds; round++) {
+  const row = async (idle: number): Promise<string[]> => {
+    const took = await times(rounds, async () => {
       const startedMs = performance.now()
       const target = hookline({ name: "start", title: "start", log: "embedded", idle, checkout })
-      const { stop } = await target.start(undefined)
-      took.push(performance.now() - startedMs)
-      await stop()
-    }
-    rows.push([idle === 0 ? "one pipeline" : `${idle + 1} pipelines`, median(took).toFixed(0)])
+      await using _ = await target.start(undefined)
+      return performance.now() - startedMs
+    })
+    return [idle === 0 ? "one pipeline" : `${idle + 1} pipelines`, median(took).toFixed(0)]
   }
-  return rows
+  return [await row(0), await row(pipelines - 1)]
 }

@@ -29,13 +29,12 @@ export interface Topic {
   readonly topic: string
 }
 
-export interface Started {
+export interface Started extends AsyncDisposable {
   readonly pid: number
   /** Where it is posted to; what has no HTTP has none. */
   readonly url?: string | undefined
   /** Puts load on it. */
   load(traffic: Omit<Traffic, "headers">): Promise<Load>
-  stop(): Promise<void>
 }
 
 /** What a target needs is not on this machine. */
@@ -44,54 +43,48 @@ export class Lacking extends Error {}
 /** A key that signs nothing but the bodies of a benchmark. */
 export const SECRET = "example-not-a-secret"
 
-interface Command {
-  readonly args: readonly string[]
-  readonly cwd?: string
-  readonly env?: { readonly [name: string]: string }
+/** A process that takes bodies by HTTP. */
+interface Receiver {
+  readonly pid: number
   readonly url: string
-  readonly paths?: readonly string[]
-  readonly keys?: number
-  /** The file that takes what it writes; otherwise nobody does. */
-  readonly output?: string
+  readonly secret: string | undefined
+  /** As a load has them. */
+  readonly paths?: readonly string[] | undefined
+  readonly keys?: number | undefined
+  readonly exited: Promise<unknown>
 }
 
-/** Starts a process that takes bodies by HTTP, and waits until it answers one with 2xx. */
+/** Waits until a process answers a body with 2xx. @throws Error when it doesn't */
+export async function onceAccepting({ pid, url, secret, paths, keys, exited }: Receiver) {
+  await accepting(url, secret, exited)
+  const load: Started["load"] = async (traffic) =>
+    post(url, { paths, keys, ...traffic, headers: await headersOf(traffic.body, secret) })
+  return { pid, url, load }
+}
+
+/** Starts a process that takes bodies at a port of this machine, and waits until it answers one with 2xx. */
 export async function startHttp(
-  { args, cwd, env, url, paths, keys, output }: Command,
-  secret: string | undefined,
+  args: readonly string[],
+  port: number,
+  { secret, env }: { secret?: string | undefined; env?: { readonly [name: string]: string } } = {},
 ): Promise<Started> {
   // What it writes is read by nobody but a person who looks for why it did not start.
   const child = Bun.spawn([...args], {
-    cwd: cwd ?? `${import.meta.dir}/..`,
+    cwd: `${import.meta.dir}/..`,
     env: { ...process.env, ...env },
-    stdin: "ignore",
-    stdout: output === undefined ? "ignore" : Bun.file(output),
-    stderr: "inherit",
+    stdio: ["ignore", "ignore", "inherit"],
   })
-  const started: Started = {
-    pid: child.pid,
-    url,
-    load: async (traffic) =>
-      post(url, {
-        ...(paths === undefined ? {} : { paths }),
-        ...(keys === undefined ? {} : { keys }),
-        ...traffic,
-        headers: await headersOf(traffic.body, secret),
-      }),
-    async stop() {
-      child.kill("SIGTERM")
-      const overdue = setTimeout(() => child.kill("SIGKILL"), STOP_MS)
-      await child.exited
-      clearTimeout(overdue)
-    },
-  }
-  try {
-    await accepting(url, secret, () => child.exitCode !== null)
-    return started
-  } catch (error) {
-    await started.stop()
-    throw error
-  }
+  await using processes = new AsyncDisposableStack()
+  processes.defer(async () => {
+    child.kill("SIGTERM")
+    const overdue = setTimeout(() => child.kill("SIGKILL"), STOP_MS)
+    await child.exited
+    clearTimeout(overdue)
+  })
+  const { pid, exited } = child
+  const started = await onceAccepting({ pid, url: `http://127.0.0.1:${port}/`, secret, exited })
+  const running = processes.move()
+  return { ...started, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
 /** What is sent with a body beside the content type: with a secret, the signature that GitHub would send. */
@@ -103,13 +96,15 @@ export async function headersOf(body: string, secret: string | undefined): Promi
 }
 
 /** Waits for the first 200: the broker is connected and its topic known. */
-async function accepting(url: string, secret: string | undefined, hasEnded: () => boolean): Promise<void> {
+async function accepting(url: string, secret: string | undefined, exited: Promise<unknown>): Promise<void> {
+  const ended = new AbortController()
+  void exited.then(() => ended.abort())
   const body = '{"first":true}'
   const headers = await headersOf(body, secret)
   headers.set("content-type", "application/json")
   const endMs = steadyMs() + START_MS
   let last = "nothing"
-  while (steadyMs() < endMs && !hasEnded()) {
+  while (steadyMs() < endMs && !ended.signal.aborted) {
     try {
       const { ok, status } = await fetch(url, { method: "POST", body, headers })
       if (ok) return
@@ -119,7 +114,9 @@ async function accepting(url: string, secret: string | undefined, hasEnded: () =
     }
     await Bun.sleep(20)
   }
-  throw new Error(`${url} ${hasEnded() ? "ended" : "does not accept events"}; the last try gave: ${last}`)
+  throw new Error(
+    `${url} ${ended.signal.aborted ? "ended" : "does not accept events"}; the last try gave: ${last}`,
+  )
 }
 
 /** How long a target may take to its first 200, and to its end after SIGTERM. */

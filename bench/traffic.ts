@@ -24,14 +24,7 @@ export interface Traffic {
   /** How long; a whole number. */
   readonly seconds: number
   /** Posted to in turn, in place of the URL's own path; in a closed loop alone. */
-  readonly paths?: readonly string[]
+  readonly paths?: readonly string[] | undefined
   /** Each request has one of so many keys in the header X-Key, in turn; in a closed loop alone. */
-  readonly keys?: number
-}
-
-export interface ClosedLoop extends Traffic {
-  readonly connections: number
-  readonly bodyFile: string
-  /** For files that are needed meanwhile. */
-  readonly folder: string
+  readonly keys?: number | undefined
 }

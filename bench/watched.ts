@@ -11,13 +11,12 @@
  * beyond a limit.
  */
 import { cpus } from "node:os"
-import { parseArgs } from "node:util"
 import { openPage, startBrowser } from "../test/support/browser.ts"
 import { fillEventList } from "../test/support/event-list.ts"
 import { paced } from "../test/support/paced.ts"
 import { memoryOf } from "../test/support/renderer.ts"
-import { stripeShaped } from "./body.ts"
-import { hookline } from "./hookline.ts"
+import { readFlags } from "./flags.ts"
+import { hookline, postOne } from "./hookline.ts"
 import { machine } from "./machine.ts"
 import { median } from "./median.ts"
 import { cpuMicroseconds } from "./process.ts"
@@ -30,73 +29,56 @@ const SETTLE_SECONDS = 10
 const CPU_LIMIT = 1.05
 const MEMORY_LIMIT_MIB = 200
 
-const { values: flags } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "20" },
-    rounds: { type: "string", default: "5" },
-    shared: { type: "boolean", default: false },
-  },
-})
+const { seconds, rounds, shared } = readFlags({ seconds: 20, rounds: 5, shared: false })
 
 async function main(): Promise<void> {
-  const seconds = Number(flags.seconds)
-  const rounds = Number(flags.rounds)
   moveTo(1)
-  const browser = await startBrowser()
+  await using browser = await startBrowser()
   moveTo(0)
   const target = hookline({ name: "watched", title: "Hookline", log: "embedded" })
-  const services = [await target.start(undefined), await target.start(undefined)] as const
-  try {
-    const load = (forSeconds: number): Promise<number> =>
-      paced(services.length * PER_SECOND, forSeconds, async (n) => {
-        const { ok } = await fetch(services[n % services.length]!.url!, {
-          method: "POST",
-          body: stripeShaped,
-        })
-        if (!ok) throw new Error("an event was not accepted")
-      })
-    const cpuOfEach = (): number[] => services.map(({ pid }) => cpuMicroseconds(pid))
-    await load(LISTED / PER_SECOND)
-    const ratios: number[] = []
-    let memory = { heap: 0, ownResident: 0, resident: 0 }
-    for (let round = 1; round <= rounds; round++) {
-      const turns: { watched: number; alone: number }[] = []
-      for (const at of [0, 1] as const) {
-        const { page } = await openPage(browser, `${services[at].adminUrl}/#/events/bench/bench`)
-        await fillEventList(page, LISTED)
-        await load(SETTLE_SECONDS)
-        const before = cpuOfEach()
-        const events = (await load(seconds)) / services.length
-        const each = cpuOfEach().map((us, of) => (us - before[of]!) / events)
-        turns.push({ watched: each[at]!, alone: each[1 - at]! })
-        memory = await memoryOf(browser, page)
-        await page.context().close()
-      }
-      ratios.push(Math.sqrt(turns.reduce((product, { watched, alone }) => (product * watched) / alone, 1)))
-      const both = turns.map(
-        ({ watched, alone }) => `${watched.toFixed(0)} µs an event, ${alone.toFixed(0)} unwatched`,
-      )
-      console.log(
-        `round ${round} of ${rounds}: ${both.join("; ")}: ${ratios.at(-1)!.toFixed(3)}; ` +
-          `the page: ${memory.heap.toFixed(0)} MiB of objects, ${memory.ownResident.toFixed(0)} MiB of its own resident, ${memory.resident.toFixed(0)} MiB in all`,
-      )
+  await using first = await target.start(undefined)
+  await using second = await target.start(undefined)
+  const services = [first, second] as const
+  const load = (forSeconds: number): Promise<number> =>
+    paced(services.length * PER_SECOND, forSeconds, (n) => postOne(services[n % services.length]!))
+  const cpuOfEach = (): number[] => services.map(({ pid }) => cpuMicroseconds(pid))
+  await load(LISTED / PER_SECOND)
+  const ratios: number[] = []
+  let memory = { heap: 0, ownResident: 0, resident: 0 }
+  for (let round = 1; round <= rounds; round++) {
+    const turns: { watched: number; alone: number }[] = []
+    for (const at of [0, 1] as const) {
+      const { page } = await openPage(browser, `${services[at].adminUrl}/#/events/bench/bench`)
+      await fillEventList(page, LISTED)
+      await load(SETTLE_SECONDS)
+      const before = cpuOfEach()
+      const events = (await load(seconds)) / services.length
+      const each = cpuOfEach().map((us, of) => (us - before[of]!) / events)
+      turns.push({ watched: each[at]!, alone: each[1 - at]! })
+      memory = await memoryOf(browser, page)
+      await page.context().close()
     }
-    const ratio = median(ratios)
-    console.log(
-      `\n${machine()}, ${PER_SECOND} events a second, medians of ${rounds} rounds of ${seconds} s\n\n` +
-        `CPU an event, watched: ${ratio.toFixed(3)} of what it is unwatched (${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}), at most ${CPU_LIMIT}\n` +
-        `memory of the page: ${memory.resident.toFixed(0)} MiB resident, at most ${MEMORY_LIMIT_MIB}`,
+    ratios.push(Math.sqrt(turns.reduce((product, { watched, alone }) => (product * watched) / alone, 1)))
+    const both = turns.map(
+      ({ watched, alone }) => `${watched.toFixed(0)} µs an event, ${alone.toFixed(0)} unwatched`,
     )
-    if (ratio > CPU_LIMIT || memory.resident > MEMORY_LIMIT_MIB) process.exitCode = 1
-  } finally {
-    await browser.close()
-    await Promise.all(services.map((service) => service.stop()))
+    console.log(
+      `round ${round} of ${rounds}: ${both.join("; ")}: ${ratios.at(-1)!.toFixed(3)}; ` +
+        `the page: ${memory.heap.toFixed(0)} MiB of objects, ${memory.ownResident.toFixed(0)} MiB of its own resident, ${memory.resident.toFixed(0)} MiB in all`,
+    )
   }
+  const ratio = median(ratios)
+  console.log(
+    `\n${machine()}, ${PER_SECOND} events a second, medians of ${rounds} rounds of ${seconds} s\n\n` +
+      `CPU an event, watched: ${ratio.toFixed(3)} of what it is unwatched (${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}), at most ${CPU_LIMIT}\n` +
+      `memory of the page: ${memory.resident.toFixed(0)} MiB resident, at most ${MEMORY_LIMIT_MIB}`,
+  )
+  if (ratio > CPU_LIMIT || memory.resident > MEMORY_LIMIT_MIB) process.exitCode = 1
 }
 
 /** Has this process run on one CPU from now on, and the processes that it starts then. */
 function moveTo(cpu: number): void {
-  if (flags.shared) return
+  if (shared) return
   if (cpus().length < 2) throw new Error("the browser needs a CPU of its own: use --shared")
   const args = ["taskset", "--all-tasks", "--cpu-list", "--pid", String(cpu), String(process.pid)]
   const { success, stderr } = Bun.spawnSync(args)

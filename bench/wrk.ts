@@ -1,14 +1,9 @@
-import { $ } from "bun"
-import { join } from "node:path"
-import type { ClosedLoop, Load } from "./traffic.ts"
+import { runWrk } from "../test/support/wrk.ts"
+import type { Load, Traffic } from "./traffic.ts"
 
 const SCRIPT = `
-wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 for name, value in string.gmatch(os.getenv("BENCH_HEADERS"), "([^\\n=]+)=([^\\n]+)") do wrk.headers[name] = value end
-local file = io.open(os.getenv("BENCH_BODY"), "rb")
-wrk.body = file:read("*a")
-file:close()
 if os.getenv("BENCH_PATHS") ~= "" then
   local requests, at = {}, 0
   function init()
@@ -30,34 +25,26 @@ if keys ~= nil then
 end
 function done(summary, latency)
   local e = summary.errors
-  io.write(string.format("@%d %d %f %f %f %f %d\\n", summary.requests, summary.duration, latency:percentile(50),
-    latency:percentile(99), latency:percentile(99.9), latency.max, e.connect + e.read + e.write + e.status + e.timeout))
+  found("requests", summary.requests, "seconds", summary.duration / 1e6, "longest", latency.max / 1e3,
+    "p50", latency:percentile(50) / 1e3, "p99", latency:percentile(99) / 1e3, "p999", latency:percentile(99.9) / 1e3,
+    "errors", e.connect + e.read + e.write + e.status + e.timeout)
 end
 `
 
-/** Posts in a closed loop by wrk (https://github.com/wg/wrk). */
-export async function postByWrk(url: string, run: ClosedLoop): Promise<Load> {
-  const script = join(run.folder, "post.lua")
-  await Bun.write(script, SCRIPT)
-  const env = {
-    ...process.env,
-    BENCH_BODY: run.bodyFile,
-    BENCH_HEADERS: [...run.headers].map(([name, value]) => `${name}=${value}`).join("\n"),
-    BENCH_PATHS: (run.paths ?? []).join("\n"),
-    BENCH_KEYS: run.keys === undefined ? "" : String(run.keys),
-  }
-  const printed =
-    await $`wrk -t1 -c${run.connections} -d${run.seconds}s --timeout 10s --latency -s ${script} ${url}`
-      .env(env)
-      .text()
-  const fields = /^@(\d+) (\d+) ([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) (\d+)$/m
-    .exec(printed)
-    ?.slice(1)
-    .map(Number)
-  if (fields === undefined) throw new Error(`wrk said nothing of what it measured:\n${printed}`)
-  const [requests, us, ...latenciesUs] = fields as [number, number, number, number, number, number]
-  const errors = latenciesUs.pop()!
-  if (errors > 0) throw new Error(`${errors} of ${requests} requests failed:\n${printed}`)
-  const [p50, p99, p999, longest] = latenciesUs.map((one) => one / 1000) as [number, number, number, number]
-  return { requests, seconds: us / 1e6, p50, p99, p999, longest }
+/** Posts a body in a closed loop. @param run with the folder for files that are needed meanwhile */
+export async function postByWrk(
+  url: string,
+  run: Traffic & { readonly connections: number; readonly folder: string },
+): Promise<Load> {
+  const { errors, ...load } = await runWrk<Load & { errors: number }>(url, SCRIPT, {
+    ...run,
+    timeoutSeconds: 10,
+    env: {
+      BENCH_HEADERS: [...run.headers].map(([name, value]) => `${name}=${value}`).join("\n"),
+      BENCH_PATHS: (run.paths ?? []).join("\n"),
+      BENCH_KEYS: String(run.keys ?? ""),
+    },
+  })
+  if (errors > 0) throw new Error(`${errors} of ${load.requests} requests failed`)
+  return load
 }

@@ -18,11 +18,21 @@ export interface Answered {
 /** As `hasTools`. */
 export const hasWrk = (): boolean => hasTools("wrk")
 
-const SCRIPT = `
+const POST = `
 wrk.method = "POST"
 local file = io.open(os.getenv("WRK_BODY"), "rb")
 wrk.body = file:read("*a")
 file:close()
+function found(...)
+  local members = {}
+  for i = 1, select("#", ...), 2 do
+    members[#members + 1] = string.format('"%s":%f', select(i, ...), (select(i + 1, ...)))
+  end
+  io.write("\\n@{" .. table.concat(members, ",") .. "}\\n")
+end
+`
+
+const COUNT = `
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
 function init() ok = 0; unavailable = 0; silent = 0; other = 0 end
@@ -35,41 +45,44 @@ function response(status, headers)
 end
 function done(summary, latency)
   local e, t = summary.errors, threads[1]
-  io.write(string.format("@%d %d %d %d %d %f %f\\n", t:get("ok"), t:get("unavailable"), t:get("silent"),
-    t:get("other"), e.connect + e.read + e.write + e.timeout, summary.duration / 1e6, latency:percentile(99) / 1000))
+  found("ok", t:get("ok"), "unavailable", t:get("unavailable"), "withoutRetryAfter", t:get("silent"), "other", t:get("other"),
+    "failed", e.connect + e.read + e.write + e.timeout, "seconds", summary.duration / 1e6, "p99Ms", latency:percentile(99) / 1000)
 end
 `
 
-/**
- * Posts a body over so many connections, each sending its next request as soon as the last one was answered, whatever the
- * answer.
- *
- * @param folder where its files go
- */
-export async function load(
-  url: string,
-  {
-    folder,
-    body,
-    connections,
-    seconds,
-  }: { folder: string; body: string; connections: number; seconds: number },
-): Promise<Answered> {
-  const [script, bodyFile] = [join(folder, "load.lua"), join(folder, "body")]
-  await Bun.write(script, SCRIPT)
-  await Bun.write(bodyFile, body)
-  const printed = await $`wrk -t1 -c${connections} -d${seconds}s --timeout 60s -s ${script} ${url}`
-    .env({ ...process.env, WRK_BODY: bodyFile })
-    .text()
-  const fields = /^@(.*)$/m.exec(printed)![1]!.split(" ").map(Number)
-  const [ok, unavailable, withoutRetryAfter, other, failed, took, p99Ms] = fields as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
-  return { ok, unavailable, withoutRetryAfter, other, failed, seconds: took, p99Ms }
+export interface WrkRun {
+  /** Where its files go. */
+  readonly folder: string
+  readonly body: string
+  readonly connections: number
+  readonly seconds: number
 }
+
+/**
+ * Posts a body over so many connections by wrk (https://github.com/wg/wrk), each sending its next request as soon as the last
+ * one was answered.
+ *
+ * @param script in Lua, whose `done` calls `found(name, figure, …)`
+ * @returns the figures that it found
+ */
+export async function runWrk<T>(
+  url: string,
+  script: string,
+  run: WrkRun & { readonly timeoutSeconds: number; readonly env?: { readonly [name: string]: string } },
+): Promise<T> {
+  const { folder, connections, seconds, timeoutSeconds } = run
+  const [scriptFile, bodyFile] = [join(folder, "load.lua"), join(folder, "body")]
+  await Bun.write(scriptFile, POST + script)
+  await Bun.write(bodyFile, run.body)
+  const printed =
+    await $`wrk -t1 -c${connections} -d${seconds}s --timeout ${timeoutSeconds}s -s ${scriptFile} ${url}`
+      .env({ ...process.env, ...run.env, WRK_BODY: bodyFile })
+      .text()
+  const found = /^@(.*)$/m.exec(printed)?.[1]
+  if (found === undefined) throw new Error(`wrk said nothing of what it measured:\n${printed}`)
+  return JSON.parse(found) as T
+}
+
+/** Posts whatever the answers are, and counts these. */
+export const load = (url: string, run: WrkRun): Promise<Answered> =>
+  runWrk(url, COUNT, { ...run, timeoutSeconds: 60 })

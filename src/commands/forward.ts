@@ -206,7 +206,7 @@ function printer(typeOf: (record: StoredRecord) => string): Attempted {
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
   let tried: { record: StoredRecord; reason: string } | undefined
   return (record, attempt, retryInMs) => {
-    const reason = attempt.outcome === "delivered" ? "" : attempt.reason
+    const { reason } = attempt
     if (retryInMs !== undefined && tried?.record === record && tried.reason === reason) return
     tried = { record, reason }
     const time = new Date().toTimeString().slice(0, 8)

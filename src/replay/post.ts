@@ -5,32 +5,19 @@ import { fetchFailure, proxiedFetch, throughProxy } from "../outgoing/proxied-fe
 import { headersOf } from "./request-of-record.ts"
 
 /** How one POST of a record ended. */
-export type Attempt = Delivered | RefusedPost | Unavailable
-
-export interface Delivered {
-  readonly outcome: "delivered"
-  /** 2xx */
-  readonly status: number
-  readonly durationMs: number
-}
-
-/** The target does not take this record, and would not if it came again: a 3xx or 4xx. */
-export interface RefusedPost {
-  readonly outcome: "refused"
-  readonly status: number
-  /** The status and the beginning of the body. */
-  readonly reason: string
-  readonly durationMs: number
-}
-
-/** The target can't be reached, or answers 5xx, 408, 425 or 429. */
-export interface Unavailable {
-  readonly outcome: "unavailable"
+export interface Attempt {
+  /**
+   * - delivered: a 2xx
+   * - refused: a 3xx or 4xx; the target would not take this record if it came again
+   * - unavailable: a 5xx, 408, 425 or 429, or no response
+   */
+  readonly outcome: "delivered" | "refused" | "unavailable"
   /** undefined: no response */
   readonly status: number | undefined
+  /** The status and the beginning of the body; empty: delivered. */
   readonly reason: string
   /** The time in the header Retry-After. */
-  readonly retryAfterMs: number | undefined
+  readonly retryAfterMs?: number | undefined
   readonly durationMs: number
 }
 
@@ -64,7 +51,7 @@ export async function deliver(
   url: URL,
   record: StoredRecord,
   { signal, timeoutMs = TIMEOUT_MS, refusals = 1, attempted }: Delivery,
-): Promise<Delivered | RefusedPost | undefined> {
+): Promise<Attempt | undefined> {
   const headers = headersOf(record)
   let refused = 0
   const pauses = new Backoff(RETRY_MS)
@@ -82,7 +69,7 @@ export async function deliver(
       return attempt
     }
     const pauseMs = pauses.failed()
-    const retryAfterMs = attempt.outcome === "unavailable" ? attempt.retryAfterMs : undefined
+    const { retryAfterMs } = attempt
     // up to a quarter less, so that several senders do not come back together
     const retryInMs =
       retryAfterMs === undefined
@@ -106,29 +93,20 @@ async function post(url: URL, value: Uint8Array, headers: Headers, signal: Abort
     const text = await readStart(response)
     return toAttempt(response, text, steadyMs() - startedMs, url)
   } catch (error) {
-    return {
-      outcome: "unavailable",
-      status: undefined,
-      reason: fetchFailure(error),
-      retryAfterMs: undefined,
-      durationMs: steadyMs() - startedMs,
-    }
+    const durationMs = steadyMs() - startedMs
+    return { outcome: "unavailable", status: undefined, reason: fetchFailure(error), durationMs }
   }
 }
 
 function toAttempt({ status, headers }: Response, text: string, durationMs: number, url: URL): Attempt {
-  if (status >= 200 && status < 300) return { outcome: "delivered", status, durationMs }
+  if (status >= 200 && status < 300) return { outcome: "delivered", status, reason: "", durationMs }
   const shown = text.trim().slice(0, MOST_SHOWN)
   if (status >= 500 || RETRIED.has(status)) {
     const reason = `${status}${throughProxy(url)}${shown === "" ? "" : `: ${shown}`}`
     return { outcome: "unavailable", status, reason, retryAfterMs: readRetryAfter(headers), durationMs }
   }
-  const reason =
-    status < 400
-      ? `${status}: redirects are not followed`
-      : shown === ""
-        ? `${status}`
-        : `${status}: ${shown}`
+  const why = status < 400 ? "redirects are not followed" : shown
+  const reason = why === "" ? `${status}` : `${status}: ${why}`
   return { outcome: "refused", status, reason, durationMs }
 }
 

@@ -10,7 +10,7 @@ export interface Refusal {
   /** The code of a broker. */
   readonly code?: PublishFault
   /** The HTTP status of a URL. */
-  readonly status?: number
+  readonly status?: number | undefined
 }
 
 /** Where records are sent. It tries again, for as long as it takes, whatever may pass. */

@@ -30,8 +30,7 @@ export class UrlTarget implements ReplayTarget {
       signal: this.#stop.signal,
       refusals,
       attempted: (attempt, retryInMs) => {
-        this.#problem =
-          retryInMs === undefined || attempt.outcome === "delivered" ? undefined : attempt.reason
+        this.#problem = retryInMs === undefined ? undefined : attempt.reason
         attempted?.(record, attempt, retryInMs)
       },
     })

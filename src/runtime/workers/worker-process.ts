@@ -1,4 +1,5 @@
 import { extname, join } from "node:path"
+import type { Receiver } from "../../admin/service.ts"
 import { HooklineError } from "../../errors.ts"
 import { isCompiled } from "../../process/thread-url.ts"
 import type { Answer, Call, Worker } from "./worker.ts"
@@ -7,22 +8,7 @@ const PROGRAM = join(import.meta.dir, `../../cli${extname(import.meta.path)}`)
 /** Bun reads nothing from the current folder: as in bin/hookline. */
 const FLAGS = ["--config=/dev/null", "--no-env-file", "--no-install", "--tsconfig-override=/dev/null"]
 
-type Calls = Pick<
-  Worker,
-  | "start"
-  | "reload"
-  | "setLogLevel"
-  | "state"
-  | "heartbeat"
-  | "metrics"
-  | "activity"
-  | "captured"
-  | "capturedRequest"
-  | "capturedRefusals"
-  | "clearCaptured"
-  | "submit"
-  | "stop"
->
+type Calls = Omit<Worker, "log" | "receiver" | "orphaned" | "describe"> & Receiver
 
 /** A worker's process: the same program, called over IPC. */
 export class WorkerProcess {

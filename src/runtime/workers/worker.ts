@@ -31,7 +31,8 @@ export async function work(): Promise<void> {
 async function answer(worker: Worker, { number, name, argument }: Call): Promise<void> {
   let answer: Answer
   try {
-    const calls = worker as unknown as { [name: string]: (argument: unknown) => unknown }
+    const owner: object = name in worker ? worker : worker.receiver
+    const calls = owner as { [name: string]: (argument: unknown) => unknown }
     answer = { number, result: await calls[name]!(argument) }
   } catch (error) {
     answer = { number, error: worker.describe(error) }
@@ -71,6 +72,11 @@ export class Worker {
     return this.#runtime?.log
   }
 
+  /** Its methods are called like the worker's own. */
+  get receiver(): Receiver {
+    return this.#runtime!.receiver
+  }
+
   async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
     this.#workers = membership.workers
     this.#runtime = await Runtime.start(atOnce(this.#plan(configuration)), membership)
@@ -102,12 +108,6 @@ export class Worker {
   activity(): Promise<Activity> {
     return inSlices(this.#runtime!.metrics.activity())
   }
-
-  readonly captured: Receiver["captured"] = (query) => this.#runtime!.receiver.captured(query)
-  readonly capturedRequest: Receiver["capturedRequest"] = (id) => this.#runtime!.receiver.capturedRequest(id)
-  readonly capturedRefusals: Receiver["capturedRefusals"] = () => this.#runtime!.receiver.capturedRefusals()
-  readonly clearCaptured: Receiver["clearCaptured"] = () => this.#runtime!.receiver.clearCaptured()
-  readonly submit: Receiver["submit"] = (asked) => this.#runtime!.receiver.submit(asked)
 
   /** Drains and exits, without an answer. */
   async stop(): Promise<void> {

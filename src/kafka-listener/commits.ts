@@ -10,11 +10,8 @@ export interface CommitWait {
 
 interface Waiter {
   readonly topics: ReadonlySet<string>
-  readonly untilMs: number
   readonly end: () => void
 }
-
-const TICK_MS = 10
 
 /**
  * Fetches that wait for a commit. Their number is in memory shared with the event loop, which notifies the thread of commits only
@@ -23,7 +20,6 @@ const TICK_MS = 10
 export class Commits {
   readonly #counters: SharedCounters
   readonly #waiters = new Set<Waiter>()
-  #timer: Timer | undefined
 
   constructor(counters: SharedCounters) {
     this.#counters = counters
@@ -31,31 +27,21 @@ export class Commits {
 
   wait(topics: ReadonlySet<string>, untilMs: number): CommitWait {
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const waiter: Waiter = {
-      topics,
-      untilMs,
-      end: () => {
-        if (!this.#waiters.delete(waiter)) return
-        this.#counters.waiting = this.#waiters.size
-        resolve()
-      },
+    const end = (): void => {
+      clearTimeout(timer)
+      this.#waiters.delete(waiter)
+      this.#counters.waiting = this.#waiters.size
+      resolve()
     }
+    const timer = setTimeout(end, Math.ceil(untilMs - steadyMs()))
+    const waiter: Waiter = { topics, end }
     this.#waiters.add(waiter)
     this.#counters.waiting = this.#waiters.size
-    this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
-    return { ended, cancel: waiter.end }
+    return { ended, cancel: end }
   }
 
   /** Records were committed to these topics. */
   committed(topics: readonly string[]): void {
     for (const waiter of this.#waiters) if (topics.some((topic) => waiter.topics.has(topic))) waiter.end()
-  }
-
-  #tick(): void {
-    const nowMs = steadyMs()
-    for (const { untilMs, end } of this.#waiters) if (untilMs <= nowMs) end()
-    if (this.#waiters.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
   }
 }

@@ -1,6 +1,6 @@
-import { stat } from "node:fs/promises"
 import type { ConnectionOptions as TlsOptions } from "node:tls"
 import { readCas, readCertificate, readPrivateKey } from "../../../config/sections/pem-files.ts"
+import { stampOf } from "../../../process/file-watcher.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import type { KafkaOptions } from "../options.ts"
 
@@ -62,14 +62,4 @@ function read(options: TlsKeys): TlsOptions {
   const of = "ssl_certificate_location"
   const [cert, certificate] = readCertificate(of, file)
   return { ...trusted, cert, key: readPrivateKey("ssl_key_location", keyFile, { certificate, of }) }
-}
-
-/** Changes whenever the file's content may have. */
-async function stampOf(file: string): Promise<string> {
-  try {
-    const { ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true })
-    return [ino, size, mtimeNs, ctimeNs].join(" ")
-  } catch (error) {
-    return String((error as NodeJS.ErrnoException).code)
-  }
 }

@@ -22,7 +22,7 @@ export function watchFiles(
   let ended = false
   const look = async (): Promise<void> => {
     const read = [...files()]
-    const stamps = await Promise.all(read.map(([file]) => lookAt(file)))
+    const stamps = await Promise.all(read.map(([file]) => stampOf(file)))
     if (ended) return
     const now = stamps.join("\n")
     if (now === last && now !== reported && stamps.some((stamp, at) => stamp !== read[at]![1])) {
@@ -40,23 +40,23 @@ export function watchFiles(
 }
 
 /** Changes whenever the file's content may have: inode, size and times, or the error code. */
-function stampOf(file: string): string {
+export const stampOf = (file: string): Promise<string> => stat(file, { bigint: true }).then(describe, failure)
+
+/** Records a stamp of each file read; the first counts. */
+export const recordIn =
+  (inputs: Map<string, string>) =>
+  (file: string): void => {
+    if (!inputs.has(file)) inputs.set(file, stampNow(file))
+  }
+
+/** As `stampOf`, at once. */
+function stampNow(file: string): string {
   try {
     return describe(statSync(file, { bigint: true }))
   } catch (error) {
     return failure(error)
   }
 }
-
-/** Records a stamp of each file read; the first counts. */
-export const recordIn =
-  (inputs: Map<string, string>) =>
-  (file: string): void => {
-    if (!inputs.has(file)) inputs.set(file, stampOf(file))
-  }
-
-/** As `stampOf`, without blocking the event loop. */
-const lookAt = (file: string): Promise<string> => stat(file, { bigint: true }).then(describe, failure)
 
 const describe = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(" ")

@@ -6,7 +6,7 @@ export interface Broker {
    * Publishes one record; resolves only when it is durable.
    *
    * @param deadlineMs the time, by the steady clock, at which the call rejects at the latest. A record that was not
-   *   handed to the broker by then is taken out of the queue and never published.
+   *   handed to the broker by then is removed from the queue and never published.
    * @throws PublishError, as a rejection
    */
   publish(record: Record, deadlineMs: number): Promise<Receipt>
@@ -15,10 +15,10 @@ export interface Broker {
    * throws.
    */
   prepare(topics: readonly string[]): void
-  /** Whether records can be published now, as far as is known; if not, why. */
+  /** Whether records can be published now; if not, why. */
   ready(): true | string
   /**
-   * Publishes what was accepted, as far as its deadlines allow, then closes connections and files.
+   * Publishes what was accepted and is within its deadline, then closes connections and files.
    *
    * @param untilMs the time, by the steady clock, until which it may do work that could be left to the next start
    */
@@ -46,7 +46,7 @@ export interface Impairment {
 
 /** What a spool holds. */
 export interface SpoolState {
-  /** Why the broker is unavailable; undefined: it is available, as far as is known. */
+  /** Why the broker is unavailable; undefined while it is available. */
   readonly outage: string | undefined
   /** Why the spool accepts no events; undefined: it does. */
   readonly problem: string | undefined
@@ -120,9 +120,9 @@ export interface OffsetRange {
 
 /** Times of records, in milliseconds since 1970. */
 export interface TimeRange {
-  /** At or after. */
+  /** Records at this time or after it. */
   readonly sinceMs?: number | undefined
-  /** Before. */
+  /** Records before this time. */
   readonly untilMs?: number | undefined
 }
 
@@ -143,7 +143,7 @@ export interface LogReader {
    */
   ranges(topic: string, times?: TimeRange): Promise<OffsetRange[]>
   /**
-   * Yields the records of these ranges, by offset within each partition and, as far as all ranges end, by time across
+   * Yields the records of these ranges, by offset within each partition and, where all ranges end, by time across
    * them. Ends early when the signal aborts.
    *
    * @param options `retries`: a broker that is unavailable is tried again, not an error. `missed` is called with offsets

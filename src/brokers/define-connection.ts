@@ -106,7 +106,7 @@ export interface ListenAddress {
 export interface SpoolSettings {
   readonly file: string
   readonly maxBytes: number
-  /** Opens the broker behind it, uncounted. @throws HooklineError `config` */
+  /** Opens its broker, uncounted. @throws HooklineError `config` */
   readonly openBroker: (log: Logger) => Promise<YieldingBroker>
 }
 
@@ -129,7 +129,7 @@ export interface AcquiringParts {
 
 export interface Acquired {
   readonly broker: Broker
-  /** Identity of the opened connection; a new one after a reopen, even behind a spool that stays open. */
+  /** Identity of the opened connection; a new one after a reopen, even where the spool in front stays open. */
   readonly instance: object
   readonly keyJournal?: KeyJournal
   readonly spool?: {

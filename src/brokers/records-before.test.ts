@@ -69,7 +69,7 @@ test("the last records are those at the end of all records merged by time, whate
         )
         if (risen && partitions.length === 1)
           expect(found.map(place)).toEqual(all.slice(all.length - found.length).map(place))
-        // of equal times either may be left out
+        // either of two equal times may be left out
         if (risen)
           expect(found.map(({ timestampMs }) => timestampMs)).toEqual(
             all.slice(all.length - found.length).map(({ timestampMs }) => timestampMs),

@@ -112,7 +112,7 @@ export async function lastRecords(
 ): Promise<OffsetRange[]> {
   const toValue = ({ partition, offset }: StoredRecord): readonly [number, number] => [partition, offset]
   const { records } = await recordsBefore(reader, topic, ranges, { limit: count, matches, toValue, signal })
-  // of each partition's, the oldest comes last
+  // the oldest record of each partition comes last
   const firsts = new Map(records)
   return ranges.map((range) => ({ ...range, first: firsts.get(range.partition) ?? range.end }))
 }

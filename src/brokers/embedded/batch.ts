@@ -15,7 +15,7 @@ export interface PackedBatch {
   readonly topics: readonly string[]
   readonly records: number
   readonly bytes: ArrayBuffer
-  /** Of replayed records, by place in the batch; absent: none is. */
+  /** Where replayed records come from, by place in the batch; absent: none is replayed. */
   readonly sources?: readonly (SourcePartition | undefined)[]
 }
 

@@ -117,7 +117,7 @@ test("key, value, headers and timestamp are read back as they were", async () =>
   expect(second).toMatchObject({ key: new Uint8Array(), value: new Uint8Array(), headers: [] })
 })
 
-test("a prepared topic is there before anything is published to it", async () => {
+test("a prepared topic exists before anything is published to it", async () => {
   open().prepare(["early", "early"])
   await until(async () => (await topicNames()).includes("early"))
   expect(await readAll("early")).toEqual([])
@@ -182,7 +182,7 @@ test("a record past its deadline when its turn comes is not published", async ()
 })
 
 describe("retention", () => {
-  test("records older than retention go, offsets go on, also when none was left at a restart", async () => {
+  test("records older than retention are deleted and offsets continue, also when none was left at a restart", async () => {
     let now = 1_000_000
     const first = open({ retention: 100 }, () => now)
     await Promise.all(["a", "b", "c"].map((text) => publish(first, text)))
@@ -289,7 +289,7 @@ test("a second writer in the same process is refused, and let in after close", a
   expect(texts(await readAll())).toEqual(["still working", "next"])
 })
 
-test("whatever order batches, restarts and topics come in, each topic's records are there once and in order", async () => {
+test("whatever order batches, restarts and topics come in, each topic has its records once and in order", async () => {
   const topic = fc.constantFrom("a", "b", "c")
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ publish: fc.array(topic, { minLength: 1, maxLength: 12 }) }) },

@@ -18,11 +18,11 @@ import { RetentionClock } from "../../clock/retention-clock.ts"
 export interface EmbeddedOptions {
   /** Created if missing. */
   readonly directory: string
-  /** In milliseconds. Default: forever. */
+  /** How long records are kept, in milliseconds. Default: forever. */
   readonly retention?: number
-  /** Of keys, values and headers, over all topics; the oldest records go first. Default: all. */
+  /** The most bytes of keys, values and headers kept, over all topics; the oldest records are deleted first. Default: no limit. */
   readonly retention_bytes?: number
-  /** Of each topic. Default: 1. */
+  /** How many partitions each topic has. Default: 1. */
   readonly partitions?: number
 }
 
@@ -69,7 +69,7 @@ export class EmbeddedBroker implements Broker {
   #topics: readonly string[] = []
   /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
-  /** Of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
+  /** Keys of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
   #inDoubt: DedupeKey[] = []
   #closing: Promise<void> | undefined
   readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()

@@ -35,13 +35,13 @@ import { sizeOfFile, Wal } from "./wal.ts"
 
 /** Batches keep coming if the last one was no longer ago. */
 const QUIET_MS = 20
-/** Between two slices of space that is given back while batches come. */
+/** Pause between two slices of space that is given back while batches come. */
 const GIVE_BACK_MS = 10
 
-/** Of checking a large file in a round: a commit waits for it. */
+/** How long a round checks a large file: a commit waits for it. */
 const CHECK_MS = 4
 
-/** Between two readings of the file's size. */
+/** Pause between two readings of the file's size. */
 const SIZE_MS = 5000
 
 export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldBytes" | "oldestMs"> {
@@ -59,14 +59,14 @@ export class LogDatabase extends LogFile {
   readonly #journal: KeyJournalTable
   #limits: TrimLimits | undefined
   #deleted = noDeletions()
-  /** Of the batch that was just answered; undefined: the answer was to something else. */
+  /** Size of the batch that was just answered; undefined: the answer was to something else. */
   #answeredBytes: number | undefined
   #batchMs = Number.NEGATIVE_INFINITY
   /** Something was due at the last round, and may be still. */
   #isOwed = false
   #wasCheckpointed = false
   #gaveBackMs = Number.NEGATIVE_INFINITY
-  /** Of a file that is checked while it takes records. */
+  /** The check of a file that accepts records meanwhile. */
   #unchecked: Generator<undefined> | undefined
   #sizedMs = Number.NEGATIVE_INFINITY
   #sizeBytes = 0
@@ -139,7 +139,7 @@ export class LogDatabase extends LogFile {
     return { ...committed, lastKeyId }
   }
 
-  /** Of the topic that has most. */
+  /** How many partitions the topic with the most has. */
   get mostPartitions(): number {
     return Math.max(1, ...[...this.topics.values()].map(({ partitions }) => partitions.length))
   }

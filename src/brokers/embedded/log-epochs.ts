@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite"
 import { endOf, partitionRows, recordsTable } from "./log-tables.ts"
 
 /*
- * A log's leader epochs (KIP-320), in a table of its file. They tell apart the records of a log that was replaced by an
+ * A log's leader epochs (KIP-320), in a table of its file. They distinguish the records of a log that was replaced by an
  * earlier copy of itself: the copy has other records at the offsets after its end. It begins an epoch there, by which consumers
  * that had read further find where to continue.
  *

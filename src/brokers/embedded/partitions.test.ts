@@ -195,7 +195,7 @@ describe("a log of an earlier version", () => {
     checkPartitionsIn(logIn(directory), 1)
   })
 
-  test("goes on, and is that version's again until it has more partitions", async () => {
+  test("continues, and is that version's again until it has more partitions", async () => {
     const records = await earlier()
     const broker = open(1)
     await publish(broker, {})

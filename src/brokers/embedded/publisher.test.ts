@@ -57,7 +57,7 @@ test("what comes while a batch is committed is the next one", async () => {
   expect(batches.map(({ texts }) => texts)).toEqual([["a"], ["b", "c"]])
 })
 
-test("a batch that finds the file held is made again, with what came meanwhile behind it", async () => {
+test("a batch that finds the file held is formed again, with what came meanwhile after it", async () => {
   const first = publish("a")
   await next.promise
   const second = publish("b")

@@ -79,7 +79,7 @@ test("a reader that follows gets what is published later, and ends when it is ab
   expect(await last).toEqual({ value: undefined, done: true })
 })
 
-test("a reader that stands still holds up no publisher, and goes on where it stood", async () => {
+test("a reader that stands still holds up no publisher, and continues where it stood", async () => {
   await publish("still", 100)
   const records = read("still", "beginning")
   await records.next()
@@ -130,7 +130,7 @@ test("what a log has no more of a range is named as missed", async () => {
   expect(missed).toEqual([{ partition: 0, first: 200, end: 300 }])
 })
 
-test("topics tells names, records and bytes", async () => {
+test("topics() lists names, records and bytes", async () => {
   await publish("counted", 7)
   expect(await reader.topics()).toContainEqual({ topic: "counted", partitions: 1, records: 7, bytes: 70 })
 })

@@ -27,7 +27,7 @@ import {
   type RecordRow,
 } from "./log-tables.ts"
 
-/** Between two lookups of a reader that follows: they read pages in memory. */
+/** Pause between two lookups of a reader that follows: they read pages in memory. */
 const POLL_MS = 50
 /** No transaction is open between slices, so that the writer's WAL can be reset. */
 const SLICE_RECORDS = 64

@@ -13,7 +13,7 @@ import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
 const SECOND_MS = 1000
 const HOUR_MS = 3600 * SECOND_MS
 const MEBIBYTE = 1024 * 1024
-/** Between rounds of retention. */
+/** Pause between rounds of retention. */
 const ROUND_MS = 20
 const START_MS = 1_795_000_000_000
 
@@ -182,7 +182,7 @@ describe("a record dated ahead", () => {
     await until(async () => (await recordsOf()) === 0)
   })
 
-  test("by an earlier process blocks none behind it, however many there are, and goes with them", async () => {
+  test("by an earlier process blocks none after it, however many there are, and is deleted with them", async () => {
     const first = open()
     clock.dayMs += 50 * HOUR_MS
     await publish(first, 1500)

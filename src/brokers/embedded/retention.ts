@@ -20,9 +20,9 @@ export interface RetentionDependencies {
 
 /** The log exceeds its limits by what arrives between two rounds. */
 const ROUND_MS = 200
-/** Between two slices, for commits. */
+/** Pause between two slices, for commits. */
 const SLICE_MS = 5
-/** Between two log lines about deletions for one reason, or about a reader that holds the WAL. */
+/** Least time between two log lines about deletions for one reason, or about a reader that holds the WAL. */
 const LINE_MS = 60_000
 /** The least change of the clock that is logged, and the pause after it. */
 const STEP_MS = 1000

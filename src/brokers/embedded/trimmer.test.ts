@@ -77,7 +77,7 @@ test("a slice of large records is a few of them", () => {
   })
 })
 
-test("what is due by age and what the log is too large for are told apart", () => {
+test("what is due by age and what the log is too large for are counted apart", () => {
   append("t", 3, NOW_MS - 1000)
   append("t", 4, NOW_MS)
   expect(writer.trim({ beforeMs: NOW_MS - 500, nowMs: NOW_MS, maxBytes: 150 })).toEqual({

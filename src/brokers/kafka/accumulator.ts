@@ -138,7 +138,7 @@ export class PendingQueue {
     this.#onPending()
   }
 
-  /** Moves records from the front to a batch, as far as a share of its capacity goes; the first of a batch always fits. */
+  /** Moves records from the front to a batch, up to a share of its capacity; the first of a batch always fits. */
   moveTo(batch: PendingRecord[], capacity: Capacity, share = 1): void {
     const keptBytes = Math.floor(capacity.bytes * (1 - share))
     const keptRecords = Math.floor(capacity.records * (1 - share))

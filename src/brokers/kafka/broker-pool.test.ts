@@ -59,7 +59,7 @@ test("a connection that fails closes none of another ask's", async () => {
   expect(opened.isClosed()).toBe(true)
 })
 
-test("a question that fails closes its own connection, and not the one that was opened behind it", async () => {
+test("a question that fails closes its own connection, and not the one that was opened after it", async () => {
   const { pool, attempt } = poolOfOne()
   const answer = Promise.withResolvers<never>()
   const asked = Promise.withResolvers<KafkaConnection>()

@@ -14,7 +14,7 @@ export interface NodeAnswer<T> {
  */
 export class BrokerPool {
   readonly #client: KafkaClient
-  /** By name, in the order in which they are asked; those that failed are behind the others. */
+  /** By name, in the order in which they are asked; those that failed come last. */
   readonly #endpoints: Map<string, EndpointOptions>
   readonly #connections = new Map<string, KafkaConnection>()
   #asks = 0
@@ -86,7 +86,7 @@ export class BrokerPool {
       connection = await this.#connect(broker)
       return { answer: await question(connection), connection }
     } catch (error) {
-      // another ask may have opened one behind it
+      // another question may have opened a newer one
       connection?.close()
       if (this.#connections.get(name) === connection) this.#connections.delete(name)
       if (this.#endpoints.delete(name)) this.#endpoints.set(name, endpoint)

@@ -80,7 +80,7 @@ function credentials(
 }
 
 /**
- * Gives the client library a name for error codes that it does not know. It looks each code of a response up in this table,
+ * Gives the client library a name for error codes that it does not know. It finds each code of a response in this table,
  * and one that was not found there would cost the response, with what it says of everything else.
  */
 function tolerateUnknownCodes(): void {

@@ -11,10 +11,10 @@ import { FAILING_MS, FAILURE_REMEMBERED_MS } from "./timeouts.ts"
  * ready it may get no events, and only new ones can show whether it accepts them again.
  */
 export class DeliveryHealth {
-  /** Of the last acknowledgement, by the steady clock. */
+  /** Time of the last acknowledgement, by the steady clock. */
   acknowledgedMs = Number.NEGATIVE_INFINITY
   #sinceMs = 0
-  /** Of the last failure since; -Infinity: none. */
+  /** Time of the last failure since; -Infinity: none. */
   #failedMs = Number.NEGATIVE_INFINITY
   #isFinal = false
   #reason = ""
@@ -45,7 +45,7 @@ export class DeliveryHealth {
     this.#reason ||= "no answer within delivery_timeout"
   }
 
-  /** Undefined: it accepts batches, as far as is known. */
+  /** Why the partition accepts no batches; undefined while it accepts them. */
   failure(nowMs: number): { readonly sinceMs: number; readonly reason: string } | undefined {
     if (nowMs - this.#failedMs > FAILURE_REMEMBERED_MS) return undefined
     if (!this.#isFinal && this.#failedMs - this.#sinceMs < FAILING_MS) return undefined

@@ -10,7 +10,7 @@ import { protocolErrors } from "@platformatic/kafka"
  * - `raise_epoch`: it was not appended, and the partition needs a new producer epoch
  * - `retry_then_isolate`: it was not appended: it was damaged in transit, or the topic does not accept one of its records
  * - `isolate`: one of its records is not taken
- * - `refuse`: none of its records is taken, and a retry does not help
+ * - `refuse`: none of its records is accepted, and a retry does not help
  * - `retry_bounded`: the error says nothing about the batch; it is sent again, a bounded number of times
  */
 export type ErrorAction =

@@ -12,7 +12,7 @@ interface Found extends Impairment {
   readonly isLogged: boolean
 }
 
-/** What of a topic can't be published to now; undefined: all of it can, as far as is known. */
+/** What of a topic can't be published to now; undefined while all of it can. */
 export function impairmentOf(topic: Topic, unreachable: Unreachable, nowMs: number): Found | undefined {
   const { name, partitions } = topic
   const rejection = topic.problem()

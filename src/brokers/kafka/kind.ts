@@ -47,7 +47,7 @@ export const KAFKA = defineConnection({
       const broker = transaction.acquire(kafka)
       return { broker, instance: broker }
     }
-    // identified by its file, across changes of the connection behind it
+    // identified by its file, across changes of its connection
     const spool = transaction.acquire({
       name: `spool ${file}`,
       config: id,

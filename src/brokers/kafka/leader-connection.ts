@@ -69,7 +69,7 @@ export class LeaderConnection {
     return formatEndpoint(this.#endpoint)
   }
 
-  /** Why it can't connect although it is needed; undefined: it can, as far as is known. */
+  /** Why it can't connect although it is needed; undefined while it can. */
   get problem(): string | undefined {
     return this.isNeeded && this.#failure !== undefined
       ? `${this.#failure.reason} (${this.broker})`

@@ -35,7 +35,7 @@ class Simulation implements System {
   readonly requests: number[][] = []
   readonly logged: string[] = []
   readonly errors: object[] = []
-  /** Of each batch sent. */
+  /** The place of each batch sent. */
   readonly places: ReturnType<typeof placeOf>[] = []
   readonly unkeyed = new Set<Topic>()
   readonly topic: Topic
@@ -341,7 +341,7 @@ describe("an error of this program", () => {
 describe("a batch that another thread compresses", () => {
   const LARGE = 50_000
 
-  /** A thread that is done when it is told. */
+  /** A thread that is done when the test says so. */
   function thread() {
     const given: { readonly bytes: Uint8Array; readonly done: PromiseWithResolvers<Uint8Array> }[] = []
     const compress = (_: string, bytes: Uint8Array): Promise<Uint8Array> => {

@@ -59,7 +59,7 @@ export class LeaderSender {
     return this.#connection.isNeeded
   }
 
-  /** Why what it leads can't be published to; undefined: it can, as far as is known, or it leads nothing. */
+  /** Why what it leads can't be published to; undefined while it can, or while it leads nothing. */
   get problem(): string | undefined {
     return this.#connection.problem
   }
@@ -149,7 +149,7 @@ export class LeaderSender {
   #unanswered(request: Request, { reason, isClosedByBroker }: ProduceFailure, nowMs: number): void {
     const { batches } = request
     for (const batch of batches) batch.partition.lost(batch, nowMs)
-    // of several in flight, the first is the one that the broker was reading
+    // the broker was reading the first of those in flight
     if (isClosedByBroker) {
       this.#closedOn = request
       this.#connection.delay(RECONNECT_MS.first * Math.min(this.#limit.closes, MAX_PAUSES))

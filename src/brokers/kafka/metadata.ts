@@ -56,7 +56,7 @@ export class ClusterMetadata {
   /** Reasons logged since the cluster was last available: once each. */
   readonly #logged = new Set<string>()
   readonly #retries = new Backoff(timeouts.METADATA_RETRY_MS)
-  /** From the end of a refresh to the next one, at least. */
+  /** Least pause from the end of a refresh to the next one. */
   #pauseMs = 0
   #isRefreshing = false
   #isRequested = false

@@ -102,7 +102,7 @@ test("a batch that a new leader was given meanwhile is not split because of the 
 })
 
 describe("a batch of unknown outcome", () => {
-  test("is sent again as it is, and what comes later waits behind it", () => {
+  test("is sent again as it is, and what comes later waits for it", () => {
     const fixture = started()
     const { batch } = fixture.send(0)
     const bytes = Buffer.from(batch.bytes)

@@ -104,7 +104,7 @@ export class Partition {
     }
   }
 
-  /** Its batch was compressed while the loop went on. @returns whether it is still to be sent, and may be */
+  /** Called when its batch has been compressed by another thread. @returns whether it is still to be sent, and may be */
   compressed(batch: Batch, nowMs: number): boolean {
     const isTooLarge = batch.bytes.length > this.topic.maxMessageBytes
     const isWanted = this.batch === batch && nowMs < batch.deadlineMs && !batch.isCancelled
@@ -290,7 +290,7 @@ export class Partition {
   }
 }
 
-/** Of a batch with errors that say nothing of it: within 13 s, for what may pass. */
+/** How often a batch is sent when its errors say nothing about it: within 13 s, for what may pass. */
 const ATTEMPTS = 8
-/** Of a batch that arrives damaged, and of sequence errors in a row. */
+/** How often a batch is sent that arrives damaged; also after how many sequence errors in a row it is refused. */
 const QUICK_ATTEMPTS = 5

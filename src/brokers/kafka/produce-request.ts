@@ -155,7 +155,7 @@ export function decodeResponse(body: Buffer, version: number, sent: BatchesByTop
     at += 4
     return body.readInt32BE(at - 4)
   }
-  /** Of an array; none is as one of no entries. */
+  /** Reads the length of an array; a null array reads as empty. */
   const count = (): number => (compact ? varint() - 1 : int32())
   const string = (): string => {
     const bytes = compact ? varint() - 1 : body.readInt16BE(at)

@@ -70,7 +70,7 @@ async function findRanges(
   const leading = leaders.of(topic)
   const find = async (led: Led): Promise<OffsetRange[]> => {
     const ask = (timestamp: bigint): Promise<Map<number, number>> => findOffsets(topic, led, timestamp)
-    // before the others: what is published meanwhile is not in the range, but behind its end
+    // before the others: what is published meanwhile is not in the range, but after its end
     const last = await ask(ListOffsetTimestamps.LATEST)
     const from = await ask(sinceMs === undefined ? ListOffsetTimestamps.EARLIEST : toTimestamp(sinceMs))
     const until = untilMs === undefined ? undefined : await ask(toTimestamp(untilMs))

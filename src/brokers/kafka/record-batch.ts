@@ -83,7 +83,7 @@ export function encodeBatch(
   return bytes
 }
 
-/** A batch with its records compressed. @param compressed what is behind the header of the plain batch */
+/** A batch with its records compressed. @param compressed what follows the header of the plain batch */
 export function withCompressed(
   plain: Buffer,
   compressed: Uint8Array,

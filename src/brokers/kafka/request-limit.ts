@@ -9,7 +9,7 @@ import { CLOSES_REMEMBERED_MS } from "./timeouts.ts"
  * opened, and no request of that size was answered in between. It does not grow again: the broker's will not either.
  */
 export class RequestLimit {
-  /** Of all batches of a request; a batch that is larger goes alone. */
+  /** The most bytes of all batches of a request; a batch that is larger goes alone. */
   bytes: number
   /** Requests in a row, of whatever size, that the connection was closed on. */
   closes = 0

@@ -20,7 +20,7 @@ const placeOf = (sequence: PartitionSequence, producerId = PRODUCER): [epoch: nu
   return [producerEpoch, baseSequence]
 }
 
-test("goes on after what was acknowledged, and stays where a batch was not", () => {
+test("continues after what was acknowledged, and stays where a batch was not", () => {
   const { sequence } = started()
   expect(placeOf(sequence)).toEqual([0, 0])
   expect(placeOf(sequence)).toEqual([0, 0])
@@ -64,14 +64,14 @@ test("another producer id begins at epoch 0, and knows no offset", () => {
   expect(sequence.isBehind(5)).toBe(false)
 })
 
-test("an offset is behind up to that of the last acknowledged record", () => {
+test("an offset up to that of the last acknowledged record is behind", () => {
   const { sequence } = started()
   expect(sequence.isBehind(0)).toBe(false)
   sequence.acknowledged(3, 100)
   expect([100, 102, 103, -1].map((offset) => sequence.isBehind(offset))).toEqual([true, true, false, false])
 })
 
-test("goes on at 0 after the largest int32, as brokers count", () => {
+test("continues at 0 after the largest int32, as brokers count", () => {
   const { sequence } = started()
   sequence.acknowledged(2 ** 31 - 1, 0)
   expect(placeOf(sequence)).toEqual([0, 2 ** 31 - 1])

@@ -44,14 +44,14 @@ export class PartitionSequence {
   #next = 0
   /** The next batch gets a new epoch. */
   #raiseDue = false
-  /** Of the last acknowledged record under this producer id; -1: unknown. */
+  /** Offset of the last acknowledged record under this producer id; -1: unknown. */
   lastOffset = -1
 
   constructor(producer: ProducerId) {
     this.#producer = producer
   }
 
-  /** That of a new batch, under the producer's id. */
+  /** The sequence of a new batch, under the producer's id. */
   next(producerId: bigint): Sequence {
     if (this.#producerId !== producerId) {
       this.#producerId = producerId
@@ -89,5 +89,5 @@ export class PartitionSequence {
   }
 }
 
-/** Below the largest int16, for batches that are formed before the new producer id is here. */
+/** Stays below the largest int16, for batches that are formed before the new producer id has come. */
 const MAX_EPOCH = 32_000

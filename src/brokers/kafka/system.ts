@@ -46,7 +46,7 @@ export const SYSTEM: System = {
     // each failure also rejects the call it concerns; without a listener the event would be thrown
     connection.on("error", () => connection.socket?.destroy())
     await connection.connect(host, port)
-    // one that the broker closed would go on to authenticate again, in time
+    // one that the broker closed would continue to authenticate again, in time
     connection.once("close", () => void connection.close())
     connection.socket.setKeepAlive(true, KEEP_ALIVE_MS)
     return connection

@@ -3,16 +3,17 @@
  * is `delivery_timeout`, of the configuration.
  */
 
-/** To connect, for the TLS handshake and for the authentication, each. */
+/** Timeout of connecting, of the TLS handshake and of the authentication, each. */
 export const CONNECT_TIMEOUT_MS = 3000
 /** Idle time before TCP probes a connection: below the idle limits of NATs and load balancers. */
 export const KEEP_ALIVE_MS = 30_000
-/** After wrong credentials: accounts may be locked when those come too often. */
+/** Pause after wrong credentials: accounts may be locked when those come too often. */
 export const UNAUTHORIZED_RETRY_MS = 5000
-/** For an access token, and from a failure to the next attempt. */
+/** Timeout of a request for an access token. */
 export const TOKEN_TIMEOUT_MS = 5000
-/** For AWS credentials, which may be asked for at several places. */
+/** Timeout of asking for AWS credentials, which may be asked for at several places. */
 export const AWS_CREDENTIALS_TIMEOUT_MS = 10_000
+/** Pause from a failure to get a token to the next attempt. */
 export const TOKEN_RETRY_MS = { first: 500, longest: 10_000 }
 /** The part of its lifetime after which a token is renewed: before connections authenticate again, at 0.8 of a session. */
 export const TOKEN_RENEWED_AT = 0.7
@@ -25,7 +26,7 @@ export const METADATA_TIMEOUT_MS = 2000
 /** Time without an answer after which the next broker is asked as well. */
 export const METADATA_HEDGE_MS = 500
 export const METADATA_RETRY_MS = { first: 100, longest: 500 }
-/** Between two metadata requests: usually, while a topic can't be published to, while a partition has no leader, at least. */
+/** Pause between two metadata requests: usually, while a topic can't be published to, while a partition has no leader, at least. */
 export const REFRESH_MS = { usual: 1000, unavailable: 500, leaderless: 100, least: 50 }
 /** How long metadata older than what is known is ignored: a broker that lags behind has caught up or is gone by then. */
 export const STALE_METADATA_MS = 5000
@@ -35,7 +36,7 @@ export const STALE_METADATA_LOG_MS = 60_000
 export const MAX_MESSAGE_BYTES_MS = { age: 60_000, retry: 1000 }
 /** How long brokers may not know an existing topic: it was just created, or the broker has just started. */
 export const UNKNOWN_TOPIC_MS = 700
-/** For the controller to create topics, and for the request and connecting for it. */
+/** How long the controller may take to create topics, and how long the request and connecting for it may. */
 export const CREATE_TIMEOUT_MS = { controller: 5000, request: 6000 }
 export const CREATE_RETRY_MS = { first: 1000, longest: 30_000 }
 
@@ -58,7 +59,7 @@ export const UNREACHABLE_MS = 2000
 /** A connection that was closed on a large request longer ago than this was closed by a restart. */
 export const CLOSES_REMEMBERED_MS = 10_000
 
-/** Before a batch is sent again; `longest` after errors that say nothing of it. */
+/** Pause before a batch is sent again; `longest` after errors that say nothing about it. */
 export const RETRY_MS = { first: 100, longest: 5000 }
 /** How late a deadline may be noticed. */
 export const EXPIRE_MS = 10

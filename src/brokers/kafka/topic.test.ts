@@ -5,7 +5,7 @@ const [NONE, UNKNOWN_TOPIC] = [0, 3]
 const ID_B = "bbbbbbbb-0000-0000-0000-000000000000"
 
 describe("the sequence of a partition", () => {
-  test("goes on when metadata has fewer partitions and then all again", () => {
+  test("continues when metadata has fewer partitions and then all again", () => {
     const fixture = started(4)
     fixture.settle(fixture.send(3, 2).batch, NONE, 0)
     fixture.metadata(ID_A, 2)
@@ -119,7 +119,7 @@ describe("a topic that does not exist is created", () => {
     expect(fixture.topic.state).toBe("missing")
   })
 
-  test("never when it was there before", () => {
+  test("never when it existed before", () => {
     const fixture = started()
     fixture.absent()
     fixture.nowMs += 1000

@@ -249,5 +249,5 @@ export class Topic {
 }
 
 const NO_LEADER = -1
-/** Of topics on brokers that give them no ids. */
+/** The id of topics on brokers that give them none. */
 const NO_ID = "00000000-0000-0000-0000-000000000000"

@@ -18,7 +18,7 @@ export class SpoolCapacity {
   isDiskFull = false
   #isFull = false
   #usedBytes = 0
-  /** Of records that are about to be committed. */
+  /** Bytes of records that are about to be committed. */
   #pendingBytes = 0
 
   constructor(file: string, maxBytes: number, log: Logger) {

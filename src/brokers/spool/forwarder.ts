@@ -105,7 +105,7 @@ async function untilReady({ destination, signal }: SpoolParts, owner: ForwardedT
  * fails, those after it are cancelled before they are sent: none overtakes an older one of its key. A broker that another
  * has replaced fails what it has not settled in time, and the other gets it.
  *
- * @param open the records; those that are done are taken out
+ * @param open the records; those that are done are removed
  * @param refused takes why some were refused, by offset
  */
 async function publishAll(

@@ -42,7 +42,7 @@ const impairment = (isOutage: boolean): Impairment => {
   return { topic: "t", problem: REPLICAS, isWhole: true, leaderless: 0, isOutage }
 }
 
-test("a topic whose events stay, while the broker is there, is stuck after 5 s, told once with the reason", () => {
+test("a topic whose events stay, while the broker is ready, is stuck after 5 s, reported once with the reason", () => {
   pass(5000)
   expect(stuck()).toEqual([])
   pass(500)

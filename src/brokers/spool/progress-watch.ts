@@ -20,7 +20,7 @@ export interface SpoolWatchDependencies {
 
 interface Stall {
   readonly progress: number
-  /** For how long nothing has moved. */
+  /** How long nothing has moved. */
   readonly ms: number
   readonly reason: string
   readonly isLogged: boolean

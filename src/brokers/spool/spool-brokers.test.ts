@@ -13,7 +13,7 @@ describe("another broker in the place of the one before", () => {
     other = new ScriptedBroker()
   })
 
-  test("gets what is spooled, and what comes behind it", async () => {
+  test("gets what is spooled, and what comes after it", async () => {
     broker.state = "down"
     const spool = open()
     for (const text of ["a", "b"]) await publish(spool, text)
@@ -97,7 +97,7 @@ describe("another broker in the place of the one before", () => {
     expect(left).toEqual(["other"])
   })
 
-  test("is told the topics that the one before was told", async () => {
+  test("prepares the topics that the one before it prepared", async () => {
     const spool = open()
     spool.prepare(["t", "u"])
     spool.use(other)

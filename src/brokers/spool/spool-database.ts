@@ -207,7 +207,7 @@ export class SpoolDatabase extends LogFile {
     this.checkpointNow("TRUNCATE")
   }
 
-  /** Takes the space of the reserve where it is not there. As `Reserve.makeAgain`, or `make` at the start. */
+  /** Allocates the reserve if it does not exist. As `Reserve.makeAgain`, or `make` at the start. */
   makeReserve(isStart = false): boolean {
     this.#hasReserve = this.#reserve.exists || (isStart ? this.#reserve.make() : this.#reserve.makeAgain())
     return this.#hasReserve

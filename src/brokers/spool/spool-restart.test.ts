@@ -17,7 +17,7 @@ import { inspectSpool } from "./reader.ts"
 const { broker, counts, file, directory, open, texts } = eachWithSpool()
 
 describe("a restart", () => {
-  test("forwards first what was left, and new events queue behind it", async () => {
+  test("forwards first what was left, and new events queue after it", async () => {
     broker.state = "down"
     const first = open()
     await Promise.all(Array.from({ length: 2500 }, (_, n) => publish(first, `k:${n}`)))
@@ -75,7 +75,7 @@ describe("a restart", () => {
   })
 })
 
-test("whatever brokers do, what was acknowledged is there, in order per key, also over restarts and changes", async () => {
+test("whatever brokers do, what was acknowledged arrives, in order per key, also over restarts and changes", async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ publish: fc.integer({ min: 1, max: 30 }) }) },
     { weight: 2, arbitrary: fc.constantFrom("up" as const, "down" as const, "stalled" as const) },

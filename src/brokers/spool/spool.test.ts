@@ -129,7 +129,7 @@ describe("order", () => {
     expect(texts().slice(0, 3)).toEqual(["first", "second", "third"])
   })
 
-  test("a record of unknown fate may be doubled, one that waited behind it is not", async () => {
+  test("a record of unknown fate may be doubled, one that waited after it is not", async () => {
     const spool = open()
     broker.state = "stalled"
     const first = publish(spool, "first")
@@ -195,7 +195,7 @@ describe("order", () => {
 })
 
 describe("an error of this program", () => {
-  test("while a window is forwarded is logged, and forwarding goes on", async () => {
+  test("while a window is forwarded is logged, and forwarding continues", async () => {
     broker.state = "down"
     const spool = open()
     await publish(spool, "a")

@@ -16,10 +16,10 @@ import { SpoolWatch } from "./progress-watch.ts"
  * A record that the broker refuses for good (too large by now, not authorized) is quarantined in the file, counted and logged,
  * and holds up nothing, but loses its place in the order. `hookline spool drain` tries those again.
  *
- * Of two brokers the first gets SETTLE_MS (destination.ts) to settle what it has, before the second gets what comes later.
- * What is cancelled then, sent and not acknowledged, may be in its log and goes to the second as well.
+ * A broker that is replaced gets SETTLE_MS (destination.ts) to settle what it has, before the next gets what comes later.
+ * What is cancelled then, sent and not acknowledged, may be in its log and goes to the next one as well.
  *
- * A start with a file that is not empty begins with `spooling`. While the file can't be opened, no event is taken: those in
+ * A start with a file that is not empty begins with `spooling`. While the file can't be opened, no event is accepted: those in
  * it come first.
  */
 
@@ -132,7 +132,7 @@ export class SpooledBroker implements Broker {
     }
   }
 
-  /** What is stuck, and what the broker has a problem with: of those topics events are taken all the same. */
+  /** Topics that are stuck, or that the broker has a problem with: their events are accepted all the same. */
   impaired(): readonly Impairment[] {
     const { broker } = this.#destination
     const stuck = this.#watch.impaired()
@@ -159,7 +159,7 @@ export class SpooledBroker implements Broker {
     return this.#topics.getOrInsertComputed(name, () => new SpooledTopic(name, this.#parts))
   }
 
-  /** Begins with what an earlier run left. Until the file is open no event is taken: it would overtake. */
+  /** Begins with what an earlier run left. Until the file is open no event is accepted: it would overtake. */
   #resume(): void {
     const { log } = this.#parts
     const { records, bytes, oldestMs, quarantined, topics } = this.#store.contents

@@ -37,7 +37,7 @@ export class SpoolStore {
   contents = EMPTY
   readonly #writer: DurableWriter<SpoolDatabase>
   readonly #publisher: BatchPublisher
-  /** Of the batch that the thread has: it may be committed although its records were rejected at their deadlines. */
+  /** The batch that the thread has: it may be committed although its records were rejected at their deadlines. */
   #committing: (PromiseWithResolvers<void> & { readonly records: ReadonlySet<Record> }) | undefined
   #makingReserve: Timer | undefined
   #isClosing = false
@@ -94,7 +94,7 @@ export class SpoolStore {
     if (contents !== undefined) this.#note(contents)
   }
 
-  /** Why no event is taken; undefined: they are. */
+  /** Why no event is accepted; undefined while they are. */
   get problem(): string | undefined {
     return this.capacity.problem ?? this.#writer.problem
   }

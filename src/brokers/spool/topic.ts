@@ -15,7 +15,7 @@ import type { WatchedTopic } from "./progress-watch.ts"
  *   cancelling the broker is not ready, or a publish failed in a way that a retry may mend. What is at the broker is
  *              cancelled; it comes back in this turn of the event loop, and new events wait for that. Then all of them go
  *              into the file, in the order in which they came: `spooling`. What had been sent and not acknowledged may be at
- *              the broker all the same, and is there twice in the end; what had not been sent is not.
+ *              the broker all the same, and appears twice in the end; what had not been sent is not.
  *   spooling   every event goes into the file and is acknowledged when it is durable there. As soon as the broker is ready,
  *              the oldest records are forwarded, a window after the other: published without deadlines, in order, and
  *              deleted when the broker has acknowledged the window. After a kill -9 the last window may be doubled.
@@ -39,7 +39,7 @@ interface PendingRecord {
 }
 
 const SPOOLED: Receipt = { partition: -1, offset: -1 }
-/** After an error of this program, before its repeat. */
+/** Pause after an error of this program, before its repeat. */
 const FAULT_PAUSE_MS = 1000
 const NOT_SETTLED = "the broker that was replaced has not answered"
 /** How long the end waits for forwarding: a disk may not answer. */

@@ -72,7 +72,7 @@ describe("access tokens", () => {
     expect(simulation.asked).toBe(1)
   })
 
-  test("one is renewed after 0.7 of its lifetime, and serves until the next is there", async () => {
+  test("one is renewed after 0.7 of its lifetime, and serves until the next one has come", async () => {
     const simulation = new Simulation()
     await valueOf(simulation)
     await simulation.until(69_999)

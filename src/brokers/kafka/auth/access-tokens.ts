@@ -6,7 +6,7 @@ import type { System } from "../system.ts"
 /** What brokers are shown instead of a password. */
 export interface AccessToken {
   readonly value: string
-  /** From the moment at which it was asked for. */
+  /** How long it is valid, from the moment at which it was asked for. */
   readonly lifetimeMs: number
 }
 

@@ -18,7 +18,7 @@ beforeEach(() => {
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name]
   // what the machine has of its own is not looked at
   process.env["AWS_EC2_METADATA_DISABLED"] = "true"
-  // of names of their own, since AWS's library reads a file once
+  // each test has its own file names, since AWS's library reads a file once
   process.env["AWS_CONFIG_FILE"] = join(folder.path, `config-${tests}`)
   process.env["AWS_SHARED_CREDENTIALS_FILE"] = join(folder.path, `credentials-${tests}`)
 })
@@ -161,7 +161,7 @@ describe("a token for Amazon MSK is signed with credentials", () => {
 
 const KEY_WITHOUT_SESSION = { id: KEY.id, secret: KEY.secret }
 
-test("without credentials the reason is told", async () => {
+test("without credentials the reason is reported", async () => {
   await expect(issuer().issue()).rejects.toThrow(/^AWS credentials \(eu-west-1\): Could not load credentials/)
 })
 

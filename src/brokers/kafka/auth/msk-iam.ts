@@ -57,7 +57,7 @@ async function findCredentials(region: string): Promise<() => Promise<Credential
   return defaultProvider({ clientConfig: { region, requestHandler: { handle } } })
 }
 
-/** Of MSK's names of brokers, `b-1.x.y.c2.kafka.eu-west-1.amazonaws.com`, unless it is given. */
+/** The configured region, else the one in MSK's broker names (`b-1.x.y.c2.kafka.eu-west-1.amazonaws.com`), else AWS's default. */
 function regionOf({ sasl_aws_region: given, bootstrap_servers: servers }: KafkaOptions): string {
   const { AWS_REGION, AWS_DEFAULT_REGION } = process.env
   const named = servers.map((it) => {

@@ -8,7 +8,7 @@ import { tokenEndpoint } from "./token-endpoint.ts"
 
 export interface Authentication {
   readonly sasl?: SASLOptions
-  /** Of a mechanism that shows the brokers an access token. */
+  /** Set for a mechanism that shows the brokers an access token. */
   readonly tokens?: AccessTokens
 }
 

@@ -14,7 +14,7 @@ export class TlsFiles {
   readonly #options: TlsKeys
   readonly #telemetry: CredentialTelemetry | undefined
   #current: TlsOptions
-  /** Of the files as they were last read. Undefined: at start. */
+  /** Identifies the files as they were last read; undefined at the start. */
   #stamps: string | undefined
 
   /** @throws OptionError `config` of a file that can't be read, or is unusable */

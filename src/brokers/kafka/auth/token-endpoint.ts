@@ -118,7 +118,7 @@ function parse(bytes: Uint8Array): Answer {
   }
 }
 
-/** `: invalid_client (the client is unknown)`, as far as it is printable. RFC 6749, section 5.2. */
+/** `: invalid_client (the client is unknown)`, where it is printable. RFC 6749, section 5.2. */
 function refusal({ error, error_description: description }: Answer): string {
   const show = (it: unknown): string | undefined =>
     typeof it === "string" ? it.replace(/[^\x20-\x7e]+/g, " ").slice(0, 200) : undefined
@@ -136,5 +136,5 @@ function readToken({ access_token: value, token_type: type, expires_in: seconds 
   return { value, lifetimeMs: lifetimeMs > 0 ? lifetimeMs : UNKNOWN_LIFETIME_MS }
 }
 
-/** Of a token without `expires_in`. */
+/** The assumed lifetime of a token without `expires_in`. */
 const UNKNOWN_LIFETIME_MS = 300_000

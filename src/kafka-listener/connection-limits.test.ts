@@ -7,7 +7,7 @@ import { LIMITS, SharedBytes } from "./limits.ts"
 /** ApiVersions, version 0. */
 const REQUEST = Buffer.from("0000000a00120000000000 07ffff".replaceAll(" ", ""), "hex")
 
-/** A client that takes so many bytes of what it is sent. */
+/** A client that reads that many bytes of what it is sent. */
 interface Client extends Socket {
   takes: number
   bytes: number
@@ -49,7 +49,7 @@ function connect(takes = Number.POSITIVE_INFINITY): { client: Client; connection
 }
 
 const idle = (ms: number): number => steadyMs() + ms
-/** Until what has been received is served as far as it can be. */
+/** Waits until all that was received and can be served has been served. */
 const served = (): Promise<void> => Bun.sleep(0)
 
 test("a client that takes nothing of its answer is disconnected", async () => {

@@ -6,7 +6,7 @@ import { LIMITS, SharedBytes } from "./limits.ts"
 import { ClientAuthentication } from "./security/authentication.ts"
 import { usersOf } from "./security/credentials.ts"
 
-/** A client whose socket takes as many bytes as it is told to. */
+/** A client whose socket accepts as many bytes as the test says. */
 class Client {
   takes = 0
   isClosed = false

@@ -49,7 +49,7 @@ export interface ConnectionDependencies {
   readonly refused: (reason: string) => void
 }
 
-/** Between a wrong password and its answer. */
+/** Pause between a wrong password and its answer. */
 const REFUSED_MS = 500
 /** Sent ahead of the answer to an earlier request. */
 const AHEAD_BYTES = 64 * 1024
@@ -61,7 +61,7 @@ export class ClientConnection {
   readonly #closed = new AbortController()
   #isServing = false
   #isPaused = false
-  /** Of its answer, in parts; empty: all of it was sent. */
+  /** What is left of its answer, in parts; empty: all of it was sent. */
   #unsent: readonly Uint8Array[] = []
   #sent: (() => void) | undefined
   readonly #openedMs = steadyMs()

@@ -1,9 +1,9 @@
 /** Cuts what a connection receives into frames: a length (int32), then as many bytes. */
 export class Frames {
-  /** Of a frame. */
+  /** The largest frame that is accepted. */
   maxBytes: number
   #bytes = Buffer.alloc(0)
-  /** Of what was received and not cut. */
+  /** Where in `#bytes` begins what was received and not cut yet; it ends at `#to`. */
   #from = 0
   #to = 0
 

@@ -1,17 +1,17 @@
-/** What the listener takes and keeps. */
+/** How much the listener accepts and keeps. */
 export const LIMITS = {
   connections: 500,
-  /** Of a request. */
+  /** The largest request. */
   frameBytes: 16 * 1024 * 1024,
   unauthenticatedFrameBytes: 64 * 1024,
-  /** Of an answer, but for its records. */
+  /** The largest answer, not counting its records. */
   answerBytes: 32 * 1024 * 1024,
-  /** Of the requests that all connections are receiving, and of answers that clients have not taken yet. */
+  /** All requests that are being received, and all answers that clients have not read yet. */
   receivingBytes: 64 * 1024 * 1024,
   unsentBytes: 32 * 1024 * 1024,
-  /** Of the groups and their members: ids, subscriptions, assignments. */
+  /** All groups and their members: ids, subscriptions, assignments. */
   groupBytes: 16 * 1024 * 1024,
-  /** Of the offsets that groups have committed. */
+  /** All offsets that groups have committed. */
   offsetBytes: 32 * 1024 * 1024,
   /** A client that reads nothing of its answer for this long is disconnected, or not all of it while others wait, */
   stalledMs: 30_000,

@@ -108,7 +108,7 @@ export interface Protocol {
 export interface DescribedMember {
   /** Empty: it has none yet. */
   readonly memberId: string
-  /** Of a static member. */
+  /** The `group.instance.id` of a static member. */
   readonly instanceId: string | null
   readonly clientId: string
   readonly clientHost: string
@@ -137,7 +137,7 @@ export interface GroupSnapshot {
 
 export interface CommittedOffset {
   readonly offset: number
-  /** Of the last record before it, or of the log when it was committed; -1, of earlier versions: 0. */
+  /** Epoch of the last record before it, or of the log when it was committed; -1, of earlier versions: 0. */
   readonly leaderEpoch: number
   readonly metadata: string
 }

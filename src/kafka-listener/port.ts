@@ -40,7 +40,7 @@ export class ListenerPort {
   readonly #guesses: GuessLimit
   readonly #isHalfOpen: () => boolean
   readonly #check: Timer
-  /** As far as it is not the server's, for new connections. */
+  /** They may change: `users` for new connections, `advertised` at once; `listen` and `tls` stay the server's. */
   options: PortOptions
 
   /** @throws Error of the system */

@@ -9,7 +9,7 @@ export type ToThread =
       readonly directory: string
       /** For log lines: those of the log and of groups, and what to do when the log is damaged. */
       readonly files: { readonly log: string; readonly groups: string; readonly remedy: string }
-      /** Of the event loop's SharedCounters. */
+      /** The memory of the event loop's SharedCounters. */
       readonly counters: Int32Array<SharedArrayBuffer>
     }
   /** The log's file may be read, or must not be open. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { steadyMs } from "../clock/clock.ts"
 import type { Log } from "./log.ts"
 
-/** Between two searches for topics that do not exist yet: clients ask again. */
+/** Pause between two searches for topics that do not exist yet: clients ask again. */
 const REFRESH_MS = 50
 
 /** A topic as clients see it. */

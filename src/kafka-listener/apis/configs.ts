@@ -42,7 +42,7 @@ const topicConfigs = ({ ms, bytes }: RetentionLimits): Config[] => [
   config("cleanup.policy", LIST, "delete", DEFAULT),
   config("compression.type", STRING, "uncompressed", OF_TOPIC),
   config("message.timestamp.type", STRING, "CreateTime", DEFAULT),
-  // of all topics together
+  // the limit applies to all topics together
   config("retention.bytes", LONG, limit(bytes), Number.isFinite(bytes) ? OF_TOPIC : DEFAULT),
   config("retention.ms", LONG, limit(ms), OF_TOPIC),
 ]

@@ -29,7 +29,7 @@ export interface Context extends ServedBroker {
   readonly authentication: ClientAuthentication
   /** Where clients reach this broker. */
   readonly advertised: BrokerAddress
-  /** Of the client's connection. */
+  /** Aborts when the client's connection ends. */
   readonly signal: AbortSignal
 }
 

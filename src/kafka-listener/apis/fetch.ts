@@ -9,7 +9,7 @@ import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
 import { Fetch } from "../protocol/messages.ts"
 import { checkEpoch, served } from "./context.ts"
 
-/** Of an answer, but for a larger record, which comes alone. */
+/** The largest answer, but for a larger record, which comes alone. */
 const MAX_ANSWER_BYTES = 1024 * 1024
 /** A client that waits longer asks again. */
 const MAX_WAIT_MS = 60_000

@@ -6,7 +6,7 @@ import { checkGroup, served } from "./context.ts"
 
 const TYPE = "classic"
 
-/** Of those that the client may use. */
+/** Lists the groups that the client may use. */
 export const listGroups = served(ListGroups, ({ statesFilter, typesFilter }, { groups, authentication }) => {
   if (!groups.isLoaded) return { errorCode: ERROR.COORDINATOR_LOAD_IN_PROGRESS }
   const isIn = (filter: readonly string[], value: string): boolean =>

@@ -109,7 +109,7 @@ for (const [what, api, request, expected] of REFUSED)
       expect(await ask(api, version, request)).toMatchObject(expected(api, version))
   })
 
-test("a transactional producer is refused where it asks for its coordinator, instead of trying for ever", async () => {
+test("a transactional producer is refused where it asks for its coordinator, instead of trying forever", async () => {
   const found = await ask(FindCoordinator, 4, { keyType: 1, coordinatorKeys: ["t"] })
   expect(found["coordinators"]).toEqual([
     expect.objectContaining({ errorCode: ERROR.TRANSACTIONAL_ID_AUTHORIZATION_FAILED }),

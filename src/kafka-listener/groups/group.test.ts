@@ -200,7 +200,7 @@ describe("a static member", () => {
   })
 })
 
-test("a stable group goes on after a restart", () => {
+test("a stable group continues after a restart", () => {
   const [first, second] = two()
   expect(changes).toBeGreaterThan(0)
   const restored = new Group("g", () => {})

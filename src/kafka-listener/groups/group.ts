@@ -142,7 +142,7 @@ export class Group {
   /** Removes members that are gone, and ends states that took too long. */
   tick(nowMs: number): void {
     for (const [id, untilMs] of this.pendingIds) if (untilMs <= nowMs) this.pendingIds.delete(id)
-    // who waits for others is there
+    // a member that waits for others is not gone
     const isGone = ({ expiresMs, joining, syncing }: Member): boolean =>
       expiresMs <= nowMs && joining === undefined && syncing === undefined
     const gone = [...this.members.values()].filter(isGone)

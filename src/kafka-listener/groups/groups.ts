@@ -10,7 +10,7 @@ type CommittedOffsets = Map<string, Map<number, CommittedOffset>>
 
 const MAX_GROUPS = 10_000
 
-/** Of a group without members. */
+/** What a group without members counts for. */
 const GROUP_BYTES = 512
 
 /** What a group takes in memory, about. */
@@ -82,7 +82,7 @@ export class Groups {
   #waiting: ((isWritten: boolean) => void)[] = []
   /** Those whose changes are being written. */
   #writing: ((isWritten: boolean) => void)[] | undefined
-  /** Of the log, until it is in the file. */
+  /** The log's cluster id, until it is in the file. */
   #clusterId: string | undefined
   isLoaded = false
 

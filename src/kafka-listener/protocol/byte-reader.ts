@@ -5,7 +5,7 @@ export class Malformed extends Error {}
 export class ByteReader {
   readonly #bytes: Buffer
   #at = 0
-  /** Of all lists together: a small frame must not become large objects. */
+  /** How many elements all lists together may still have: a small frame must not become large objects. */
   #elementsLeft = MAX_ELEMENTS
 
   constructor(bytes: Buffer) {

@@ -1,7 +1,7 @@
 // Hot path: every byte that a consumer reads.
 import { createRequire } from "node:module"
 
-/** Of RFC 3720, appendix B.4, with bits reversed. */
+/** The polynomial of RFC 3720, appendix B.4, with bits reversed. */
 const POLYNOMIAL = 0x82f63b78
 
 /** `TABLES[n]`: the checksum of each byte followed by n zeros, so that eight bytes take one step. */

@@ -25,7 +25,7 @@ type Field = {
 
 export interface Api {
   readonly key: number
-  /** Of the specification. */
+  /** The versions that the specification has. */
   readonly versions: Versions
   readonly flexible: Versions
   readonly request: FieldTable
@@ -157,7 +157,7 @@ function makeStruct(table: FieldTable, version: number, flexible: Versions): Cod
   }
 }
 
-/** Of a field within its versions: with its list and its null. */
+/** Makes the codec of a field within its versions: with its list and its null. */
 function codecOf(field: Field, version: number, flexible: Versions): Codec<unknown> {
   const isFlexible = isIn(flexible, version)
   const isNullable = field.nullable !== undefined && isIn(field.nullable, version)

@@ -10,7 +10,7 @@ import { crc32c } from "./crc32c.ts"
 const HEADER_BYTES = 61
 /** partitionLeaderEpoch */
 const EPOCH_AT = 12
-/** Of the buffer that batches are written in, until a larger record comes. */
+/** Size of the buffer that batches are written in, until a larger record comes. */
 const SCRATCH_BYTES = 1024 * 1024
 export interface RecordBatch {
   readonly bytes: Buffer

@@ -25,7 +25,7 @@ type User = { readonly [hash in ScramHash]: ScramKeys } & {
 /** As Kafka has it by default. */
 const ITERATIONS = 4096
 const SALT_BYTES = 16
-/** Of this process, so that a reload changes no salt, neither of a user nor of a name that nobody has. */
+/** The process has one, so that a reload changes no salt, neither of a user nor of a name that nobody has. */
 const SALT_KEY = randomBytes(32)
 
 /** @param given `name:password`, each. @param groups `name=pattern`, each; undefined: no user is limited */

@@ -27,7 +27,7 @@ function clockOf(newestMs?: number): {
   }
 }
 
-test("time goes on with a clock that nobody sets", () => {
+test("time continues with a clock that nobody sets", () => {
   const { clock, pass, now } = clockOf()
   for (let step = 0; step < 50; step++) {
     pass(HOUR_MS)

@@ -8,12 +8,12 @@ import { steadyMs } from "./clock.ts"
  * this clock is the steady clock plus the smallest difference of the last retention period:
  *
  *   time of day      ───────────┐  ┌───────╱ set ahead, set right again
- *   this clock       ────────────────────────────── goes on evenly
+ *   this clock       ────────────────────────────── continues evenly
  *
  * A record of that period was stamped at a difference no smaller, so its age is never more than the time since. A time of day
  * that stays ahead is followed after one retention period: all from before is due by then. Set back, it is followed at once.
  *
- * Of an earlier process's records only the timestamps are known. For the first hour, or the retention period if that is
+ * Only the timestamps of an earlier process's records are known. For the first hour, or the retention period if that is
  * shorter, the newest counts as written at the start: a machine that starts with a wrong clock deletes nothing before somebody
  * could set it right.
  *
@@ -35,11 +35,11 @@ interface Difference {
 export interface ClockReading {
   /** Milliseconds since 1970. */
   readonly timeMs: number
-  /** Of the time of day. */
+  /** How far the time of day is ahead of `timeMs`. */
   readonly aheadMs: number
-  /** Between time of day and steady clock; it changes when the clock is set. */
+  /** Difference between time of day and steady clock; it changes when the clock is set. */
   readonly differenceMs: number
-  /** It is behind because of the newest record's time. */
+  /** Whether `timeMs` is earlier because of the newest record's time. */
   readonly isStarting: boolean
 }
 

@@ -33,7 +33,7 @@ export class KeyLookups {
   #asked: Lookup[] = []
   #isHeld = false
 
-  /** @param conclude gets a key's expiry in the file; 0: it is not there */
+  /** @param conclude gets a key's expiry in the file; 0: it does not exist */
   constructor(
     writer: DurableWriter<KeyDatabase>,
     title: string,

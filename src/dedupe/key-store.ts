@@ -31,6 +31,6 @@ export interface KeyStore {
   waiting?(): number
   /** Whether keys can be claimed now; if not, why. */
   ready(): true | string
-  /** Stores what is left, as far as possible, and closes files and connections. */
+  /** Stores what is left, where possible, and closes files and connections. */
   close(): Promise<void>
 }

@@ -22,7 +22,7 @@ import type { KeyDatabase } from "./key-database.ts"
 
 /** How long a key of a log's journal may be missing in the file. */
 const LAZY_MS = 50
-/** Of one transaction. */
+/** The most keys of one transaction. */
 const SLICE_KEYS = 2000
 /** How long a close writes keys that nobody waits for. */
 const DRAIN_MS = 2000
@@ -40,7 +40,7 @@ interface Unwritten {
 }
 
 export class KeyWrites {
-  /** Of a log in the store's folder. */
+  /** The journal of a log in the store's folder. */
   journal: KeyJournal | undefined
   readonly #writer: DurableWriter<KeyDatabase>
   readonly #keys = new Map<string, Unwritten>()

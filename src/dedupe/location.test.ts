@@ -16,7 +16,7 @@ test.each([
   expect(nameOf(locate(text, home))).toBe(name)
 })
 
-test("a pipeline that publishes to an embedded log has its keys beside it", () => {
+test("a pipeline that publishes to an embedded log has its keys next to it", () => {
   expect(nameOf(locate("embedded", { ...home, logDirectory: "/var/lib/log" }))).toBe("/var/lib/log")
 })
 

@@ -23,7 +23,7 @@ const PREFIX = "hookline:dedupe:"
 const PUBLISHED = "published"
 /** How long a claim outlives its event's deadline, while the key is stored. */
 const LEASE_MS = 5000
-/** Between two polls of another process's claim: slow enough for a thousand waiting events. */
+/** Pause between two polls of another process's claim: slow enough for a thousand waiting events. */
 const POLL_MS = { first: 10, longest: 250 }
 
 const RENEW =

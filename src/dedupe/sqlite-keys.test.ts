@@ -89,7 +89,7 @@ test("what ran out is deleted, slice by slice, and what did not stays", async ()
   ])
 })
 
-test("a second store in the folder is told who has it; a log may lie there, too", async () => {
+test("a second store in the folder is refused, and says who has it; a log may be there, too", async () => {
   open()
   expect(() => open()).toThrow(
     expect.objectContaining({
@@ -170,7 +170,7 @@ test("a store that fails claims nothing, and keeps what it could not write for w
   ).toEqual(["duplicate", "duplicate", "duplicate", "first"])
 })
 
-test("a folder that can't be made is told by its name", () => {
+test("a folder that can't be made is named", () => {
   writeFileSync(join(folder, "file"), "")
   expect(() => open(join(folder, "file", "store"))).toThrow(
     expect.objectContaining({

@@ -25,7 +25,7 @@ import { KeyWrites } from "./key-writes.ts"
 
 /** How long a key may stay after its window, unless many run out at once. */
 const TRIM_MS = 1000
-/** Between two slices of expired keys, for commits. */
+/** Pause between two slices of expired keys, for commits. */
 const TRIM_SLICE_MS = 5
 const MOST_UNWRITTEN = 50_000
 

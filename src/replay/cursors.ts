@@ -2,7 +2,7 @@ import type { OffsetRange } from "../brokers/broker.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { lengthOf } from "./range.ts"
 
-/** Of a partition: what is read next, and the first offset that the job has not passed. */
+/** Position in a partition: what is read next, and the first offset that the job has not passed. */
 interface Cursor {
   readonly range: OffsetRange
   read: number
@@ -47,7 +47,7 @@ export class Cursors {
     for (const one of this.#all.values()) one.next = one.range.end
   }
 
-  /** Of all ranges. */
+  /** How many offsets all ranges have. */
   get offsets(): number {
     return lengthOf([...this.#all.values()].map(({ range }) => range))
   }

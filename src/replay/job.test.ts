@@ -88,7 +88,7 @@ test("only matching records are sent, and all count as passed", async () => {
   expect(valuesOf(log)).toEqual(["1499", "2999"])
 })
 
-test("no more than the window is ahead of what is saved, and another job goes on from there", async () => {
+test("no more than the window is ahead of what is saved, and another job continues from there", async () => {
   const log = await logOf(3000)
   const saved: ReplayPosition[] = []
   const ahead: number[] = []
@@ -136,7 +136,7 @@ test("a paused job sends nothing until it is resumed", async () => {
   expect(valuesOf(log)).toEqual(upTo(10))
 })
 
-test("what a broker can't take now is published again, in order, with all behind it", async () => {
+test("what a broker can't take now is published again, in order, with all after it", async () => {
   const log = await logOf(100)
   let failures = 0
   const problems: (string | undefined)[] = []

@@ -46,7 +46,7 @@ export interface ReplayOptions {
   readonly save?: ((position: ReplayPosition, failures: readonly ReplayFailure[]) => void) | undefined
 }
 
-/** After the source was unavailable. */
+/** Pause after the source was unavailable. */
 const READ_RETRY_MS = 500
 /** How long what was sent has to be acknowledged when the job is cancelled or fails. */
 const STOP_MS = 2000

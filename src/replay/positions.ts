@@ -112,7 +112,7 @@ export class Positions<About> implements Disposable {
       const db = openDurably(location, { pageBytes: PAGE_BYTES, createTables })
       db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
       db.run(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}`)
-      // of a process that was killed
+      // left by a process that was killed
       db.run("DELETE FROM waiting")
       return new Positions(location, db, { files: new OpenFiles(location), unlock })
     } catch (error) {

@@ -9,11 +9,11 @@ export interface RecordRange {
   readonly partition?: number | undefined
   /** The first offset, of each partition. */
   readonly fromOffset?: number | undefined
-  /** Before it. */
+  /** The first offset that is not included. */
   readonly untilOffset?: number | undefined
   /** Milliseconds since 1970. */
   readonly sinceMs?: number | undefined
-  /** Before it. */
+  /** The first millisecond that is not included. */
   readonly untilMs?: number | undefined
 }
 

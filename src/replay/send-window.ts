@@ -5,7 +5,7 @@ import type { ReplayTarget } from "./target.ts"
 /** A record that was read, and that the job's saved position is not after yet. */
 export interface WindowRecord {
   readonly record: StoredRecord
-  /** Of the window. */
+  /** What it takes of the window. */
   readonly bytes: number
   /** `skipped`: it does not match, and is not sent. `stopped`: it has no answer, and will have none. */
   result: "open" | "delivered" | "skipped" | "stopped" | ReplayFailure

@@ -60,7 +60,7 @@ test("a file that a power cut or a kill left to its WAL is whole: it is not call
   const wal = readFileSync(`${location.file}-wal`)
   writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
   writer.close()
-  // checkpointed in part: the header is there, the pages at the end are not
+  // checkpointed in part: the header was written, the pages at the end were not
   truncateSync(location.file, 5 * 4096)
   writeFileSync(`${location.file}-wal`, wal)
 

@@ -73,7 +73,7 @@ function isThere(path: string, title: string): boolean {
   }
 }
 
-/** undefined: it is not there, or a folder above it can't be entered. */
+/** undefined: it does not exist, or a folder above it can't be entered. */
 function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

@@ -16,7 +16,7 @@ import { fsyncFile } from "./fsync.ts"
  * stay. `begin` fixes what is copied; until `end` the writer's WAL grows.
  */
 
-/** For locks held while the file is recovered or closed. */
+/** How long locks are waited for that are held while the file is recovered or closed. */
 const BUSY_MS = 5000
 
 /** A table is copied at once: what is known of it first are its columns. */
@@ -48,7 +48,7 @@ export class DatabaseCopy implements Disposable {
       for (const db of [this.db, this.#watch]) db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
       checkIsKind(this.#watch, location)
       this.db.query("ATTACH ? AS source").run(`${pathToFileURL(location.file).href}?mode=ro`)
-      // of a new file
+      // settings that only a new file accepts
       this.db.run(`PRAGMA main.page_size = ${pragma(this.#watch, "page_size")}`)
       this.db.run(`PRAGMA main.auto_vacuum = ${pragma(this.#watch, "auto_vacuum")}`)
       this.db.run("PRAGMA main.journal_mode = MEMORY")

@@ -13,7 +13,7 @@ export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "p
 
 export interface DatabaseLocation {
   readonly file: string
-  /** Of the writer: `<name>.lock`. Its process id is in `<name>.pid`. */
+  /** The writer's lock: `<name>.lock`. Its process id is in `<name>.pid`. */
   readonly lockFile: string
   /** `PRAGMA application_id`: four letters for the kind. */
   readonly applicationId: number
@@ -55,7 +55,7 @@ const LATEST_LAYOUT = 2
 const OPEN_BUSY_MS = 1000
 
 export interface Layout {
-  /** Of a new file. */
+  /** Page size of a new file. */
   readonly pageBytes: number
   /** Creates missing tables, within a transaction. */
   readonly createTables: (db: Database) => void
@@ -82,7 +82,7 @@ export function openDurably(
     db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}`)
     checkIsKind(db, location)
     db.run(`PRAGMA page_size = ${pageBytes}`)
-    // of a new file
+    // has an effect on a new file only
     if (canShrink) db.run("PRAGMA auto_vacuum = INCREMENTAL")
     db.run("PRAGMA journal_mode = WAL")
     db.run("PRAGMA synchronous = FULL")
@@ -181,7 +181,7 @@ export function isDamage(error: unknown): boolean {
     : error instanceof DamagedFile
 }
 
-/** Of an extended code like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
+/** The primary code of an extended one like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
 function primaryCode({ code }: SQLiteError): string {
   return /^SQLITE_[A-Z]+/.exec(code ?? "")?.[0] ?? "SQLITE_ERROR"
 }

@@ -8,9 +8,9 @@ import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from 
  * percentile was 3.4 ms with 1 MiB, 6 with 4, 21 with 16, 85 with 64, for the same CPU.
  */
 export const CHECKPOINT_BYTES = 1024 * 1024
-/** Or commits: each writes whole pages, so that this many are some 10 MiB of 16 KiB pages. */
+/** Commits after which it is checkpointed, too: each writes whole pages, so that this many are some 10 MiB of 16 KiB pages. */
 const CHECKPOINT_COMMITS = 256
-/** Of a file whose pages are checked when it is opened: 0.35 s from memory, 2 s from a disk of 125 MB/s. */
+/** The largest file whose pages are checked when it is opened: 0.35 s from memory, 2 s from a disk of 125 MB/s. */
 const CHECKED_BYTES = 256 * 1024 * 1024
 
 /** What a database does for the event loop: called across threads, by name and with plain data. */

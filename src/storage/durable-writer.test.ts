@@ -56,7 +56,7 @@ const find = (
   key: string,
 ): Promise<ThreadAnswer<(number | undefined)[]>> =>
   new Promise((resolve) => writer.do("untilOf", [[key]], resolve))
-/** Ends when another process, or so it seems, has let go of the write lock. */
+/** Ends when another process, or so it seems, has released the write lock. */
 function holdLock(): () => void {
   const other = new Database(file())
   other.run("BEGIN IMMEDIATE")
@@ -67,7 +67,7 @@ function holdLock(): () => void {
 }
 const levels = (level: number): string[] => lines.filter((it) => it.level === level).map(({ msg }) => msg)
 
-test("open: requests are answered in their order, and what they wrote is there", async () => {
+test("open: requests are answered in their order, and what they wrote is stored", async () => {
   const writer = open()
   const answered: string[] = []
   const [, found] = await Promise.all([
@@ -92,7 +92,7 @@ test("open: a request that finds the lock taken is busy, changes nothing, and ma
   expect(events).toEqual([])
 })
 
-test("open: a lock that is not let go of is reported while nothing is written, and that it is free again, too", async () => {
+test("open: a lock that is not released is reported while nothing is written, and its release, too", async () => {
   const writer = await openWhole()
   const letGo = holdLock()
   while (lines.length === 0) await Bun.sleep(20)
@@ -103,7 +103,7 @@ test("open: a lock that is not let go of is reported while nothing is written, a
   expect(lines.map(({ level }) => level)).toEqual([50, 30])
 })
 
-test("failed: a failure is logged and told once, requests fail with it, and the first opening that succeeds ends it", async () => {
+test("failed: a failure is logged and reported once, requests fail with it, and the first opening that succeeds ends it", async () => {
   const writer = await openWhole()
   const other = new Database(file())
   other.run("ALTER TABLE marks RENAME TO gone")
@@ -120,7 +120,7 @@ test("failed: a failure is logged and told once, requests fail with it, and the 
   expect(await write(writer, "c")).toMatchObject({ kind: "done" })
 })
 
-test("failed: a start beside a reader that keeps the WAL is one, which is said once", async () => {
+test("failed: a start next to a reader that keeps the WAL is one, which is reported once", async () => {
   const first = open()
   await write(first, "a")
   const reader = new Database(file(), { readonly: true })

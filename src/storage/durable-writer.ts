@@ -287,7 +287,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#ask({ kind: "poll" }, () => {})
   }
 
-  /** That the disk does not answer. Recovery after a failure may take longer. */
+  /** Says that the disk does not answer; undefined while it does. Recovery after a failure may take longer. */
   get #stall(): string | undefined {
     const [first] = this.#pending
     const isRecovery = first?.kind === "open" && this.#mode === "failed"

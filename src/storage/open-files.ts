@@ -12,7 +12,7 @@ import type { DatabaseLocation } from "./database-file.ts"
  * which are this process's: any other change is another program's.
  */
 
-/** What tells a file from another one at its path. */
+/** What distinguishes a file from another one at its path. */
 interface Identity {
   readonly path: string
   readonly device: number

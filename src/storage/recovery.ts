@@ -37,7 +37,7 @@ const CHUNK_BYTES = 1024 * 1024
 const READERS_MS = 200
 
 /**
- * Of the pages that checkpoints wrote to a database: `synced`, all had their fsync; `unsynced`, a reader cut the last
+ * State of the pages that checkpoints wrote to a database: `synced`, all had their fsync; `unsynced`, a reader cut the last
  * checkpoint short; `lost`, something failed after that, so that they may lie in the page cache alone.
  */
 export type PageState = "synced" | "unsynced" | "lost"

@@ -20,7 +20,7 @@ export type Request =
       readonly kind: "open"
       readonly location: DatabaseLocation
       readonly pages: PageState
-      /** Of the files when they were open before. */
+      /** Identities of the files when they were open before. */
       readonly files: FileIdentities | undefined
       readonly wasUnclean: boolean
     }

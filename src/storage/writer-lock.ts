@@ -111,7 +111,7 @@ function locked(location: DatabaseLocation, cause: unknown): HooklineError {
 
 function nameHolder(holderFile: string): void {
   try {
-    // of a killed process
+    // left by a killed process
     rmSync(holderFile, { force: true })
     createPrivateFile(holderFile, `${process.pid}\n`)
   } catch (error) {

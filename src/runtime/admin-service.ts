@@ -30,7 +30,7 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
   activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
 }
 
-/** What the admin API is told of what runs. */
+/** The parts of the running application that the admin API reads. */
 export function adminService(running: Running): Service {
   const openReader: Service["openReader"] = async (id) => {
     const { kind, values } = running.plan.connections.get(id)!

@@ -10,7 +10,7 @@ import type { OpenConnection } from "./connections.ts"
 import type { PlannedPipeline } from "./plan/plan.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 
-/** A pipeline's parts, as far as they are known. */
+/** A pipeline's parts, where they are known. */
 export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> & Partial<Pick<PlannedPipeline, "sink">>
 
 export interface ContextDependencies {

@@ -69,10 +69,15 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   checkTimeZone((text) => problems.warn({ line: undefined }, text))
   const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
   const { registry } = draft
-  const trial = new Trial(resolved, { ...options, registry, failed: (code) => codes.add(code) })
-  await trial.connect()
-  await inSlices(trial.steps())
-  const found = { problems, topics: trial.topics, stores: [...trial.stores.values()], schemas: trial.schemas }
+  const dryRun = new DryRun(resolved, { ...options, registry, failed: (code) => codes.add(code) })
+  await dryRun.connect()
+  await inSlices(dryRun.steps())
+  const found = {
+    problems,
+    topics: dryRun.topics,
+    stores: [...dryRun.stores.values()],
+    schemas: dryRun.schemas,
+  }
   if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
   const [first = "config"] = codes
   // a configuration that is right may be tried again, as supervisors do
@@ -89,7 +94,7 @@ export async function explain(draft: Draft, error: unknown, options: DiagnosisOp
   return (await diagnose(draft, options)).error ?? error
 }
 
-interface TrialOptions extends DiagnosisOptions {
+interface DryRunOptions extends DiagnosisOptions {
   /** Components known to change nothing when they are created; those of an application's own may. */
   readonly registry: readonly Component[]
   readonly failed: (code: FaultCode) => void
@@ -100,18 +105,18 @@ type Part = Pick<ResolvedPart, "home" | "where"> & { readonly options: object }
 /** One for all: each observes the event loop. */
 let uncounted: Metrics | undefined
 
-/** Creates what a start would, as far as its options are right, and reports what fails. */
-class Trial {
+/** Creates what a start would, where its options are right, and reports what fails. */
+class DryRun {
   readonly topics = new Map<string, string[]>()
-  /** Of servers, by URL and CA. */
+  /** Redis servers, by URL and CA. */
   readonly stores = new Map<string, RedisServer>()
   readonly schemas: NeededSchemas[] = []
   readonly #resolved: ResolvedDraft
-  readonly #options: TrialOptions
+  readonly #options: DryRunOptions
   readonly #connections = new Map<string, OpenConnection>()
   readonly #metrics = (uncounted ??= new Metrics())
 
-  constructor(resolved: ResolvedDraft, options: TrialOptions) {
+  constructor(resolved: ResolvedDraft, options: DryRunOptions) {
     this.#resolved = resolved
     this.#options = options
   }

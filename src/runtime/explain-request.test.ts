@@ -42,7 +42,7 @@ async function explained(
   return explainRequest(planned!, { ...request, body }, NOW)
 }
 
-test("a request is judged with the pipeline's own secret, and the remedy names the pipeline", async () => {
+test("a request is checked with the pipeline's own secret, and the remedy names the pipeline", async () => {
   const headers = { "X-Hub-Signature-256": `sha256=${sign("a-secret-of-nobody")}` }
   expect(await explained([github("a-secret-of-nobody")], headers)).toMatchObject({ is_verified: true })
   const { is_verified, configuration } = await explained([github("a-secret-of-nobody ")], headers)
@@ -52,7 +52,7 @@ test("a request is judged with the pipeline's own secret, and the remedy names t
   ])
 })
 
-test("a provider of one's own is known", async () => {
+test("a custom provider is known", async () => {
   const own = [verifier({ provider: acme, secret: "a-secret-of-nobody" })]
   const report = await explained(own, { "X-Acme": sign("a-secret-of-nobody") })
   expect(report).toMatchObject({ provider: "acme", is_verified: true })

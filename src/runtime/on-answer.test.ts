@@ -25,7 +25,7 @@ const start = (processors: PipelineParts["processors"], onAnswer: OnAnswer): App
 const post = (path: string, body: string, headers = {}): Promise<Response> =>
   app!.fetch(new Request(`http://localhost${path}`, { method: "POST", body, headers }))
 
-test("each request is told once, with its outcome", async () => {
+test("each request is reported once, with its outcome", async () => {
   const told: object[] = []
   const kept = ({ pipeline, request, event, bytes, status, outcome }: AnsweredRequest): void => {
     const what = outcome?.kind === "rejected" ? outcome.reason : outcome?.kind

@@ -9,7 +9,7 @@ import type { ActivePlan } from "./reload.ts"
 
 export interface State {
   readonly connections: readonly Health[]
-  /** By connection, the topics that can't be published to, or only in part, as far as the broker knows. */
+  /** By connection, the topics that can't be published to, or only in part, according to the broker. */
   readonly impaired: readonly (readonly [id: string, topics: readonly Impairment[]])[]
   readonly stores: readonly Health[]
   /** Only those that accept no events because of their connection or store. */

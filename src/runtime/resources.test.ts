@@ -199,7 +199,7 @@ test("one name with two configs in a transaction is a mistake", async () => {
   ).rejects.toThrow("one is acquired with two configs")
 })
 
-test("closing gets the time until which it may go on: at a stop, and after a commit", async () => {
+test("closing gets the time until which it may continue: at a stop, and after a commit", async () => {
   const { resources } = start()
   const untils: number[] = []
   const change = async (config: number, drainMs: number): Promise<void> => {
@@ -233,7 +233,7 @@ test("closing closes all, what is retired too, and rejects with the first failur
   expect(calls).toEqual(["open retired", "open last", "close last", "close retired"])
 })
 
-test("a failure to close what is retired is reported, and what waits for it goes on", async () => {
+test("a failure to close what is retired is reported, and what waits for it continues", async () => {
   const { resources, calls, change } = start()
   const transaction = await resources.begin()
   transaction.acquire({

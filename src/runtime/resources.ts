@@ -93,7 +93,7 @@ export class Resources {
 
 /** An atomic change of the open resources: committed or aborted. */
 export class Transaction {
-  /** Of a start: the resources that could not be opened and try again by themselves, with the reason. */
+  /** Resources of a start that could not be opened and try again by themselves, with the reason. */
   readonly unopened = new Map<unknown, HooklineError>()
   /** The open ones, by name. */
   readonly #open: ReadonlyMap<string, readonly Resource[]>

@@ -12,7 +12,7 @@ export interface PlannedAddress extends EndpointOptions {
   readonly owner: Resolved<OptionSet>
   /** Its option that may be off. Absent: a pipeline's, which has `host` and `port`, and shares them with others. */
   readonly key?: string
-  /** Whether a start goes on while another program has it. */
+  /** Whether a start continues while another program has it. */
   readonly isOptional?: boolean
 }
 

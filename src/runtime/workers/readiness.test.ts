@@ -107,7 +107,7 @@ test("topics that workers can't publish to make it partly ready, and are listed 
   expect(new Map(impaired).get("kafka")).toEqual(["topic a: no leader", "topic b: no leader"])
 })
 
-test("while a worker stalls the whole is not ready: new connections go on being given to it", () => {
+test("while a worker stalls the whole is not ready: it still gets new connections", () => {
   const { state, workers } = readiness([up(1), stalled(2)])
   expect(state).toBe("not ready")
   expect(workers.get("2")).toBe("stalled: has not answered for 2.3 s")

@@ -27,9 +27,9 @@ export type WorkerState = "starting" | "up" | "waiting" | "ended"
 export interface WorkerOwner {
   readonly log: Logger
   readonly workers: number
-  /** For a process started now. */
+  /** The configuration of a process started now. */
   readonly configuration: () => ConfigurationFile
-  /** For a process started now; undefined: its configuration's. */
+  /** The log level of a process started now; undefined: its configuration's. */
   readonly logLevel: () => LogLevel | undefined
   readonly stallTimeoutMs: () => number
   /** A process that was up has ended; `counted` are its last known metrics. */
@@ -73,7 +73,7 @@ export class RestartingWorker {
     this.#log = owner.log
   }
 
-  /** Whether its process serves requests, as far as is known. */
+  /** Whether its process serves requests and answers. */
   get isUp(): boolean {
     return this.#state === "up" && this.#watch?.stalledMs === undefined
   }

@@ -44,7 +44,7 @@ test("values that are spelled differently are different, however alike they are"
   expect(new Set(spellings.map(idOf)).size).toBe(spellings.length)
 })
 
-test.each(["null", "true", "false", '""', "[]", "{}", '["evt_1"]'])("%s tells no events apart", (json) => {
+test.each(["null", "true", "false", '""', "[]", "{}", '["evt_1"]'])("%s distinguishes no events", (json) => {
   expect(idOf(json)).toBeUndefined()
 })
 
@@ -120,7 +120,7 @@ test.each([
   expect(one === other).toBe(isSame)
 })
 
-test("a sender of one's own whose signed time is in the body has one key for all attempts", () => {
+test("a custom sender whose signed time is in the body has one key for all attempts", () => {
   const scheme = toFamily({ hmac: { header: "X-Sig", time: { member: "at", unit: "s" } } })
   const key = parseDedupeKey("event:id", "p", sender("header:X-Id", scheme.covers({})))!
   const attempt = (at: number) => key(event(`{"n":1,"at":${at}}`, { "X-Id": "e1" }))

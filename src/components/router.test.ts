@@ -120,7 +120,7 @@ test("a template can have several values, of headers too", () => {
   expect(of({ a: { b: "paid" } })).toBe("sink")
 })
 
-test("a template gives max_topics topics; events of further ones go to the sink's, those of known ones go on", () => {
+test("a template gives max_topics topics; events of further ones go to the sink's, those of known ones continue", () => {
   const known = new Set<string>()
   const { of, prepared, logged, unrouted } = routing({ ...TEMPLATE, max_topics: "2" }, known)
   expect([of({ type: "a" }), of({ type: "b" }), of({ type: "a" })]).toEqual([
@@ -136,7 +136,7 @@ test("a template gives max_topics topics; events of further ones go to the sink'
   // after a reload those in use are prepared again, but for those that are not allowed any more
   const after = routing({ ...TEMPLATE, topics: "events.a", max_topics: "2" }, known)
   expect(after.prepared).toEqual(["events.a"])
-  // of the Router before, until the reload switches
+  // the Router from before routes until the reload switches
   expect(of({ type: "b" })).toBe("events.b")
   expect(after.of({ type: "b" })).toBe("sink")
 })

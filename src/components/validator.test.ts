@@ -32,7 +32,7 @@ function validate(options: { on_invalid?: "reject" | "drop"; schema?: string } =
 
 const event = (body: string | Uint8Array): Event => eventOf(body)
 
-test("a JSON object goes on, the same event with the same bytes", () => {
+test("a JSON object passes, the same event with the same bytes", () => {
   const given = event(' {"a":1e400,"a":1}\n')
   const { body } = given
   expect(validate()(given, IN_TIME)).toBe(given)

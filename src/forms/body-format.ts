@@ -18,5 +18,5 @@ export function formatOf(body: Uint8Array, contentType: string | null): Format {
   return BY_MEDIA_TYPE.get(contentType.split(";", 1)[0]!.trim().toLowerCase()) ?? "json"
 }
 
-/** The first byte behind a byte-order mark and white space, else 0. */
+/** The first byte after a byte-order mark and white space, else 0. */
 export const firstByte = (body: Uint8Array): number => byteAt(body, skipSpace(body, startOfText(body)))

@@ -5,9 +5,9 @@ import type { Deadlines } from "../clock/deadlines.ts"
 import type { Decoder } from "./content-coding.ts"
 
 export interface BodyLimits {
-  /** Of the body, as sent and again as decoded. */
+  /** Limit of the body, as sent and again as decoded. */
   readonly maxBytes: number
-  /** From the end of the header section to the end of the body. */
+  /** Limit the time from the end of the header section to the end of the body. */
   readonly deadlines: Deadlines
   /** Whether the server guarantees that a body has its declared length. */
   readonly isFramed: boolean

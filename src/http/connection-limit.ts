@@ -103,7 +103,7 @@ export class ConnectionLimit {
     this.#write("info", connections, "accepting connections again")
   }
 
-  /** Opens missing spare descriptors, as far as possible. */
+  /** Opens missing spare descriptors, where possible. */
   #takeSpare(): void {
     try {
       while (this.#spare.length < SPARE) this.#spare.push(openSync("/dev/null", "r"))

@@ -22,9 +22,9 @@ export interface Route {
   readonly publicUrl?: PublicUrl | undefined
   /** undefined: plain HTTP. */
   readonly tls: ListenerTls | undefined
-  /** Of events; where the pipeline verifies senders, of verified ones. */
+  /** Limit of all events; where the pipeline verifies senders, of verified ones. */
   readonly rateLimit?: RateLimit | undefined
-  /** Of each sender's unverified requests; no effect where the pipeline does not verify senders. */
+  /** Limit of each sender's unverified requests; no effect where the pipeline does not verify senders. */
   readonly unverifiedLimit?: UnverifiedLimit | undefined
   /** How long an event may take to be published, in milliseconds; the limit of every wait. */
   readonly deliveryTimeoutMs: number

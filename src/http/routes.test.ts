@@ -19,7 +19,7 @@ test("the longest prefix that fits is found, as by looking at each", () => {
   )
 })
 
-test("the exact path comes before all prefixes, and each is there once", () => {
+test("the exact path comes before all prefixes, and each is listed once", () => {
   const table = new PathTable<number>()
   expect(table.add("/hooks/a", 1)).toBe(true)
   expect(table.add("/hooks/*", 2)).toBe(true)

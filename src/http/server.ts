@@ -69,11 +69,11 @@ export class Servers {
   readonly #connectionLimit: ConnectionLimit | undefined
   readonly #draining = new AbortController()
   #routes: readonly Route[] = []
-  /** Of the current routes. */
+  /** What the endpoints of the current routes need. */
   #deps: EndpointDeps | undefined
   #capture: Capture | undefined
   #listeners: ReadonlyMap<string, Listener> = new Map()
-  /** Without routes; finish their requests. */
+  /** Listeners that have no routes any more and finish their requests. */
   readonly #ending = new Set<Listener>()
 
   /** @throws HooklineError `listen`, `config` (TLS files, conflicting routes); no listener is left open then */

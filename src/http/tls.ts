@@ -11,7 +11,7 @@ interface TlsFiles {
 export interface ListenerTls {
   readonly cert: string
   readonly key: string
-  /** Of client certificates, which every connection must have then. */
+  /** CA of client certificates; every connection must have one then. */
   readonly ca?: string
   readonly requestCert?: true
   readonly rejectUnauthorized?: true

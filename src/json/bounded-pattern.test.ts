@@ -41,7 +41,7 @@ test.each(["(", "[", "a**", "\\-", "a{2,1}", "\\p{Nothing}"])("%s is a SyntaxErr
   expect(() => boundedPattern(pattern)).toThrow(SyntaxError)
 })
 
-describe("beside JavaScript's engine", () => {
+describe("compared with JavaScript's engine", () => {
   /** What may stand within a class, and next to one. */
   const character = fc.constantFrom(
     ..."abxyz09 -_.,:;@/!",

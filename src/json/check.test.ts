@@ -8,7 +8,7 @@ const bytes = (...parts: (string | number[])[]): Uint8Array =>
 
 const BOM = [0xef, 0xbb, 0xbf]
 
-describe("an object is taken", () => {
+describe("an object is accepted", () => {
   test.each([
     ["{}"],
     [' \t\r\n{ "a" : [ ] , "b" : { } } \n'],
@@ -190,7 +190,7 @@ test("the result equals that of a fatal TextDecoder and JSON.parse", () => {
   )
 })
 
-/** Ways to go on after a position in UTF-8 or in JSON: the rest of a token, then the rest of a member. */
+/** Ways to continue after a position in UTF-8 or in JSON: the rest of a token, then the rest of a member. */
 const UTF8_ENDINGS = [
   [],
   [0x80],

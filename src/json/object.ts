@@ -4,7 +4,7 @@ import { OBJECT_MODULE } from "./object-module.ts"
 
 interface ObjectModule {
   readonly memory: WebAssembly.Memory
-  /** Of the text at START, with a 0 after it. @returns 1: it is an object; 0: it may be one all the same */
+  /** Checks the text at START, with a 0 after it. @returns 1: it is an object; 0: it may be one all the same */
   readonly isObject: (bytes: number) => number
 }
 

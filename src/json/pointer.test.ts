@@ -65,7 +65,7 @@ describe("a pointer finds a value's bytes", () => {
     expect(find("/a", '{"a":"x\\ud800"}')).toBe("x\ufffd")
   })
 
-  test("beside and below 100,000 nested arrays", () => {
+  test("next to and below 100,000 nested arrays", () => {
     const deep = "[".repeat(1e5) + "]".repeat(1e5)
     expect(find("/b", `{"a":${deep},"b":1}`)).toBe("1")
     expect(find("/0/0/0", deep)).toHaveLength(2e5 - 6)

@@ -89,7 +89,7 @@ export const showProxy = ({ variable, url }: ProxySetting): string =>
 export const describeUnusable = ({ variable }: ProxySetting): string =>
   `${variable} in the environment is not the URL of an HTTP proxy; set it to http://HOST:PORT, or unset it`
 
-/** The proxy of a URL's scheme, as far as the environment has one. Lower case counts before upper case. */
+/** The proxy of a URL's scheme, if the environment has one. Lower case counts before upper case. */
 export function proxySetting(scheme: "http" | "https", env: Environment = process.env) {
   for (const name of [`${scheme}_proxy`, "all_proxy"])
     for (const variable of [name, name.toUpperCase()]) {

@@ -123,7 +123,7 @@ test.each<[string, number | undefined, (boolean | undefined)[], boolean]>([
   },
 )
 
-test("a refusal of the verified sender ends the event there, also behind the last step", async () => {
+test("a refusal of the verified sender ends the event there, also after the last step", async () => {
   const limited = new Rejected(429, "rate_limited", "Later.")
   const { handle } = compose([pass], { verifiedFrom: 1, publish: fault })
   expect(await handle(eventOf("{}"), () => limited)).toBe(limited)

@@ -9,12 +9,12 @@ import { Event, type Passed, type Processor, type Publisher, type RequestInfo } 
 import { EMPTY_LIST, listHandler } from "./list.ts"
 import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
 
-/** @internal The parts of a pipeline behind its source. */
+/** @internal The parts of a pipeline after its source. */
 export interface Parts {
   readonly pipeline: string
   readonly processors: readonly Processor[]
   readonly publish: Publisher
-  /** Of `delivery_timeout`, for processors and sinks that have none of their own. */
+  /** Deadlines by `delivery_timeout`, for processors and sinks that have none of their own. */
   readonly deadlines: Deadlines
   /** Index of the first processor that only verified senders' events reach; undefined: senders are not verified. */
   readonly verifiedFrom?: number | undefined
@@ -27,7 +27,7 @@ export type WhenVerified = (request: RequestInfo) => Rejected | undefined
 
 /** A pipeline without its source, which counts, logs and answers the outcomes. */
 export interface Handler {
-  /** Judges a request before its body is read; undefined: no processor does. */
+  /** Checks a request before its body is read; undefined: no processor does. */
   readonly admit: ((request: RequestInfo) => Promise<Admission>) | undefined
   /** Methods other than POST whose requests `admit` may answer. */
   readonly methods: readonly string[]
@@ -37,7 +37,7 @@ export interface Handler {
   readonly verifiesSenders: boolean
   /** The answer for accepted events where the source has no body of its own. */
   readonly response: Processor["response"]
-  /** What its parts may end events with, as far as they say. */
+  /** What its parts say that they may end events with. */
   readonly outcomes: readonly Ended[]
 }
 
@@ -108,7 +108,7 @@ export function composePipeline(given: Parts): Handler {
   }
 }
 
-/** Judges requests before their bodies are read: the first answer of a processor counts; undefined: none judges. */
+/** Checks requests before their bodies are read: the first answer of a processor counts; undefined: none checks them. */
 function admission(processors: readonly Processor[]): Handler["admit"] {
   const admits = processors.flatMap(({ admit }) => admit ?? [])
   if (admits.length === 0) return undefined

@@ -43,7 +43,7 @@ test("an onSettled() callback may return anything; what it rejects with is a fau
   expect(failed).toEqual([new Error("not written")])
 })
 
-test("the received body is kept behind the sink where it is asked for and there is room for it", () => {
+test("the received body is kept after the sink where it is asked for and there is capacity for it", () => {
   const released = (keeps: boolean, freeBytes: number): readonly [kept: boolean, reserved: number] => {
     let reserved = 0
     const event = eventOf('{"a":1}')

@@ -23,7 +23,7 @@ export interface RequestInfo {
    * first read after the sender has disconnected.
    */
   readonly remoteAddress: string
-  /** True behind the last verifying step; with `tls_client_ca` for all steps. */
+  /** True after the last verifying step; with `tls_client_ca` for all steps. */
   isVerified?: boolean
   /** @internal The connection's own address; undefined: unknown. */
   readonly peerAddress?: string | undefined
@@ -58,7 +58,7 @@ export class Event {
   readonly arrivedMs: number
   /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
-  /** @internal Whether `receivedBody` stays behind the sink, for a capture of the request. */
+  /** @internal Whether `receivedBody` is kept after the sink, for a capture of the request. */
   keepsReceivedBody = false
   /** @internal Whether `receivedBody` is no longer what was received. */
   isReleased = false
@@ -117,7 +117,7 @@ export class Event {
   /**
    * The body as JSON: parsed on first use, and again after `body` is set. Changes to the value do not change `body`.
    *
-   * @throws SyntaxError or TypeError when the body is not JSON in UTF-8; never behind a Validator
+   * @throws SyntaxError or TypeError when the body is not JSON in UTF-8; never after a Validator
    */
   json<T = unknown>(): T {
     if (this.#parsed?.body !== this.body)
@@ -150,7 +150,7 @@ export class Event {
   }
 
   /**
-   * For the pipeline: lets go of what only processors read, so that an event that waits at the sink holds one body; two
+   * For the pipeline: releases what only processors read, so that an event that waits at the sink holds one body; two
    * where the received one is kept and the in-flight budget has room for it.
    */
   release(): void {
@@ -247,7 +247,7 @@ export interface Publisher {
   (event: Event, context: EventContext): Promise<Accepted | Rejected>
   /** @internal As `Processor.isBounded`. */
   readonly isBounded?: boolean
-  /** Judges each event behind all processors, before it, or a list that it is in, is published. */
+  /** Checks each event after all processors, before it, or a list that it is in, is published. */
   readonly judge?: Processor | undefined
   /** @internal The registered schemas of the topics; undefined: events need none. */
   readonly schemas?: TopicSchemas | undefined

@@ -63,7 +63,7 @@ const only =
   (event, context) =>
     text(event) === JSON.stringify(item) ? then(event, context) : event
 
-test("items are judged first, then published in the list's order, then settled with their own outcome", async () => {
+test("items are checked first, then published in the list's order, then settled with their own outcome", async () => {
   const judged: string[] = []
   const later: Processor = async (event) => {
     await Promise.resolve()
@@ -107,7 +107,7 @@ test("an item that is refused refuses the list with its index, and nothing is pu
       logDetail: "Item 1 of the list: because",
     }),
   )
-  // the third was never judged
+  // the third was never checked
   expect(log).toEqual(['settled "a" 400', 'settled "b" 400'])
   expect(letters).toEqual([{ body: '["a","b","c"]', detail: "Item 1 of the list: No." }])
 })

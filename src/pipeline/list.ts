@@ -8,7 +8,7 @@ import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./ou
 /*
  * The items of a list, published as one unit:
  *
- *   judge    Each item passes the processors behind the one that split the list, in the list's order, one at a time. The
+ *   judge    Each item passes the processors after the one that split the list, in the list's order, one at a time. The
  *            first that is refused refuses the list: nothing is published. One that is dropped ends alone.
  *   publish  All others, in the list's order; then all acknowledgements are awaited. If one is missing, the answer is its
  *            refusal, a 503 before any other, though other items may be in the log.
@@ -19,7 +19,7 @@ import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./ou
 
 interface ListSteps {
   readonly steps: readonly Bounded<Passed>[]
-  /** As in `Parts`: a list is split behind what verifies senders. */
+  /** As in `Parts`: a list is split after what verifies senders. */
   readonly verifiedFrom: number | undefined
   readonly publish: Bounded<Accepted | Rejected>
   /** @throws HooklineError `internal` for what is no outcome */

@@ -35,7 +35,7 @@ export interface Sender {
 
 /**
  * The sender behind proxies: the last address in X-Forwarded-For that is not a trusted proxy itself. Entries before it are
- * the sender's own and prove nothing: with an empty one behind them, which a proxy wrote that knew no address, the sender
+ * the sender's own and prove nothing: with an empty one after them, which a proxy wrote that knew no address, the sender
  * is unknown.
  *
  * @param peer address of the connection

@@ -33,7 +33,7 @@ test("more refusals than are let through, of requests that were under way, make 
   expect(limit.wait("192.0.2.1")).toBe(10)
 })
 
-test("nothing is looked at while nobody has used half, and not for ever after", () => {
+test("nothing is looked at while nobody has used half, and not forever after", () => {
   const { limit, at } = limitOf(10)
   expect(limit.isWatching).toBe(false)
   refuse(limit, "192.0.2.1", 4)

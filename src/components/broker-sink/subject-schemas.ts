@@ -110,7 +110,7 @@ export class SubjectSchemas implements TopicSchemas {
         fetched: Promise.withResolvers(),
       }
       this.#subjects.set(topic, subject)
-      // of a registry that is known to be unavailable nothing is waited for
+      // nothing waits for a registry that is known to be unavailable
       if (this.#outage !== undefined) subject.fetched.resolve()
     }
     return subject

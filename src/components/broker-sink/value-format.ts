@@ -79,7 +79,7 @@ const UNAVAILABLE = unavailable("schema_unavailable")
 const mismatched = (rule: string, problem: string): Rejected =>
   new Rejected(400, rule, `The body ${problem}.`)
 
-/** The registered schemas of a sink's topics, and what judges events by them; undefined: events need none. */
+/** The registered schemas of a sink's topics, and what checks events against them; undefined: events need none. */
 export function schemaJudge(
   values: Values<Options> & { readonly topic: string },
   { log, acquire, deliveryTimeoutMs }: Pick<ComponentContext, "log" | "acquire" | "deliveryTimeoutMs">,

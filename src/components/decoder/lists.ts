@@ -18,7 +18,7 @@ export function listStep(
 ): (event: Event) => Event | readonly Event[] | Ended {
   return (event) => {
     const start = startOfText(event.body)
-    // also what closes the list early and goes on: `[],"a":[]`
+    // also what closes the list early and continues: `[],"a":[]`
     if (findTextFlaw(event.body, start) !== undefined) return event
     if (lists === "split") return split(event, most)
     event.body = Buffer.concat([BEFORE, event.body.subarray(start), AFTER])

@@ -43,7 +43,7 @@ test("what is made of a body that has arrived is held until its request is answe
 
 const MIB = 1024 * 1024
 
-/** Lets that many bodies go while others are held, and tells how often garbage was collected. */
+/** Releases that many bodies while others are held, and returns how often garbage was collected. */
 async function collections(held: number, left: { count: number; bytes: number }): Promise<number> {
   let collected = 0
   const budget = new InFlightBudget(64 * MIB, () => collected++)

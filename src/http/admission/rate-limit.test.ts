@@ -8,7 +8,7 @@ function limitOf(perSecond: number, burst: number): { limit: RateLimit; at: (ms:
   return { limit, at: (ms) => (nowMs = 5_000_000 + ms) }
 }
 
-test("a burst is let in at once, then one event each time that a token is there", () => {
+test("a burst is let in at once, then one event each time that a token is available", () => {
   const { limit, at } = limitOf(4, 3)
   expect(Array.from({ length: 5 }, () => limit())).toEqual([0, 0, 0, 1, 1])
   at(249)
@@ -25,7 +25,7 @@ test("a long pause fills the bucket and no more", () => {
   expect(Array.from({ length: 3 }, () => limit())).toEqual([0, 0, 1])
 })
 
-test("a fraction of an event a second tells the whole seconds until the next one", () => {
+test("at a fraction of an event a second a refusal says the whole seconds until the next one", () => {
   const { limit, at } = limitOf(0.1, 1)
   expect([limit(), limit()]).toEqual([0, 10])
   at(5500)

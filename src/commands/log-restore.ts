@@ -64,7 +64,7 @@ function readManifest(path: string): readonly BackupFile[] {
 }
 
 function copyDurably(from: string, to: string): void {
-  // of a restore that was interrupted
+  // one that exists was left by a restore that was interrupted
   if (!exists(to)) createPrivateFile(to, "")
   copyFileSync(from, to)
   fsyncFile(to)

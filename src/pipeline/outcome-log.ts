@@ -12,7 +12,7 @@ export interface AnsweredRequest {
   readonly request: RequestInfo
   /** undefined: its body was not read. */
   readonly event: Event | undefined
-  /** Of the body as received, decompressed; undefined: not read. */
+  /** Size of the body as received, decompressed; undefined: not read. */
   readonly bytes: number | undefined
   readonly status: number
   /** undefined: a fault. */

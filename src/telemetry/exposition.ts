@@ -55,7 +55,7 @@ interface ClientMetric extends Omit<MetricLines, "series" | "values"> {
   readonly values: readonly {
     readonly value: number
     readonly labels: { readonly [name: string]: string | number }
-    /** Of histograms, whose series have names of their own. */
+    /** The name of a histogram's series, which have names of their own. */
     readonly metricName?: string
   }[]
 }

@@ -29,7 +29,7 @@ interface SpoolGauges extends Readonly<
 > {
   /** When the oldest record was spooled, in milliseconds since 1970; undefined: the spool is empty. */
   readonly oldestMs: number | undefined
-  /** Why the broker behind it is unavailable; undefined: it is available. */
+  /** Why its broker is unavailable; undefined while it is available. */
   readonly outage: string | undefined
 }
 

@@ -105,12 +105,12 @@ function loggable(err: unknown): unknown {
   }
 }
 
-/** Of a part of such an error, in UTF-16 units. */
+/** The most of a part of such an error, in UTF-16 units. */
 const MAX_PART = 10_000
 
 /**
- * Writes to standard output while there is room for lines that wait. Once a line had to be dropped, so are all that follow
- * until half of the room is free again; `onResumed` then gets their number.
+ * Writes to standard output while the queue of lines that wait has capacity. Once a line had to be dropped, so are all that follow
+ * until half of it is free again; `onResumed` then gets their number.
  */
 function boundedStream(
   toText: (line: string) => string,

@@ -13,7 +13,7 @@ export interface SignedRequest extends Pick<RequestInfo, "method" | "path" | "qu
   readonly body: Uint8Array
 }
 
-/** The request is authentic, as far as the scheme covers it. */
+/** What the scheme covers of the request is authentic. */
 export class Verified {
   readonly kind = "verified"
   /** The signed time, in milliseconds since 1970. */

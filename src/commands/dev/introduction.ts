@@ -18,7 +18,7 @@ interface Introduced {
   readonly listening: readonly Listening[]
   /** Without a file. */
   readonly isLocal: boolean
-  /** Of a local application. */
+  /** How a local application verifies requests. */
   readonly verification: LocalVerification | undefined
   readonly secretFile: string | undefined
   readonly forward: URL | undefined

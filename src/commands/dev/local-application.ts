@@ -22,7 +22,7 @@ export interface LocalFlags extends VerifierFlags {
   readonly publicUrl?: string
   /** The log's folder. */
   readonly directory: string
-  /** Of the admin listener. */
+  /** Port of the admin listener. */
   readonly adminPort: number
 }
 

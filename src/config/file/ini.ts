@@ -170,7 +170,7 @@ function readEntry(
   if (hasRouteLines(section) && !isRouterKey(content)) {
     const routes = entries.get("routes") ?? { key: "routes", line, lines }
     entries.set("routes", routes)
-    // of `routes =` with nothing after it
+    // `routes =` with nothing after it has one line, an empty one
     if (routes.lines.length === 1 && routes.lines[0]!.text === "") routes.lines.length = 0
     routes.lines.push({ text: content, line })
     return routes.lines

@@ -1,4 +1,4 @@
-// Hot path with traces: every request is judged here. Loaded only then: it brings the OpenTelemetry SDK.
+// Hot path with traces: here it is decided whether a request is traced. Loaded only then: it brings the OpenTelemetry SDK.
 import {
   createTraceState,
   ROOT_CONTEXT,
@@ -22,7 +22,7 @@ export interface OtlpTracerOptions extends SpanQueueOptions {
   readonly sample: number
   /** Takes one of the traces that a second may have; returns 0, or else how long there is none. */
   readonly limit: () => number
-  /** Of the resource. */
+  /** Attributes of the resource. */
   readonly attributes: { readonly [name: string]: string }
 }
 

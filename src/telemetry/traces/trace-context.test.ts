@@ -24,7 +24,7 @@ test.each([
   expect(stateOf(state)).toBeUndefined()
 })
 
-test("a state of nothing but spaces between two letters is judged at once", () => {
+test("a state of nothing but spaces between two letters is evaluated at once", () => {
   const startMs = performance.now()
   for (let n = 0; n < 10; n++) expect(stateOf(`a=b${" ".repeat(15_000)}c`)).toBeUndefined()
   expect(performance.now() - startMs).toBeLessThan(1000)

@@ -20,7 +20,7 @@ export interface Trace extends Span {
 
 /** What is known of a request at its start. */
 export interface Received {
-  /** Of few values. */
+  /** The span's name; it takes few values. */
   readonly name: string
   readonly attributes: Attributes
 }

@@ -138,7 +138,7 @@ function otherTexts(text: string): [string, string | Uint8Array][] {
   ]
 }
 
-/** Of longer texts no other spelling is tried: each of fifty is written and signed. */
+/** The longest text whose other spellings are tried: each of fifty is written and signed. */
 const MOST_RESPELLED = 64 * 1024
 
 /** The same JSON as common libraries serialise it; nothing for other text. */

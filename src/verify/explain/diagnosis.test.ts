@@ -509,7 +509,7 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
       { provider, settings: sender.settings, request, nowMs: NOW },
       OUTSIDE,
     )
-    // what Amazon SNS sends is told by its body, which this is not
+    // what Amazon SNS sends is recognized by its body, which this is not
     const isOther = provider === "aws-sns"
     const reason = isOther ? "malformed" : "missing_header"
     expect(explanation.result).toMatchObject({ kind: "refused", reason })

@@ -55,7 +55,7 @@ function missingHeaders(result: Refused, { headers }: SignedRequest, example: He
   const words = detail.match(/[\w-]+/g) ?? []
   const empty = words.filter((word) => headers.get(word) === "")
   if (empty.length > 0) return [{ kind: "header_empty", detail: empty.join(", ") }]
-  // of several alternative headers the example has the first
+  // the example has the first of several alternative headers
   const named = words.find((word) => example.has(word)) ?? detail.replace(/^no /, "")
   return [{ kind: "header_missing", detail: named }]
 }

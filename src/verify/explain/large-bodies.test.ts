@@ -15,7 +15,7 @@ const BODIES: { readonly [name: string]: Uint8Array } = {
   "control characters": new Uint8Array(BYTES).fill(0x01),
   "line ends": Buffer.from("\r\n".repeat(BYTES / 2)),
 }
-/** Of the event loop; what one step over the whole body takes, on a machine that does other work too. */
+/** How long the event loop may be blocked: what one step over the whole body takes, on a machine that does other work too. */
 const MOST_BLOCKED_MS = 500
 
 /** The longest time during which no timer ran. */

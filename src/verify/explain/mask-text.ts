@@ -29,7 +29,7 @@ const isSecretName = (name: string): boolean => {
   const words = wordsOf(name)
   return CREDENTIAL.test(words) || SIGNATURE.test(words)
 }
-/** Of a form: `user[password]`, `tokens[]`, `a.b`. */
+/** Whether a field of a form is a secret's: `user[password]`, `tokens[]`, `a.b`. */
 const isSecretPath = (name: string): boolean => name.split(/[[\].]+/).some(isSecretName)
 
 export const hidden = (value: string): string => `(${value.length} characters)`
@@ -158,7 +158,7 @@ class JsonMasker {
   readonly #within: number
   readonly #edits = new Map<number, { readonly end: number; readonly shown: string }>()
   readonly #stack: Frame[] = []
-  /** Of texts that follow each other. */
+  /** The frame of texts that follow each other. */
   #top: Frame = { ...frameOf(true, false), isEmpty: false }
   #tooDeep = 0
 

@@ -181,7 +181,7 @@ function signed({ signed }: Explanation, { show }: Showing): string[] {
   ]
 }
 
-/** Of what was signed: nobody reads more. */
+/** How much of what was signed is shown: nobody reads more. */
 const MOST_SHOWN_BYTES = 64 * 1024
 
 /** No character of UTF-8 is cut in two. */

@@ -66,7 +66,7 @@ export function* otherHeaders(request: SignedRequest, example: Headers): Iterabl
         .flatMap((digest) => respell(value, digest, model.encoding, prefix))
         .map((it) => ({ other, value, ...it })),
     )
-    // of several alternative headers the example has one
+    // the example has one of several alternative headers
     for (const { other, value, spelling, respelled, options } of others)
       if (respelled !== value) yield candidate("signature_spelling", spelling, [[other, respelled]], options)
     for (const { other, respelled, options } of others)

@@ -1,7 +1,7 @@
 import { findFamily, keysOf, nameOf, type ProviderRef } from "../presets/providers.ts"
 import type { Mistake } from "./inquiry.ts"
 
-/** Keys that a provider of one's own has in its section rather than in the Verifier's. */
+/** Keys that a custom provider has in its section rather than in the Verifier's. */
 const OWN_KEYS: readonly string[] = ["header", "algorithm", "encoding", "prefix"]
 const SECRETS: readonly string[] = ["secret", "password"]
 

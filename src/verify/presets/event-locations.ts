@@ -3,7 +3,7 @@ import { WrongValue } from "../../config/options/option-types.ts"
 
 /**
  * Where a provider's events have their id, type and time, each as `header:Name` or `json:/pointer` into the event's body:
- * of a list that is split, into the element.
+ * into the element of a list that is split.
  */
 export interface EventLocations {
   /** Equal for redeliveries of an event, different for different events. */

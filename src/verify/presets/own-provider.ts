@@ -12,7 +12,7 @@ import { check, readSample, wrongName } from "./own-provider/check.ts"
 import { OPTIONS, type Options } from "./own-provider/options.ts"
 import type { Preset } from "./presets.ts"
 
-/** A provider of one's own, `[provider:<name>]`: data of the form that presets have. */
+/** A custom provider, `[provider:<name>]`: data of the form that presets have. */
 export interface OwnProvider extends Omit<Preset, "docs"> {
   readonly name: string
   readonly docs?: string | undefined
@@ -30,7 +30,7 @@ export const PROVIDER = defineSection({
 })
 
 /**
- * A provider of one's own for `verifier({ provider })`.
+ * A custom provider for `verifier({ provider })`.
  *
  * @param name lower-case letters, digits and hyphens; no built-in preset's
  * @throws HooklineError `config`

@@ -20,7 +20,7 @@ import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
 export interface Preset {
   /** As the provider writes its name. */
   readonly title: string
-  /** As data, where it is a form that providers of one's own have, too. */
+  /** As data, where it has a form that custom providers can have, too. */
   readonly scheme: SchemeForm | Family
   /** The provider's documentation or library that the row follows. */
   readonly docs: string
@@ -65,7 +65,7 @@ const likeStripe = (header: string, toleranceMs: number, own: Partial<HmacForm> 
   },
 })
 
-/** A token of one's own choice. */
+/** A token that its user chooses. */
 const HEADER_OR_QUERY = tokenIn("Authorization", {
   requires: [
     ["secret", "header"],

@@ -20,7 +20,7 @@ const NETWORK: Fetcher = { fetch: proxiedFetch, rootCertificates }
 /** The values of the option `provider`: the presets, then the generic kinds. */
 export const PROVIDER_NAMES: readonly string[] = [...Object.keys(PRESETS), ...Object.keys(GENERIC)]
 
-/** The name of a preset or generic kind, or a provider of one's own. */
+/** The name of a preset or generic kind, or a custom provider. */
 export type ProviderRef = string | OwnProvider
 
 export const nameOf = (provider: ProviderRef): string =>

@@ -14,7 +14,7 @@ export interface Coverage {
   /** Every byte; a form's parameters, joined without separators; some members; the CRC-32, which is forgeable; nothing. */
   readonly body: "whole" | "form" | "part" | "checksum" | "none"
   readonly time: boolean
-  /** Of the delivery. */
+  /** Whether the delivery's id is covered. */
   readonly id: boolean
   /** Names of headers other than the signature's, in lower case; default: none. */
   readonly headers?: readonly string[]

@@ -2,7 +2,7 @@ import type { Family } from "./family.ts"
 import { hmac, type HmacForm } from "./hmac.ts"
 import { tokenAt, type TokenLocation } from "./token.ts"
 
-/** A scheme as data: of the built-in presets and of providers of one's own. */
+/** A scheme as data: of the built-in presets and of custom providers. */
 export type SchemeForm = { readonly hmac: HmacForm } | { readonly token: TokenLocation }
 
 /** The family of a scheme. @throws WrongSetting for a payload that is malformed */

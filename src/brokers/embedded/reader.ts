@@ -31,7 +31,7 @@ import {
 const POLL_MS = 50
 /** No transaction is open between slices, so that the writer's WAL can be reset. */
 const SLICE_RECORDS = 64
-/** For locks held while the file is recovered or closed. */
+/** How long locks are waited for that are held while the file is recovered or closed. */
 const BUSY_MS = 5000
 
 /**

@@ -289,7 +289,7 @@ export class LeaderSender {
   }
 }
 
-/** After an error of this program while batches were gathered, before the next attempt. */
+/** Pause after an error of this program while batches were gathered, before the next attempt. */
 const FAULT_PAUSE_MS = 1000
 /** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */
 const MAX_IN_FLIGHT = 5

@@ -7,7 +7,7 @@ export interface Command {
   run(): void
 }
 
-/** Those whose words all occur in what was typed for, best first: beginnings of titles before middles. */
+/** The commands in which all typed words occur, best first: beginnings of titles before middles. */
 export function findCommands(commands: readonly Command[], typed: string): readonly Command[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean)
   const found = commands.flatMap((command) => {

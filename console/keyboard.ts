@@ -71,7 +71,7 @@ function nameOf({ key, metaKey, ctrlKey, altKey }: KeyboardEvent): string | unde
   return key
 }
 
-/** Where keys are text; and in a dialog they are the dialog's. */
+/** Whether keys are text there, or belong to a dialog. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
   return target.isContentEditable || target.closest("input, textarea, select, dialog") !== null

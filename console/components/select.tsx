@@ -1,7 +1,7 @@
 interface SelectProps {
-  /** For screen readers, where no label stands next to it. */
+  /** Label for screen readers, where none stands next to it. */
   readonly label?: string
-  /** In a form, where one has to be chosen. */
+  /** Whether it is in a form in which one has to be chosen. */
   readonly name?: string
   readonly value: string | undefined
   readonly options: readonly (readonly [value: string, words: string])[]

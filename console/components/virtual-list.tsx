@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 
-/** Rows beyond the edges that are there before someone scrolls to them. */
+/** Rows beyond the edges that are rendered before someone scrolls to them. */
 const AHEAD = 10
 
 export interface VirtualListHandle {
-  /** Rows that the window has room for. */
+  /** Rows that fit into the window. */
   readonly visible: number
   /** Scrolls until a row is in sight whole. */
   reveal(index: number): void

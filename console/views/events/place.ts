@@ -2,7 +2,7 @@ import { hrefOf, type PageRoute } from "../../router.ts"
 
 /** What a link to Events says: `#/events/<connection>/<topic>[/<partition>/<offset>]?where=…&range=…`. */
 export interface EventsPlace {
-  /** undefined: that of the first pipeline. */
+  /** undefined: the first pipeline's source. */
   readonly source: Source | undefined
   readonly record: RecordPlace | undefined
   /** The filter as it was typed. */

@@ -14,7 +14,7 @@ export interface Bounds {
   readonly until: number | undefined
 }
 
-/** Those of a link: `range=15m`, or `range=custom&since=…&until=…`. */
+/** The bounds in a link: `range=15m`, or `range=custom&since=…&until=…`. */
 export function boundsOf(
   { range, since, until }: { readonly [name: string]: string | undefined },
   nowMs: number,

@@ -24,7 +24,7 @@ export interface TailQuery extends Source, Bounds {
  * Records of a topic: older ones as someone scrolls to them, and new ones as they arrive. Beyond `MOST_RECORDS`, those at the
  * other end are removed.
  *
- * New records go on top of the list, unless it is paused, or someone reads further down, or the record that someone has
+ * New records are added at the top of the list, unless it is paused, or someone reads further down, or the record that someone has
  * opened would be pushed out of sight: then they are counted in `fresh`, and the list stays where it is.
  */
 export class TopicTail {

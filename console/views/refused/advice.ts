@@ -6,7 +6,7 @@ export interface Advice {
   readonly configuration?: string
 }
 
-/** By reason: what to do, and the component and line of its configuration that do it. */
+/** What to do for each reason, and the component and line of its configuration that do it. */
 const ADVICE: { readonly [reason: string]: readonly [text: string, component?: string, line?: string] } = {
   invalid_json: [
     "Events are JSON objects. A Decoder also accepts forms and text:",

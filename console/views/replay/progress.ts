@@ -12,7 +12,7 @@ export function newestOf(
 
 export type Word = ReplayOverview["state"] | "waiting" | "done, with failures"
 
-/** Its state in a word: one that runs may wait for its source or its target, and says why. */
+/** The replay's state in a word: one that runs may wait for its source or its target, and says why. */
 export function wordOf({ state, failed, error }: ReplayOverview): Word {
   if (state === "running" && error !== null) return "waiting"
   return state === "done" && failed > 0 ? "done, with failures" : state

@@ -206,7 +206,7 @@ describe("refused requests are kept on a loopback address", () => {
     expect(answer.status).toBe(409)
   })
 
-  test("a live event tells of each new one", async () => {
+  test("a live event reports each new one", async () => {
     const events = serverSentEvents(`${it.running.adminUrl}/api/live`)
     for await (const { name, data } of events) {
       if (name === "overview") await it.send("open", {}, "[]")

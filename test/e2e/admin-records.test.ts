@@ -94,7 +94,7 @@ test("a filter and a limit apply together", async () => {
   expect(page.records[0]).toMatchObject({ key: "cus_9", partition: 0 })
 })
 
-test("a record is there whole, with its key, headers and bytes", async () => {
+test("a record is answered whole, with its key, headers and bytes", async () => {
   const record = await get<RecordDetail>("records/log/invoices/0/3")
   const value = JSON.parse(Buffer.from(record.value_base64, "base64").toString())
   expect(value).toMatchObject({ n: 3, source: "webhook" })
@@ -102,7 +102,7 @@ test("a record is there whole, with its key, headers and bytes", async () => {
   expect(record).toMatchObject({ pipeline: "invoices", headers: [{ name: "kind", value: "invoice.paid" }] })
 })
 
-test("a live tail gets what comes, and goes on after a break without a gap", async () => {
+test("a live tail gets what comes, and continues after a break without a gap", async () => {
   const url = `${running.adminUrl}/api/records/live?connection=log&topic=live`
   const numbers: number[] = []
   let id: string | undefined

@@ -111,7 +111,7 @@ test("a URL gets each record, and those that it refuses are listed", async () =>
   expect(JSON.stringify([done, it.running.output()])).not.toContain("obviously-fake")
 })
 
-test("it pauses, goes on and is cancelled; further ones wait for a place", async () => {
+test("a replay pauses, continues and is cancelled; further ones wait for a place", async () => {
   const jobs = [await start({ rate: 20 })]
   const [{ id }] = jobs as [ReplayOverview]
   await until(id, ({ replayed }) => replayed > 2)

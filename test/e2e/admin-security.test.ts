@@ -232,7 +232,7 @@ describe("without one, on a loopback address", () => {
     },
   )
 
-  test("so many live streams, and no more", async () => {
+  test("live streams beyond the limit are refused", async () => {
     const closing = new AbortController()
     const streams = await Promise.all(
       Array.from({ length: 16 }, () => it.fetch("live", { signal: closing.signal })),

@@ -14,7 +14,7 @@ const canReceive = await hasOtlpReceiver()
 afterAll(() => folder[Symbol.dispose]())
 
 describe("the command line as one compiled file", () => {
-  test("tells its version", () => {
+  test("prints its version", () => {
     expect(binary.run("--version").trim()).toBe(manifest.version)
   })
 

@@ -133,7 +133,7 @@ const BREAKS: readonly Break[] = [
 
 const broken = BREAKS.filter(({ what }) => canMount || !what.includes("disk"))
 
-describe.each(broken)("$what at the start, beside a pipeline that works", (it) => {
+describe.each(broken)("$what at the start, next to a pipeline that works", (it) => {
   test("costs its own pipeline alone, which answers 503 until it recovers without a restart; nothing acknowledged is lost", async () => {
     using folder = temporaryFolder()
     using stack = new DisposableStack()
@@ -193,7 +193,7 @@ test("a start at which no pipeline could receive ends with the status of the fai
   )
 })
 
-test("hookline check reports a connection that a start would go on without", async () => {
+test("hookline check reports a connection that a start would continue without", async () => {
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, "broken"), "")
   const configuration = configurationOf({ sound: "directory = log", broken: ON_LOG })
@@ -242,7 +242,7 @@ test("a service that never got its connection stops at once, with nothing to com
   expect(running.output()).not.toContain("can't be closed")
 })
 
-test("consumer groups that can't be opened at the start cost Kafka clients alone, and are there once they can be", async () => {
+test("consumer groups that can't be opened at the start cost Kafka clients alone, and work once they can be", async () => {
   using folder = temporaryFolder()
   const groups = join(folder.path, "log", "groups.sqlite")
   mkdirSync(join(folder.path, "log"))

@@ -84,7 +84,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
   ])
 })
 
-test("a Deduplicator that tells signed events apart, and keeps signed ids, leaves less to warn of", async () => {
+test("a Deduplicator that distinguishes signed events, and keeps signed ids, leaves less to warn of", async () => {
   await Bun.write(
     join(folder.path, "less.conf"),
     `[connection:kafka]

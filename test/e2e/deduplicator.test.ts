@@ -157,7 +157,7 @@ test("while the store is down events are 503 and it is not ready; nothing passes
   expect(await published("down")).toEqual(['{"id":"before"}', '{"id":"meanwhile"}'])
 }, 30_000)
 
-describe("an event that ends behind the Deduplicator leaves no mark", () => {
+describe("an event that ends after the Deduplicator leaves no key", () => {
   const fault = (): never => {
     throw new Error("obviously broken")
   }
@@ -194,7 +194,7 @@ describe("an event that ends behind the Deduplicator leaves no mark", () => {
   })
 })
 
-test("check tells what is wrong, and prints no password", async () => {
+test("check says what is wrong, and prints no password", async () => {
   const wrong = (id: string, lines: string): string =>
     `[pipeline:${id}:WebHookSource]\npath = /${id}\n[pipeline:${id}:Deduplicator]\n${lines}\n[pipeline:${id}:BrokerSink]\ntopic = t\n`
   await Bun.write(

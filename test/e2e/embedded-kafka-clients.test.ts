@@ -113,7 +113,7 @@ describe.skipIf(!hasKcat())("kcat", () => {
     expect(await query(Date.now() + 60_000)).toBe("webhooks [0] offset -1")
   })
 
-  test("lists the broker and the topics, and is told of one that is not there", async () => {
+  test("lists the broker and the topics, and learns that another does not exist", async () => {
     const { stdout } = await kcat(address, "-L")
     expect(stdout).toContain(`broker 1 at ${address} (controller)`)
     expect(stdout).toContain('topic "webhooks" with 1 partitions:')
@@ -122,7 +122,7 @@ describe.skipIf(!hasKcat())("kcat", () => {
     expect(other.stderr).toContain("Unknown topic or partition")
   })
 
-  test("gets a record that is larger than it asks for, and those behind it", async () => {
+  test("gets a record that is larger than it asks for, and those after it", async () => {
     await post("large", "x".repeat(3_000_000))
     await post("small")
     const limits = ["-X", "fetch.message.max.bytes=1000", "-X", "fetch.max.bytes=10000000"]
@@ -331,7 +331,7 @@ describe("kafka_listen", () => {
     expect(status).toBe(69)
   })
 
-  test("is changed by a reload, and what clients are told by kafka_advertised", async () => {
+  test("is changed by a reload, and the address that clients get by kafka_advertised", async () => {
     const own = folder.make("reloaded")
     const [first, second] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`) as [string, string]
     await using other = await startHookline(configuration(`kafka_listen = ${first}`), { folder: own })

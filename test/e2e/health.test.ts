@@ -4,7 +4,7 @@ import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts
 import { freePorts } from "../support/ports.ts"
 import { configurationOf } from "../support/webhook-service.ts"
 
-test("health tells whether the Hookline of a configuration runs, and with --ready whether it accepts events", async () => {
+test("health says whether the Hookline of a configuration runs, and with --ready whether it accepts events", async () => {
   using folder = temporaryFolder()
   const [admin, nobody] = await freePorts(2)
   const unready = { connection: `bootstrap_servers = 127.0.0.1:${nobody}`, topic: "webhooks" }

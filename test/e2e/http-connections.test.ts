@@ -37,7 +37,7 @@ async function untilTaken(running: RunningHookline): Promise<void> {
   }
 }
 
-test("more connections than there are descriptors for leave /healthz and the processor free, and events are taken after them", async () => {
+test("more connections than there are descriptors for leave /healthz and the processor free, and events are accepted after them", async () => {
   using folder = temporaryFolder()
   await using running = await startService({ folder: folder.path, ...ON_LOG, descriptors: 256 })
   {

@@ -103,7 +103,7 @@ test("senders that declare much and send little do not use the budget up", async
   expect(it.servers.inFlight().bytes).toBe(0)
 })
 
-test("what a body decodes to has to fit into the budget beside it", async () => {
+test("what a body decodes to has to fit into the budget in addition to it", async () => {
   await using it = serve({}, { maxInFlightBytes: 1000 })
   const post = (size: number): Promise<Response> =>
     fetch(`${it.url}/webhook`, {
@@ -138,7 +138,7 @@ test.each([
   },
 )
 
-test("a body that comes late but in time is taken, and the connection serves on", async () => {
+test("a body that comes late but in time is accepted, and the connection continues to serve", async () => {
   await using it = serve()
   using socket = await openSocket(it.port)
   socket.send(post("Content-Length: 4"))
@@ -205,7 +205,7 @@ test("draining finishes what was accepted and lets nobody in", async () => {
   expect(it.servers.inFlight()).toEqual({ requests: 0, bytes: 0 })
 })
 
-test("draining lets go of refusals that are kept back", async () => {
+test("draining releases refusals that are held back", async () => {
   await using it = await serveHolding(600, 1000, { deliveryTimeoutMs: 60_000 })
   using socket = await openSocket(it.port)
   socket.send(`${post("Content-Length: 500")}${"x".repeat(500)}`)

@@ -20,7 +20,7 @@ test("the path of a pipeline is matched byte for byte: no other spelling of it i
   expect(it.taken).toHaveLength(3)
 })
 
-test("beside a prefix a path is still matched byte for byte, and the prefix has what is below it as it was sent", async () => {
+test("next to a prefix a path is still matched byte for byte, and the prefix has what is below it as it was sent", async () => {
   await using it = serveAt(await freePort(), ["/private", "/hooks/*", "/*"])
   for (const target of DISGUISES) await statusOf(it.port, target)
   expect(it.taken.filter(({ route, path }) => route === "/private" || path === "/private")).toEqual([])
@@ -94,7 +94,7 @@ const PIECES = [
   "%",
 ]
 
-test("of targets made of what is special in paths, those are taken that a URL parser leaves as they are", async () => {
+test("of targets made of what is special in paths, those are accepted that a URL parser leaves as they are", async () => {
   await using it = serveAt(await freePort(), ["/private", "/hooks/*", "/*", "/hooks/private"])
   const random = new Random(7)
   const found = { taken: 0, refused: 0 }

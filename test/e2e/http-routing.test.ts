@@ -77,7 +77,7 @@ test("the configured answer is given to accepted and dropped events", async () =
   }
 })
 
-test("a rejection is answered as a problem document with its headers; its log detail is not told", async () => {
+test("a rejection is answered as a problem document with its headers; its log detail is not sent", async () => {
   const rejected = new Rejected(401, "bad_signature", "Signature missing.", {
     logDetail: "secret 2",
     headers: { "WWW-Authenticate": "Basic" },
@@ -187,7 +187,7 @@ test("routes of several ports each listen on their own", async () => {
   expect((await send(`${second}/webhook`)).status).toBe(404)
 })
 
-test("a port in use is told by host and port, and no other listener is left open", async () => {
+test("a port in use is reported by host and port, and no other listener is left open", async () => {
   const taken = createServer()
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
   const { port } = taken.address() as AddressInfo
@@ -207,7 +207,7 @@ test("a port in use is told by host and port, and no other listener is left open
   expect(again.port).toBe(free)
 })
 
-test("a host that is none of this machine's is told", () => {
+test("a host that is none of this machine's is reported", () => {
   expect(() => serve({ host: "203.0.113.9", port: 47_113 })).toThrow(
     "can't listen on 203.0.113.9:47113: the host is not an address of this machine",
   )

@@ -44,7 +44,7 @@ test("with a client CA a sender without its certificate, or with another's, is n
   expect(it.events).toHaveLength(1)
 })
 
-test("a file that is missing or not what it should be is told by its key and name", () => {
+test("a file that is missing or not what it should be is reported by its key and name", () => {
   const garbage = join(folder, "garbage.pem")
   writeFileSync(garbage, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
   const { certificate, key } = files.server

@@ -77,7 +77,7 @@ test("Bun is found where pnpm puts it", async () => {
   expect([stdout, stderr]).toEqual([`${Bun.version}\n`, ""])
 })
 
-test("Bun is found on PATH, behind the bin folder of the checkout itself", async () => {
+test("Bun is found on PATH, after the bin folder of the checkout itself", async () => {
   const home = copyTo("on-path")
   link(process.execPath, join(folder.path, "bun-home/bun"))
   const PATH = `${join(home, "bin")}:${join(folder.path, "bun-home")}:/usr/bin:/bin`

@@ -148,7 +148,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     expect(seen).toHaveLength(new Set(seen).size)
   })
 
-  test("goes on behind records that retention deleted, and ends where the log has lost its own", async () => {
+  test("continues after records that retention deleted, and ends where the log has lost its own", async () => {
     const topic = freshTopic()
     await createTopic(kafka!, topic)
     await publish(topic, ["a", "b", "c", "d"])
@@ -228,7 +228,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     }
   })
 
-  test("a record that is published while a time is looked up is before the end that is found, or behind it", async () => {
+  test("a record that is published while a time is looked up is before the end that is found, or after it", async () => {
     const topic = freshTopic()
     await createTopic(kafka!, topic)
     await using broker = openTestBroker(kafka!)

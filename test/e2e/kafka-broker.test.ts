@@ -51,7 +51,7 @@ describe.skipIf(kafka === undefined || !hasKcat())("publishing to Kafka", () => 
     expect(broker.batches).toEqual([20, 20, 20, 20, 20, 20, 20, 20])
   })
 
-  test("a topic that is no longer named is not looked up, which would make it anew; named again, it goes on", async () => {
+  test("a topic that is no longer named is not looked up, which would make it anew; named again, it continues", async () => {
     await using broker = openTestBroker(kafka!)
     const [kept, left, back] = [freshTopic(), freshTopic(), freshTopic()]
     const isThere = async (topic: string): Promise<boolean> => (await topicNames(kafka!)).includes(topic)

@@ -98,7 +98,7 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
     expect(contents(await read(to))).toEqual(contents(filled))
   })
 
-  test("goes on behind records that are larger than the target takes, with all others in order", async () => {
+  test("continues after records that are larger than the target takes, with all others in order", async () => {
     const [from, to] = [freshTopic(), freshTopic()]
     await createTopic(kafka!, from)
     await createTopic(kafka!, to, { configs: { "max.message.bytes": "20000" } })

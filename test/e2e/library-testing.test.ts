@@ -100,7 +100,7 @@ describe("testPipeline", () => {
     expect(existsSync(store)).toBe(false)
   })
 
-  test("wrong options are told", async () => {
+  test("wrong options are reported", async () => {
     const wrong = pipeline([], brokerSink({ topic: "no topic" }))
     await expect(testPipeline(wrong, "")).rejects.toThrow(
       'in code: pipeline "p", brokerSink, option topic: "no topic" is not a topic name',
@@ -108,7 +108,7 @@ describe("testPipeline", () => {
   })
 })
 
-test("a deduplicator beside a connection in memory keeps its keys in memory", async () => {
+test("a deduplicator next to a connection in memory keeps its keys in memory", async () => {
   const memory = memoryConnection()
   const app = new Application(quiet)
     .registerConnection("memory", memory)
@@ -138,7 +138,7 @@ describe.each(["memory", "embedded"])("app.read of a connection that is %s", (ki
   })
   afterEach(() => app.stop())
 
-  test("yields the records from where it is told to begin, to the end", async () => {
+  test("yields the records from the given beginning to the end", async () => {
     expect(await all(app.read("log", "t"))).toEqual(['0 {"n":0}', '1 {"n":1}', '2 {"n":2}'])
     expect(await all(app.read("log", "t", { from: 2 }))).toEqual(['2 {"n":2}'])
     expect(await all(app.read("log", "t", { from: "end" }))).toEqual([])
@@ -168,7 +168,7 @@ test("a connection that is not registered, or wrong, can't be read", async () =>
   )
 })
 
-test("rules between options are told in the words of code", async () => {
+test("rules between options are reported in the words of code", async () => {
   const app = new Application({ service: { logLevel: "silent", maxInFlightBytes: "1KiB" } })
     .registerConnection(
       "kafka",

@@ -110,7 +110,7 @@ describe("an application composed in code", () => {
     expect((failure as Error).message).toContain("connection")
   })
 
-  test("tells wrong options all at once, in the words of code", async () => {
+  test("reports wrong options all at once, in the words of code", async () => {
     const app = new Application(quiet)
     app.registerConnection(
       "log",

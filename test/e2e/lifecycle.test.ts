@@ -67,7 +67,7 @@ test("with shutdown_delay workers take events, not ready, before they drain", as
   expect(await stopWithDelay(settings, "500ms", () => {})).toBe(0)
 }, 20_000)
 
-test("the admin listener tells health, readiness and metrics", async () => {
+test("the admin listener serves health, readiness and metrics", async () => {
   await using running = await startHookline(conf("admin"), { folder: folder.path })
   const admin = running.adminUrl!
   expect((await fetch(`${admin}/healthz`)).status).toBe(200)

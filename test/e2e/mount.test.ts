@@ -99,7 +99,7 @@ await app.stop()`
     await app.stop()
   })
 
-  test("start({ listen: false }) tells what is wrong, and listens nowhere", async () => {
+  test("start({ listen: false }) says what is wrong, and listens nowhere", async () => {
     const { app } = application()
     const { listening } = await app.start({ listen: false })
     expect(listening).toEqual([])
@@ -223,7 +223,7 @@ await app.stop()`
   })
 })
 
-test("what a mounted application can't have is told in the words of code", async () => {
+test("what a mounted application can't have is reported in the words of code", async () => {
   const second = new Pipeline("second", {
     source: webHookSource({ port: 8081 }),
     processors: [],

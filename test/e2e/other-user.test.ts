@@ -118,7 +118,7 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
     )
   })
 
-  test("a folder of one's own whose mode forbids it is told from another's", async () => {
+  test("an own folder whose mode forbids it is distinguished from another user's", async () => {
     mkdirSync(path("shut"))
     chownSync(path("shut"), 65_534, 65_534)
     chmodSync(path("shut"), 0o500)

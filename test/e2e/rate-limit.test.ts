@@ -17,7 +17,7 @@ function oneASecond(): { rateLimit: RateLimit; goOn: () => void } {
 const send = (url: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${url}/webhook`, { method: "POST", body: "{}", ...init })
 
-test("beyond the limit is 429 with Retry-After and a problem document, and the limit is told when it is over", async () => {
+test("beyond the limit is 429 with a problem document, and Retry-After says when that is over", async () => {
   const { rateLimit, goOn } = oneASecond()
   await using it = serve({ rateLimit })
   expect((await send(it.url)).status).toBe(200)
@@ -43,7 +43,7 @@ test("beyond the limit is 429 with Retry-After and a problem document, and the l
   )
 })
 
-test("it is decided before a byte of the body is there", async () => {
+test("it is decided before a byte of the body has come", async () => {
   const { rateLimit } = oneASecond()
   rateLimit()
   await using it = serve({ rateLimit })
@@ -196,7 +196,7 @@ test("what an address sends unverified beyond unverified_rate_limit is 429 befor
   )
 })
 
-test("who sends verified events beside others from one address, as behind a proxy that is not known, is not shut out", async () => {
+test("who sends verified events next to others from one address, as behind a proxy that is not known, is not shut out", async () => {
   using folder = temporaryFolder()
   // a sender is known as verified once it has used half: there have to be verified events within the other half
   await using running = await startVerifying(folder.path, "unverified_rate_limit = 10")

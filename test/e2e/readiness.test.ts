@@ -73,7 +73,7 @@ describe("while another process holds the write lock", () => {
     ])
   }, 30_000)
 
-  test("of a spool, it is ready only as long as the broker behind it takes events", async () => {
+  test("of a spool, it is ready only as long as its broker accepts events", async () => {
     await start("bootstrap_servers = 127.0.0.1:9\nspool = spool.sqlite")
     expect(await post()).toBe(200)
     expect((await readiness())[0]).toBe(200)

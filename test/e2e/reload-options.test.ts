@@ -362,7 +362,7 @@ test.each(ofReload("live"))(
   15_000,
 )
 
-test("what takes a restart goes on with the value before, and the log says so", async () => {
+test("what takes a restart continues with the value before, and the log says so", async () => {
   expect(ofReload("restart").map(([title]) => title)).toEqual(keysBy("restart", SERVICE).map(() => "service"))
   const running = await startHookline(configuration("service", "log_level", "info"), { folder: folder.path })
   try {

@@ -73,7 +73,7 @@ test("events go where the lines say; what Filter or Router drop is answered 200 
   ])
 }, 30_000)
 
-test("topics of lines are there before their first event", async () => {
+test("topics of lines are prepared before their first event", async () => {
   const folder = root.make("prepared")
   await using running = await startHookline(reloadConf({ more: LINES }), { folder })
   // committed behind the topics

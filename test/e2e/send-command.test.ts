@@ -46,7 +46,7 @@ const SENDERS = sendersOfTests()
 const SIGNABLE = PROVIDER_NAMES.filter((name) => findFamily(name)!.signer !== undefined)
 
 describe.each(SIGNABLE)("%s", (provider) => {
-  test("two events are accepted by the provider's verifier, and are told apart", async () => {
+  test("two events are accepted by the provider's verifier, and are distinguished", async () => {
     await using receiver = receive(makeVerifier(provider, SENDERS[provider]!.settings))
     const signing = signingSettings(provider, SENDERS[provider]!)
     const next = eventMaker(new URL(`${receiver.url}?x=1`), signing, { provider })
@@ -166,7 +166,7 @@ test("without a provider the general sample goes out unsigned, with the headers 
   expect([headers.get("X-Key"), headers.get("Content-Type")]).toEqual(["7", "application/json"])
 })
 
-test("a body of one's own is sent byte for byte, and signed", async () => {
+test("a custom body is sent byte for byte, and signed", async () => {
   using folder = temporaryFolder()
   const body = ' {"a":\t1.0}\r\n'
   await Bun.write(join(folder.path, "body"), body)
@@ -219,7 +219,7 @@ test("no more requests are out than --concurrency allows", async () => {
   expect([[...outcomes], most]).toEqual([[[200, 9]], 3])
 })
 
-test("an interrupt ends it in order: what was sent is told, and it exits 1", async () => {
+test("an interrupt ends it in order: what was sent is reported, and it exits 1", async () => {
   const first = Promise.withResolvers<void>()
   const server = Bun.serve({
     hostname: "127.0.0.1",

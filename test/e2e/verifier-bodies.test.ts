@@ -74,7 +74,7 @@ describe("a form's signature, whose text is cut into other pairs", () => {
   })
 })
 
-describe("a member name that is there twice is refused with 400 where members are read to verify", () => {
+describe("a member name that occurs twice is refused with 400 where members are read to verify", () => {
   const now = String(Math.floor(Date.now() / 1000))
   const mailgunParts = `"timestamp":"${now}","token":"t","signature":"${mac("sha256", KEY, `${now}t`, "hex")}"`
   const HEX = "00112233445566778899aabbccddeeff"

@@ -111,7 +111,7 @@ describe("a request whose signature leaves its body open", () => {
     expect(await it.published()).toEqual([body])
   })
 
-  test("is used up by an event that was dropped, too: its sender was told 200", async () => {
+  test("is used up by an event that was dropped, too: its sender got 200", async () => {
     using folder = temporaryFolder()
     await using it = await start(folder.path, [
       fromMailgun,

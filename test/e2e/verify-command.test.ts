@@ -208,7 +208,7 @@ describe("the likely mistake of a refused request is named, with 1", () => {
     expect(stdout).not.toContain("c2VjcmV0")
   })
 
-  test("an old request can be judged at its own time, as it says", async () => {
+  test("an old request can be checked at its own time, as it says", async () => {
     const at = NOW_S - 86_400
     expect((await verify(["-p", "stripe", "-H", stripe(BODY, at)])).stdout).toContain("set --now")
     await Bun.write(bodyFile, BODY)
@@ -272,7 +272,7 @@ test("a token is not shown, right or wrong, and needs no body", async () => {
   }
 })
 
-test("the words of the diagnosis have no gap that tells a secret", async () => {
+test("the words of the diagnosis have no gap that reveals a secret", async () => {
   const { stdout } = await verify(["-p", "github", "-H", once], BODY, "another")
   expect(stdout).toContain("The secret may belong to another endpoint")
   expect(stdout).not.toContain("[secret]")

@@ -109,7 +109,7 @@ describe("a pipeline's own settings verify", () => {
     expect(stdout).toContain("refused (stale)")
   })
 
-  test("a secret beside it overrides its own", async () => {
+  test("a secret next to it overrides its own", async () => {
     const header = `X-Signature: ${hex(`https://hooks.example.com/sms|${BODY}`, "another-secret-00000")}`
     expect((await verify(captured("sms", header))).status).toBe(1)
     expect((await verify([...captured("sms", header), "-s", "another-secret-00000"])).status).toBe(0)
@@ -129,7 +129,7 @@ describe("a pipeline's own settings verify", () => {
     expect(ended.status).toBe(status)
   })
 
-  test("with a provider beside it, a pipeline without a Verifier will do", async () => {
+  test("with a provider next to it, a pipeline without a Verifier will do", async () => {
     const header = `X-Hub-Signature-256: sha256=${hex(BODY)}`
     expect((await verify([...captured("open", header), "-p", "github", "-s", SECRET])).status).toBe(0)
   })
@@ -177,7 +177,7 @@ describe("verify --last asks the running service", () => {
     },
   )
 
-  test("another program there is told from it", async () => {
+  test("another program there is distinguished from it", async () => {
     await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("hello") })
     const { status, stderr } = await last(server.url.host)
     expect(stderr).toContain("answered /api/captures/last with 200, not as this version of Hookline does")

@@ -216,7 +216,7 @@ describe.skipIf(!hasRedis())("a Redis by TLS", () => {
     expect(running.log.filter(({ reason }) => reason === "duplicate")).toHaveLength(1)
   }, 60_000)
 
-  test("store_ca is told to be wrong where it can't be right", async () => {
+  test("store_ca is reported where it can't be right", async () => {
     using folder = temporaryFolder()
     await Bun.write(join(folder.path, "none.pem"), "no certificate")
     await Bun.write(join(folder.path, "plain.conf"), conf("redis://localhost", "store_ca = none.pem"))

@@ -129,7 +129,7 @@ async function committed(group: string): Promise<void> {
   }
 }
 
-test("a consumer of the client library for Node reads in a group, and goes on where it committed", async () => {
+test("a consumer of the client library for Node reads in a group, and continues where it committed", async () => {
   const open = () => new Consumer({ groupId: group, clientId: "test", bootstrapBrokers: [address] })
   const read = async (until: string): Promise<string[]> => {
     const consumer = open()

@@ -90,7 +90,7 @@ describe.skipIf(!hasKcat())("by TLS", () => {
     expect(await read("GSSAPI")).not.toContain("received_at")
   })
 
-  test("other users are those of a reload, and a client goes on", async () => {
+  test("a reload replaces the users, and a connected client continues", async () => {
     const other = folder.make("reloaded")
     const at = `127.0.0.1:${await freePort()}`
     const keys = (user: string): string =>

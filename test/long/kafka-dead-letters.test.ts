@@ -52,7 +52,7 @@ ${deadLettered("pay")}${deadLettered("late")}`,
     for (const { value } of await readWithKcat(kafka, "late")) expect(value.toString()).toStartWith("{")
   }, 30_000)
 
-  test("a dead letter that the broker finds too large is told as lost, and the refusal stands", async () => {
+  test("a dead letter that the broker finds too large is reported as lost, and the refusal stands", async () => {
     const before = await readWithKcat(kafka, "pay.dead")
     expect((await send(running.urls["pay"]!, "x".repeat(30_000))).status).toBe(400)
     const line = await running.logged(({ msg }) => msg === "dead letter lost")

@@ -50,7 +50,7 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
       ({ value }) => (JSON.parse(value.toString()) as { type: unknown }).type,
     )
 
-  test("a topic that is missing is named by /readyz from the start, or from its first event, until it is there", async () => {
+  test("a topic that is missing is named by /readyz from the start, or from its first event, until it exists", async () => {
     await start("missing", `bootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s`)
     try {
       const before = await typesIn("hooks")

@@ -118,7 +118,7 @@ ${pipelines.join("\n")}`
     expect(await readiness(running)).toMatchObject({ status: 200 })
   }, 150_000)
 
-  test("an event that matches is published behind 0 and the schema's id, and the registry knows it by that", async () => {
+  test("an event that matches is published after 0 and the schema's id, and the registry knows it by that", async () => {
     expect(await send("payments", '{"amount": 12 }')).toMatchObject({ status: 200 })
     const [record] = await readWithKcat(kafka, "payments")
     const { value, key } = record!

@@ -233,7 +233,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     expect(faults).toEqual([])
   }, 30_000)
 
-  test("after the service was away the list goes on where it broke off, without gaps", async () => {
+  test("after the service was away the list continues where it broke off, without gaps", async () => {
     const { page } = await open("#/events/log/payments")
     await rowOf(page, sent - 1).waitFor()
     await running.stop()

@@ -185,7 +185,7 @@ topic = in
 })
 
 describe("a replay that ended early", () => {
-  test("by kill -9 goes on where it was: at a URL at most one record comes twice", async () => {
+  test("by kill -9 continues where it was: at a URL at most one record comes twice", async () => {
     await using receiver = new Receiver()
     const args = ["--from", "here/in", "--to", receiver.url, "--where", "json:/n=*"]
     const sent = records.flatMap(({ value }, n) => (value.length > 4 ? [n] : []))
@@ -205,7 +205,7 @@ describe("a replay that ended early", () => {
     expect(receiver.all.length - sent.length).toBeLessThanOrEqual(2)
   })
 
-  test("by an interrupt goes on without a record twice", async () => {
+  test("by an interrupt continues without a record twice", async () => {
     await using receiver = new Receiver()
     const args = ["--from", "here/in", "--to", receiver.url]
     await using running = startReplay(...args, "--rate", "100")
@@ -243,7 +243,7 @@ describe("a replay that ended early", () => {
     expect(receiver.offsets).toEqual(upTo(10, 290))
   })
 
-  test("at a refused record goes on with it, or behind it with --on-refusal skip", async () => {
+  test("at a refused record continues with it, or after it with --on-refusal skip", async () => {
     await using receiver = new Receiver(
       ({ offset }) => new Response("no\u001b[2J", { status: offset === 7 ? 422 : 200 }),
     )

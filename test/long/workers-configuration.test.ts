@@ -71,7 +71,7 @@ test.each([
   expect(problemsIn(file)).toEqual(isRefused ? expect.stringContaining(problem) : "")
 })
 
-test("a single process that is to become several with a log of its own says why not, and goes on", async () => {
+test("a single process that is to become several with a log of its own says why not, and continues", async () => {
   const folder = folderOf("one-to-two")
   const parts = { port: await freePort(), connection: "directory = log" }
   const running = await startHookline(workersConf({ ...parts, workers: 1 }), { folder })

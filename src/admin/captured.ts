@@ -46,9 +46,9 @@ interface Kept {
 export interface CaptureQuery {
   readonly pipeline?: string | undefined
   readonly outcome?: Outcome["kind"] | undefined
-  /** Those with a lower sequence. */
+  /** Only requests with a lower sequence. */
   readonly before?: number | undefined
-  /** Those with a higher sequence. */
+  /** Only requests with a higher sequence. */
   readonly after?: number | undefined
   readonly limit: number
 }

@@ -151,7 +151,7 @@ export class Event {
 
   /**
    * For the pipeline: releases what only processors read, so that an event that waits at the sink holds one body; two
-   * where the received one is kept and the in-flight budget has room for it.
+   * where the received one is kept and the in-flight budget has capacity for it.
    */
   release(): void {
     this.#parsed = undefined

@@ -51,7 +51,7 @@ export class Tallies<L extends string> implements ReadMetric {
     this.declared = { name, help, type: "counter", aggregator: "sum", labels }
   }
 
-  /** Binds a set of labels, whose series begins at 0. Call once per set: this looks the series up. */
+  /** Binds a set of labels, whose series begins at 0. Call once per set: this searches for the series. */
   bind(labels: { [name in L]: string }): (count?: number) => void {
     const series = this.declared.name + labelText(labels)
     const tally = this.#tallies.get(series) ?? { labels, count: 0 }

@@ -8,7 +8,7 @@ const MAX_STREAMS = 16
 const MAX_QUEUED_BYTES = 1024 * 1024
 /** A client that has not read for so long is dropped. */
 const STALLED_MS = 10_000
-/** Between two signs of life: below the idle timeouts of proxies. */
+/** Pause between two signs of life: below the idle timeouts of proxies. */
 const HEARTBEAT_MS = 10_000
 
 const encoder = new TextEncoder()

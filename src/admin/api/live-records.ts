@@ -6,7 +6,7 @@ import { encodeEvent, type EventStream } from "./event-stream.ts"
 import { formatOffsets } from "./offsets.ts"
 import type { LiveRecords, RecordSummary } from "./shapes.ts"
 
-/** Between two polls of a topic, in milliseconds. */
+/** Pause between two polls of a topic, in milliseconds. */
 const POLL_MS = 200
 /** While more comes than is sent: no one reads so fast, and each poll costs the service half a millisecond. */
 const FLOODED_MS = 800

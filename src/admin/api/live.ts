@@ -12,7 +12,7 @@ import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
 const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
 const MOST_SHARE = 20
-/** Between two polls of captured requests and of replays, in milliseconds. */
+/** Pause between two polls of captured requests and of replays, in milliseconds. */
 const CHANGES_MS = 500
 
 export interface LiveDeps extends OverviewDeps {

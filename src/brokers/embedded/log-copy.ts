@@ -39,7 +39,7 @@ export class LogCopy implements Disposable {
   readonly #kind: "backup" | "rescue"
   readonly #reader: Database
   #ranges: readonly Range[] = []
-  /** Of keys, values and headers. */
+  /** Size of the keys, values and headers. */
   bytes = 0
   records = 0
 

@@ -18,7 +18,7 @@ import { isPlaced, placeOf } from "../placement.ts"
 
 /** A partition as the next commit finds it. */
 export interface OpenPartition {
-  /** Of its topic. */
+  /** Id of its topic. */
   readonly id: number
   readonly partition: number
   readonly insert: Statement
@@ -50,9 +50,9 @@ export interface RecordEnd {
 }
 
 export interface Committed {
-  /** Of each record. */
+  /** The offset of each record. */
   readonly offsets: readonly number[]
-  /** Of each record; absent: 0 of all. */
+  /** The partition of each record; absent: all are in 0. */
   readonly partitions?: readonly number[]
   /** Duration of the transaction. */
   readonly ms: number

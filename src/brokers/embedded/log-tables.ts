@@ -32,7 +32,7 @@ export const PAGE_BYTES = 16_384
 
 /** A partition. */
 export interface PartitionRow {
-  /** Of its topic. */
+  /** Id of its topic. */
   readonly id: number
   readonly name: string
   readonly partition: number

@@ -40,8 +40,7 @@ export const brokerSink = defineComponent({
       doc: "Id of the connection to publish on. Needed only where there are several.",
     }),
     key: text({
-      form: EXTRACTION.form,
-      accepts: EXTRACTION.accepts,
+      ...EXTRACTION,
       optional: true,
       doc: "The source of a record's key: `json:/pointer` into the body, `header:Name`, `path`, or `event:id`, `event:type`, `event:time`, where the provider's preset knows it (see providers.md). Records of one key keep their order; an event without it is published without a key.",
     }),

@@ -16,8 +16,7 @@ export const filter = defineComponent({
     "Drops events by one of their values: the sender gets the answer of an accepted event, and nothing is published. An event without the value is kept, and counted.",
   options: {
     when: text({
-      form: EVENT_VALUE.form,
-      accepts: EVENT_VALUE.accepts,
+      ...EVENT_VALUE,
       doc: "The value that decides: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
     }),
     keep: list(pattern, {

@@ -51,6 +51,7 @@ export function composePipeline(given: Parts): Handler {
   )
   const publish = bounded(parts.publish, "the sink")
   const isBounded = [...processors, parts.publish].every((it) => it.isBounded === true)
+  /** Passed with every event where all parts end by themselves. */
   const unused = isBounded ? new EventDeadline(deadlines) : undefined
   const keepDeadLetter = deadLettersOf(parts)
   const verified = (request: RequestInfo, whenVerified?: WhenVerified): Rejected | undefined => {

@@ -41,8 +41,7 @@ export const CLOUDEVENTS_OPTIONS = {
     { cloudevents: ["binary"] },
     {
       cloudevents_id: text({
-        form: EXTRACTION.form,
-        accepts: EXTRACTION.accepts,
+        ...EXTRACTION,
         optional: true,
         doc: "The source of `ce_id`; default: `event:id`, where the preset knows it. An event without it gets a new UUID.",
       }),
@@ -59,8 +58,7 @@ export const CLOUDEVENTS_OPTIONS = {
         doc: "The source of `ce_type`, or its value; default: `event:type`, where the preset knows it. An event without it gets `webhook`.",
       }),
       cloudevents_time: text({
-        form: EXTRACTION.form,
-        accepts: EXTRACTION.accepts,
+        ...EXTRACTION,
         optional: true,
         doc: "The source of `ce_time`: RFC 3339, or seconds or milliseconds since 1970; default: `event:time`, where the preset knows it, else the event's arrival. An event without it gets no `ce_time`.",
       }),

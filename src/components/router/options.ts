@@ -7,8 +7,7 @@ import { isTemplate, TEMPLATE_FORM } from "./template.ts"
 
 export const ROUTER_OPTIONS = {
   by: text({
-    form: EVENT_VALUE.form,
-    accepts: EVENT_VALUE.accepts,
+    ...EVENT_VALUE,
     optional: true,
     doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
   }),

@@ -1,5 +1,6 @@
 import { compressionsAlgorithms, crc32c, Writer } from "@platformatic/kafka"
 import { NO_VALUE, type Record } from "../../pipeline/record.ts"
+import { varintBytes, writeBytes, writeVarint } from "../../kafka-listener/protocol/varints.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 
 /**
@@ -125,9 +126,8 @@ function writeBody(
   bytes[at++] = 0
   at = writeVarint(bytes, at, timestampDelta)
   at = writeVarint(bytes, at, offsetDelta)
-  if (key === undefined) bytes[at++] = NONE
-  else at = writeBytes(bytes, at, key)
-  at = writeBytes(bytes, at, value)
+  at = writeBytes(bytes, at, key && orNone(key))
+  at = writeBytes(bytes, at, orNone(value))
   if (headers === undefined) {
     bytes[at++] = 0
     return at
@@ -136,43 +136,9 @@ function writeBody(
   for (const [name, content] of headers) {
     at = writeVarint(bytes, at, Buffer.byteLength(name))
     at += bytes.write(name, at)
-    at = writeBytes(bytes, at, content)
+    at = writeBytes(bytes, at, orNone(content))
   }
   return at
 }
 
-/** -1 as a varint. */
-const NONE = 1
-
-function writeBytes(bytes: Buffer, start: number, content: Uint8Array): number {
-  if (content === NO_VALUE) {
-    bytes[start] = NONE
-    return start + 1
-  }
-  const at = writeVarint(bytes, start, content.length)
-  bytes.set(content, at)
-  return at + content.length
-}
-
-/** Numbers of zero and more in zigzag form, seven bits a byte, the lowest first. */
-function writeVarint(bytes: Buffer, start: number, value: number): number {
-  let at = start
-  let left = value * 2
-  while (left > 127) {
-    bytes[at++] = (left & 127) | 128
-    left = Math.floor(left / 128)
-  }
-  bytes[at++] = left
-  return at
-}
-
-function varintBytes(value: number): number {
-  if (value < 64) return 1
-  if (value < 8192) return 2
-  if (value < 1_048_576) return 3
-  if (value < 134_217_728) return 4
-  let bytes = 5
-  // times that are half a year apart and more
-  for (let left = value / 2 ** 34; left >= 1; left /= 128) bytes++
-  return bytes
-}
+const orNone = (content: Uint8Array): Uint8Array | undefined => (content === NO_VALUE ? undefined : content)

@@ -1,6 +1,7 @@
 // Hot path: every record that a consumer reads.
 import type { LogRecord } from "../log.ts"
 import { crc32c } from "./crc32c.ts"
+import { varintBytes, writeBytes, writeVarint } from "./varints.ts"
 
 /*
  * Makes a record batch (magic 2) of records of the log, https://kafka.apache.org/41/design/design/#record-batch; drawn in
@@ -38,14 +39,14 @@ export function encodeRecordBatch(rows: Iterable<LogRecord>, maxBytes: number): 
       firstMs = maxMs = row.timestamp
     }
     const length = bodyBytes(row, row.timestamp - firstMs, row.offset - firstOffset)
-    const end = at + varintBytes(length * 2) + length
+    const end = at + varintBytes(length) + length
     if (end > maxBytes && count > 0) break
     if (end > bytes.length) {
       const larger = Buffer.allocUnsafe(Math.max(end, bytes.length * 2))
       larger.set(bytes.subarray(0, at))
       bytes = larger
     }
-    at = writeVarint(bytes, at, length * 2)
+    at = writeVarint(bytes, at, length)
     at = writeBody(bytes, at, row, row.timestamp - firstMs, row.offset - firstOffset)
     lastOffset = row.offset
     if (row.timestamp > maxMs) maxMs = row.timestamp
@@ -76,16 +77,16 @@ export const setEpoch = ({ bytes }: RecordBatch, epoch: number): void =>
 const scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
 
 function bodyBytes({ key, value, headers }: LogRecord, timeDelta: number, offsetDelta: number): number {
-  let size = 1 + varintBytes(zigzag(timeDelta)) + varintBytes(offsetDelta * 2)
-  size += key === null ? 1 : varintBytes(key.length * 2) + key.length
-  size += varintBytes(value.length * 2) + value.length
+  let size = 1 + varintBytes(timeDelta) + varintBytes(offsetDelta)
+  size += key === null ? 1 : varintBytes(key.length) + key.length
+  size += varintBytes(value.length) + value.length
   if (headers === null) return size + 1
   let parts = 0
   for (const part of partsOf(headers)) {
-    size += varintBytes(part.length * 2) + part.length
+    size += varintBytes(part.length) + part.length
     parts++
   }
-  return size + varintBytes(parts)
+  return size + varintBytes(parts / 2)
 }
 
 function writeBody(
@@ -97,24 +98,19 @@ function writeBody(
 ): number {
   let at = start
   bytes[at++] = 0
-  at = writeVarint(bytes, at, zigzag(timeDelta))
-  at = writeVarint(bytes, at, offsetDelta * 2)
-  if (key === null) bytes[at++] = NONE
-  else at = writeBytes(bytes, at, key)
+  at = writeVarint(bytes, at, timeDelta)
+  at = writeVarint(bytes, at, offsetDelta)
+  at = writeBytes(bytes, at, key ?? undefined)
   at = writeBytes(bytes, at, value)
   if (headers === null) {
     bytes[at++] = 0
     return at
   }
   const parts = [...partsOf(headers)]
-  // in zigzag form, twice the number of pairs
-  at = writeVarint(bytes, at, parts.length)
+  at = writeVarint(bytes, at, parts.length / 2)
   for (const part of parts) at = writeBytes(bytes, at, part)
   return at
 }
-
-/** -1 in zigzag form. */
-const NONE = 1
 
 /** Names and values in turn, packed as a LogRecord has them. */
 function* partsOf(packed: Uint8Array): Generator<Uint8Array> {
@@ -124,30 +120,4 @@ function* partsOf(packed: Uint8Array): Generator<Uint8Array> {
     yield packed.subarray(at + 4, at + 4 + length)
     at += 4 + length
   }
-}
-
-function writeBytes(bytes: Buffer, start: number, content: Uint8Array): number {
-  const at = writeVarint(bytes, start, content.length * 2)
-  bytes.set(content, at)
-  return at + content.length
-}
-
-const zigzag = (value: number): number => (value < 0 ? -value * 2 - 1 : value * 2)
-
-/** Seven bits a byte, the lowest first. @param value in zigzag form */
-function writeVarint(bytes: Buffer, start: number, value: number): number {
-  let at = start
-  let left = value
-  while (left > 127) {
-    bytes[at++] = (left & 127) | 128
-    left = Math.floor(left / 128)
-  }
-  bytes[at++] = left
-  return at
-}
-
-function varintBytes(value: number): number {
-  let count = 1
-  for (let left = value; left > 127; left = Math.floor(left / 128)) count++
-  return count
 }

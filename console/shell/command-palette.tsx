@@ -1,7 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
 import { get } from "../api-client.ts"
 import type { TopicOverview } from "../api.ts"
-import { findCommands, type Command } from "../commands.ts"
 import { Dialog } from "../components/dialog.tsx"
 import { Keys } from "../components/values.tsx"
 import { shortcutGroups } from "../keyboard.ts"
@@ -115,4 +114,25 @@ function useTopics(): readonly TopicOverview[] {
     return () => leaving.abort()
   }, [])
   return topics
+}
+
+/** What ⌘K finds: a place or an action. */
+interface Command {
+  /** `Pipeline`, `Topic`, `Go to`, … */
+  readonly kind: string
+  readonly title: string
+  readonly keys?: string | undefined
+  run(): void
+}
+
+/** The commands in which all typed words occur, best first: beginnings of titles before middles. */
+function findCommands(commands: readonly Command[], typed: string): readonly Command[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = commands.flatMap((command) => {
+    const title = command.title.toLowerCase()
+    const text = `${command.kind.toLowerCase()} ${title}`
+    if (!words.every((word) => text.includes(word))) return []
+    return [{ command, rank: words[0] !== undefined && title.startsWith(words[0]) ? 0 : 1 }]
+  })
+  return found.toSorted((a, b) => a.rank - b.rank).map(({ command }) => command)
 }

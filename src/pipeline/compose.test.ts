@@ -45,15 +45,15 @@ const fault = (): never => {
 
 test.each<[string, Outcome["kind"] | undefined, Processor, Publisher]>([
   ["published", "accepted", pass, accepts],
-  ["dropped behind the step", "dropped", () => new Dropped("unwanted"), accepts],
+  ["dropped after the step", "dropped", () => new Dropped("unwanted"), accepts],
   [
     "refused by the broker",
     "rejected",
     pass,
     () => Promise.resolve(new Rejected(503, "deadline", "Not in time.")),
   ],
-  ["ended by a fault behind the step", undefined, fault, accepts],
-  ["ended by a fault behind a wait", undefined, () => Promise.reject(new Error("obviously broken")), accepts],
+  ["ended by a fault after the step", undefined, fault, accepts],
+  ["ended by a fault after a wait", undefined, () => Promise.reject(new Error("obviously broken")), accepts],
   ["ended by a fault of the sink", undefined, pass, fault],
 ])("onSettled() is called once for an event that was %s", async (_what, kind, next, publish) => {
   const settled: unknown[] = []

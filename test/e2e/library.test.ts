@@ -131,7 +131,7 @@ describe("an application composed in code", () => {
     }
   })
 
-  test("keeps what steps behind one that verifies refuse, as it came, and nothing else", async () => {
+  test("keeps what steps after one that verifies refuse, as it came, and nothing else", async () => {
     const directory = join(folder.path, "letters")
     const verifies = Object.assign(
       (event: Event) => (event.request.query === "mine" ? event : new Rejected(401, "not_mine", "Not mine.")),

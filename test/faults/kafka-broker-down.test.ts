@@ -16,7 +16,7 @@ const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("one Kafka broker", () => {
   const kafka = kafkaOfTests()
 
-  test("that is down at the start makes no one wait, and is used once it is there", async () => {
+  test("that is down at the start makes no one wait, and is used once it is up", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic)
     await kafka.nodes[0]!.kill()

@@ -129,7 +129,7 @@ ${connection}`
     expect(wrong(await postAll(cases, REFUSED, 100), ({ status }) => status === 200)).toEqual([])
   }, 60_000)
 
-  test("makes a spool wait where it goes away by itself, else the event is quarantined, and those behind it move on", async () => {
+  test("makes a spool wait where it goes away by itself, else the event is quarantined, and those after it move on", async () => {
     interceptor.target = undefined
     await start(`spool = ${join(folder.path, "spool")}`)
     for (const [n, key] of [REFUSED, TAKEN].entries())

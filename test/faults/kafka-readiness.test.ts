@@ -142,7 +142,7 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
     await senders.many(50)
   }, 90_000)
 
-  test("a spool whose events are not forwarded, though Kafka is there, makes it not ready until they are", async () => {
+  test("a spool whose events are not forwarded, though Kafka is up, makes it not ready until they are", async () => {
     await start({ partitions: 1, replicas: 3, insync: 3 }, `spool = ${join(folder.path, "spool.sqlite")}`)
     senders = new NumberedSenders(serving(running), { keys: 8 })
     await senders.many(50)

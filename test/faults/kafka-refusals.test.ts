@@ -119,7 +119,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       expect(await readWithKcat(kafka, topic)).toHaveLength(39)
     })
 
-    test("a topic that does not exist is unavailable at once, logged once, and works once it is there", async () => {
+    test("a topic that does not exist is unavailable at once, logged once, and works once it exists", async () => {
       await using broker = openTestBroker(kafka)
       const topic = freshTopic("missing")
       const publish = (): Promise<unknown> => broker.publish({ topic, value: value("v") }, soon())

@@ -120,7 +120,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
     })
   }, 60_000)
 
-  test("Hookline is killed while it spools, and while it forwards: what was acknowledged is there", async () => {
+  test("Hookline is killed while it spools, and while it forwards: what was acknowledged arrives", async () => {
     const file = join(folder.path, "killed.sqlite")
     await spooled("Hookline killed 3 times spooling, 3 times forwarding", {
       prepare: () => kafka.nodes[0]!.pause(),

@@ -52,7 +52,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
   const allReady = (): Promise<void> => until("ready", async () => (await readiness()).status === "ready")
   const count = async (name: string): Promise<number> => sum((await metricOf(running, name)).values())
 
-  test("one that stalls for a moment is not ready, is logged, and goes on as it was", async () => {
+  test("one that stalls for a moment is not ready, is logged, and continues as it was", async () => {
     const workers = childrenOf(running.pid)
     process.kill(workers[1]!, "SIGSTOP")
     const stoppedMs = steadyMs()
@@ -115,7 +115,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     expect(findings).toMatchObject({ lost: 0, doubled: 0, disordered: 0, refusedAndFound: 0 })
   }, 30_000)
 
-  test("one that stalls while it starts is given time, and takes webhooks when it goes on", async () => {
+  test("one that stalls while it starts is given time, and accepts webhooks when it continues", async () => {
     const [first, second] = childrenOf(running.pid)
     process.kill(first!, "SIGKILL")
     const starting = await newChild([first!, second!])
@@ -138,7 +138,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     expect(running.log.filter((it) => isStall(it) || isKill(it))).toEqual([])
   }, 30_000)
 
-  test("one that stalls when the supervisor is killed ends as soon as it goes on, and leaves its port", async () => {
+  test("one that stalls when the supervisor is killed ends as soon as it continues, and leaves its port", async () => {
     const [first, second] = childrenOf(running.pid)
     process.kill(second!, "SIGSTOP")
     running.signal("SIGKILL")

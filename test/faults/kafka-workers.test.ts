@@ -132,7 +132,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     await Promise.all(workers.map(gone))
   }, 30_000)
 
-  test("while the supervisor stalls, its workers go on", async () => {
+  test("while the supervisor stalls, its workers continue", async () => {
     running.signal("SIGSTOP")
     await senders.many(200)
     running.signal("SIGCONT")

@@ -17,7 +17,7 @@ export interface Findings {
   readonly lost: number
   /** In the log once more than needed. */
   readonly doubled: number
-  /** In the log behind one of its key that was posted later. */
+  /** In the log after one of its key that was posted later. */
   readonly disordered: number
   /** Refused for good, with a 4xx, and in the log all the same. */
   readonly refusedAndFound: number
@@ -40,7 +40,7 @@ export function eventsIn(values: Iterable<string>): Logged[] {
   return events
 }
 
-/** Each event where it came first: what is doubled behind a later one of its key is in order all the same. */
+/** Each event where it came first: what is doubled after a later one of its key is in order all the same. */
 export function firstsOf(logged: readonly Logged[]): Logged[] {
   const left = new Set(logged.map(({ number }) => number))
   return logged.filter(({ number }) => left.delete(number))

@@ -65,10 +65,10 @@ export const BODY = '{"id":"evt_1","type":"order.paid","note":"h\u00e9llo \ud83d
 const FORM = "mandrill_events=%5B%7B%22event%22%3A%22send%22%7D%5D&b=2&a=1"
 /** Where they believe to send to. */
 export const URL_SENT_TO = "https://hooks.example.com/in?x=1&y=a%2Cb"
-/** When these senders send, unless told, in milliseconds since 1970. */
+/** When these senders send by default, in milliseconds since 1970. */
 export const NOW = 1_790_000_000_400
 
-/** Digests and signatures, told by their length. */
+/** Digests and signatures, recognized by their length. */
 const DIGEST = /[0-9a-f]{40,}|[A-Za-z0-9+/_-]{27,}={0,2}(?=$|,|;|")/g
 /** A text with each signature in it written in hexadecimal where it is base64, and the other way round. */
 export const reencode = (text: string): string =>

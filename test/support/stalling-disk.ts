@@ -6,7 +6,7 @@ export interface StallingDisk extends Disposable {
   readonly path: string
   /** From now on whoever writes to it waits. */
   stall(): void
-  /** Lets all writes go on. Leaving a stalled disk behind would leave processes behind that can't be ended. */
+  /** Lets all writes continue. Leaving a stalled disk behind would leave processes behind that can't be ended. */
   goOn(): void
 }
 

@@ -72,7 +72,7 @@ test("each record that goes starts the time anew; a topic that has no more is no
 
 test.each([
   ["is not there", () => setReady("it is down"), () => setReady(true)],
-  ["says that the topic is not there", () => told.push(impairment(true)), () => void told.pop()],
+  ["says that the topic does not exist", () => told.push(impairment(true)), () => void told.pop()],
 ])("while the broker %s, events wait as they should", (_, begin: () => void, end: () => void) => {
   begin()
   pass(60_000)

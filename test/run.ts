@@ -46,7 +46,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
 ]
 /** A test waits more than it computes, but one that is kept from computing misses its deadlines. */
 const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)
-/** Of a test that has none of its own: twice what `bun test` gives a file that runs alone. */
+/** Timeout of a test that has none of its own: twice what `bun test` gives a file that runs alone. */
 const TIMEOUT_MS = 10_000
 
 const root = join(import.meta.dir, "..")

@@ -58,7 +58,7 @@ test("a proxy that passes /metrics alone passes no other path of the admin liste
 test.each(["/healthz", "/readyz", "/metrics", "/api/overview", "/api/openapi.json"])(
   "%s is answered in no other spelling",
   async (path) => {
-    // of those with a question mark, the path is the page's
+    // without those with a question mark, whose path is the page's
     const disguises = DISGUISES.filter((it) => it.includes("private") && !it.includes("?"))
     expect(disguises.length).toBeGreaterThan(40)
     for (const disguise of disguises) {

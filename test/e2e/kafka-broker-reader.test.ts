@@ -237,7 +237,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
       const finding = reader.ranges(topic, { sinceMs })
       await Bun.sleep(round % 6)
       const { offset } = await broker.publish({ topic, value: Buffer.from("a") }, steadyMs() + 10_000)
-      // whoever follows goes on from there
+      // whoever follows continues from there
       expect((await finding)[0]!.first).toBeLessThanOrEqual(offset)
     }
   })

@@ -142,7 +142,7 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
 })
 
 describe("a path beyond SQLite's limit", () => {
-  /** Of so many bytes, in several names. */
+  /** A path of that many bytes, in several names. */
   const long = (bytes: number): string => {
     let name = folder.path
     while (bytes - Buffer.byteLength(name) > 120) name += `/${"d".repeat(99)}`

@@ -171,7 +171,7 @@ const canBeAnother =
   Bun.which("setpriv") !== null &&
   Bun.spawnSync([...STRANGER, process.execPath, "--revision"]).success
 
-/** Reads in a database and goes on holding its lock, as far as it may. */
+/** Reads in a database and keeps holding its lock, where it may. */
 const HOLD = `
   const db = new (require("bun:sqlite").Database)(process.argv[1], { readonly: true })
   db.run("BEGIN")

@@ -10,7 +10,7 @@ import { deliver, startVerified, type Verified } from "../support/verified.ts"
 const SENDERS = sendersOfTests()
 /** Their certificates are not at Amazon's and PayPal's hosts, and of a fixed time. */
 const BY_CERTIFICATE = ["aws-sns", "paypal"]
-/** Of these the usual body is a form. */
+/** Providers whose usual body is a form. */
 const FORMS = ["twilio", "mandrill"]
 
 const folder = temporaryFolder()

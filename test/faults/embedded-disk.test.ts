@@ -103,7 +103,7 @@ describe.skipIf(larger === undefined)("the nearly full disk of the embedded log"
   }, 60_000)
 })
 
-/** Writes a log with so many bytes of records in another topic, older than what comes. */
+/** Writes a log with that many bytes of records in another topic, older than what comes. */
 async function writeBulk(directory: string, bytes: number): Promise<void> {
   const broker = openEmbedded({ directory }, { log: pino({ level: "silent" }), metrics: { batch() {} } })
   const value = Buffer.alloc(4096, "x")

@@ -47,7 +47,7 @@ function layTraps(folder: string): void {
   }
 }
 
-/** The same names as pipes that nobody writes to: whoever opens one to read it waits for ever. */
+/** The same names as pipes that nobody writes to: whoever opens one to read it waits forever. */
 function layPipes(folder: string): void {
   const names = [
     "bunfig.toml",

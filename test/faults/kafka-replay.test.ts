@@ -35,7 +35,7 @@ describe.skipIf(!available)(`a replay of ${COUNT} records`, () => {
   const start = (from: string, to: string) =>
     startCommand(["replay", "--from", from, "--to", to], folder.path)
 
-  /** Resolves when a topic has so many records. */
+  /** Resolves when a topic has that many records. */
   async function filled(open: () => LogReader, topic: string, count: number): Promise<void> {
     for (;;) {
       try {

@@ -12,7 +12,7 @@ import { isAcknowledged, type NumberedSenders } from "../support/numbered-sender
 
 const PARTITIONS = 40
 const ROUNDS = 3
-/** Of each event; those of a round make up eight of the largest requests. */
+/** Padding of each event; the events of a round make up eight of the largest requests. */
 const PAD_BYTES = 200_000
 const PAYLOAD_BYTES = ROUNDS * PARTITIONS * PAD_BYTES
 /** More than the broker takes in a request, less than it takes in a topic. */
@@ -50,7 +50,7 @@ describe.skipIf(!available)("a broker that closes connections on requests over 1
   const rounds = async (senders: NumberedSenders, padBytes?: number): Promise<void> => {
     for (let round = 0; round < ROUNDS; round++) await senders.round(keys, padBytes)
   }
-  /** Lets the broker be reached, and waits until so many events are in its log. */
+  /** Lets the broker be reached, and waits until that many events are in its log. */
   const forwarded = async ({ events }: Destination, count: number): Promise<void> => {
     proxy.target = addressBehind(kafka)
     await until("they are forwarded", async () => (await events(folder.path)).length >= count)

@@ -62,7 +62,7 @@ function ask<T>(file: string, sql: string): T[] {
 const count = (file: string, table: string): number =>
   ask<{ n: number }>(file, `SELECT count(*) AS n FROM ${table}`)[0]!.n
 
-/** Of a file in use. */
+/** Counts the rows of a table; the file may be in use. */
 function rowsOf(file: string, table: string): number {
   using db = new Database(file, { readonly: true })
   db.run("PRAGMA busy_timeout = 5000")

@@ -33,7 +33,7 @@ interface Surroundings {
   readonly env?: { readonly [name: string]: string }
   readonly program?: readonly string[]
   readonly configuration?: string
-  /** Of its own for each unless given. */
+  /** Default: each has one of its own. */
   readonly folder?: string
   readonly sending?: Sending
   /** What happens between the first events and the last ones. */

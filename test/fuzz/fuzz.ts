@@ -21,7 +21,7 @@ export interface Fuzzed {
 }
 
 /**
- * Runs a target on mutated inputs, and goes on from those that reached something new, until the time is over or something
+ * Runs a target on mutated inputs, and continues from those that reached something new, until the time is over or something
  * does not hold.
  *
  * @param coverage makes what counts what runs, empty

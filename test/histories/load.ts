@@ -9,9 +9,9 @@ const GIVE_UP_MS = 10_000
 /** Between a refusal and the next try, at least and at most. */
 const BACK_OFF_MS = [200, 1500] as const
 const TRIES = 8
-/** Of the events, so many are no JSON: refused for good. */
+/** The share of events that are no JSON: refused for good. */
 const INVALID = 0.01
-/** Of the acknowledged events, so many are posted again, as providers do that missed the answer. */
+/** The share of acknowledged events that are posted again, as providers do that missed the answer. */
 const REDELIVERED = 0.05
 
 /** Senders that post uniquely numbered events as providers do: again after a 503 or no answer, a few times. */

@@ -6,7 +6,7 @@ import { hasTools } from "../support/tools.ts"
 /** The address of this process on the network. */
 export const HERE = "10.77.0.254"
 
-/** A machine of its own as far as the network is concerned. */
+/** A machine of its own to the network. */
 export interface Machine {
   readonly name: string
   readonly address: string

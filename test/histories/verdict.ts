@@ -2,7 +2,7 @@ import { alignedTable } from "../support/fault-table.ts"
 import { ANOMALIES, type Anomaly, type AnomalyKind, type Verdict } from "./check.ts"
 import { readHistory, type Op, type Run } from "./history.ts"
 
-/** Of the history around an anomaly. */
+/** How much of the history around an anomaly is shown. */
 const AROUND_MS = 15_000
 
 export const isRight = ({ counts }: Verdict): boolean => Object.values(counts).every((count) => count === 0)

@@ -47,7 +47,7 @@ beforeAll(async () => {
     authentication: new ClientAuthentication(undefined, false),
     clientHost: "/127.0.0.1",
     failed: (error) => faults.push(error),
-    // of a client that is gone: no fetch waits
+    // the client is gone: no fetch waits
     signal: closed,
   }
   serving.log.open()

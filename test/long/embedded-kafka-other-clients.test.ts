@@ -16,7 +16,7 @@ import { skipsFor } from "../support/tools.ts"
 // virtual machines and compilers
 setDefaultTimeout(30_000)
 
-/** Of each log: with no users, with several partitions, with users, and by TLS too. */
+/** The logs: with no users, with several partitions, with users, and by TLS too. */
 const LOGS = ["open", "parts", "users", "tls"] as const
 /** Or a real Kafka. */
 type Log = (typeof LOGS)[number] | "kafka"
@@ -90,7 +90,7 @@ const key = (id: string): RegExp => new RegExp(`^key ${id.replace(".", "\\.")}$`
 const keysOf = (consumer: RunningConsumer): string[] =>
   [...consumer.output().matchAll(/^key (.*)$/gm)].map(([, id]) => id!)
 
-/** Resolves once a group has so many members with assignments. */
+/** Resolves once a group has that many members with assignments. */
 const hasMembers = (group: string, count: number, log: Log = "open"): Promise<void> =>
   administer({ bootstrapServers: [addresses[log]] }, async (admin) => {
     for (;;) {

@@ -38,7 +38,7 @@ const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.
 const start = (...args: string[]): RunningCommand => startCommand(["forward", ...args], folder.path)
 const upTo = (count: number, first = 0): number[] => Array.from({ length: count }, (_, n) => first + n)
 
-/** Posts so many webhooks, each accepted. */
+/** Posts that many webhooks, each accepted. */
 async function post(service: RunningHookline, count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
     const answer = await fetch(service.urls["payments"]!, { method: "POST", body: `{"type":"paid.${n}"}` })
@@ -210,7 +210,7 @@ describe("a record that the target refuses", () => {
     expect(await run("retry", "log-payments")).toMatchObject({ status: 0, stdout: "payments[0]@3 200\n" })
     expect(receiver.offsets).toEqual([1, 3, 3])
     expect((await run("list")).stdout).toMatch(/log-payments +log\/payments +\S+ +2 +0 +running\n$/)
-    // and it goes on meanwhile
+    // and it continues meanwhile
     await fill(1)
     await receiver.offset(4)
   })

@@ -128,7 +128,7 @@ async function remotesFor({ schema }: Group, folder: string): Promise<SchemaSet[
   )
 }
 
-/** Fetches the suite where it is not there yet; false: it can't be had. */
+/** Fetches the suite if it does not exist yet; false: it can't be had. */
 async function fetchSuite(): Promise<boolean> {
   if (existsSync(SUITE)) return true
   if (!hasTools("python3")) return false

@@ -260,7 +260,7 @@ registry_ca_location = ${certificates.ca}
 /** A server with TLS and HTTP Basic authentication before a Schema Registry; disposing of it stops it. */
 interface RegistryFront extends AsyncDisposable {
   readonly port: number
-  /** Of the API that is Confluent's. */
+  /** URL of Confluent's API. */
   readonly url: string
   /** Paths of the requests that were let through, oldest first. */
   readonly passed: readonly string[]

@@ -1,5 +1,5 @@
 /**
- * Simulates: `npm run simulate -- --seed 7` prints one run, `--seeds 10000` runs so many in all from the seed on (1),
+ * Simulates: `npm run simulate -- --seed 7` prints one run, `--seeds 10000` runs that many in all from the seed on (1),
  * shared by the simulations, `--mutations`
  * takes each guard out in turn and writes the table in docs/simulation.md, `--replay FILE` prints the run of a scenario
  * that was kept, `--simulation NAME` chooses one of the simulations. A failing seed is minimised, its history printed, and
@@ -13,7 +13,7 @@ import { tryMutations } from "./mutation-table.ts"
 import type { Scenario } from "./simulation.ts"
 import { type Failure, simulate } from "./workers.ts"
 
-/** Of all seeds: a run of the service takes as long as twenty of the producer's. */
+/** The share of all seeds that each gets: a run of the service takes as long as twenty of the producer's. */
 const SHARES = { kafka: 0.6, log: 0.15, spool: 0.15, dedupe: 0.08, service: 0.02 }
 
 const { values } = parseArgs({

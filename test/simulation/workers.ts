@@ -21,7 +21,7 @@ export interface Job {
   readonly from: number
   readonly to: number
   readonly stride: number
-  /** It ends after so many that failed. */
+  /** It ends after that many that failed. */
   readonly failures: number
   /** The guard that is taken out. */
   readonly mutation?: string | undefined

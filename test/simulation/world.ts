@@ -129,7 +129,7 @@ export class World {
     return this.#lines.join("\n")
   }
 
-  /** Of the history and of the number of steps: equal for equal runs. */
+  /** Hashes the history and the number of steps: equal for equal runs. */
   hash(): string {
     return Bun.hash(`${this.steps} ${this.#nowUs}\n${this.history()}`).toString(16)
   }
@@ -160,7 +160,7 @@ export class World {
   }
 }
 
-/** Of a run; most have some thousands. */
+/** The most steps of a run; most runs have some thousands. */
 const MOST_STEPS = 100_000
 
 let active: World | undefined

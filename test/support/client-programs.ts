@@ -111,7 +111,7 @@ function startKcat({ topic, group, sinceMs, ...settings }: ClientSettings): Runn
   const from = sinceMs === undefined ? "beginning" : `s@${sinceMs}`
   const what =
     group === undefined ? ["-C", "-t", topic, "-o", from, ...given] : ["-G", group, ...given, topic]
-  // -E: it goes on when no broker is reached, as the others do
+  // -E: it continues when no broker is reached, as the others do
   return startConsumer(["kcat", "-u", "-E", "-b", bootstrap, "-f", "key %k\n", ...what])
 }
 

@@ -7,7 +7,7 @@ export type Kept = "none" | "all" | "some"
 
 /** A folder whose disk is a model that a test can make fail. */
 export interface ModelledDisk {
-  /** Has so many calls fail, from the n-th write, truncation or fsync that comes now. */
+  /** Has that many calls fail, from the n-th write, truncation or fsync that comes now. */
   fail(n: number, calls: number): void
   /** How many have failed. */
   failed(): number

@@ -9,7 +9,7 @@ import { Metrics } from "../../src/telemetry/metrics.ts"
 import { RequestLog } from "../../src/telemetry/request-log.ts"
 
 export interface Serving {
-  /** Of the first route: `http://127.0.0.1:41234`. */
+  /** URL of the first route: `http://127.0.0.1:41234`. */
   readonly url: string
   readonly port: number
   readonly servers: Servers

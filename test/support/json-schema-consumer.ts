@@ -13,7 +13,7 @@ export async function consumeJsonSchema(settings: {
   readonly bootstrap: string
   readonly topic: string
   readonly count: number
-  /** Of Confluent's SchemaRegistryClient. */
+  /** Configuration of Confluent's SchemaRegistryClient. */
   readonly registry: { readonly [key: string]: string }
 }): Promise<readonly unknown[]> {
   const program = join(import.meta.dir, "json-schema-consumer.py")

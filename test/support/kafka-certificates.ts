@@ -16,7 +16,7 @@ export interface Certificates {
   readonly elsewhere: KeyPair
   /** Signed by the CA. */
   readonly client: KeyPair
-  /** Of another CA, which signed nothing here. */
+  /** Certificate of another CA, which signed nothing here. */
   readonly otherCa: string
 }
 

@@ -31,7 +31,7 @@ type Found = { readonly classPath: string } | { readonly missing: string }
 /** The class path of Apache Kafka's broker: that, or why there is none. */
 export const kafkaClassPath = (): Promise<Found> => classPath("kafka_2.13", VERSION)
 
-/** Of its command line tools, which are clients. */
+/** The class path of Kafka's command line tools, which are clients. */
 export const kafkaToolsClassPath = (): Promise<Found> => classPath("kafka-tools", `tools-${VERSION}`)
 
 /** From Maven the first time. Two runs at once each fetch; the first to end is kept. */

@@ -11,7 +11,7 @@ appender.out.layout.pattern = %d{HH:mm:ss,SSS} %p %m (%c)%n
 rootLogger.level = info
 rootLogger.appenderRef.out.ref = out
 `
-/** Of KRaft, and of releases with ZooKeeper. */
+/** Matches the line of KRaft, and that of releases with ZooKeeper. */
 const STARTED = /Kafka Server started|\[KafkaServer id=\d+\] started/
 /** In the data folder of a node that was formatted. */
 export const BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"

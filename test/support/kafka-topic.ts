@@ -49,7 +49,7 @@ export class TopicFixture {
     )
   }
 
-  /** Metadata with so many partitions, or the leader epochs of each. */
+  /** Metadata with that many partitions, or the leader epochs of each. */
   metadata(id: string, partitions: number | readonly number[], leader = 1): void {
     const epochs = typeof partitions === "number" ? Array<number>(partitions).fill(0) : partitions
     this.#update({

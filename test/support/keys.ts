@@ -1,6 +1,6 @@
 import { partitionOf } from "../../src/brokers/murmur2.ts"
 
-/** A key for each partition of a topic that has so many; that of partition 0 first. */
+/** A key for each partition of a topic that has that many; that of partition 0 first. */
 export function keysOfEach(partitions: number): string[] {
   const keys: string[] = []
   for (let n = 0, found = 0; found < partitions; n++) {

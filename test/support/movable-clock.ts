@@ -6,7 +6,7 @@ import { lacks } from "./tools.ts"
 export interface MovableClock {
   /** What the process has to be started with. */
   readonly env: { readonly [name: string]: string }
-  /** Sets the clock so many seconds off the machine's. */
+  /** Sets the clock that many seconds off the machine's. */
   set(offsetS: number): void
 }
 

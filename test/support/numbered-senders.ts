@@ -2,7 +2,7 @@ import { steadyMs } from "../../src/clock/clock.ts"
 import { KeptConnection, type Answer } from "./kept-connection.ts"
 import { withheldMs } from "./starvation.ts"
 
-/** After which a sender goes on where it got 503, or nobody listens. */
+/** Pause after which a sender continues where it got 503, or nobody listens. */
 const BACK_OFF_MS = 100
 
 /** A numbered event and what became of it; times by the steady clock. */
@@ -92,7 +92,7 @@ export class NumberedSenders implements AsyncDisposable {
     await this.first((it) => it.startedMs > first.answeredMs && it.answer === 503)
   }
 
-  /** Resolves when so many more were acknowledged. */
+  /** Resolves when that many more were acknowledged. */
   async many(count: number): Promise<void> {
     const fromMs = steadyMs()
     let left = count

@@ -104,7 +104,7 @@ body_timeout = 5m`,
     return { few, many }
   }
 
-  /** Resolves when so many requests wait for their answers. */
+  /** Resolves when that many requests wait for their answers. */
   async inFlight(requests: number): Promise<void> {
     const metrics = async (): Promise<string> => (await fetch(`${this.running.adminUrl}/metrics`)).text()
     while (!(await metrics()).includes(`\nhookline_in_flight_requests ${requests}\n`));

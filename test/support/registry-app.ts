@@ -34,7 +34,7 @@ export const canStartRegistry = (): boolean => hasTools("java", "mvn", "tar")
 
 /** A Schema Registry; disposing of it kills it. */
 export interface TestRegistry extends AsyncDisposable {
-  /** Of the API that is Confluent's. */
+  /** URL of Confluent's API. */
   readonly url: string
   /** Registers a version of a subject. @returns its id */
   readonly register: (subject: string, schema: object, references?: readonly object[]) => Promise<number>

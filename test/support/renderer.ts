@@ -11,7 +11,7 @@ export interface PageMemory {
   readonly resident: number
 }
 
-/** Of the only page that a browser has open. */
+/** Memory of the only page that a browser has open. */
 export async function memoryOf(browser: Browser, page: Page): Promise<PageMemory> {
   const session = await page.context().newCDPSession(page)
   await session.send("HeapProfiler.collectGarbage")

@@ -46,7 +46,7 @@ export async function runTests(
     if (failures.length === 0) process.stdout.write(`they passed when they ran alone\n`)
   }
   report(failures)
-  // of processes that end with the run, and are killed where they are slower
+  // these are left by processes that end with the run, and are killed where they are slower
   const ofRun = /^hookline-(?:kafka|disk-model)-/
   const left = readdirSync(temporary).filter((name) => !ofRun.test(name))
   for (const name of left)

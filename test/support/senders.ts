@@ -27,7 +27,7 @@ export interface Sent {
 /** A provider, written out after its own documentation, with nothing of src/verify in it. */
 export interface Sender {
   readonly settings: VerifierSettings
-  /** Of somebody else. */
+  /** Settings of somebody else. */
   readonly wrong: VerifierSettings
   send(body: string, atMs: number, url: string): Sent | Promise<Sent>
   /** What of the request is signed; a change of anything else passes. Default: the body. */

@@ -82,7 +82,7 @@ export const isEmpty = (spool: SpooledBroker) => (): boolean => spool.spool().re
 export const direct = (spool: SpooledBroker): Promise<void> =>
   until("events go to the broker", async () => (await publish(spool, "direct")).partition === 0)
 
-/** Of values `key:number`, whose numbers rise in the order of publishing. */
+/** Expects values `key:number`, whose numbers rise in the order of publishing, to rise for each key. */
 export function expectOrderPerKey(logged: readonly string[]): void {
   const latest = new Map<string, number>()
   for (const text of logged) {

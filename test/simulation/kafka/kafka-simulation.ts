@@ -164,7 +164,7 @@ const HEALED_MS = 3000
 const FAULTLESS_MS = 3000
 /** How often bounds are checked. */
 const CHECKED_STEPS = 50
-/** Of one process: to three leaders and three brokers that are asked for metadata, each while one more is opened. */
+/** The most of one process: to three leaders and three brokers that are asked for metadata, each while one more is opened. */
 const MOST_SOCKETS = 14
 /** Timers, and packets on their way to it. */
 const MOST_SCHEDULED = 60

@@ -5,7 +5,7 @@ import { activeWorld, type World } from "../world.ts"
 
 /** What a server is given of a connection: it calls `send` and `close`, and sets what is called. */
 export interface ServerSide {
-  /** Of the client's process. */
+  /** The client's process. */
   readonly client: SimulatedProcess
   readonly number: number
   onData: (bytes: Buffer) => void

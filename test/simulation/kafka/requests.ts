@@ -109,7 +109,7 @@ function answer(broker: BrokerModel, frame: Buffer, send: (response: Buffer) => 
     send(to.written())
   }
   if (version > range[1]) {
-    // of a version of ApiVersions that it does not know, it answers in the first one
+    // a version of ApiVersions that it does not know is answered in the first one
     const apiKeys = versionsOf(broker.cluster.settings.release)
     return reply({ errorCode: CODE.UNSUPPORTED_VERSION, apiKeys } as ResponseOf<Api>, 0)
   }

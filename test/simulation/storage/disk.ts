@@ -7,7 +7,7 @@ import type { World } from "../world.ts"
 let loaded: DiskModel | undefined
 const model = (): DiskModel => (loaded ??= loadedDiskModel())
 
-/** Of all runs of this program: in memory. */
+/** The folder of all runs of this program: in memory. */
 const ROOT = `/dev/shm/hookline-simulation-${process.pid}`
 process.on("exit", () => rmSync(ROOT, { recursive: true, force: true }))
 

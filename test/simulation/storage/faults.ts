@@ -27,14 +27,14 @@ export class Faults {
   readonly #machine: FaultyMachine
   readonly #healMs: number
   readonly #neighbours = new Set<Neighbour>()
-  /** Of the next requests, or starts. */
+  /** Faults of the next requests, or starts. */
   #armed: DiskFault[] = []
   #slowMs = 0
   /** How many calls will have failed by the next fault. */
   #failedBy = 0
   /** What the request under way ends with if the disk halts. */
   #halting: Extract<Step, { do: "halt" }> | undefined
-  /** Of a disk that has halted: the crash that is to come. */
+  /** The crash that is to come of a disk that has halted. */
   #crashNow: (() => void) | undefined
   /** For how long the disk stands still before it answers the request under way. */
   stallMs = 0

@@ -54,7 +54,7 @@ export class PipelineTrial {
   readonly #unmarked = new Set<string>()
   readonly #acknowledgedBy = new Map<number, SimulatedProcess>()
   readonly #keys = new Map<number, string>()
-  /** Of each key: the end of its last event. */
+  /** The end of each key's last event. */
   readonly #queues = new Map<number, Promise<void>>()
 
   constructor(scenario: StorageScenario, destination: (trial: Trial<Service>) => Destination) {
@@ -215,7 +215,7 @@ export class PipelineTrial {
   }
 }
 
-/** Of a producer that learns anew of its cluster: metadata that is stale is ignored for 5 s. */
+/** How long a producer may take to learn anew of its cluster: metadata that is stale is ignored for 5 s. */
 const CLUSTER_RECOVERY_MS = 8000
 const KEY_OF = parseDedupeKey(ID, PIPELINE, undefined)!
 /** The other options of the sink as they are by default. */

@@ -34,9 +34,9 @@ export class RemoteLog {
   readonly records: Record[] = []
   readonly world: World
   state: RemoteState["state"] = "up"
-  /** Of answers in a hundred. */
+  /** How many answers in a hundred are lost. */
   #lostAnswers = 0
-  /** Of batches in a hundred. */
+  /** How many batches in a hundred are refused. */
   #refusedBatches = 0
   readonly #random: Random
 
@@ -130,7 +130,7 @@ export class ModelBroker implements YieldingBroker {
     if (queue.includes(one)) queue.splice(queue.indexOf(one), 1)
     else if (batch?.pending.includes(one)) batch.pending = batch.pending.filter((it) => it !== one)
     else return
-    // a batch that nobody waits for any more goes on: nothing overtakes it
+    // a batch that nobody waits for any more continues: nothing overtakes it
     one.reject(new PublishError("deadline", "too late"))
   }
 

@@ -45,9 +45,9 @@ export interface StorageScenario {
 
 export interface StorageSettings {
   readonly partitions: number
-  /** Of a spool. */
+  /** The most bytes of a spool. */
   readonly maxBytes: number
-  /** Of a Deduplicator. */
+  /** Where a Deduplicator keeps its keys. */
   readonly keys: "with the log" | "file" | "memory"
   /** delivery_timeout of a pipeline. */
   readonly timeoutMs: number

@@ -27,7 +27,7 @@ import type { KeyUntil } from "../storage/key-journal.ts"
 const PAGE_BYTES = 1024
 /** With SQLite's 2 MiB, finding a key among 300,000 takes a fifth longer. */
 const CACHE_KIBIBYTES = 16 * 1024
-/** Of the WAL: about two pages. */
+/** What a key counts for until the next checkpoint, which is due after 2000 keys; each writes about two pages to the WAL. */
 const BYTES_PER_KEY = CHECKPOINT_BYTES / 2000
 /** Deleted at once, in about a millisecond. */
 const SLICE_KEYS = 500

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import { beforeEach, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import type {
@@ -10,7 +10,7 @@ import type {
   SendResult,
 } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
-import { hookline, reload } from "../support/hookline.ts"
+import { sharedByTests, hookline, reload } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
@@ -51,12 +51,8 @@ const signature = (secret: string, atS = Math.floor(Date.now() / 1000), body = B
 const bytesOf = ({ body_base64 }: CaptureDetail): string => Buffer.from(body_base64!, "base64").toString()
 
 describe("refused requests are kept on a loopback address", () => {
-  let it: AdminApi
-  beforeAll(async () => {
-    it = await AdminApi.start(configuration(await freePort(), SECRET))
-  }, 20_000)
+  const it = sharedByTests(async () => AdminApi.start(configuration(await freePort(), SECRET)))
   beforeEach(() => it.get("captures", { method: "DELETE" }))
-  afterAll(() => it[Symbol.asyncDispose]())
   /** Posts an event that another secret has signed, to be refused. */
   const sendUnverified = async (): Promise<void> =>
     expect(await it.send("payments", { "Stripe-Signature": signature(OTHER) }, BODY)).toBe(401)

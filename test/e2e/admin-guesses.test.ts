@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { AdminApi } from "../support/admin-api.ts"
-import { hookline } from "../support/hookline.ts"
+import { sharedByTests, hookline } from "../support/hookline.ts"
 
 const TOKEN = "obviously-fake-admin-token"
 const configuration = (token: string): string => `
@@ -13,11 +13,7 @@ topic = a
 listen = 127.0.0.1:0
 token = ${token}
 `
-let it: AdminApi
-beforeAll(async () => {
-  it = await AdminApi.start(configuration(TOKEN))
-}, 20_000)
-afterAll(() => it[Symbol.asyncDispose]())
+const it = sharedByTests(() => AdminApi.start(configuration(TOKEN)))
 
 const ask = (path: string, token: string): Promise<Response> =>
   fetch(it.running.adminUrl + path, { headers: { Authorization: `Bearer ${token}` } })

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import type { CaptureSummary, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
+import { sharedByTests } from "../support/hookline.ts"
 import { blocksOf } from "../support/documents.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
@@ -34,11 +35,10 @@ topic = payments
 listen = 127.0.0.1:0
 capture = all
 `
-let it: AdminApi
+const it = sharedByTests(() => AdminApi.start(configuration))
 let document: Document
 const called = new Set<string>()
 beforeAll(async () => {
-  it = await AdminApi.start(configuration)
   document = await it.get<Document>("openapi.json")
   for (let n = 0; n < 3; n++) {
     const body = JSON.stringify({ id: `evt_${n}`, type: "charge.failed" })
@@ -46,7 +46,6 @@ beforeAll(async () => {
     await it.send("payments", { "Stripe-Signature": "t=1,v1=00" }, body)
   }
 }, 30_000)
-afterAll(() => it[Symbol.asyncDispose]())
 
 /** Calls an operation; its answer is of a status, a type and a form that the document gives it. */
 async function call(method: string, path: string, asked: string, body?: unknown): Promise<unknown> {

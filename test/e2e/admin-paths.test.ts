@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import type { TopicOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
+import { sharedByTests } from "../support/hookline.ts"
 import { DISGUISES } from "../support/disguised-paths.ts"
 import { openSocket } from "../support/http-socket.ts"
 
 const SENT = JSON.stringify({ pipeline: "payments", body: "{}", sign: true })
-let it: AdminApi
-let port: number
-beforeAll(async () => {
-  it = await AdminApi.start(`
+const it = sharedByTests(() =>
+  AdminApi.start(`
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
@@ -20,14 +19,12 @@ topic = payments
 [admin]
 listen = 127.0.0.1:0
 capture = refused
-`)
-  port = Number(new URL(it.running.adminUrl!).port)
-}, 20_000)
-afterAll(() => it[Symbol.asyncDispose]())
+`),
+)
 
 /** The status of the answer to a target that is sent as it is; NaN: none. */
 async function statusOf(method: "GET" | "POST", target: string): Promise<number> {
-  using socket = await openSocket(port)
+  using socket = await openSocket(Number(new URL(it.running.adminUrl!).port))
   const body = method === "GET" ? "" : SENT
   const lines = [
     `${method} ${target} HTTP/1.1`,

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import type { LiveRecords, Overview, RecordDetail, RecordPage } from "../../src/admin/api/shapes.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
 const pipeline = (name: string, sink = "", more = ""): string => `
@@ -21,19 +21,11 @@ ${pipeline("measured")}
 `
 const COUNT = 30
 
-let folder: ReturnType<typeof temporaryFolder>
-let running: RunningHookline
+const folder = temporaryFolder()
+const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
 beforeAll(async () => {
-  folder = temporaryFolder()
-  running = await startHookline(CONFIGURATION, {
-    folder: folder.path,
-  })
   for (let n = 0; n < COUNT; n++) await post(n)
 }, 30_000)
-afterAll(async () => {
-  await running.stop()
-  folder[Symbol.dispose]()
-})
 
 const post = async (n: number, name = "invoices"): Promise<void> => {
   const body = JSON.stringify({ n, type: n % 3 === 0 ? "invoice.paid" : "invoice.sent", customer: "cus_9" })

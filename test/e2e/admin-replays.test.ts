@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import type { RecordDetail, ReplayCount, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
+import { sharedByTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
@@ -26,12 +27,8 @@ key = json:/customer
   .join("")}[admin]
 listen = 127.0.0.1:0
 `
-let it: AdminApi
-beforeAll(async () => {
-  it = await AdminApi.start(configuration)
-  await fill("invoices")
-}, 30_000)
-afterAll(() => it[Symbol.asyncDispose]())
+const it = sharedByTests(() => AdminApi.start(configuration))
+beforeAll(() => fill("invoices"))
 
 async function fill(pipeline: string): Promise<void> {
   for (let n = 0; n < COUNT; n++) {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import type { CaptureDetail, CaptureSummary, Overview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
-import { reload } from "../support/hookline.ts"
+import { sharedByTests, reload } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
 const TOKEN = "obviously-fake-admin-token"
@@ -24,7 +24,6 @@ interface Described {
 }
 
 describe("with a token", () => {
-  let it: AdminApi
   let admin: string
   const withToken = (token: string): string =>
     configuration(`listen = 0.0.0.0:${port}\ntoken = ${token}\nhosts = hookline.internal`)
@@ -36,12 +35,11 @@ describe("with a token", () => {
       body: JSON.stringify({ token }),
     })
   const cookieOf = (response: Response): string => response.headers.get("set-cookie")!.split(";")[0]!
-  beforeAll(async () => {
+  const it = sharedByTests(async () => {
     port = await freePort()
-    it = await AdminApi.start(withToken(TOKEN))
     admin = `http://127.0.0.1:${port}`
-  }, 20_000)
-  afterAll(() => it[Symbol.asyncDispose]())
+    return AdminApi.start(withToken(TOKEN))
+  })
 
   test("every operation but the session's requires it", async () => {
     const document = (await (
@@ -120,12 +118,10 @@ describe("with a token", () => {
 })
 
 describe("without one, on a loopback address", () => {
-  let it: AdminApi
-  beforeAll(async () => {
-    it = await AdminApi.start(configuration("listen = 127.0.0.1:0\nhosts = hookline.internal"))
-    expect(await it.send("open", {}, "[]")).toBe(400)
-  }, 20_000)
-  afterAll(() => it[Symbol.asyncDispose]())
+  const it = sharedByTests(() =>
+    AdminApi.start(configuration("listen = 127.0.0.1:0\nhosts = hookline.internal")),
+  )
+  beforeAll(async () => expect(await it.send("open", {}, "[]")).toBe(400))
   const host = (): string => new URL(it.running.adminUrl!).host
 
   test.each([

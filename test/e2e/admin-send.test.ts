@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import type {
   CaptureDetail,
@@ -10,7 +10,7 @@ import type {
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { findFamily, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
 import { AdminApi } from "../support/admin-api.ts"
-import { hookline, reload, temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, hookline, reload, temporaryFolder } from "../support/hookline.ts"
 import { sendersWith } from "../support/senders.ts"
 
 // Every provider has a pipeline: what the API signs is verified by the pipeline itself.
@@ -56,11 +56,7 @@ allow = 192.0.2.0/24
 [pipeline:open:BrokerSink]
 topic = open
 `
-let it: AdminApi
-beforeAll(async () => {
-  it = await AdminApi.start(configuration, env)
-}, 60_000)
-afterAll(() => it[Symbol.asyncDispose]())
+const it = sharedByTests(() => AdminApi.start(configuration, env))
 
 describe("a sample", () => {
   test.each(signable)("of %s is signed with the pipeline's secret, and published", async (name) => {

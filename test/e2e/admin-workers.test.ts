@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import type {
   CaptureDetail,
@@ -8,7 +8,7 @@ import type {
   SendResult,
 } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
-import { reload } from "../support/hookline.ts"
+import { sharedByTests, reload } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
@@ -26,7 +26,6 @@ const signed = (body: string, secret: string): { readonly [name: string]: string
 const kafka = await kafkaForTests()
 describe.skipIf(kafka === undefined)("with two workers", () => {
   const topic = freshTopic("admin")
-  let it: AdminApi
   let port: number
   let adminPort: number
   const configuration = (secret: string): string =>
@@ -37,14 +36,13 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
       more: verifiedWith(secret),
       admin: `127.0.0.1:${adminPort}\ncapture = all\ncapture_max_requests = 400`,
     })
-  beforeAll(async () => {
+  const it = sharedByTests(async () => {
     await createTopic(kafka!, topic)
     await createTopic(kafka!, `${topic}-copy`)
     port = await freePort()
     adminPort = await freePort()
-    it = await AdminApi.start(configuration(SECRET))
-  }, 60_000)
-  afterAll(() => it[Symbol.asyncDispose]())
+    return AdminApi.start(configuration(SECRET))
+  })
 
   test("the captures of both are one list, in the order of their answers", async () => {
     const body = '{"action":"opened"}'

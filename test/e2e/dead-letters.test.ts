@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { withPemFiles } from "../support/certificate.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { deadLettered, SECRET, send } from "../support/dead-lettered.ts"
 
 interface Letter {
@@ -30,18 +30,15 @@ async function tailed(folder: string, topic: string): Promise<Letter[]> {
 
 describe("the embedded log", () => {
   const folder = temporaryFolder()
-  let running: RunningHookline
-  beforeAll(async () => {
-    running = await startHookline(
-      `[connection:log]\ndirectory = data\n[admin]\nlisten = 127.0.0.1:0
+  const running = sharedByTests(
+    () =>
+      startHookline(
+        `[connection:log]\ndirectory = data\n[admin]\nlisten = 127.0.0.1:0
 ${deadLettered("pay")}${deadLettered("lenient", "[pipeline:lenient:Validator]\non_invalid = drop")}`,
-      { folder: folder.path, env: { TZ: "Europe/Berlin" } },
-    )
-  })
-  afterAll(async () => {
-    await running.stop()
-    folder[Symbol.dispose]()
-  })
+        { folder: folder.path, env: { TZ: "Europe/Berlin" } },
+      ),
+    folder,
+  )
 
   test("what a verified sender sent and was refused is kept as it came, with the reason; nothing else is", async () => {
     const began = Date.now()

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { describe, expect, test } from "bun:test"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 
 const FORM = "application/x-www-form-urlencoded"
@@ -16,35 +16,25 @@ const pipeline = (id: string, ...sections: string[]): string =>
 const SPLIT = "[Decoder]\nlists = split"
 
 const folder = temporaryFolder()
-let running: RunningHookline
-beforeAll(async () => {
-  running = await startHookline(
-    [
-      "[connection:log]\ndirectory = data\n[admin]\nlisten = 127.0.0.1:0",
-      pipeline("slack", `[Verifier]\nprovider = slack\nsecret = ${SECRET}`),
-      pipeline("grid", `[Verifier]\nprovider = azure-eventgrid\nsecret = ${SECRET}\nquery = code`),
-      pipeline("batch", `[Verifier]\nprovider = azure-eventgrid\nsecret = ${SECRET}\nquery = code`),
-      pipeline("twilio", `[Verifier]\nprovider = twilio\nsecret = ${SECRET}`),
-      pipeline("mailgun", `[Verifier]\nprovider = mailgun\nsecret = ${SECRET}`),
-      pipeline("any", "[Decoder]"),
-      pipeline("wrapped", "[Decoder]\nlists = wrap"),
-      pipeline("split", `${SPLIT}\nmax_list_items = 3`),
-      pipeline("by-id", SPLIT, "[Deduplicator]\nkey = json:/id"),
-      pipeline("at-once", SPLIT, "[Deduplicator]\nkey = json:/id"),
-      pipeline("by-header", SPLIT, "[Deduplicator]\nkey = header:X-Id"),
-      pipeline(
-        "letters",
-        `[Verifier]\nprovider = token\nheader = X-Token\nsecret = ${SECRET}`,
-        SPLIT,
-      ).replace("topic = letters", "topic = letters\ndead_letter_topic = dead"),
-    ].join("\n"),
-    { folder: folder.path },
-  )
-})
-afterAll(async () => {
-  await running[Symbol.asyncDispose]()
-  folder[Symbol.dispose]()
-})
+const CONFIGURATION = [
+  "[connection:log]\ndirectory = data\n[admin]\nlisten = 127.0.0.1:0",
+  pipeline("slack", `[Verifier]\nprovider = slack\nsecret = ${SECRET}`),
+  pipeline("grid", `[Verifier]\nprovider = azure-eventgrid\nsecret = ${SECRET}\nquery = code`),
+  pipeline("batch", `[Verifier]\nprovider = azure-eventgrid\nsecret = ${SECRET}\nquery = code`),
+  pipeline("twilio", `[Verifier]\nprovider = twilio\nsecret = ${SECRET}`),
+  pipeline("mailgun", `[Verifier]\nprovider = mailgun\nsecret = ${SECRET}`),
+  pipeline("any", "[Decoder]"),
+  pipeline("wrapped", "[Decoder]\nlists = wrap"),
+  pipeline("split", `${SPLIT}\nmax_list_items = 3`),
+  pipeline("by-id", SPLIT, "[Deduplicator]\nkey = json:/id"),
+  pipeline("at-once", SPLIT, "[Deduplicator]\nkey = json:/id"),
+  pipeline("by-header", SPLIT, "[Deduplicator]\nkey = header:X-Id"),
+  pipeline("letters", `[Verifier]\nprovider = token\nheader = X-Token\nsecret = ${SECRET}`, SPLIT).replace(
+    "topic = letters",
+    "topic = letters\ndead_letter_topic = dead",
+  ),
+].join("\n")
+const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
 
 const post = (
   id: string,

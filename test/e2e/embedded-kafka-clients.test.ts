@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { join } from "node:path"
 import { Writable } from "node:stream"
@@ -12,7 +12,7 @@ import { writeRequest } from "../../src/kafka-listener/protocol/fields.ts"
 import { Fetch, Metadata } from "../../src/kafka-listener/protocol/messages.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { withPemFiles } from "../support/certificate.ts"
-import { hookline, reload, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { isListening, kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort, freePorts } from "../support/ports.ts"
@@ -27,7 +27,9 @@ const configuration = (keys: string): string =>
 /** To everybody. */
 const OPEN = { advertised: undefined, tls: undefined, users: undefined }
 
-let running: RunningHookline
+const running = sharedByTests(() =>
+  startHookline(configuration("kafka_listen = 127.0.0.1:0"), { folder: folder.path }),
+)
 let address: string
 
 async function post(id: string, filler = ""): Promise<void> {
@@ -46,12 +48,8 @@ async function asAdmin<T>(at: string, ask: (admin: Admin) => Promise<T>): Promis
 }
 
 beforeAll(async () => {
-  running = await startHookline(configuration("kafka_listen = 127.0.0.1:0"), { folder: folder.path })
   address = await kafkaAddressOf(running)
   for (let n = 0; n < 5; n++) await post(`é${n}`)
-})
-afterAll(async () => {
-  await running.stop()
 })
 
 describe.skipIf(!hasKcat())("kcat", () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { createHmac, createSign, generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -6,9 +6,9 @@ import { verifierStep } from "../../src/components/verifier/step.ts"
 import { verifier } from "../../src/index.ts"
 import { makeCertificate } from "../support/certificate.ts"
 import { componentContext } from "../support/component-context.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, temporaryFolder } from "../support/hookline.ts"
 import { inCode } from "../support/in-code.ts"
-import { startVerified, type Verified } from "../support/verified.ts"
+import { startVerified } from "../support/verified.ts"
 
 const SECRET = "example-not-a-secret"
 const mac = (text: string, encoding: "hex" | "base64", key = SECRET): string =>
@@ -270,18 +270,13 @@ const SETTINGS: { readonly [provider: string]: object } = {
 const PROVIDERS = [...new Set(CASES.map(({ provider }) => provider)), "adyen", "github"]
 
 const folder = temporaryFolder()
-let running: Verified
-beforeAll(async () => {
+const running = sharedByTests(() => {
   const steps = PROVIDERS.map((provider) => {
     const secret = provider === "adyen" ? ["44782DEF547AAA06"] : [SECRET]
     return [provider, verifier({ provider, ...inCode(SETTINGS[provider] ?? { secret }) })] as const
   })
-  running = await startVerified(join(folder.path, "log"), Object.fromEntries(steps))
-})
-afterAll(async () => {
-  await running[Symbol.asyncDispose]()
-  folder[Symbol.dispose]()
-})
+  return startVerified(join(folder.path, "log"), Object.fromEntries(steps))
+}, folder)
 
 describe.each(CASES)(
   "$name",

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
@@ -7,7 +7,7 @@ import { findFamily } from "../../src/verify/presets/providers.ts"
 import { SAMPLES } from "../../src/verify/samples/samples.ts"
 import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
 import { textOf } from "../support/documents.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { sendersOfTests, signingSettings, verifierSection } from "../support/senders.ts"
 
@@ -36,16 +36,8 @@ const shown: { readonly [provider: string]: readonly string[] } = Object.fromEnt
 )
 
 const folder = temporaryFolder()
-let running: RunningHookline
-beforeAll(async () => {
-  running = await startHookline(`[connection:log]\ndirectory = data\n${WALKED.map(pipeline).join("")}`, {
-    folder: folder.path,
-  })
-})
-afterAll(async () => {
-  await running[Symbol.asyncDispose]()
-  folder[Symbol.dispose]()
-})
+const CONFIGURATION = `[connection:log]\ndirectory = data\n${WALKED.map(pipeline).join("")}`
+const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
 
 describe.each(WALKED)("%s", (provider) => {
   test("the sample gets 200, and becomes the records of docs/providers.md", async () => {

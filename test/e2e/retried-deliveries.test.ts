@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { isForgeable } from "../../src/verify/presets/event-locations.ts"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { findFamily, makeSigner } from "../../src/verify/presets/providers.ts"
 import { sampleRequest, SAMPLES, type SampleEvent } from "../../src/verify/samples/samples.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { sendersOfTests, signingSettings, verifierSection } from "../support/senders.ts"
 
@@ -33,26 +33,18 @@ const UNSIGNED_IDS: { readonly [provider: string]: string } = Object.fromEntries
 )
 
 const folder = temporaryFolder()
-let running: RunningHookline
-beforeAll(async () => {
-  const pipelines = PROVIDERS.flatMap((provider) =>
-    [provider, `${provider}-captured`].map(
-      (id) => `[pipeline:${id}:WebHookSource]
+const PIPELINES = PROVIDERS.flatMap((provider) =>
+  [provider, `${provider}-captured`].map(
+    (id) => `[pipeline:${id}:WebHookSource]
 ${verifierSection(id, provider, SENDERS[provider]!)}
 [pipeline:${id}:Deduplicator]
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 `,
-    ),
-  )
-  running = await startHookline(`[connection:log]\ndirectory = data\n${pipelines.join("")}`, {
-    folder: folder.path,
-  })
-})
-afterAll(async () => {
-  await running[Symbol.asyncDispose]()
-  folder[Symbol.dispose]()
-})
+  ),
+)
+const CONFIGURATION = `[connection:log]\ndirectory = data\n${PIPELINES.join("")}`
+const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
 
 /** Signs an event as the provider does at a time: its sample, or one for all presets with the id where this one has it. */
 async function signed(provider: string, url: string, event: SampleEvent, signedMs: number, changes: object) {

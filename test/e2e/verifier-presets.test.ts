@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { verifierStep } from "../../src/components/verifier/step.ts"
 import { verifier } from "../../src/index.ts"
 import { componentContext } from "../support/component-context.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, temporaryFolder } from "../support/hookline.ts"
 import { inCode } from "../support/in-code.ts"
 import { BODY, NOW, OUTSIDE, sendersOfTests, URL_SENT_TO, type Sender } from "../support/senders.ts"
-import { deliver, startVerified, type Verified } from "../support/verified.ts"
+import { deliver, startVerified } from "../support/verified.ts"
 
 const SENDERS = sendersOfTests()
 /** Their certificates are not at Amazon's and PayPal's hosts, and of a fixed time. */
@@ -14,8 +14,7 @@ const BY_CERTIFICATE = ["aws-sns", "paypal"]
 const FORMS = ["twilio", "mandrill"]
 
 const folder = temporaryFolder()
-let running: Verified
-beforeAll(async () => {
+const running = sharedByTests(() => {
   const steps = Object.entries(SENDERS).map(([provider, { settings }]) => {
     const configured = verifier({ provider, ...inCode(settings) })
     if (!BY_CERTIFICATE.includes(provider)) return [provider, configured]
@@ -23,14 +22,10 @@ beforeAll(async () => {
     const values = { mode: "enforce", provider, ...settings } as Parameters<typeof verifierStep>[0]
     return [provider, verifierStep(values, context, { fetcher: OUTSIDE, now: () => NOW })]
   })
-  running = await startVerified(folder.path, Object.fromEntries(steps), {
+  return startVerified(folder.path, Object.fromEntries(steps), {
     publicUrl: "https://hooks.example.com",
   })
-})
-afterAll(async () => {
-  await running[Symbol.asyncDispose]()
-  folder[Symbol.dispose]()
-})
+}, folder)
 
 describe.each(Object.entries(SENDERS))("%s", (name, sender: Sender) => {
   const send = async () => {

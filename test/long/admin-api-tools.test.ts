@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { AdminApi } from "../support/admin-api.ts"
 import { runToEnd } from "../support/child.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, folderOfTests } from "../support/hookline.ts"
 import { PythonPackages } from "../support/python-packages.ts"
 
 // What other people's tools find in the admin API's description, and in its answers to what they make of it.
 
 const schemathesis = new PythonPackages("schemathesis==4.32.5")
-const folder = temporaryFolder()
-let it: AdminApi
-beforeAll(async () => {
-  it = await AdminApi.start(`
+const folder = folderOfTests()
+const it = sharedByTests(() =>
+  AdminApi.start(`
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
@@ -23,12 +22,10 @@ topic = payments
 [admin]
 listen = 127.0.0.1:0
 capture = all
-`)
+`),
+)
+beforeAll(async () => {
   await Bun.write(join(folder.path, "openapi.json"), JSON.stringify(await it.get("openapi.json"), null, 2))
-}, 30_000)
-afterAll(async () => {
-  await it[Symbol.asyncDispose]()
-  folder[Symbol.dispose]()
 })
 
 test("redocly has no error and no warning", async () => {

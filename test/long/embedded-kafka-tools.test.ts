@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { canStartKafka } from "../support/kafka.ts"
 import { kafkaAddressOf, kafkaTool, readableLog } from "../support/kafka-clients.ts"
 
@@ -7,17 +7,12 @@ import { kafkaAddressOf, kafkaTool, readableLog } from "../support/kafka-clients
 setDefaultTimeout(120_000)
 
 const folder = temporaryFolder()
-let running: RunningHookline
+const configuration = readableLog("kafka_listen = 127.0.0.1:0\nretention = 7d")
+const running = sharedByTests(() => startHookline(configuration, { folder: folder.path }), folder)
 let address: string
 beforeAll(async () => {
-  const configuration = readableLog("kafka_listen = 127.0.0.1:0\nretention = 7d")
-  running = await startHookline(configuration, { folder: folder.path })
   address = await kafkaAddressOf(running)
   for (let n = 0; n < 3; n++) await fetch(running.urls["webhooks"]!, { method: "POST", body: `{"n":${n}}` })
-})
-afterAll(async () => {
-  await running.stop()
-  folder[Symbol.dispose]()
 })
 
 test.skipIf(!(await canStartKafka()))(

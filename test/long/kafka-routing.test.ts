@@ -1,6 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { reload, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { canStartKafka, createTopic, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
+import { describe, expect, test } from "bun:test"
+import {
+  sharedByTests,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
+import { canStartKafka, createTopic, startStrictKafka } from "../support/kafka.ts"
 import { until } from "../support/kafka-options.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
@@ -25,15 +31,9 @@ topic = hooks
 const available = (await canStartKafka()) && hasKcat()
 describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
   const folder = temporaryFolder()
-  let kafka: OwnKafka
+  const topics = ["hooks", "billing", "orders", "events.a", "events.c"]
+  const kafka = sharedByTests(() => startStrictKafka(topics), folder)
   let running: RunningHookline
-  beforeAll(async () => {
-    kafka = await startStrictKafka(["hooks", "billing", "orders", "events.a", "events.c"])
-  }, 60_000)
-  afterAll(async () => {
-    await kafka?.stop()
-    folder[Symbol.dispose]()
-  })
 
   const start = async (name: string, connection: string): Promise<string> => {
     const own = folder.make(name)

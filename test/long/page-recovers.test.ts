@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, test } from "bun:test"
-import type { Browser, Page } from "playwright-core"
+import { describe, test } from "bun:test"
+import type { Page } from "playwright-core"
 import { hasBrowser, openPage, startBrowser } from "../support/browser.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
 const VIEWS: readonly (readonly [view: string, shown: (page: Page) => Promise<void>])[] = [
@@ -11,11 +11,7 @@ const VIEWS: readonly (readonly [view: string, shown: (page: Page) => Promise<vo
 ]
 
 describe.skipIf(!hasBrowser())("a view of the page that is opened while the service is down", () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await startBrowser()
-  })
-  afterAll(() => browser.close())
+  const browser = sharedByTests(startBrowser)
 
   test.each(VIEWS)(
     "shows its content when the service is back: %s",

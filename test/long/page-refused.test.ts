@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { Browser, Page } from "playwright-core"
+import { describe, expect, test } from "bun:test"
+import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
-import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { copiedText, overflowPx, tabTo } from "../support/page.ts"
 import { freePort } from "../support/ports.ts"
 import { postAsStripe } from "../support/stripe-events.ts"
@@ -36,11 +36,7 @@ const rows = (page: Page) => page.getByRole("list", { name: "Requests, newest fi
 const detail = (page: Page) => page.getByRole("region", { name: "Request" })
 
 describe.skipIf(!hasBrowser())("Refused", () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await startBrowser()
-  })
-  afterAll(() => browser.close())
+  const browser = sharedByTests(startBrowser)
 
   test.each(["light", "dark"] as const)(
     "a refused request is shown within a second, explained, and published after the fix, by keyboard alone, %s",

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { Browser, Page } from "playwright-core"
+import { beforeAll, describe, expect, test } from "bun:test"
+import type { Page } from "playwright-core"
 import type { RecordDetail } from "../../src/admin/api/shapes.ts"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { overflowPx, tabTo } from "../support/page.ts"
 
 const CONFIGURATION = `
@@ -33,13 +33,10 @@ const started = async (page: Page): Promise<void> => {
 }
 
 describe.skipIf(!hasBrowser())("Replay", () => {
-  let folder: ReturnType<typeof temporaryFolder>
-  let running: RunningHookline
-  let browser: Browser
+  const folder = temporaryFolder()
+  const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
+  const browser = sharedByTests(startBrowser)
   beforeAll(async () => {
-    folder = temporaryFolder()
-    running = await startHookline(CONFIGURATION, { folder: folder.path })
-    browser = await startBrowser()
     const events = Array.from({ length: COUNT }, (_, n) => ({ n, type: n % 2 === 0 ? "even" : "odd" }))
     const { status } = await fetch(running.urls["payments"]!, {
       method: "POST",
@@ -47,11 +44,6 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     })
     expect(status).toBe(200)
   }, 60_000)
-  afterAll(async () => {
-    await browser.close()
-    await running.stop()
-    folder[Symbol.dispose]()
-  })
   const open = (path: string, settings: Parameters<typeof openPage>[2] = {}) =>
     openPage(browser, `${running.adminUrl}/${path}`, settings)
   const valueOf = async (topic: string, offset: number): Promise<string> => {

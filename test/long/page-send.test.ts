@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import type { Browser, Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { copiedText, overflowPx, tabTo } from "../support/page.ts"
 
@@ -34,11 +34,7 @@ const answer = (page: Page) => page.getByRole("region", { name: "Answer" })
 const send = (page: Page) => page.getByRole("button", { name: /^Send/ })
 
 describe.skipIf(!hasBrowser())("an empty page", () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await startBrowser()
-  })
-  afterAll(() => browser.close())
+  const browser = sharedByTests(startBrowser)
 
   test.each(THEMES)(
     "says what to do, sends a sample by keyboard alone, and is gone with the first event, %s",
@@ -87,19 +83,9 @@ describe.skipIf(!hasBrowser())("an empty page", () => {
 })
 
 describe.skipIf(!hasBrowser())("Send", () => {
-  let folder: ReturnType<typeof temporaryFolder>
-  let running: RunningHookline
-  let browser: Browser
-  beforeAll(async () => {
-    folder = temporaryFolder()
-    running = await startHookline(CONFIGURATION, { folder: folder.path })
-    browser = await startBrowser()
-  }, 30_000)
-  afterAll(async () => {
-    await browser.close()
-    await running.stop()
-    folder[Symbol.dispose]()
-  })
+  const folder = temporaryFolder()
+  const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
+  const browser = sharedByTests(startBrowser)
 
   test.each([
     ["payments", "light", '"payment_intent.succeeded"'],

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { Browser, Locator, Page } from "playwright-core"
+import { describe, expect, test } from "bun:test"
+import type { Locator, Page } from "playwright-core"
 import type { RecordDetail } from "../../src/admin/api/shapes.ts"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
-import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePorts } from "../support/ports.ts"
 import { postAsStripe } from "../support/stripe-events.ts"
 
@@ -51,11 +51,7 @@ const event = (n: number, type: string): string =>
   `{"id":"evt_${n}","type":"${type}","amount":12345678901234567890,"data":{"object":{"id":"in_${n}"}}}`
 
 describe.skipIf(!hasBrowser())("the page", () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await startBrowser()
-  })
-  afterAll(() => browser.close())
+  const browser = sharedByTests(startBrowser)
 
   test.each(["light", "dark"] as const)(
     "in the %s theme, by keyboard alone: webhooks are seen as they come, opened, replayed, and sent again after a fix",

@@ -1,4 +1,4 @@
-import { afterAll } from "bun:test"
+import { afterAll, beforeAll } from "bun:test"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -205,6 +205,27 @@ export function temporaryFolder(): TemporaryFolder {
     },
     [Symbol.dispose]: () => path !== undefined && rmSync(path, { recursive: true, force: true }),
   }
+}
+
+/**
+ * What the tests of the file, or of the `describe`, share: made before them and disposed of after them, and `rest` then. It has
+ * its members while they run.
+ */
+export function sharedByTests<T extends AsyncDisposable>(make: () => Promise<T>, rest?: Disposable): T {
+  let made: T | undefined
+  beforeAll(async () => {
+    made = await make()
+  }, 60_000)
+  afterAll(async () => {
+    await made?.[Symbol.asyncDispose]()
+    rest?.[Symbol.dispose]()
+  }, 60_000)
+  return new Proxy<T>({} as T, {
+    get(_, name) {
+      const member: unknown = Reflect.get(made!, name, made)
+      return typeof member === "function" ? (member.bind(made) as unknown) : member
+    },
+  })
 }
 
 /** A folder that is gone after the tests of the file, or of the `describe`, that makes it. */

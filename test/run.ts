@@ -2,7 +2,8 @@
  * `npm test`: the unit tests, the end-to-end tests, some hundred seeds of the simulation, and those fault tests that take
  * seconds; the others are left to `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer,
  * since they start clusters, browsers or compilers of their own. Files run in several processes at a time, which share one
- * Kafka. `npm test FILE …` runs these alone; flags go to `bun test`.
+ * Kafka; each has a global object and modules of its own (`--parallel` implies `--isolate`). `npm test FILE …` runs these
+ * alone; flags go to `bun test`: `--randomize` for any order.
  */
 import { existsSync, readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"

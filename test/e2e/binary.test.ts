@@ -1,17 +1,16 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { Binary } from "../support/binary.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { startHookline, folderOfTests } from "../support/hookline.ts"
 import { hasOtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts"
 
 setDefaultTimeout(20_000)
 
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const binary = Binary.build(folder.path)
 const canReceive = await hasOtlpReceiver()
-afterAll(() => folder[Symbol.dispose]())
 
 describe("the command line as one compiled file", () => {
   test("prints its version", () => {

@@ -1,15 +1,15 @@
 import { Help, type Command } from "commander"
-import { afterAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { renderManPage } from "../../scripts/man-page.ts"
 import { EXIT_STATUSES } from "../../src/commands/exit-statuses.ts"
 import { declareProgram } from "../../src/commands/program.ts"
 import { FAULTS } from "../../src/errors.ts"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { hasTools } from "../support/tools.ts"
 
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const conf = join(folder.path, "pipelines.conf")
 const CONFIGURATION = `[connection:log]
 directory = log
@@ -17,7 +17,6 @@ directory = log
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
 `
-afterAll(() => folder[Symbol.dispose]())
 
 test.each([
   [["tial", "webhooks", "--follow"], 'unknown command "tial"; did you mean "tail"?'],

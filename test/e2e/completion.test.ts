@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, folderOfTests } from "../support/hookline.ts"
 import { hasTools } from "../support/tools.ts"
 
 const root = join(import.meta.dir, "../..")
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const env = { ...process.env, PATH: `${folder.path}:${process.env.PATH}`, TERM: "dumb", HOME: folder.path }
 
 beforeAll(async () => {
@@ -40,7 +40,6 @@ dead_letter_topic = a;touch ran
 `,
   )
 })
-afterAll(() => folder[Symbol.dispose]())
 
 /** The words that the last of a command line may be completed to. */
 async function completed(...words: string[]): Promise<string[]> {

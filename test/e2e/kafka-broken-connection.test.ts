@@ -27,16 +27,11 @@ describe.skipIf(!hasKcat() || !(await canStartKafka()))(
     beforeAll(async () => {
       certificates = await makeCertificates(folder.make("certificates"))
       const { server, ca } = certificates
-      const keystore = `${server.certificate}.both`
-      await Bun.write(
-        keystore,
-        (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
-      )
       kafka = await startKafka({
         listeners: { SECURE: "SSL" },
         properties: {
           "ssl.keystore.type": "PEM",
-          "ssl.keystore.location": keystore,
+          "ssl.keystore.location": server.keystore,
           "ssl.truststore.type": "PEM",
           "ssl.truststore.location": ca,
         },

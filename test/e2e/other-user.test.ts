@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { fillLog } from "../support/embedded-log.ts"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { isPermitted } from "../support/tools.ts"
 
 // Files of one user, looked at by another: here those that root has made, by the user nobody.
@@ -12,9 +12,8 @@ setDefaultTimeout(20_000)
 
 const AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 const canChangeUser = isPermitted(["setpriv"], [...AS_NOBODY, "true"])
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const path = (name: string): string => join(folder.path, name)
-afterAll(() => folder[Symbol.dispose]())
 
 const CONFIGURATION = `[connection:log]
 directory = data/log

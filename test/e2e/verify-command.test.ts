@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { makeSigner, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, folderOfTests } from "../support/hookline.ts"
 
 const SECRET = "a-secret-of-nobody"
 const NOW_S = 1_790_000_000
@@ -12,10 +12,9 @@ const hex = (text: string, key: string | Buffer = SECRET): string =>
 const stripe = (body: string, atS = NOW_S, key = SECRET): string =>
   `Stripe-Signature: t=${atS},v1=${hex(`${atS}.${body}`, key)}`
 
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const bodyFile = join(folder.path, "body")
 beforeAll(() => Bun.write(bodyFile, BODY))
-afterAll(() => folder[Symbol.dispose]())
 
 /** Runs `hookline verify` as of NOW_S, with the secret from the environment. */
 async function verify(args: readonly string[], body: string | Uint8Array = BODY, secret = SECRET) {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, folderOfTests } from "../support/hookline.ts"
 import { freePort, isFree } from "../support/ports.ts"
 import { startDev } from "../support/running-command.ts"
 
@@ -12,7 +12,7 @@ const BODY = '{"id":"evt_1"}'
 const hex = (text: string, key = SECRET): string => createHmac("sha256", key).update(text).digest("hex")
 
 const isDefaultPortFree = await isFree(9464)
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const conf = join(folder.path, "pipelines.conf")
 const configuration = (listen: string): string => `[connection:log]
 directory = log
@@ -63,7 +63,6 @@ beforeAll(async () => {
   await Bun.write(conf, configuration("off"))
   await Bun.write(join(folder.path, "body"), BODY)
 })
-afterAll(() => folder[Symbol.dispose]())
 
 const verify = (args: readonly string[]) =>
   hookline(["verify", "-c", conf, ...args], { env: { HOOKLINE_SECRET: "of-something-else-0000" } })

@@ -23,11 +23,6 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
   beforeAll(async () => {
     const { server, ca: file } = await makeCertificates(folder.path)
     ca = file
-    const keystore = `${server.certificate}.both`
-    await Bun.write(
-      keystore,
-      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
-    )
     const sasl = (listener: string): { [key: string]: string } => ({
       [`listener.name.${listener}.sasl.enabled.mechanisms`]: "PLAIN",
       [`listener.name.${listener}.plain.sasl.jaas.config`]: `${PLAIN} user_alice="${PASSWORD}";`,
@@ -39,7 +34,7 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
         ...sasl("sasl"),
         ...sasl("both"),
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": keystore,
+        "ssl.keystore.location": server.keystore,
       },
     })
     web = createServer((socket) => {

@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { runToEnd, type Ended } from "../support/child.ts"
 import { textOf } from "../support/documents.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { startHookline, folderOfTests } from "../support/hookline.ts"
 
 // The recipes of CONTRIBUTING.md, each followed with an example in a copy of the checkout.
 
 setDefaultTimeout(300_000)
 
 const ROOT = join(import.meta.dir, "../..")
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const copy = join(folder.path, "hookline")
 /** Not of the copy: what the examples don't touch and takes long to copy. */
 const LEFT_OUT = ["node_modules", ".git", "hookline-data", "dist"]
@@ -335,7 +335,6 @@ beforeAll(() => {
   cpSync(ROOT, copy, { recursive: true, filter: (from) => !LEFT_OUT.includes(basename(from)) })
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"))
 })
-afterAll(() => folder[Symbol.dispose]())
 
 test("every recipe of CONTRIBUTING.md is tried here", () => {
   const [, recipes = ""] = /\n## Recipes\n([^]*?)\n## /.exec(textOf("CONTRIBUTING.md")) ?? []

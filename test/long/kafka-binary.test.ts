@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
 import { Binary } from "../support/binary.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { createTopic, freshTopic, kafkaForTests, startKafka } from "../support/kafka.ts"
 
@@ -11,12 +11,11 @@ setDefaultTimeout(60_000)
 const kafka = await kafkaForTests()
 
 describe.skipIf(kafka === undefined)("the compiled command line publishes to Kafka", () => {
-  const folder = temporaryFolder()
+  const folder = folderOfTests()
   let binary: Binary
   beforeAll(() => {
     binary = Binary.build(folder.path)
   })
-  afterAll(() => folder[Symbol.dispose]())
 
   const connection = (more: string): string =>
     `[connection:kafka]\nbootstrap_servers = ${kafka!.bootstrapServers.join(", ")}\n${more}`
@@ -28,14 +27,9 @@ describe.skipIf(kafka === undefined)("the compiled command line publishes to Kaf
 
   test("over TLS, whose CA is a file", async () => {
     const { ca, server } = await makeCertificates(join(folder.path, "certificates"))
-    const keystore = join(folder.path, "keystore.pem")
-    await Bun.write(
-      keystore,
-      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
-    )
     await using tls = await startKafka({
       listeners: { TLS: "SSL" },
-      properties: { "ssl.keystore.type": "PEM", "ssl.keystore.location": keystore },
+      properties: { "ssl.keystore.type": "PEM", "ssl.keystore.location": server.keystore },
     })
     const topic = freshTopic()
     await createTopic(tls, topic)

@@ -34,11 +34,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "hookline-certificates-"))
     certificates = await makeCertificates(folder)
-    const keystore = async ({ certificate, key }: Certificates["server"]): Promise<string> => {
-      const file = `${certificate}.both`
-      await Bun.write(file, (await Bun.file(key).text()) + (await Bun.file(certificate).text()))
-      return file
-    }
     const sasl = (listener: string): { [key: string]: string } => ({
       [`listener.name.${listener}.sasl.enabled.mechanisms`]: "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
       [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plain} user_alice="${PASSWORD}" user_bob="${PASSWORD}";`,
@@ -55,9 +50,9 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
         ...sasl("both"),
         "listener.name.sasl.scram-sha-512.connections.max.reauth.ms": `${REAUTHENTICATE_MS}`,
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": await keystore(certificates.server),
+        "ssl.keystore.location": certificates.server.keystore,
         "listener.name.elsewhere.ssl.keystore.type": "PEM",
-        "listener.name.elsewhere.ssl.keystore.location": await keystore(certificates.elsewhere),
+        "listener.name.elsewhere.ssl.keystore.location": certificates.elsewhere.keystore,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": certificates.ca,
         "listener.name.mutual.ssl.client.auth": "required",

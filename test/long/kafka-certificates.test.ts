@@ -31,11 +31,6 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     folder = await mkdtemp(join(tmpdir(), "hookline-certificates-"))
     certificates = await makeCertificates(folder)
     const { server, ca } = certificates
-    const keystore = `${server.certificate}.both`
-    await Bun.write(
-      keystore,
-      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
-    )
     given = {
       security_protocol: "ssl",
       ssl_ca_location: join(folder, "used-ca.pem"),
@@ -48,7 +43,7 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
       advertised: { MUTUAL: proxy.address },
       properties: {
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": keystore,
+        "ssl.keystore.location": server.keystore,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": ca,
         "listener.name.mutual.ssl.client.auth": "required",

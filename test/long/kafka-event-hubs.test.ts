@@ -30,11 +30,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "hookline-event-hubs-"))
     const { ca, server } = await makeCertificates(folder)
-    const keystore = join(folder, "keystore.pem")
-    await Bun.write(
-      keystore,
-      (await Bun.file(server.key).text()) + (await Bun.file(server.certificate).text()),
-    )
     const plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     proxy = await openProxy()
     kafka = await startKafka({
@@ -44,7 +39,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits
         "listener.name.hubs.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.hubs.plain.sasl.jaas.config": `${plain} "user_$ConnectionString"="${SECRET}";`,
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": keystore,
+        "ssl.keystore.location": server.keystore,
         "socket.request.max.bytes": `${MAX_REQUEST_BYTES}`,
         "message.max.bytes": `${MAX_MESSAGE_BYTES}`,
         "connections.max.idle.ms": `${IDLE_MS}`,

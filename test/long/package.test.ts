@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
-import { temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
 // npm packs, builds and installs.
 setDefaultTimeout(120_000)
 
 const root = join(import.meta.dir, "../..")
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const project = join(folder.path, "project")
 const installed = join(project, "node_modules/hookline")
 const tarball = join(folder.path, `hookline-${manifest.version}.tgz`)
-afterAll(() => folder[Symbol.dispose]())
 
 interface Ended {
   readonly status: number

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import type { Record } from "../../src/pipeline/record.ts"
 import { fillLog, openLog, recordsInLog } from "../support/embedded-log.ts"
-import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand } from "../support/running-command.ts"
 
@@ -11,7 +11,7 @@ setDefaultTimeout(30_000)
 
 const COUNT = 300
 const START_MS = Date.parse("2026-11-20T10:00:00Z")
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const path = (name: string): string => join(folder.path, name)
 const CONFIGURATION = `[connection:here]
 directory = here
@@ -41,7 +41,6 @@ beforeAll(async () => {
   await Bun.write(path("pipelines.conf"), CONFIGURATION)
   await fillLog(path("here"), "in", records)
 })
-afterAll(() => folder[Symbol.dispose]())
 
 const replay = (...args: string[]) => hookline(["replay", ...args], { cwd: folder.path })
 const startReplay = (...args: string[]) => startCommand(["replay", ...args], folder.path)

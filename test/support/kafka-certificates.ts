@@ -5,6 +5,8 @@ import { makeCertificate, type TestCertificate } from "./certificate.ts"
 interface KeyPair {
   readonly certificate: string
   readonly key: string
+  /** Both in one file, as Kafka's brokers read them. */
+  readonly keystore: string
 }
 
 /** Paths of PEM files. */
@@ -25,10 +27,13 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
   await mkdir(folder, { recursive: true })
   const nowMs = Date.now()
   const write = async (name: string, { pem, privateKey }: TestCertificate): Promise<KeyPair> => {
-    const [certificate, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)]
-    await writeFile(certificate, pem)
-    await writeFile(key, privateKey.export({ format: "pem", type: "pkcs8" }))
-    return { certificate, key }
+    const file = (ending: string): string => join(folder, `${name}.${ending}`)
+    const pair = { certificate: file("pem"), key: file("key"), keystore: file("both") }
+    const keyPem = privateKey.export({ format: "pem", type: "pkcs8" })
+    await writeFile(pair.certificate, pem)
+    await writeFile(pair.key, keyPem)
+    await writeFile(pair.keystore, `${keyPem}${pem}`)
+    return pair
   }
   const ca = makeCertificate("ca", { isCa: true, nowMs })
   const signed = (name: string, hosts: readonly string[]): Promise<KeyPair> =>

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { temporaryFolder } from "../../../../test/support/hookline.ts"
+import { folderOfTests } from "../../../../test/support/hookline.ts"
 import { kafkaOptions } from "../../../../test/support/kafka-options.ts"
 import type { KafkaOptions } from "../options.ts"
 import { mskIam } from "./msk-iam.ts"
@@ -10,7 +10,7 @@ import { mskIam } from "./msk-iam.ts"
 const KEY = { id: "AKIAOBVIOUSLYFAKE", secret: "obviously-fake-secret", session: "obviously/fake+session==" }
 const MSK = ["b-1.demo.abc123.c2.kafka.eu-west-1.amazonaws.com:9098"]
 
-const folder = temporaryFolder()
+const folder = folderOfTests()
 const before = { ...process.env }
 let tests = 0
 beforeEach(() => {
@@ -26,7 +26,6 @@ afterEach(() => {
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name]
   Object.assign(process.env, before)
 })
-afterAll(() => folder[Symbol.dispose]())
 
 const issuer = (more: Partial<KafkaOptions> = {}) =>
   mskIam(kafkaOptions(MSK, { sasl_mechanism: "AWS_MSK_IAM", ...more }))

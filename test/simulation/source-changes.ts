@@ -40,9 +40,9 @@ export async function changeSources(changes: readonly SourceChange[]): Promise<v
   })
 }
 
-/** The client library connects to the simulated network, see network.ts. */
+/** The producer connects to the simulated network, see network.ts. */
 export const SIMULATED_NETWORK: SourceChange = {
-  file: "node_modules/@platformatic/kafka/dist/network/connection.js",
-  text: "import { createConnection } from 'node:net';",
-  replacement: "const createConnection = (to) => globalThis.simulatedConnect(to);",
+  file: "src/brokers/kafka/broker-socket.ts",
+  text: "Bun.connect(",
+  replacement: "globalThis.simulatedConnect(",
 }

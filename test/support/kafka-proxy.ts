@@ -56,11 +56,12 @@ export async function openProxy({ delayMs = 0 } = {}): Promise<Proxy> {
     const [host, port] = proxy.target.split(":") as [string, string]
     const broker = connect(Number(port), host)
     broker.on("error", () => client.destroy())
-    broker.on("close", () => client.destroy())
+    broker.on("close", () => setTimeout(() => client.destroy(), 30))
     client.on("close", () => broker.destroy())
     client.on("end", () => (closedByClients += 1))
-    // not its answer to a client that closed
-    broker.on("end", () => (closedByBroker += client.readableEnded ? 0 : 1))
+    // not its answer to a client that closed, which may be told in TLS a moment before it is in TCP
+    const count = (): void => void (closedByBroker += client.readableEnded || client.errored ? 0 : 1)
+    broker.on("end", () => setTimeout(count, 20))
     let lastMs = steadyMs()
     let isForgotten = false
     /** Whether the connection is still known; what passes now counts. */

@@ -1,26 +1,32 @@
 import { expect, test } from "bun:test"
-import type { Connection } from "@platformatic/kafka"
 import { BrokerPool } from "./broker-pool.ts"
+import type { BrokerSocket } from "./broker-socket.ts"
 import type { KafkaConnection } from "./connection.ts"
 import { SYSTEM } from "./system.ts"
 
 const API_VERSIONS = 18
 
 /** A connection that says which APIs it knows, and whether it was closed. */
-function openConnection(): { raw: Connection; isClosed: () => boolean } {
+function openConnection(): { raw: BrokerSocket; isClosed: () => boolean } {
   let isOpen = true
-  const send: Connection["send"] = (_api, _version, _encode, _decode, _, __, callback) =>
+  const send: BrokerSocket["send"] = (_api, _version, _encode, _decode, _, __, callback) =>
     callback(null, { apiKeys: [{ apiKey: API_VERSIONS, minVersion: 0, maxVersion: 3 }] } as never)
   const close = (): void => void (isOpen = false)
-  const raw = { isConnected: () => isOpen, send, close, socket: { destroy: close } }
-  return { raw: raw as unknown as Connection, isClosed: () => !isOpen }
+  const raw = {
+    get isOpen() {
+      return isOpen
+    },
+    send,
+    close,
+  }
+  return { raw: raw as unknown as BrokerSocket, isClosed: () => !isOpen }
 }
 
 /** A pool of one broker, whose connections are given by the test. */
 function poolOfOne() {
-  const attempts: PromiseWithResolvers<Connection>[] = []
-  const connect = (): Promise<Connection> => {
-    const attempt = Promise.withResolvers<Connection>()
+  const attempts: PromiseWithResolvers<BrokerSocket>[] = []
+  const connect = (): Promise<BrokerSocket> => {
+    const attempt = Promise.withResolvers<BrokerSocket>()
     attempts.push(attempt)
     return attempt.promise
   }
@@ -32,7 +38,7 @@ function poolOfOne() {
     system: { ...SYSTEM, connect },
   })
   /** The nth attempt to connect, once it is made. */
-  const attempt = async (at: number): Promise<PromiseWithResolvers<Connection>> => {
+  const attempt = async (at: number): Promise<PromiseWithResolvers<BrokerSocket>> => {
     while (attempts.length <= at) await new Promise(setImmediate)
     return attempts[at]!
   }
@@ -67,7 +73,7 @@ test("a question that fails closes its own connection, and not the one that was 
   const [before, behind] = [openConnection(), openConnection()]
   ;(await attempt(0)).resolve(before.raw)
   await asked.promise
-  before.raw.socket.destroy()
+  before.raw.close()
   const second = pool.ask(async (connection) => connection)
   ;(await attempt(1)).resolve(behind.raw)
   await second

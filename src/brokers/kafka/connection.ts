@@ -1,21 +1,17 @@
-import {
-  apiVersionsV1,
-  apiVersionsV3,
-  type Connection,
-  type ConnectionOptions,
-  ConnectionStatuses,
-  protocolErrors,
-} from "@platformatic/kafka"
+import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "@platformatic/kafka"
+import { within } from "../../clock/clock.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
 import type { AccessTokens } from "./auth/access-tokens.ts"
-import { authentication } from "./auth/sasl.ts"
+import { authenticate, authentication, SASL_AUTHENTICATE, type Sasl } from "./auth/sasl.ts"
 import type { CredentialTelemetry } from "./auth/credential-telemetry.ts"
 import { TlsFiles } from "./auth/tls-files.ts"
+import type { BrokerSocket, SocketOptions } from "./broker-socket.ts"
 import { AUTHENTICATION_FAILED, BrokerFailure, errorCodeOf, reasonOf } from "./failure.ts"
 import { hintOf } from "./hints.ts"
 import type { KafkaOptions } from "./options.ts"
 import { SYSTEM, type System } from "./system.ts"
+import { CONNECT_TIMEOUT_MS } from "./timeouts.ts"
 
 /** What it takes to connect to any broker of a cluster. */
 export interface KafkaClient {
@@ -24,7 +20,7 @@ export interface KafkaClient {
   readonly bootstrap: readonly EndpointOptions[]
   /** Set until the files of the options could be read. @throws OptionError `config` while they can't be */
   readCredentials?: (() => void) | undefined
-  readonly security: Pick<ConnectionOptions, "tls" | "sasl">
+  readonly security: { readonly tls?: SocketOptions["tls"]; readonly sasl?: Sasl }
   /** What `security.tls` has. */
   readonly tlsFiles?: TlsFiles
   /** Where brokers are shown an access token; to be closed with the last connection. */
@@ -104,14 +100,17 @@ type Versions = ReadonlyMap<number, { readonly minVersion: number; readonly maxV
 
 /** A connection to one broker, authenticated, with the versions it speaks. To be closed. */
 export class KafkaConnection {
-  readonly raw: Connection
+  readonly raw: BrokerSocket
   /** Whether it was closed from this side. */
   isDropped = false
   readonly #client: KafkaClient
   readonly #broker: string
   readonly #versions: Versions
+  /** Set while it authenticates again. */
+  #authenticating: Promise<void> | undefined
+  #sessionEnd: Timer | undefined
 
-  private constructor(client: KafkaClient, broker: string, raw: Connection, versions: Versions) {
+  private constructor(client: KafkaClient, broker: string, raw: BrokerSocket, versions: Versions) {
     this.#client = client
     this.#broker = broker
     this.raw = raw
@@ -130,30 +129,33 @@ export class KafkaConnection {
     client.readCredentials?.()
     const token = await client.tokens?.get()
     await client.tlsFiles?.refresh()
-    const options = { ...client.security, requestTimeout: requestTimeoutMs }
+    const { tls, sasl } = client.security
     const broker = formatEndpoint(endpoint)
-    let raw: Connection | undefined
+    let raw: BrokerSocket | undefined
     try {
-      raw = await client.system.connect(client.clientId, endpoint, options)
+      raw = await client.system.connect(endpoint, { clientId: client.clientId, tls, requestTimeoutMs })
       const { apiKeys } = await versionsOf(raw)
-      return new KafkaConnection(client, broker, raw, new Map(apiKeys.map((api) => [api.apiKey, api])))
+      const versions = new Map(apiKeys.map((api) => [api.apiKey, api]))
+      const connection = new KafkaConnection(client, broker, raw, versions)
+      if (sasl !== undefined) await connection.#authenticate(sasl)
+      return connection
     } catch (error) {
-      if (raw !== undefined) drop(raw)
+      raw?.close()
       if (token !== undefined && reasonOf(error) === AUTHENTICATION_FAILED)
         client.tokens?.rejected(token.value)
-      throw new BrokerFailure(broker, hintOf(error, client, raw === undefined ? "connect" : "request"), error)
+      const phase = raw === undefined || sasl !== undefined ? "connect" : "request"
+      throw new BrokerFailure(broker, hintOf(error, client, phase), error)
     }
   }
 
-  /** Whether requests may be sent: not while it closes or authenticates again. */
+  /** Whether requests may be sent: not while it authenticates again. */
   get open(): boolean {
-    return this.raw.isConnected()
+    return this.raw.isOpen && this.#authenticating === undefined
   }
 
   /** Whether requests may be sent, once it has authenticated again where it is doing so. */
   async usable(): Promise<boolean> {
-    // how that fails is the connection's end, which its requests report
-    if (this.raw.status === ConnectionStatuses.REAUTHENTICATING) await this.raw.ready().catch(() => undefined)
+    await this.#authenticating
     return this.open
   }
 
@@ -177,9 +179,9 @@ export class KafkaConnection {
   ): Promise<Response> {
     const client = this.#client
     if (!this.open) await this.usable()
-    if (client.hasAnswered) return this.choose(apis).api.async(this.raw, ...given)
+    if (client.hasAnswered) return this.choose(apis).api.async(asConnection(this.raw), ...given)
     try {
-      const answer = await this.choose(apis).api.async(this.raw, ...given)
+      const answer = await this.choose(apis).api.async(asConnection(this.raw), ...given)
       client.hasAnswered = true
       return answer
     } catch (error) {
@@ -190,17 +192,28 @@ export class KafkaConnection {
   /** Drops the connection; requests under way fail. */
   close(): void {
     this.isDropped = true
-    drop(this.raw)
+    clearTimeout(this.#sessionEnd)
+    this.raw.close()
+  }
+
+  async #authenticate(sasl: Sasl): Promise<void> {
+    const late = (): never => {
+      throw new Error("authentication timed out")
+    }
+    const authenticating = authenticate(asConnection(this.raw), sasl, this.choose(SASL_AUTHENTICATE))
+    const sessionMs = await within(CONNECT_TIMEOUT_MS, authenticating, late)
+    if (sessionMs === 0 || !this.raw.isOpen) return
+    this.#sessionEnd = setTimeout(() => {
+      // how that fails is the connection's end, which its requests report
+      this.#authenticating = this.#authenticate(sasl)
+        .catch(() => this.close())
+        .finally(() => (this.#authenticating = undefined))
+    }, sessionMs * RENEWED_AT)
   }
 }
 
-/** Ends a connection at once, with its timer for authenticating again. */
-function drop(raw: Connection): void {
-  void raw.close()
-  raw.socket.destroy()
-}
-
-async function versionsOf(raw: Connection): ReturnType<typeof apiVersionsV3.api.async> {
+async function versionsOf(socket: BrokerSocket): ReturnType<typeof apiVersionsV3.api.async> {
+  const raw = asConnection(socket)
   try {
     return await apiVersionsV3.api.async(raw, NAME, VERSION)
   } catch (error) {
@@ -209,6 +222,11 @@ async function versionsOf(raw: Connection): ReturnType<typeof apiVersionsV3.api.
   }
 }
 
+/** All that the functions of the client library use of a connection is its `send`. */
+const asConnection = (socket: BrokerSocket): Connection => socket as unknown as Connection
+
+/** The part of a session after which it is renewed. */
+const RENEWED_AT = 0.8
 const NAME = "hookline"
 const VERSION = "1"
 const UNSUPPORTED_VERSION = 35

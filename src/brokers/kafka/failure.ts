@@ -63,11 +63,15 @@ export function responseOf<Response>(error: unknown): Response | undefined {
 export const AUTHENTICATION_FAILED = "authentication failed"
 export const REQUIRES_TLS = "the broker requires TLS"
 export const NO_TLS = "the answer is not TLS"
+export const CLIENT_CERTIFICATE = "the broker requires a client certificate that it trusts"
 
 /** Messages that have no code. */
 const BY_MESSAGE: readonly (readonly [part: string, reason: string])[] = [
   ["Broker requires TLS", REQUIRES_TLS],
   ["WRONG_VERSION_NUMBER", NO_TLS],
+  ["ALERT_BAD_CERTIFICATE", CLIENT_CERTIFICATE],
+  ["ALERT_CERTIFICATE_REQUIRED", CLIENT_CERTIFICATE],
+  ["ALERT_CERTIFICATE_UNKNOWN", CLIENT_CERTIFICATE],
 ]
 
 /** Why a connection or request failed, in a few words without secrets. */

@@ -1,6 +1,7 @@
-import type { ConnectionOptions } from "@platformatic/kafka"
+import type { Sasl } from "./auth/sasl.ts"
 import {
   AUTHENTICATION_FAILED,
+  CLIENT_CERTIFICATE,
   errorCodeOf,
   isClosed,
   isTokenRejected,
@@ -12,7 +13,7 @@ import {
 
 /** What a client has of its brokers: how it connects, and whether one has ever answered. */
 interface Client {
-  readonly security: Pick<ConnectionOptions, "tls" | "sasl">
+  readonly security: { readonly tls?: object | undefined; readonly sasl?: Sasl }
   readonly hasAnswered: boolean
 }
 
@@ -30,6 +31,7 @@ export function hintOf(
   const [hasTls, hasSasl] = [tls !== undefined, sasl !== undefined]
   const reason = reasonOf(error)
   const isSilent = isClosed(error) && !hasAnswered
+  if (reason === CLIENT_CERTIFICATE) return "see ssl_certificate_location and ssl_key_location"
   if (reason === REQUIRES_TLS) return `set ${protocol(true, hasSasl)}`
   if (reason === NO_TLS || (hasTls && isSilent && phase === "connect"))
     return `the listener may not use TLS: try ${protocol(false, hasSasl)}`
@@ -38,7 +40,7 @@ export function hintOf(
     const { mechanisms = [] } = responseOf<{ mechanisms?: readonly string[] }>(error) ?? {}
     return `the listener does not offer ${sasl?.mechanism}: set sasl_mechanism to one of ${mechanisms.join(", ")}`
   }
-  if (isTokenRejected(error) || (code === SASL_AUTHENTICATION_FAILED && sasl?.token !== undefined))
+  if (isTokenRejected(error) || (code === SASL_AUTHENTICATION_FAILED && sasl?.mechanism === "OAUTHBEARER"))
     return "the broker rejects the access token: compare its issuer, audience and scope with what the broker expects"
   if (code === SASL_AUTHENTICATION_FAILED) return "check sasl_username and sasl_password"
   if (code === ILLEGAL_SASL_STATE) return `the listener does not use SASL: set ${protocol(hasTls, false)}`

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Reader, Writer, type Connection } from "@platformatic/kafka"
+import { Writer } from "@platformatic/kafka"
 import { pino } from "pino"
 import { readProduce } from "../../../test/support/kafka-frames.ts"
 import { placeOf } from "../../../test/support/kafka-topic.ts"
 import type { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { BatchMemory } from "./batch-memory.ts"
+import type { BrokerSocket } from "./broker-socket.ts"
 import { LeaderSender } from "./leader-sender.ts"
 import { PendingRecord } from "./accumulator.ts"
 import { ProducerId } from "./sequence.ts"
@@ -14,7 +15,8 @@ import { Topic } from "./topic.ts"
 
 const LEADER = 1
 const ENDPOINT = { host: "127.0.0.1", port: 9092 }
-const [PRODUCE, API_VERSIONS] = [0, 18]
+const PRODUCE = 0
+const HEAD_BYTES = 17
 const VERSION = 11
 const STARTED_MS = 1000
 
@@ -124,42 +126,42 @@ class Simulation implements System {
   readonly clearTimeout = (timer: Timer | undefined): void => void (timer && this.#timers.delete(timer))
   readonly setImmediate = (run: () => void): void => void this.setTimeout(run, 0)
 
-  readonly connect = (): Promise<Connection> => {
+  readonly connect = (): Promise<BrokerSocket> => {
     this.connections++
     const waiting: (() => void)[] = []
     let isOpen = true
-    const destroy = (): void => {
+    const close = (): void => {
       isOpen = false
       for (const fail of waiting.splice(0)) fail()
     }
-    this.disconnect = destroy
-    const send: Connection["send"] = (api, version, encode, decode, _, __, callback) => {
-      if (api === API_VERSIONS) {
-        const apiKeys = [{ apiKey: PRODUCE, minVersion: VERSION, maxVersion: VERSION }]
-        callback(null, { apiKeys } as never)
-        return
-      }
-      const { topics } = readProduce((encode() as Writer).buffer)
+    this.disconnect = close
+    const send: BrokerSocket["send"] = (_api, _version, _encode, _decode, _, __, callback) => {
+      const apiKeys = [{ apiKey: PRODUCE, minVersion: VERSION, maxVersion: VERSION }]
+      callback(null, { apiKeys } as never)
+    }
+    const request: BrokerSocket["request"] = (_api, pieces, parse, settle) => {
+      // the header's tagged fields come first
+      const { topics } = readProduce(Buffer.concat(pieces).subarray(HEAD_BYTES + 1))
       const batches = topics.flatMap(({ partitions }) => partitions)
       this.requests.push(batches.map(({ index }) => index))
       this.places.push(...batches.map(({ records }) => placeOf({ bytes: records })))
-      waiting.push(() => void callback(new Error("Connection closed"), undefined as never))
-      if (this.behaviour === "closes") this.setTimeout(destroy, 1)
+      waiting.push(() => settle(new Error("Connection closed")))
+      if (this.behaviour === "closes") this.setTimeout(close, 1)
       if (this.behaviour !== "stores") return
       this.setTimeout(() => {
         if (waiting.shift() === undefined) return
-        callback(
-          null,
-          decode(1, api, version, Reader.from(stored(this.requests.at(-1)!, this.#offset++))) as never,
-        )
+        settle(null, parse(stored(this.requests.at(-1)!, this.#offset++)))
       }, 1)
     }
     return Promise.resolve({
-      isConnected: () => isOpen,
+      get isOpen() {
+        return isOpen
+      },
+      headBytes: HEAD_BYTES,
+      request,
       send,
-      close: async () => {},
-      socket: { destroy },
-    } as unknown as Connection)
+      close,
+    } as unknown as BrokerSocket)
   }
 
   /** Publishes a record to a partition. */

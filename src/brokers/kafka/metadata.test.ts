@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
-import type { Connection } from "@platformatic/kafka"
 import { pino } from "pino"
+import type { BrokerSocket } from "./broker-socket.ts"
 import { ClusterMetadata } from "./metadata.ts"
 import { SYSTEM, type System } from "./system.ts"
 
@@ -19,14 +19,9 @@ const ANSWERS: { readonly [api: number]: object } = {
 const system: System = {
   ...SYSTEM,
   connect: () => {
-    const send: Connection["send"] = (api, _version, _encode, _decode, _, __, callback) =>
+    const send: BrokerSocket["send"] = (api, _version, _encode, _decode, _, __, callback) =>
       callback(null, ANSWERS[api] as never)
-    return Promise.resolve({
-      isConnected: () => true,
-      send,
-      close: async () => {},
-      socket: { destroy() {} },
-    } as unknown as Connection)
+    return Promise.resolve({ isOpen: true, send, close() {} } as unknown as BrokerSocket)
   },
 }
 

@@ -221,7 +221,7 @@ export class Partition {
     this.#sequence.acknowledged(records.length, baseOffset)
     this.#maxRecords = Math.min(this.#maxRecords * 2, MAX_RECORDS)
     this.batch = undefined
-    // acknowledged: it is not sent again, and requests have copies
+    // acknowledged: no request has it any more, and it is not sent again
     this.topic.context.memory.giveBack(batch.bytes)
     for (let at = 0; at < records.length; at++)
       records[at]!.settle(undefined, { partition: this.index, offset: baseOffset < 0 ? -1 : baseOffset + at })

@@ -1,4 +1,4 @@
-import { produceV11, produceV7, produceV8, produceV9, Writer } from "@platformatic/kafka"
+import { produceV11, produceV7, produceV8, produceV9 } from "@platformatic/kafka"
 import type { KafkaConnection } from "./connection.ts"
 import type { Batch } from "./partition.ts"
 import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
@@ -6,32 +6,26 @@ import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
 /** Kafka 4 and 3, 2.4, 2.1. */
 const VERSIONS = [produceV11, produceV9, produceV8, produceV7]
 
-/** Sends batches, one a partition, with acks=all, in a frame of the client library. */
+/** Sends batches, one a partition, with acks=all. */
 export function produce(
   connection: KafkaConnection,
   batches: readonly Batch[],
 ): Promise<readonly BatchAnswer[]> {
   const { key, version } = connection.choose(VERSIONS).api
-  const compact = isCompact(version)
   const topics = byTopic(batches)
-  return new Promise((resolve, reject) => {
-    connection.raw.send<readonly BatchAnswer[]>(
-      key,
-      version,
-      () => {
-        const payload = Writer.create()
-        for (const piece of encodeRequest(topics, version)) payload.append(piece)
-        return payload
-      },
-      (_id, _key, _version, { buffer }) => decodeResponse(buffer.buffer, version, topics),
-      compact,
-      compact,
-      (error, answers) => {
-        if (answers === undefined || answers === null) reject(error ?? new Error("no response"))
-        else resolve(answers)
-      },
-    )
-  })
+  const api = { key, version, answerHasTags: isCompact(version) }
+  const { raw } = connection
+  const { promise, resolve, reject } = Promise.withResolvers<readonly BatchAnswer[]>()
+  raw.request(
+    api,
+    encodeRequest(topics, version, raw.headBytes),
+    (body) => decodeResponse(body, version, topics),
+    (error, answers) => {
+      if (answers === undefined) reject(error)
+      else resolve(answers)
+    },
+  )
+  return promise
 }
 
 /*
@@ -76,10 +70,14 @@ export function byTopic(batches: readonly Batch[]): BatchesByTopic {
   return topics
 }
 
-/** In pieces: the client library puts them into one frame, and a copy less of each batch is a fifth of their encoding. */
-export function encodeRequest(topics: BatchesByTopic, version: number): Buffer[] {
+/**
+ * A frame in pieces: a large batch is one of its own, which is not copied.
+ *
+ * @param headBytes that are left free at the beginning
+ */
+export function encodeRequest(topics: BatchesByTopic, version: number, headBytes: number): Buffer[] {
   const compact = isCompact(version)
-  let size = MOST_AROUND_TOPICS
+  let size = headBytes + MOST_AROUND_TOPICS
   for (const [name, batches] of topics) {
     size += MOST_AROUND_TOPIC + Buffer.byteLength(name)
     for (const { bytes } of batches.values()) size += MOST_AROUND_BATCH + (isCopied(bytes) ? bytes.length : 0)
@@ -87,7 +85,7 @@ export function encodeRequest(topics: BatchesByTopic, version: number): Buffer[]
   const pieces: Buffer[] = []
   const body = Buffer.allocUnsafe(size)
   let from = 0
-  let at = 0
+  let at = headBytes
   const count = (length: number): void => {
     if (!compact) {
       at = body.writeInt32BE(length, at)
@@ -100,6 +98,7 @@ export function encodeRequest(topics: BatchesByTopic, version: number): Buffer[]
     }
     body[at++] = left
   }
+  if (compact) body[at++] = NO_TAGS
   if (compact) body[at++] = 0
   else at = body.writeInt16BE(-1, at)
   at = body.writeInt16BE(ALL_IN_SYNC, at)
@@ -130,13 +129,13 @@ export function encodeRequest(topics: BatchesByTopic, version: number): Buffer[]
   return pieces
 }
 
-/** Whether a batch costs less as a part of its neighbours' piece. */
-const isCopied = (batch: Buffer): boolean => batch.length < 8192
+/** Whether a copy of a batch costs less than a call of the kernel for it alone. */
+const isCopied = (batch: Buffer): boolean => batch.length < 32 * 1024
 
 /** What a length of up to five bytes, an index and tagged fields take. */
 const MOST_AROUND_BATCH = 10
 const MOST_AROUND_TOPIC = 11
-const MOST_AROUND_TOPICS = 14
+const MOST_AROUND_TOPICS = 15
 const NO_TAGS = 0
 
 /** The answers to batches of a request. @throws RangeError when the body is too short */

@@ -76,8 +76,8 @@ export class Audit {
       this.#world.violate(`${publication.id} was rejected (${code}) although the cluster takes it`)
   }
 
-  /** Sees each request when it is sent. */
-  sent({ client, server, number }: SimulatedSocket, frame: Buffer): void {
+  /** Sees each request that is sent, and when that began. */
+  sent({ client, server, number }: SimulatedSocket, frame: Buffer, begunMs: number): void {
     for (const { topic, index, batch } of sentBatches(frame)) {
       if (batch === undefined) {
         this.#world.violate(`${topic}-${index}: a damaged batch is sent`)
@@ -98,7 +98,7 @@ export class Audit {
       } else if (++same.times >= CLOSES && ids.length > 1) for (const id of ids) this.#split.add(id)
       for (const id of ids) {
         const { publishedMs, timeoutMs } = this.#publications.get(id)!
-        const lateMs = this.#world.nowMs - publishedMs - timeoutMs
+        const lateMs = begunMs - publishedMs - timeoutMs
         if (lateMs > 0.01) this.#world.violate(`${id} is sent ${lateMs.toFixed(3)} ms after its deadline`)
       }
     }

@@ -29,7 +29,7 @@ export class KafkaSimulation {
     this.network = new Network(this.world, this.cluster.servers)
     useNetwork(this.world, this.network)
     this.audit = new Audit(this.world, (publication, isFinal) => this.#mayBeRejected(publication, isFinal))
-    this.network.onSent = (socket, frame) => this.audit.sent(socket, frame)
+    this.network.onSent = (socket, frame, begunMs) => this.audit.sent(socket, frame, begunMs)
     this.cluster.onCommitted = (topic, index, entries) => this.audit.logs.committed(topic, index, entries)
     this.cluster.onRefused = (topic, index, batch) => this.audit.refused(topic, index, batch)
     for (const { name, partitions } of scenario.topics) this.cluster.controller.create(name, partitions)

@@ -76,6 +76,18 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "    this.health.lost(nowMs)\n    this.topic.context.memory.giveBack(batch.bytes)\n",
   ),
   kafka(
+    "what the kernel does not take at once is sent later",
+    "broker-socket.ts",
+    "    if (written < bytes.length) this.#unsent.push(bytes.subarray(written))\n",
+    "",
+  ),
+  kafka(
+    "what the kernel does not take at once goes before what follows",
+    "broker-socket.ts",
+    "this.#unsent.length > 0 ? 0 : Math.max",
+    "Math.max",
+  ),
+  kafka(
     "NOT_LEADER_OR_FOLLOWER leaves the outcome open",
     "error-actions.ts",
     `  6: "retry_batch",`,

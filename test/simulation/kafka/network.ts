@@ -1,4 +1,4 @@
-import { EventEmitter } from "node:events"
+import { FrameSplitter } from "../../support/kafka-frames.ts"
 import type { Random } from "../../support/random.ts"
 import type { SimulatedProcess } from "../simulated-process.ts"
 import { activeWorld, type World } from "../world.ts"
@@ -62,8 +62,8 @@ export class Network {
   readonly links = new Map<string, { readonly toServer: Link; readonly toClient: Link }>()
   /** Those that are open on the client's side. */
   readonly open = new Set<SimulatedSocket>()
-  /** Sees what a process sends, at the time that it sends it. */
-  onSent: ((socket: SimulatedSocket, bytes: Buffer) => void) | undefined
+  /** Sees each frame that a process sends, with the time at which it began to. */
+  onSent: ((socket: SimulatedSocket, frame: Buffer, begunMs: number) => void) | undefined
   readonly #world: World
   readonly #servers: ReadonlyMap<string, Server>
   #connections = 0
@@ -78,24 +78,23 @@ export class Network {
       })
   }
 
-  connect({ host, port, timeout }: { host: string; port: number; timeout?: number }): SimulatedSocket {
-    const name = `${host}:${port}`
+  /** As Bun.connect. */
+  connect({ hostname, port, socket: handlers }: ConnectOptions): Promise<SimulatedSocket> {
+    const name = `${hostname}:${port}`
     const number = ++this.#connections
     const client = this.#world.current!
-    const socket = new SimulatedSocket(this.#world, this, client, name, number)
-    if (timeout !== undefined) socket.setTimeout(timeout)
-    client.onKilled(() => socket.destroy())
+    const socket = new SimulatedSocket(this.#world, this, { client, server: name, number, handlers })
+    client.onKilled(() => socket.end())
     this.open.add(socket)
     const link = this.links.get(name)
-    if (link === undefined) {
-      socket.fail("ENOTFOUND", 1)
-      return socket
+    if (link === undefined) socket.fail("ENOTFOUND", 1)
+    else {
+      const random = this.#world.randomOf(`connection ${number}`)
+      const toServer = new Stream(this.#world, random, link.toServer)
+      const toClient = new Stream(this.#world, random, link.toClient)
+      socket.begin(this.#servers.get(name)!, toServer, toClient)
     }
-    const random = this.#world.randomOf(`connection ${number}`)
-    const toServer = new Stream(this.#world, random, link.toServer)
-    const toClient = new Stream(this.#world, random, link.toClient)
-    socket.begin(this.#servers.get(name)!, toServer, toClient)
-    return socket
+    return socket.opening.promise
   }
 
   heal(): void {
@@ -107,31 +106,59 @@ export class Network {
   }
 }
 
-/** A socket as the client library uses one, and the server's end of its connection. */
-export class SimulatedSocket extends EventEmitter implements ServerSide {
+interface Handlers {
+  open(socket: SimulatedSocket): void
+  data(socket: SimulatedSocket, bytes: Buffer): void
+  drain(socket: SimulatedSocket): void
+  close(socket: SimulatedSocket, error?: Error): void
+}
+
+interface ConnectOptions {
+  readonly hostname: string
+  readonly port: number
+  readonly socket: Handlers
+}
+
+/** A socket of Bun's, as far as the producer uses it, and the server's end of its connection. */
+export class SimulatedSocket implements ServerSide {
   readonly client: SimulatedProcess
   readonly server: string
   readonly number: number
+  readonly opening = Promise.withResolvers<SimulatedSocket>()
   destroyed = false
   onData: (bytes: Buffer) => void = () => {}
   onClosed: () => void = () => {}
+  readonly #handlers: Handlers
   readonly #world: World
   readonly #network: Network
   #toServer: Stream | undefined
   #toClient: Stream | undefined
   #isAccepted = false
+  #isOpen = false
   /** The server has closed its end: what arrives there is lost. */
   #isServerClosed = false
   #serverProcess: SimulatedProcess | undefined
-  #timer: Timer | undefined
+  /** The kernel's buffer is full: nothing is taken until `drain`. */
+  #isFull = false
+  readonly #frames = new FrameSplitter()
+  #begunMs: number | undefined
 
-  constructor(world: World, network: Network, client: SimulatedProcess, server: string, number: number) {
-    super()
+  constructor(
+    world: World,
+    network: Network,
+    {
+      client,
+      server,
+      number,
+      handlers,
+    }: Pick<SimulatedSocket, "client" | "server" | "number"> & { handlers: Handlers },
+  ) {
     this.#world = world
     this.#network = network
     this.client = client
     this.server = server
     this.number = number
+    this.#handlers = handlers
   }
 
   begin(server: Server, toServer: Stream, toClient: Stream): void {
@@ -146,7 +173,13 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
       this.#isAccepted = true
       process.onKilled(() => this.close(true))
       server.accept(this)
-      this.#arrive(toClient, () => this.emit("connect"), this.client)
+      const opened = (): void => {
+        if (this.destroyed) return
+        this.#isOpen = true
+        this.#handlers.open(this)
+        this.opening.resolve(this)
+      }
+      this.#arrive(toClient, opened, this.client)
     })
   }
 
@@ -157,28 +190,46 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
 
   // the client's side
 
-  write(bytes: Buffer): boolean {
-    if (this.destroyed) return false
-    const copy = Buffer.from(bytes)
-    this.#network.onSent?.(this, copy)
+  /** @returns how many bytes it has taken; -1: it is closed */
+  write(bytes: Buffer): number {
+    if (this.destroyed) return -1
+    if (this.#isFull) return 0
+    const { random } = this.#toServer!
+    // not all of it, now and then
+    const isCut = bytes.length > 1 && random.below(16) === 0
+    const taken = Buffer.from(isCut ? bytes.subarray(0, 1 + random.below(bytes.length - 1)) : bytes)
+    if (isCut) this.#drainLater(random)
+    this.#begunMs ??= this.#world.nowMs
+    for (const frame of this.#frames.push(taken)) {
+      this.#network.onSent?.(this, frame, this.#begunMs ?? this.#world.nowMs)
+      this.#begunMs = undefined
+    }
     this.#arrive(
       this.#toServer!,
       () => {
-        if (!this.#isServerClosed) this.onData(copy)
+        if (!this.#isServerClosed) this.onData(taken)
       },
       this.#serverProcess,
     )
-    return true
+    return taken.length
   }
 
-  destroy(error?: Error): this {
-    if (this.destroyed) return this
+  #drainLater(random: Random): void {
+    this.#isFull = true
+    const drain = (): void => {
+      this.#isFull = false
+      if (!this.destroyed) this.#handlers.drain(this)
+    }
+    this.client.run(drain, random.next() * SPREAD_MS)
+  }
+
+  end(error?: Error): void {
+    if (this.destroyed) return
     this.destroyed = true
     this.#network.open.delete(this)
-    clearTimeout(this.#timer)
     this.client.run(() => {
-      if (error !== undefined) this.emit("error", error)
-      this.emit("close")
+      if (this.#isOpen) this.#handlers.close(this, error)
+      else this.opening.reject(error)
     })
     // what was written before arrives before
     if (this.#isAccepted)
@@ -191,19 +242,10 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
         },
         this.#serverProcess,
       )
-    return this
   }
 
-  destroySoon = (): this => this.destroy()
-  end = (): this => this.destroy()
-  setNoDelay = (): this => this
-  setKeepAlive = (): this => this
-
-  setTimeout(ms: number): this {
-    clearTimeout(this.#timer)
-    if (ms > 0) this.#timer = setTimeout(() => this.emit("timeout"), ms)
-    return this
-  }
+  setNoDelay = (): boolean => true
+  setKeepAlive = (): boolean => true
 
   // the server's side
 
@@ -217,7 +259,7 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
         this.#arrive(
           this.#toClient!,
           () => {
-            if (!this.destroyed) this.emit("data", part)
+            if (!this.destroyed) this.#handlers.data(this, part)
           },
           this.client,
         )
@@ -231,7 +273,7 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
       this.#toClient!,
       () => {
         if (isReset) this.#fail("ECONNRESET")
-        else this.destroy()
+        else this.end()
       },
       this.client,
     )
@@ -252,7 +294,7 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
 
   #fail(code: string): void {
     if (this.destroyed) return
-    this.destroy(Object.assign(new Error(`${code} ${this.server}`), { code }))
+    this.end(Object.assign(new Error(`${code} ${this.server}`), { code }))
   }
 
   #arrive(stream: Stream, run: () => void, process?: SimulatedProcess): void {
@@ -261,7 +303,7 @@ export class SimulatedSocket extends EventEmitter implements ServerSide {
 }
 
 interface Connecting {
-  simulatedConnect?: (to: { host: string; port: number; timeout?: number }) => SimulatedSocket
+  simulatedConnect?: (to: ConnectOptions) => Promise<SimulatedSocket>
 }
 
 const networks = new WeakMap<World, Network>()

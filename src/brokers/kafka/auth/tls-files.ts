@@ -1,9 +1,10 @@
-import type { ConnectionOptions as TlsOptions } from "node:tls"
 import { readCas, readCertificate, readPrivateKey } from "../../../config/sections/pem-files.ts"
 import { stampOf } from "../../../process/file-watcher.ts"
+import type { SocketOptions } from "../broker-socket.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import type { KafkaOptions } from "../options.ts"
 
+type Keys = NonNullable<SocketOptions["tls"]>
 type TlsKeys = Pick<KafkaOptions, "ssl_ca_location" | "ssl_certificate_location" | "ssl_key_location">
 
 /**
@@ -13,7 +14,7 @@ type TlsKeys = Pick<KafkaOptions, "ssl_ca_location" | "ssl_certificate_location"
 export class TlsFiles {
   readonly #options: TlsKeys
   readonly #telemetry: CredentialTelemetry | undefined
-  #current: TlsOptions
+  #current: Keys
   /** Identifies the files as they were last read; undefined at the start. */
   #stamps: string | undefined
 
@@ -24,7 +25,7 @@ export class TlsFiles {
     this.#current = read(options)
   }
 
-  get current(): TlsOptions {
+  get current(): Keys {
     return this.#current
   }
 
@@ -54,7 +55,7 @@ export class TlsFiles {
   }
 }
 
-function read(options: TlsKeys): TlsOptions {
+function read(options: TlsKeys): Keys {
   const { ssl_ca_location: caFile, ssl_certificate_location: file, ssl_key_location: keyFile } = options
   const ca = caFile && readCas("ssl_ca_location", caFile)
   const trusted = ca ? { ca } : {}

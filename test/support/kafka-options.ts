@@ -1,5 +1,5 @@
 import { pino } from "pino"
-import { openKafka } from "../../src/brokers/kafka/producer.ts"
+import { KafkaProducer } from "../../src/brokers/kafka/producer.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { KAFKA } from "../../src/brokers/kafka/kind.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
@@ -43,8 +43,8 @@ export function openTestBroker(
     connected() {},
     incident() {},
   }
-  const broker = openKafka(kafkaOptions(bootstrapServers, more), { log: logger, metrics })
-  return { ...broker, log, batches, [Symbol.asyncDispose]: () => broker.close() }
+  const broker = new KafkaProducer(kafkaOptions(bootstrapServers, more), { log: logger, metrics })
+  return Object.assign(broker, { log, batches, [Symbol.asyncDispose]: () => broker.close() })
 }
 
 /** Waits until a condition holds, looking every few milliseconds. */

@@ -33,12 +33,12 @@ export const KAFKA = defineConnection({
     return { address, place: `Kafka at ${address}`, ofTopic: `of Kafka at ${address}`, security }
   },
   async acquire({ id, values, config }, { transaction, log, metrics }): Promise<Acquired> {
-    const { openKafka } = await import("./producer.ts")
+    const { KafkaProducer } = await import("./producer.ts")
     const kafka: ResourceSpec<YieldingBroker> = {
       name: `connection ${id}`,
       config,
       open: (failure) =>
-        openKafka(values, { log, metrics: metrics.kafka(id), isUnreadable: failure !== undefined }),
+        new KafkaProducer(values, { log, metrics: metrics.kafka(id), isUnreadable: failure !== undefined }),
       retries: ["config"],
       close: (it) => it.close(),
     }
@@ -100,6 +100,6 @@ export const KAFKA = defineConnection({
 })
 
 async function openProducer(values: Values<typeof OPTIONS>, log: Logger): Promise<YieldingBroker> {
-  const { openKafka } = await import("./producer.ts")
-  return openKafka(values, { log, metrics: UNCOUNTED })
+  const { KafkaProducer } = await import("./producer.ts")
+  return new KafkaProducer(values, { log, metrics: UNCOUNTED })
 }

@@ -1,15 +1,16 @@
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
-import type { YieldingBroker } from "../broker.ts"
+import type { PublishError } from "../../errors.ts"
+import type { Impairment, YieldingBroker } from "../broker.ts"
+import { PendingRecord, type ProducerContext } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
-import { kafkaClient } from "./connection.ts"
+import { kafkaClient, type KafkaClient } from "./connection.ts"
 import type { KafkaOptions } from "./options.ts"
 import { Impairments } from "./impairment.ts"
-import { LeaderSender } from "./leader-sender.ts"
+import { LeaderSender, type SenderContext } from "./leader-sender.ts"
 import { ClusterMetadata, type Metadata } from "./metadata.ts"
 import type { Partition } from "./partition.ts"
-import { PendingRecord } from "./accumulator.ts"
 import { closing, recordTooLarge } from "./publish-errors.ts"
 import { recordBytes } from "./record-batch.ts"
 import { EXPIRE_MS, MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
@@ -23,203 +24,239 @@ interface KafkaDependencies {
 }
 
 /**
- * Opens a connection to Apache Kafka that publishes with acks=all as an idempotent producer. Does not wait for the
- * cluster: see `ready`.
+ * A connection to Apache Kafka that publishes with acks=all as an idempotent producer. It does not wait for the cluster: see
+ * `ready`.
  *
  * Records are queued in their topic, by key in one of its partitions. A LeaderSender per broker gathers them into batches,
  * one a partition, and has the partitions settle what the broker answers. Metadata says which broker leads which partition.
- *
- * @throws OptionError `config` of a certificate or key that can't be used
  */
-export function openKafka(
-  options: KafkaOptions,
-  { log, metrics, isUnreadable }: KafkaDependencies,
-): YieldingBroker {
-  const client = kafkaClient(options, { log, metrics }, isUnreadable)
-  const { system } = client
-  const cluster = new ClusterMetadata(client, log, metrics, toLookUp, update)
-  const { producerId } = cluster
-  const memory = new BatchMemory()
-  const context = { log, metrics, system, producerId, memory, compression: options.compression_type }
+export class KafkaProducer implements YieldingBroker {
+  readonly #log: Logger
+  readonly #isPlain: boolean
+  readonly #client: KafkaClient
+  readonly #cluster: ClusterMetadata
+  readonly #context: ProducerContext
+  readonly #senderContext: SenderContext
   /** All that were ever published to: one that is not looked up any more is kept for its partitions' sequences. */
-  const topics = new Map<string, Topic>()
+  readonly #topics = new Map<string, Topic>()
   /** Topics that are looked up, by name, the least recently looked up first. */
-  const active = new Map<string, Topic>()
+  readonly #active = new Map<string, Topic>()
   /** Topics with pending records or batches, and some that had; the others cost nothing. */
-  const busy = new Set<Topic>()
+  readonly #busy = new Set<Topic>()
   /** Names of the configuration: others are looked up only while records are pending. Undefined: all are looked up. */
-  let named: ReadonlySet<string> | undefined
+  #named: ReadonlySet<string> | undefined
   /** Topics with pending records without a key. */
-  const unkeyed = new Set<Topic>()
-  const senders = new Map<number, LeaderSender>()
-  const senderContext = {
-    client,
-    log,
-    metrics,
-    unkeyed,
-    producerId,
-    maxRequestBytes: options.max_request_bytes,
-    maxIdleMs: options.connections_max_idle,
-    onFailure() {
-      cluster.refresh()
-      for (const sender of senders.values()) sender.schedule()
-    },
-  }
-  const impairments = new Impairments(log)
+  readonly #unkeyed = new Set<Topic>()
+  readonly #senders = new Map<number, LeaderSender>()
+  readonly #impairments: Impairments
   /** Records that have no answer yet. */
-  let pending = 0
-  const drained = Promise.withResolvers<void>()
-  let closed: Promise<void> | undefined
-  let expiry: Timer | undefined
+  #pending = 0
+  readonly #drained = Promise.withResolvers<void>()
+  #closed: Promise<void> | undefined
+  #expiry: Timer | undefined
 
-  function onPending(topic: Topic, partition: Partition | undefined): void {
-    if (partition === undefined) unkeyed.add(topic)
-    else senders.get(partition.leader)?.enqueue(partition)
+  /** @throws OptionError `config` of a certificate or key that can't be used */
+  constructor(options: KafkaOptions, { log, metrics, isUnreadable }: KafkaDependencies) {
+    this.#log = log
+    this.#isPlain = options.compression_type === "none"
+    const client = (this.#client = kafkaClient(options, { log, metrics }, isUnreadable))
+    this.#cluster = new ClusterMetadata(
+      client,
+      log,
+      metrics,
+      () => this.#toLookUp(),
+      (metadata) => this.#update(metadata),
+    )
+    const { producerId } = this.#cluster
+    const { system } = client
+    const memory = new BatchMemory()
+    this.#context = { log, metrics, system, producerId, memory, compression: options.compression_type }
+    this.#senderContext = {
+      client,
+      log,
+      metrics,
+      unkeyed: this.#unkeyed,
+      producerId,
+      maxRequestBytes: options.max_request_bytes,
+      maxIdleMs: options.connections_max_idle,
+      onFailure: () => {
+        this.#cluster.refresh()
+        for (const sender of this.#senders.values()) sender.schedule()
+      },
+    }
+    this.#impairments = new Impairments(log)
+    this.#cluster.refresh()
+  }
+
+  // A hot path; bench/bench.ts measures it.
+  publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    if (this.#closed !== undefined) return Promise.reject(closing())
+    const topic = this.#activate(record.topic)
+    const problem = topic.problem()
+    if (problem !== undefined) return Promise.reject(problem)
+    // compressed it may fit, and what may just fit is decided on its exact bytes
+    if (this.#isPlain && recordBytes(record) > topic.accumulator.maxMessageBytes) {
+      void this.#lookUpLimits([topic], MAX_MESSAGE_BYTES_MS.retry)
+      return Promise.reject(recordTooLarge(topic.name))
+    }
+    return new Promise((resolve, reject) => {
+      const pending = new PendingRecord(record, deadlineMs, (error, receipt) => {
+        this.#settled(topic, error)
+        if (error !== undefined) reject(error)
+        else resolve(receipt!)
+      })
+      this.#pending++
+      this.#busy.add(topic)
+      this.#expiry ??= this.#client.system.setTimeout(() => this.#expire(), EXPIRE_MS)
+      if (topic.add(pending)) this.#dispatch(topic)
+    })
+  }
+
+  prepare(names: readonly string[]): void {
+    this.#named = new Set(names)
+    for (const name of names) this.#activate(name)
+  }
+
+  cancel(topic: string): void {
+    this.#active.get(topic)?.cancel()
+  }
+
+  impaired(): readonly Impairment[] {
+    return this.#closed === undefined ? this.#impairments.lasting(this.#client.system.steadyMs()) : []
+  }
+
+  ready(): true | string {
+    if (this.#closed !== undefined) return closing().message
+    const leaders = [...this.#senders.values()].filter(({ leads }) => leads)
+    const isLost = leaders.length > 0 && leaders.every(({ problem }) => problem !== undefined)
+    const isReady = this.#cluster.ready()
+    return isReady === true && isLost ? `no partition leader reachable: ${leaders[0]?.problem}` : isReady
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    if (this.#pending > 0) await this.#drained.promise
+    this.#client.system.clearTimeout(this.#expiry)
+    for (const sender of this.#senders.values()) sender.close()
+    this.#cluster.close()
+    this.#client.tokens?.close()
+  }
+
+  #settled(topic: Topic, error: PublishError | undefined): void {
+    this.#pending--
+    // the limit may have been raised
+    if (error?.code === "record_too_large") void this.#lookUpLimits([topic], MAX_MESSAGE_BYTES_MS.retry)
+    if (this.#pending === 0 && this.#closed !== undefined) this.#drained.resolve()
   }
 
   /** Has a topic looked up from now on. */
-  function activate(name: string): Topic {
-    const known = active.get(name)
+  #activate(name: string): Topic {
+    const known = this.#active.get(name)
     if (known !== undefined) return known
-    const topic = topics.getOrInsertComputed(name, () => new Topic(name, context, onPending))
+    const topic = this.#topics.getOrInsertComputed(
+      name,
+      () => new Topic(name, this.#context, (one, partition) => this.#onPending(one, partition)),
+    )
     topic.forgetState()
-    active.set(name, topic)
-    cluster.refresh()
+    this.#active.set(name, topic)
+    this.#cluster.refresh()
     return topic
   }
 
+  #onPending(topic: Topic, partition: Partition | undefined): void {
+    if (partition === undefined) this.#unkeyed.add(topic)
+    else this.#senders.get(partition.leader)?.enqueue(partition)
+  }
+
+  /** Has records without a key sent by the first leader that is free. */
+  #dispatch(topic: Topic): void {
+    for (const leader of topic.leaders()) if (this.#senders.get(leader)?.schedule() === true) return
+  }
+
+  /** Rejects what is past its deadline, as long as anything is pending. */
+  #expire(): void {
+    const { system } = this.#client
+    const nowMs = system.steadyMs()
+    for (const topic of this.#busy) {
+      topic.expire(nowMs)
+      if (topic.isIdle) this.#busy.delete(topic)
+    }
+    this.#expiry = this.#pending > 0 ? system.setTimeout(() => this.#expire(), EXPIRE_MS) : undefined
+  }
+
   /** Names for the next metadata request: of topics with pending records, those that are unknown yet, and some of the others, in turn. */
-  function toLookUp(): string[] {
-    for (const [name, topic] of active) if (named?.has(name) === false && topic.isIdle) active.delete(name)
-    const chosen = new Set(busy)
+  #toLookUp(): string[] {
+    const active = this.#active
+    for (const [name, topic] of active)
+      if (this.#named?.has(name) === false && topic.isIdle) active.delete(name)
+    const chosen = new Set(this.#busy)
     for (const topic of active.values())
       if (topic.state === "unknown" || chosen.size < LOOK_UP_TOPICS) chosen.add(topic)
     for (const topic of chosen) if (active.delete(topic.name)) active.set(topic.name, topic)
     return Array.from(chosen, ({ name }) => name)
   }
 
-  function update({ brokers, topics: described }: Metadata): number {
-    const nowMs = system.steadyMs()
+  /** Applies metadata to topics and senders. @returns after how many milliseconds the next is due */
+  #update({ brokers, topics }: Metadata): number {
+    const nowMs = this.#client.system.steadyMs()
+    const senders = this.#senders
     for (const { nodeId, host, port } of brokers)
-      if (!senders.has(nodeId)) senders.set(nodeId, new LeaderSender(nodeId, { host, port }, senderContext))
+      if (!senders.has(nodeId))
+        senders.set(nodeId, new LeaderSender(nodeId, { host, port }, this.#senderContext))
+    const [updated, nextMs] = this.#updateTopics(topics, nowMs)
+    const leading = new Set<number>()
+    for (const topic of this.#active.values()) for (const leader of topic.leaders()) leading.add(leader)
+    for (const [id, sender] of senders) {
+      const endpoint = brokers.find(({ nodeId }) => nodeId === id)
+      sender.update(endpoint, leading.has(id), this.#cluster.availableSinceMs)
+    }
+    for (const topic of this.#busy) topic.enqueueAll()
+    const unreachable = (leader: number): string | undefined => senders.get(leader)?.problem
+    this.#impairments.update(updated, unreachable, ({ name }) => this.#active.has(name), nowMs)
+    return nextMs
+  }
+
+  #updateTopics(described: Metadata["topics"], nowMs: number): [updated: readonly Topic[], nextMs: number] {
     let nextMs = REFRESH_MS.usual
     const updated: Topic[] = []
     const toCreate: Topic[] = []
     for (const one of described) {
-      const topic = active.get(one.name ?? "")
+      const topic = this.#active.get(one.name ?? "")
       if (topic === undefined) continue
       if (topic.update(one, nowMs)) toCreate.push(topic)
       updated.push(topic)
       if (topic.problem() !== undefined) nextMs = Math.min(nextMs, REFRESH_MS.unavailable)
       else if (!topic.hasLeaders) nextMs = Math.min(nextMs, REFRESH_MS.leaderless)
     }
-    if (toCreate.length > 0) void create(toCreate)
+    if (toCreate.length > 0) void this.#create(toCreate)
     const available = updated.filter(({ state }) => state === "available")
-    void lookUpLimits(available, MAX_MESSAGE_BYTES_MS.age)
-    const leading = new Set<number>()
-    for (const topic of active.values()) for (const leader of topic.leaders()) leading.add(leader)
-    for (const [id, sender] of senders) {
-      const endpoint = brokers.find(({ nodeId }) => nodeId === id)
-      sender.update(endpoint, leading.has(id), cluster.availableSinceMs)
-    }
-    for (const topic of busy) topic.enqueueAll()
-    const unreachable = (leader: number): string | undefined => senders.get(leader)?.problem
-    impairments.update(updated, unreachable, ({ name }) => active.has(name), nowMs)
-    return nextMs
+    void this.#lookUpLimits(available, MAX_MESSAGE_BYTES_MS.age)
+    return [updated, nextMs]
   }
 
-  async function create(toCreate: readonly Topic[]): Promise<void> {
-    const created = await cluster.createTopics(toCreate.map(({ name }) => name))
+  async #create(toCreate: readonly Topic[]): Promise<void> {
+    const created = await this.#cluster.createTopics(toCreate.map(({ name }) => name))
     for (const topic of toCreate) {
       const creation = created.get(topic.name)!
-      topic.created(creation, system.steadyMs())
-      if (creation.problem === undefined) log.info({ topic: topic.name }, "topic created")
-      else log.debug({ topic: topic.name, reason: creation.problem }, "topic not created")
+      topic.created(creation, this.#client.system.steadyMs())
+      if (creation.problem === undefined) this.#log.info({ topic: topic.name }, "topic created")
+      else this.#log.debug({ topic: topic.name, reason: creation.problem }, "topic not created")
     }
-    cluster.refresh()
+    this.#cluster.refresh()
   }
 
   /** Looks up the largest batch of topics for which that was done so long ago. */
-  async function lookUpLimits(of: readonly Topic[], ageMs: number): Promise<void> {
-    const nowMs = system.steadyMs()
+  async #lookUpLimits(of: readonly Topic[], ageMs: number): Promise<void> {
+    const nowMs = this.#client.system.steadyMs()
     const due = of.filter(({ accumulator }) => nowMs - accumulator.limitAskedMs >= ageMs)
     if (due.length === 0) return
     for (const { accumulator } of due) accumulator.limitAskedMs = nowMs
-    const limits = await cluster.maxMessageBytes(due.map(({ name }) => name))
+    const limits = await this.#cluster.maxMessageBytes(due.map(({ name }) => name))
     for (const { name, accumulator } of due)
       accumulator.maxMessageBytes = limits.get(name) ?? accumulator.maxMessageBytes
-  }
-
-  /** Has records without a key sent by the first leader that is free. */
-  function dispatch(topic: Topic): void {
-    for (const leader of topic.leaders()) if (senders.get(leader)?.schedule() === true) return
-  }
-
-  /** Rejects what is past its deadline, as long as anything is pending. */
-  function expire(): void {
-    const nowMs = system.steadyMs()
-    for (const topic of busy) {
-      topic.expire(nowMs)
-      if (topic.isIdle) busy.delete(topic)
-    }
-    expiry = pending > 0 ? system.setTimeout(expire, EXPIRE_MS) : undefined
-  }
-
-  function ready(): true | string {
-    const leaders = [...senders.values()].filter(({ leads }) => leads)
-    const isLost = leaders.length > 0 && leaders.every(({ problem }) => problem !== undefined)
-    const isReady = cluster.ready()
-    return isReady === true && isLost ? `no partition leader reachable: ${leaders[0]?.problem}` : isReady
-  }
-
-  async function close(): Promise<void> {
-    if (pending > 0) await drained.promise
-    system.clearTimeout(expiry)
-    for (const sender of senders.values()) sender.close()
-    cluster.close()
-    client.tokens?.close()
-  }
-
-  cluster.refresh()
-
-  return {
-    // A hot path; bench/bench.ts measures it.
-    publish(record: Record, deadlineMs: number): Promise<Receipt> {
-      if (closed !== undefined) return Promise.reject(closing())
-      const topic = activate(record.topic)
-      const problem = topic.problem()
-      if (problem !== undefined) return Promise.reject(problem)
-      // compressed it may fit, and what may just fit is decided on its exact bytes
-      const isPlain = options.compression_type === "none"
-      if (isPlain && recordBytes(record) > topic.accumulator.maxMessageBytes) {
-        void lookUpLimits([topic], MAX_MESSAGE_BYTES_MS.retry)
-        return Promise.reject(recordTooLarge(topic.name))
-      }
-      return new Promise((resolve, reject) => {
-        const added = new PendingRecord(record, deadlineMs, (error, receipt) => {
-          pending--
-          // the limit may have been raised
-          if (error?.code === "record_too_large") void lookUpLimits([topic], MAX_MESSAGE_BYTES_MS.retry)
-          if (error !== undefined) reject(error)
-          else resolve(receipt!)
-          if (pending === 0 && closed !== undefined) drained.resolve()
-        })
-        pending++
-        busy.add(topic)
-        expiry ??= system.setTimeout(expire, EXPIRE_MS)
-        if (topic.add(added)) dispatch(topic)
-      })
-    },
-    prepare(names: readonly string[]): void {
-      named = new Set(names)
-      for (const name of names) activate(name)
-    },
-    cancel(topic: string): void {
-      active.get(topic)?.cancel()
-    },
-    impaired: () => (closed === undefined ? impairments.lasting(system.steadyMs()) : []),
-    ready: () => (closed === undefined ? ready() : closing().message),
-    close: () => (closed ??= close()),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { YieldingBroker } from "../../../src/brokers/broker.ts"
-import { openKafka } from "../../../src/brokers/kafka/producer.ts"
+import { KafkaProducer } from "../../../src/brokers/kafka/producer.ts"
 import { steadyMs } from "../../../src/clock/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import type { Logger } from "../../../src/telemetry/log.ts"
@@ -41,7 +41,7 @@ export class Service {
     this.process = world.process(name)
     this.process.run(() => {
       const more = { compression_type: settings.compression, max_request_bytes: settings.maxRequestBytes }
-      this.broker = openKafka(kafkaOptions(servers, more), { log: this.#log(), metrics: NO_METRICS })
+      this.broker = new KafkaProducer(kafkaOptions(servers, more), { log: this.#log(), metrics: NO_METRICS })
       if (settings.prepared !== undefined) this.broker.prepare(topics.slice(0, settings.prepared))
     })
   }

@@ -1,6 +1,6 @@
 import { PipelineTrial } from "./pipeline.ts"
 import { steadyMs } from "../../../src/clock/clock.ts"
-import { openKafka } from "../../../src/brokers/kafka/producer.ts"
+import { KafkaProducer } from "../../../src/brokers/kafka/producer.ts"
 import { SpooledBroker } from "../../../src/brokers/spool/spool.ts"
 import type { Record } from "../../../src/pipeline/record.ts"
 import { kafkaOptions } from "../../support/kafka-options.ts"
@@ -86,7 +86,7 @@ export const service: Simulation<ServiceScenario> = {
             { log, metrics: { spooled() {}, forwarded() {}, quarantined() {} } },
           )
           const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
-          const producer = openKafka(kafkaOptions([...cluster.servers.keys()]), { log, metrics })
+          const producer = new KafkaProducer(kafkaOptions([...cluster.servers.keys()]), { log, metrics })
           spool.prepare(TOPICS)
           spool.use(producer)
           const close = async (): Promise<void> => {

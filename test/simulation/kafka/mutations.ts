@@ -28,8 +28,8 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   kafka(
     "a topic's state is kept while it is not looked up",
     "producer.ts",
-    "topics.getOrInsertComputed(name, () => new Topic(name, context, onPending))",
-    "new Topic(name, context, onPending)",
+    "const topic = this.#topics.getOrInsertComputed(",
+    `const topic = ((_: string, create: () => Topic) => create())(`,
   ),
   kafka(
     "a batch that is given up raises the epoch",
@@ -163,7 +163,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   kafka(
     "a producer that closes waits for what is pending",
     "producer.ts",
-    "    if (pending > 0) await drained.promise\n",
+    "    if (this.#pending > 0) await this.#drained.promise\n",
     "",
   ),
   kafka(

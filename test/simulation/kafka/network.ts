@@ -138,7 +138,7 @@ export class SimulatedSocket implements ServerSide {
   /** The server has closed its end: what arrives there is lost. */
   #isServerClosed = false
   #serverProcess: SimulatedProcess | undefined
-  /** The kernel's buffer is full: nothing is taken until `drain`. */
+  /** The kernel's buffer is full: nothing is taken for a while. `drain` comes some time after there is room again. */
   #isFull = false
   readonly #frames = new FrameSplitter()
   #begunMs: number | undefined
@@ -216,11 +216,12 @@ export class SimulatedSocket implements ServerSide {
 
   #drainLater(random: Random): void {
     this.#isFull = true
+    const roomMs = random.next() * SPREAD_MS
+    this.client.run(() => (this.#isFull = false), roomMs)
     const drain = (): void => {
-      this.#isFull = false
       if (!this.destroyed) this.#handlers.drain(this)
     }
-    this.client.run(drain, random.next() * SPREAD_MS)
+    this.client.run(drain, roomMs + random.next() * SPREAD_MS)
   }
 
   end(error?: Error): void {

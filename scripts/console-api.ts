@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { makeApi, type ApiDeps } from "../src/admin/api/api.ts"
-import type { Peer } from "../src/http/routes.ts"
+import type { Peer } from "../src/http/peer.ts"
 
 interface JsonSchema {
   readonly $ref?: string

@@ -33,7 +33,7 @@ export type { ReadFrom } from "./brokers/read-topic.ts"
 export type { Receipt, Record, RecordHeader } from "./pipeline/record.ts"
 export type { Changes } from "./runtime/configuration-diff.ts"
 export type { Listening, RunningApplication } from "./runtime/running-application.ts"
-export type { MountingServer } from "./http/routes.ts"
+export type { MountingServer } from "./http/peer.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
 export {
   custom,

@@ -39,12 +39,12 @@ export interface ConnectionKind<
   readonly isInMemory?: true
 
   describe(values: Values<O>): Description
-  /** Opens it for the pipelines, or keeps it open. Does not wait for brokers. @throws HooklineError `config`, `log_locked`, `log_io` */
+  /** Opens it for the pipelines, or keeps it open. Does not wait for brokers. @throws HooklineError `config`, `log_locked`, `log_io` @internal */
   acquire(connection: Acquiring<O>, parts: AcquiringParts): Acquired | Promise<Acquired>
   /** Opens it for a replay alone, uncounted. A spool is left out. @throws HooklineError `log_locked`, `log_io`, `config` */
   open(values: Values<O>, log: Logger): Broker | Promise<Broker>
   openReader(values: Values<O>): LogReader | Promise<LogReader>
-  /** Finds what `acquire` would throw, and changes nothing. @throws HooklineError as `acquire` */
+  /** Finds what `acquire` would throw, and changes nothing. @throws HooklineError as `acquire` @internal */
   dryRun?(values: Values<O>, checkDatabase: (location: DatabaseLocation) => void): void | Promise<void>
   /** Connects to its servers, and publishes nothing. Absent: it has none. */
   reach?(values: Values<O>, topics: readonly string[]): Promise<Reached>
@@ -94,7 +94,7 @@ export interface WrittenFile {
   readonly key: string
   readonly isInFolder: boolean
   readonly path: string
-  /** Absent: it is none that a backup can copy while it is written. */
+  /** Absent: it is none that a backup can copy while it is written. @internal */
   readonly database?: DatabaseLocation
 }
 
@@ -117,6 +117,7 @@ export interface Acquiring<O extends ConnectionOptions> {
   readonly config: unknown
 }
 
+/** @internal */
 export interface AcquiringParts {
   readonly transaction: {
     acquire<T>(spec: ResourceSpec<T>): T
@@ -140,7 +141,7 @@ export interface Acquired {
   readonly listening?: Promise<void>
 }
 
-/** For brokers that no metrics count. */
+/** For brokers that no metrics count. @internal */
 export const UNCOUNTED: KafkaMetrics = { batch() {}, retried() {}, connected() {}, incident() {} }
 
 /** Declares a kind of connection. */

@@ -3,7 +3,8 @@ import { problem, REFUSALS } from "./answer.ts"
 import { IDLE_TIMEOUT_S } from "./listener.ts"
 import { newRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
-import { dispatch, type MountingServer, type Peer, type RequestHandlers, targetOf } from "./routes.ts"
+import type { MountingServer, Peer } from "./peer.ts"
+import { dispatch, type RequestHandlers, targetOf } from "./routes.ts"
 
 export class Mount {
   #handlers: RequestHandlers | undefined

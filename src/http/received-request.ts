@@ -6,7 +6,8 @@ import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "../senders/addresses.ts"
 import { newRequestId, proxyRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
-import type { Peer, Target } from "./routes.ts"
+import type { Peer } from "./peer.ts"
+import type { Target } from "./routes.ts"
 
 /** How to identify a sender; undefined: the request is for no pipeline. */
 type Origin = Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined

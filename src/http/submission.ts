@@ -1,4 +1,5 @@
-import type { Peer, Target } from "./routes.ts"
+import type { Peer } from "./peer.ts"
+import type { Target } from "./routes.ts"
 
 /** A request that this program itself makes, or makes again. */
 export interface Submission extends Target {

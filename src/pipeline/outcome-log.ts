@@ -22,7 +22,7 @@ export interface AnsweredRequest {
 /** Called once for each request, before its answer is sent. An error is logged. */
 export type OnAnswer = (answered: AnsweredRequest) => void
 
-/** Keeps answered requests for people to look at. */
+/** Keeps answered requests for people to look at. @internal */
 export interface Capture {
   /** Whether accepted ones are kept too, and so received bodies until the answer. */
   readonly keepsAccepted: boolean
@@ -33,8 +33,9 @@ export interface Capture {
 
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
- * drops. Never logs a body, nor
- * other sender-controlled text than the path.
+ * drops. Never logs a body, nor other sender-controlled text than the path.
+ *
+ * @internal
  */
 export class OutcomeLog {
   readonly #pipeline: string | undefined

@@ -16,13 +16,14 @@ interface ChangedNames {
   readonly removed: readonly string[]
 }
 
-/** The active instances by name: another instance is a change. */
+/** The active instances by name: another instance is a change. @internal */
 export interface Snapshot {
   readonly plan: Plan
   readonly connections: ReadonlyMap<string, { readonly instance: unknown }>
   readonly pipelines: ReadonlyMap<string, unknown>
 }
 
+/** @internal */
 export function changesOf(before: Snapshot, now: Snapshot): Changes {
   const isSameConnection = (id: string): boolean =>
     before.connections.get(id)?.instance === now.connections.get(id)?.instance &&

@@ -178,18 +178,13 @@ test("an open Gate passes events", () => {
     edits: [
       [
         "src/telemetry/pipeline-metrics.ts",
-        "  /** Milliseconds from the end of the body",
-        "  /** An event was dropped by the Gate. */\n  gated(count?: number): void\n  /** Milliseconds from the end of the body",
-      ],
-      [
-        "src/telemetry/pipeline-metrics.ts",
         "  const pipeline = once(",
         '  const gated = own.tallies("hookline_gated_events_total", "Events that a closed Gate dropped.", ["pipeline"])\n  const pipeline = once(',
       ],
       [
         "src/telemetry/pipeline-metrics.ts",
-        "    return {\n      begin(",
-        "    const closed = once(() => gated.bind({ pipeline }))\n    return {\n      gated: (count) => closed(undefined)(count),\n      begin(",
+        "    return {\n      /** What every",
+        "    const closed = once(() => gated.bind({ pipeline }))\n    return {\n      gated: (count?: number) => closed(undefined)(count),\n      /** What every",
       ],
       [
         "deploy/grafana/hookline.json",

@@ -1,5 +1,5 @@
 import { steadyMs } from "../../clock/clock.ts"
-import type { Peer } from "../../http/routes.ts"
+import type { Peer } from "../../http/peer.ts"
 import { ApiError } from "./route.ts"
 
 /** Streams open at once, of all kinds. */

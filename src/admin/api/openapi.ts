@@ -109,7 +109,7 @@ function operation(route: ApiRoute): object {
 
 function answers(response: TSchema | undefined, events: ApiRoute["events"]): object {
   if (events !== undefined) {
-    const texts = Object.entries(events).map(([name, schema]) => ({ title: name, ...schema }))
+    const texts = Object.entries(events).map(([name, schema]) => ({ title: name, allOf: [schema] }))
     return {
       200: {
         description: `Server-sent events: ${Object.keys(events).join(", ")}. The schema is that of their data.`,

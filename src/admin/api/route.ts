@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http"
 import type { Static, TObject, TSchema } from "typebox"
 import { Value } from "typebox/value"
 import { HooklineError } from "../../errors.ts"
-import type { Peer } from "../../http/routes.ts"
+import type { Peer } from "../../http/peer.ts"
 import { readUpTo } from "../../outgoing/fetch-bounded.ts"
 
 /** An answer of the API that is an error of its caller, or of what it asks. */

@@ -53,13 +53,14 @@ function routeOf(pattern: string, topic: string): RouteLine {
   return { pattern, topic }
 }
 
-/** What a Router chose: a topic, DROP, or why there is none. */
+/** What a Router chose: a topic, DROP, or why there is none. @internal */
 export type Chosen = { readonly topic: string } | { readonly none: Unrouted }
 
+/** @internal */
 export const NO_VALUE: Chosen = { none: "no_value" }
 const NO_RULE: Chosen = { none: "no_rule" }
 
-/** The first line that matches decides. */
+/** The first line that matches decides. @internal */
 export function compileRoutes(valueOf: ValueOf, routes: readonly RouteLine[]): (event: Event) => Chosen {
   const lines = routes.map(({ pattern, topic }) => ({ matches: compilePattern(pattern), chosen: { topic } }))
   return (event) => {

@@ -292,11 +292,13 @@ test("a name that is not found in time is unknown", async () => {
       [
         "test/faults/example-stopped.test.ts",
         "",
-        readFileSync(join(ROOT, "test/faults/hookline-killed.test.ts"), "utf8")
-          .replace("report(`Hookline on its log", "report(`example: Hookline on its log")
-          .replaceAll("KILLS", "ROUNDS")
-          .replace("kill, ROUNDS }", "kill }")
-          .replace("\ndescribe(", "\nconst ROUNDS = 2\n\ndescribe("),
+        `import { test } from "bun:test"
+import { fault, onLog, restarted } from "../support/fault.ts"
+
+test("Hookline on an embedded log killed twice under load: nothing acknowledged is lost", async () => {
+  await fault("example: Hookline on its log killed twice", onLog(), restarted(2))
+}, 60_000)
+`,
       ],
       ["test/run.ts", '  "embedded-disk",\n', '  "embedded-disk",\n  "example-stopped",\n'],
     ],

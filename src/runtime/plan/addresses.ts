@@ -55,17 +55,44 @@ export function* checkAddresses(resolved: ResolvedDraft): Steps<void> {
   }
 }
 
-/** Gives each address the first earlier one that it conflicts with. */
+/** Addresses of a port that differ in nothing but their paths. */
+interface Listener {
+  readonly host: string
+  readonly first: Numbered
+  readonly byPath: Map<string, Numbered>
+}
+
+interface Numbered {
+  readonly at: number
+  readonly address: PlannedAddress
+}
+
+/** Gives each address the first earlier one that it conflicts with. Compares it with listeners, of which there are few. */
 export function* conflictsIn(
   addresses: readonly PlannedAddress[],
 ): Iterable<readonly [other: PlannedAddress | undefined, one: PlannedAddress]> {
-  const byPort = new Map<number, PlannedAddress[]>()
-  for (const one of addresses) {
-    const before = byPort.getOrInsertComputed(one.port, () => [])
-    yield [before.find((other) => conflictOf(other, one) !== undefined), one]
-    before.push(one)
+  const byPort = new Map<number, Listener[]>()
+  for (const [at, address] of addresses.entries()) {
+    const listeners = byPort.getOrInsertComputed(address.port, () => [])
+    const host = hostKey(address.host)
+    const path = pathOf(address.owner) ?? ""
+    const own = listeners.find((it) => it.host === host && isSameListener(it.first.address, address))
+    // what is not the same listener's conflicts on any path
+    const other = listeners.find((it) => it !== own && overlap(it.host, host))?.first
+    const ofPath = own?.byPath.get(path)
+    const first = other === undefined || (ofPath !== undefined && ofPath.at < other.at) ? ofPath : other
+    yield [first?.address, address]
+    const one = { at, address }
+    const byPath = own?.byPath ?? new Map<string, Numbered>()
+    if (path !== "" && !byPath.has(path)) byPath.set(path, one)
+    if (own === undefined) listeners.push({ host, first: one, byPath })
   }
 }
+
+const isSameListener = (a: PlannedAddress, b: PlannedAddress): boolean =>
+  a.key === undefined &&
+  b.key === undefined &&
+  TLS_KEYS.every((key) => a.owner.values[key] === b.owner.values[key])
 
 const TLS_KEYS = ["tls_certificate", "tls_key", "tls_client_ca"]
 

@@ -35,18 +35,14 @@ export class TopicFixture {
     const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
     this.producerId = new ProducerId(log, metrics, () => (this.producerId.value = PRODUCER))
     this.producerId.value = PRODUCER
-    this.topic = new Topic(
-      "t",
-      {
-        log,
-        metrics,
-        compression: "none",
-        system: SYSTEM,
-        producerId: this.producerId,
-        memory: new BatchMemory(),
-      },
-      () => {},
-    )
+    this.topic = new Topic("t", {
+      log,
+      metrics,
+      compression: "none",
+      system: SYSTEM,
+      producerId: this.producerId,
+      memory: new BatchMemory(),
+    })
   }
 
   /** Metadata with that many partitions, or the leader epochs of each. */
@@ -117,10 +113,9 @@ export class TopicFixture {
     value = "v",
   ): Promise<Receipt | PublishError> {
     return new Promise((resolve) => {
-      const record = { topic: "t", key: Buffer.from("k"), value: Buffer.from(value) }
-      partition.queue.push(
-        new PendingRecord(record, deadlineMs, (error, receipt) => resolve(error ?? receipt!)),
-      )
+      const sourcePartition = { number: partition.index, of: this.topic.partitions.length }
+      const record = { topic: "t", key: Buffer.from("k"), value: Buffer.from(value), sourcePartition }
+      this.topic.add(new PendingRecord(record, deadlineMs, (error, receipt) => resolve(error ?? receipt!)))
     })
   }
 }

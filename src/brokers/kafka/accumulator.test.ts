@@ -6,8 +6,8 @@ const ONE = { topic: "t", key: undefined, value: Buffer.from("{}") }
 
 /** The deadlines of the batches that are formed of a queue's records. */
 function batches(deadlines: readonly number[]): number[][] {
-  const accumulator = new Accumulator("t", started().partition(0).topic.context, () => {})
-  const queue = new PendingQueue(() => {})
+  const accumulator = new Accumulator("t", started().partition(0).topic.context)
+  const queue = new PendingQueue()
   for (const deadlineMs of deadlines) queue.push(new PendingRecord(ONE, deadlineMs, () => {}))
   const all: number[][] = []
   while (queue.length > 0)
@@ -29,8 +29,8 @@ test.each([
   ["records with a key", true],
   ["records without a key", false],
 ])("%s do not wait while others without a deadline keep coming", (_, isKeyed) => {
-  const accumulator = new Accumulator("t", started().partition(0).topic.context, () => {})
-  const queue = new PendingQueue(() => {})
+  const accumulator = new Accumulator("t", started().partition(0).topic.context)
+  const queue = new PendingQueue()
   const [waiting, others] = isKeyed ? [queue, accumulator.unkeyed] : [accumulator.unkeyed, queue]
   waiting.push(new PendingRecord(ONE, 1000, () => {}))
   for (let taken = 0; taken < 2; taken++) {

@@ -25,16 +25,15 @@ export interface ProducerContext {
 export class Accumulator {
   readonly name: string
   readonly context: ProducerContext
-  readonly unkeyed: PendingQueue
+  readonly unkeyed = new PendingQueue()
   /** The largest batch that the broker accepts, if known. */
   maxMessageBytes = Number.POSITIVE_INFINITY
   /** When that was looked up, by the steady clock. */
   limitAskedMs = Number.NEGATIVE_INFINITY
 
-  constructor(name: string, context: ProducerContext, onPending: () => void) {
+  constructor(name: string, context: ProducerContext) {
     this.name = name
     this.context = context
-    this.unkeyed = new PendingQueue(onPending)
   }
 
   /** Takes the records of a batch. @param maxRecords under MAX_RECORDS while a record to blame is looked for, then requeued ones go first */
@@ -106,15 +105,9 @@ interface Capacity {
 export class PendingQueue {
   /** Whether records without a key go before these into the next batch that takes both. */
   isSecond = false
-  readonly #onPending: () => void
   #records: PendingRecord[] = []
   /** No deadline in the queue is before it. */
   #earliestMs = Number.POSITIVE_INFINITY
-
-  /** @param onPending called when it is empty no more, and when records are requeued */
-  constructor(onPending: () => void) {
-    this.#onPending = onPending
-  }
 
   get length(): number {
     return this.#records.length
@@ -127,7 +120,6 @@ export class PendingQueue {
   push(record: PendingRecord): void {
     this.#records.push(record)
     if (record.deadlineMs < this.#earliestMs) this.#earliestMs = record.deadlineMs
-    if (this.#records.length === 1) this.#onPending()
   }
 
   /** Puts records back, before all others. */
@@ -135,7 +127,6 @@ export class PendingQueue {
     if (records.length === 0) return
     this.#records = [...records, ...this.#records]
     for (const { deadlineMs } of records) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
-    this.#onPending()
   }
 
   /** Moves records from the front to a batch, up to a share of its capacity; the first of a batch always fits. */

@@ -23,18 +23,14 @@ const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
 /** A topic whose partitions are led by these brokers. */
 function topicLedBy(leaders: readonly number[], errorCode = 0, name = "t"): Topic {
   const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
-  const topic = new Topic(
-    name,
-    {
-      log,
-      metrics,
-      compression: "none",
-      system: SYSTEM,
-      producerId: new ProducerId(log, metrics, () => {}),
-      memory: new BatchMemory(),
-    },
-    () => {},
-  )
+  const topic = new Topic(name, {
+    log,
+    metrics,
+    compression: "none",
+    system: SYSTEM,
+    producerId: new ProducerId(log, metrics, () => {}),
+    memory: new BatchMemory(),
+  })
   follow(topic, leaders, errorCode)
   return topic
 }

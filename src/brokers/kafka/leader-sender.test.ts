@@ -58,7 +58,6 @@ class Simulation implements System {
       if (line.level >= 50) this.errors.push(line)
     }
     const log = pino({}, { write })
-    const { unkeyed } = this
     const metrics = {
       batch: () => this.measure(),
       retried() {},
@@ -67,21 +66,14 @@ class Simulation implements System {
     }
     const producerId = new ProducerId(log, metrics, () => {})
     producerId.value = 7n
-    this.topic = new Topic(
-      "t",
-      {
-        log,
-        metrics,
-        system: this,
-        compression: compress ? "gzip" : "none",
-        producerId,
-        memory: new BatchMemory(),
-      },
-      (topic, partition) => {
-        if (partition === undefined) unkeyed.add(topic)
-        else this.sender.enqueue(partition)
-      },
-    )
+    this.topic = new Topic("t", {
+      log,
+      metrics,
+      system: this,
+      compression: compress ? "gzip" : "none",
+      producerId,
+      memory: new BatchMemory(),
+    })
     const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, system: this }
     const limits = { maxRequestBytes, maxIdleMs: 60_000 }
     const onFailure = (): void => void this.sender.schedule()
@@ -89,7 +81,7 @@ class Simulation implements System {
       client,
       log,
       metrics,
-      unkeyed,
+      unkeyed: this.unkeyed,
       producerId,
       ...limits,
       onFailure,
@@ -172,9 +164,11 @@ class Simulation implements System {
     timestampMs = STARTED_MS,
   ): Promise<Receipt | PublishError> {
     return new Promise((resolve) => {
-      const record = { topic: "t", key: Buffer.from("k"), value: Buffer.alloc(bytes), timestampMs }
+      const value = Buffer.alloc(bytes)
+      const sourcePartition = { number: partition, of: this.topic.partitions.length }
+      const record = { topic: "t", key: undefined, value, timestampMs, sourcePartition }
       const settle = (error: PublishError | undefined, receipt?: Receipt): void => resolve(error ?? receipt!)
-      this.topic.partitions[partition]!.queue.push(new PendingRecord(record, deadlineMs, settle))
+      this.sender.enqueue(this.topic.add(new PendingRecord(record, deadlineMs, settle))!)
     })
   }
 

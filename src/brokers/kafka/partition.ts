@@ -36,7 +36,7 @@ export class Partition {
   /** Node id of its leader; -1: none. */
   leader = -1
   /** Records with a key, and those that were requeued for this partition. */
-  readonly queue: PendingQueue
+  readonly queue = new PendingQueue()
   readonly health = new DeliveryHealth()
   /** In flight, or to be sent again; undefined: neither. */
   batch: Batch | undefined
@@ -50,12 +50,10 @@ export class Partition {
   /** Fewer after a batch that was rejected for one of its records, to find that one. */
   #maxRecords = MAX_RECORDS
 
-  /** @param onPending called when records with a key are pending that were not */
-  constructor(topic: Accumulator, index: number, onPending: (partition: Partition) => void) {
+  constructor(topic: Accumulator, index: number) {
     this.topic = topic
     this.index = index
     this.#sequence = new PartitionSequence(topic.context.producerId)
-    this.queue = new PendingQueue(() => onPending(this))
   }
 
   get isBusy(): boolean {

@@ -22,9 +22,9 @@ const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
 const producerId = new ProducerId(log, metrics, () => {})
 const memory = new BatchMemory()
 const context = { log, metrics, system: SYSTEM, compression: "none", producerId, memory } as const
-const topicOf = (name: string): Accumulator => new Accumulator(name, context, () => {})
+const topicOf = (name: string): Accumulator => new Accumulator(name, context)
 const batchOf = (topic: Accumulator, index: number, bytes: Buffer): Batch =>
-  new EncodedBatch(new Partition(topic, index, () => {}), [], bytes)
+  new EncodedBatch(new Partition(topic, index), [], bytes)
 
 const [a, b] = [topicOf("a"), topicOf(LONG_NAME)]
 const batches = [

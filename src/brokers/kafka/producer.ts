@@ -10,7 +10,6 @@ import type { KafkaOptions } from "./options.ts"
 import { Impairments } from "./impairment.ts"
 import { LeaderSender, type SenderContext } from "./leader-sender.ts"
 import { ClusterMetadata, type Metadata } from "./metadata.ts"
-import type { Partition } from "./partition.ts"
 import { closing, recordTooLarge } from "./publish-errors.ts"
 import { recordBytes } from "./record-batch.ts"
 import { EXPIRE_MS, MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
@@ -81,6 +80,7 @@ export class KafkaProducer implements YieldingBroker {
       maxIdleMs: options.connections_max_idle,
       onFailure: () => {
         this.#cluster.refresh()
+        this.#enqueueAll()
         for (const sender of this.#senders.values()) sender.schedule()
       },
     }
@@ -108,7 +108,10 @@ export class KafkaProducer implements YieldingBroker {
       this.#pending++
       this.#busy.add(topic)
       this.#expiry ??= this.#client.system.setTimeout(() => this.#expire(), EXPIRE_MS)
-      if (topic.add(pending)) this.#dispatch(topic)
+      const partition = topic.add(pending)
+      if (partition !== undefined) return this.#senders.get(partition.leader)?.enqueue(partition)
+      this.#unkeyed.add(topic)
+      this.#dispatch(topic)
     })
   }
 
@@ -156,19 +159,19 @@ export class KafkaProducer implements YieldingBroker {
   #activate(name: string): Topic {
     const known = this.#active.get(name)
     if (known !== undefined) return known
-    const topic = this.#topics.getOrInsertComputed(
-      name,
-      () => new Topic(name, this.#context, (one, partition) => this.#onPending(one, partition)),
-    )
+    const topic = this.#topics.getOrInsertComputed(name, () => new Topic(name, this.#context))
     topic.forgetState()
     this.#active.set(name, topic)
     this.#cluster.refresh()
     return topic
   }
 
-  #onPending(topic: Topic, partition: Partition | undefined): void {
-    if (partition === undefined) this.#unkeyed.add(topic)
-    else this.#senders.get(partition.leader)?.enqueue(partition)
+  /** Has all that is pending sent by those that lead the partitions now. */
+  #enqueueAll(): void {
+    for (const topic of this.#busy) {
+      if (topic.accumulator.unkeyed.length > 0) this.#unkeyed.add(topic)
+      for (const partition of topic.busyPartitions()) this.#senders.get(partition.leader)?.enqueue(partition)
+    }
   }
 
   /** Has records without a key sent by the first leader that is free. */
@@ -213,7 +216,7 @@ export class KafkaProducer implements YieldingBroker {
       const endpoint = brokers.find(({ nodeId }) => nodeId === id)
       sender.update(endpoint, leading.has(id), this.#cluster.availableSinceMs)
     }
-    for (const topic of this.#busy) topic.enqueueAll()
+    this.#enqueueAll()
     const unreachable = (leader: number): string | undefined => senders.get(leader)?.problem
     this.#impairments.update(updated, unreachable, ({ name }) => this.#active.has(name), nowMs)
     return nextMs

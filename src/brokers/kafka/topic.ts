@@ -24,10 +24,9 @@ export class Topic {
   readonly accumulator: Accumulator
   state: "unknown" | "available" | "missing" | "refused" = "unknown"
   partitions: readonly Partition[] = []
-  readonly #onPending: (partition: Partition | undefined) => void
   readonly #creation = new CreationSchedule()
   /** Records with a key whose partition is unknown yet. */
-  readonly #unplaced = new PendingQueue(() => {})
+  readonly #unplaced = new PendingQueue()
   /** Partitions with records or a batch, and some that had. */
   readonly #busy = new Set<Partition>()
   /** All partitions that it ever had, by index. */
@@ -44,28 +43,27 @@ export class Topic {
   #unknownSinceMs: number | undefined
   #refusalCode = 0
 
-  /** @param onPending called when records are pending for a partition or, without one, for any */
-  constructor(
-    name: string,
-    context: ProducerContext,
-    onPending: (topic: Topic, partition: Partition | undefined) => void,
-  ) {
-    this.#onPending = (partition) => onPending(this, partition)
-    this.accumulator = new Accumulator(name, context, () => this.#onPending(undefined))
+  constructor(name: string, context: ProducerContext) {
+    this.accumulator = new Accumulator(name, context)
   }
 
   get name(): string {
     return this.accumulator.name
   }
 
-  /** Queues a record. @returns whether any partition may take it */
-  add(pending: PendingRecord): boolean {
+  /** Queues a record. @returns the partition that has it; undefined: any may take it, or none is known yet */
+  add(pending: PendingRecord): Partition | undefined {
     const { partitions } = this
-    const takesAny = !isPlaced(pending.record)
-    if (takesAny) this.accumulator.unkeyed.push(pending)
-    else if (partitions.length === 0) this.#unplaced.push(pending)
-    else partitions[placeOf(pending.record, partitions.length)]!.queue.push(pending)
-    return takesAny
+    const isAnyones = !isPlaced(pending.record)
+    if (isAnyones || partitions.length === 0) {
+      const queue = isAnyones ? this.accumulator.unkeyed : this.#unplaced
+      queue.push(pending)
+      return undefined
+    }
+    const partition = partitions[placeOf(pending.record, partitions.length)]!
+    partition.queue.push(pending)
+    this.#busy.add(partition)
+    return partition
   }
 
   /** Why nothing can be published to the topic now; undefined: it can. */
@@ -162,14 +160,9 @@ export class Topic {
     for (const partition of this.#busy) partition.cancel(error)
   }
 
-  /** Has pending records sent by those that lead their partitions now. */
-  enqueueAll(): void {
-    for (const partition of this.#busy) if (partition.isBusy) this.#onPending(partition)
-  }
-
-  #enqueue(partition: Partition): void {
-    this.#busy.add(partition)
-    this.#onPending(partition)
+  /** Partitions with records or a batch. */
+  *busyPartitions(): Generator<Partition> {
+    for (const partition of this.#busy) if (partition.isBusy) yield partition
   }
 
   #updatePartitions({ topicId, partitions: named }: TopicMetadata, nowMs: number): void {
@@ -202,8 +195,7 @@ export class Topic {
       if (partition.batch !== undefined) partition.giveUp()
       partition.leader = NO_LEADER
     }
-    while (this.#known.length < count)
-      this.#known.push(new Partition(this.accumulator, this.#known.length, (one) => this.#enqueue(one)))
+    while (this.#known.length < count) this.#known.push(new Partition(this.accumulator, this.#known.length))
     this.partitions = this.#known.slice(0, count)
     this.#next = 0
     return displaced
@@ -211,16 +203,12 @@ export class Topic {
 
   #updateLeaders(named: TopicMetadata["partitions"], nowMs: number): void {
     let isStale = named.length < this.partitions.length
-    const moved: Partition[] = []
     for (const { partitionIndex, leaderId, leaderEpoch } of named) {
       const partition = this.partitions[partitionIndex]
       if (partition === undefined) continue
-      const { leader } = partition
       if (!partition.updateLeader(leaderId, leaderEpoch ?? -1, nowMs)) isStale = true
-      if (partition.leader !== leader) moved.push(partition)
     }
     this.#byLeader = Map.groupBy(this.partitions, ({ leader }) => leader)
-    for (const partition of moved) if (partition.isBusy) this.#enqueue(partition)
     if (isStale) this.#logStale(nowMs)
   }
 

@@ -28,8 +28,8 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   kafka(
     "a topic's state is kept while it is not looked up",
     "producer.ts",
-    "const topic = this.#topics.getOrInsertComputed(",
-    `const topic = ((_: string, create: () => Topic) => create())(`,
+    "this.#topics.getOrInsertComputed(name, () => new Topic(name, this.#context))",
+    "new Topic(name, this.#context)",
   ),
   kafka(
     "a batch that is given up raises the epoch",

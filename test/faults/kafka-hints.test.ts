@@ -18,6 +18,7 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
   const folder = temporaryFolder()
   let kafka: OwnKafka
   let web: Server
+  let silent: Server
   let ca: string
 
   beforeAll(async () => {
@@ -41,16 +42,23 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
       socket.on("error", () => socket.destroy())
       socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
     })
-    await new Promise<void>((listening) => web.listen(0, "127.0.0.1", listening))
+    silent = createServer((socket) => {
+      socket.on("error", () => socket.destroy())
+      socket.once("data", () => socket.end())
+    })
+    for (const server of [web, silent])
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
   })
   afterAll(async () => {
     web?.close()
+    silent?.close()
     await kafka?.stop()
     folder[Symbol.dispose]()
   })
 
   const serversOf = (listener: string): readonly string[] => {
-    if (listener === "WEB") return [`127.0.0.1:${(web.address() as AddressInfo).port}`]
+    const other = { WEB: web, SILENT: silent }[listener]
+    if (other !== undefined) return [`127.0.0.1:${(other.address() as AddressInfo).port}`]
     return listener === "PLAINTEXT" ? kafka.bootstrapServers : kafka.listener(listener)
   }
   const optionsOf = (protocol: KafkaOptions["security_protocol"]): Partial<KafkaOptions> => ({
@@ -93,8 +101,14 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
       "authentication failed",
       "does not use SASL: set security_protocol = plaintext",
     ],
-    ["sasl_plaintext", "TLS", "authentication failed", "may require TLS: try security_protocol = sasl_ssl"],
-    ["sasl_plaintext", "BOTH", "authentication failed", "may require TLS: try security_protocol = sasl_ssl"],
+    ["sasl_plaintext", "TLS", "the broker requires TLS", "set security_protocol = sasl_ssl"],
+    ["sasl_plaintext", "BOTH", "the broker requires TLS", "set security_protocol = sasl_ssl"],
+    [
+      "sasl_plaintext",
+      "SILENT",
+      "connection (reset|closed)",
+      "may require TLS: try security_protocol = sasl_ssl",
+    ],
     ["sasl_ssl", "TLS", "authentication failed", "does not use SASL: set security_protocol = ssl"],
     [
       "sasl_ssl",

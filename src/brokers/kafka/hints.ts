@@ -1,6 +1,5 @@
 import type { Sasl } from "./auth/sasl.ts"
 import {
-  AUTHENTICATION_FAILED,
   CLIENT_CERTIFICATE,
   errorCodeOf,
   isClosed,
@@ -44,8 +43,7 @@ export function hintOf(
     return "the broker rejects the access token: compare its issuer, audience and scope with what the broker expects"
   if (code === SASL_AUTHENTICATION_FAILED) return "check sasl_username and sasl_password"
   if (code === ILLEGAL_SASL_STATE) return `the listener does not use SASL: set ${protocol(hasTls, false)}`
-  if (reason === AUTHENTICATION_FAILED && !hasAnswered && !hasTls)
-    return `the listener may require TLS: try ${protocol(true, true)}`
+  if (isSilent && hasSasl && !hasTls) return `the listener may require TLS: try ${protocol(true, true)}`
   if (!isSilent || hasSasl) return undefined
   const certificate = hasTls ? ", or a client certificate (ssl_certificate_location)" : ""
   return `the listener may require SASL (${protocol(hasTls, true)})${certificate}`

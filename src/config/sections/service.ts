@@ -20,7 +20,7 @@ export const SERVICE = defineSection({
       min: 1,
       optional: true,
       reload: "live",
-      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 192 MiB: half of what is above 64 MiB for each process.",
+      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 320 MiB: a quarter of what is above 64 MiB for each process.",
     }),
     max_connections: integer({
       min: 32,

@@ -20,8 +20,9 @@ const BASE_BYTES = 64 * MEBIBYTE
 const LEAST_BYTES = 8 * MEBIBYTE
 
 /**
- * `max_in_flight_bytes` where it is not set: what memory allows, twice over, since a body may be garbage before it is
- * collected. 300 senders of 256 KB then stay within 128 MiB; the full budget needs 192 MiB.
+ * `max_in_flight_bytes` where it is not set: what memory allows, four times over, since a body is there as it is received,
+ * enriched and written, and may be garbage before it is collected. Without a limit 300 senders of 256 KB take, beyond what an
+ * idle process has, 80 MiB with a budget of 16 MiB, 130 with 32 and 220 with 64. The full budget needs 320 MiB.
  *
  * @param workers processes that share the memory, with a supervisor where there are several
  * @param memoryBytes what the control group allows, or the machine has
@@ -29,7 +30,7 @@ const LEAST_BYTES = 8 * MEBIBYTE
 export function defaultInFlightBytes(workers: number, memoryBytes = process.constrainedMemory()): number {
   const processes = workers === 1 ? 1 : workers + 1
   // 0: unknown
-  const allowed = memoryBytes > 0 ? (memoryBytes - processes * BASE_BYTES) / 2 : DEFAULT_BYTES
+  const allowed = memoryBytes > 0 ? (memoryBytes - processes * BASE_BYTES) / 4 : DEFAULT_BYTES
   return Math.min(DEFAULT_BYTES, Math.max(LEAST_BYTES * workers, allowed))
 }
 

@@ -60,7 +60,11 @@ describe.skipIf(!available)("one Kafka broker", () => {
         const back = senders.backAfterMs(fromMs)
         const takenMs = await takenFromKcat(kafka, to.topic)
         await started
-        return Math.max(0, fromMs + (await back) - takenMs)
+        const backMs = fromMs + (await back)
+        // a record may be acknowledged before metadata is there again
+        const connected = (): number => running.log.filter(({ msg }) => msg === "connected to Kafka").length
+        await running.logged(() => connected() === 2)
+        return Math.max(0, backMs - takenMs)
       },
     })
     expect(running.log.map(({ msg }) => msg).filter((msg) => /Kafka/.test(msg))).toEqual([

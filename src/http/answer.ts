@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http"
 import { Rejected, type Answered } from "../pipeline/outcome.ts"
-import { unavailable } from "../pipeline/unavailable.ts"
+import { unavailable } from "../pipeline/service-unavailable.ts"
 import { ACCEPTED_CODINGS } from "./content-coding.ts"
 
 /** Whether answers of a status have no body: RFC 9110, 15.3.5 and 15.3.6. */

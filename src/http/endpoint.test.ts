@@ -5,7 +5,7 @@ import { inChunks, serve, type GivenRoute } from "../../test/support/http-server
 import { openSocket, post as head } from "../../test/support/http-socket.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import { Accepted, Answered, Dropped, Rejected } from "../pipeline/outcome.ts"
-import { unavailable } from "../pipeline/unavailable.ts"
+import { unavailable } from "../pipeline/service-unavailable.ts"
 import { tokenBucket, type RateLimit } from "./admission/rate-limit.ts"
 import { UnverifiedLimit } from "../senders/unverified-limit.ts"
 

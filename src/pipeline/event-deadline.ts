@@ -1,7 +1,7 @@
 import type { Deadlines, Wait } from "../clock/deadlines.ts"
 import type { Event, EventContext } from "./event.ts"
 import type { Rejected } from "./outcome.ts"
-import { unavailable } from "./unavailable.ts"
+import { unavailable } from "./service-unavailable.ts"
 
 /** A processor or sink that ends at the event's deadline at the latest. */
 export type Bounded<T> = (event: Event, deadline: EventDeadline) => T | Promise<T>

@@ -6,7 +6,7 @@ import { RequestLog } from "../telemetry/request-log.ts"
 import { composePipeline } from "./compose.ts"
 import type { Event, Processor, Publisher } from "./event.ts"
 import { Accepted, Dropped, Rejected, type Outcome } from "./outcome.ts"
-import { unavailable } from "./unavailable.ts"
+import { unavailable } from "./service-unavailable.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 
 const splits: Processor = (event) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { UNAVAILABLE } from "../../pipeline/unavailable.ts"
+import { UNAVAILABLE } from "../../pipeline/service-unavailable.ts"
 import { wordsOf } from "./reason-words.ts"
 
 test("every 503 has words for an operator, not those for the sender", () => {

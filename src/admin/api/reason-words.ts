@@ -1,5 +1,5 @@
 import { REFUSALS } from "../../http/answer.ts"
-import type { UNAVAILABLE } from "../../pipeline/unavailable.ts"
+import type { UNAVAILABLE } from "../../pipeline/service-unavailable.ts"
 import { REASON_WORDS } from "../../verify/verifier.ts"
 
 /** Every 503. */

@@ -11,14 +11,14 @@ import { LogFile, type Committed, type OpenPartition } from "./log-file.ts"
 import { createIdentity, LOG_LAYOUT, PAGE_BYTES, readIdentity } from "./log-tables.ts"
 import { Ages } from "./record-ages.ts"
 import { Shrinker } from "./shrinker.ts"
-import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./trimmer.ts"
+import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./retention-trimmer.ts"
 import { sizeOfFile, Wal } from "./wal.ts"
 
 /*
  * The embedded log's file in its thread, and the chores that no publisher waits for, each in slices that a commit can wait for:
  *
  *   checkpoint   when the WAL has grown (wal.ts)
- *   trim         deletes what is beyond retention's limits (trimmer.ts)
+ *   trim         deletes what is beyond retention's limits (retention-trimmer.ts)
  *   give back    returns free pages to the disk (shrinker.ts)
  *
  * `nextChore` says which is next:

@@ -4,7 +4,7 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { LogMetrics } from "../../telemetry/metrics.ts"
 import type { LogState } from "../broker.ts"
 import type { Trimmed } from "./log-database.ts"
-import type { TrimLimits, Reason } from "./trimmer.ts"
+import type { TrimLimits, Reason } from "./retention-trimmer.ts"
 import type { ClockReading, RetentionClock } from "../../clock/retention-clock.ts"
 
 export interface RetentionDependencies {

@@ -1,5 +1,5 @@
 import { compressionsAlgorithms } from "@platformatic/kafka"
-import type { EncodedBatch } from "./batch.ts"
+import type { EncodedBatch } from "./encoded-batch.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 import { BATCH_HEADER_BYTES, withCompressed, type Compression } from "./record-batch.ts"
 import type { System } from "./system.ts"

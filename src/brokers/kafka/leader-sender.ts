@@ -1,6 +1,6 @@
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
-import { bytesOf } from "./batch.ts"
+import { bytesOf } from "./encoded-batch.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { BatchAnswer } from "./produce-request.ts"
 import type { ProducerId } from "./sequence.ts"

@@ -1,7 +1,7 @@
 import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
-import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
-import { EncodedBatch } from "./batch.ts"
+import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./pending-records.ts"
+import { EncodedBatch } from "./encoded-batch.ts"
 import { compressBatch } from "./compression.ts"
 import { DeliveryHealth } from "./delivery-health.ts"
 import {

@@ -3,7 +3,7 @@ import { findTextFlaw } from "../../json/check.ts"
 import { Items } from "../../json/walk.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Ended } from "../../pipeline/outcome.ts"
-import { unavailable } from "../../pipeline/unavailable.ts"
+import { unavailable } from "../../pipeline/service-unavailable.ts"
 import { refused } from "./form-to-json.ts"
 
 /**

@@ -6,7 +6,7 @@ import { MemoryKeys } from "../../dedupe/memory-keys.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Outcome, Rejected } from "../../pipeline/outcome.ts"
-import { unavailable } from "../../pipeline/unavailable.ts"
+import { unavailable } from "../../pipeline/service-unavailable.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"
 import type { ComponentContext } from "../define-component.ts"
 

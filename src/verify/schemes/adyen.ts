@@ -1,7 +1,7 @@
 import type { Family } from "./family.ts"
 import { member, readJson, readSignedJson } from "./json-body.ts"
 import { macFamily } from "./mac-family.ts"
-import type { Claim } from "./signature.ts"
+import type { Claim } from "./signature-verifier.ts"
 import { withHeaders } from "./sendable.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 

@@ -3,7 +3,7 @@ import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { coverageOf, hmacScheme, type HmacForm } from "./hmac.ts"
 import { importPrivateKey, importPublicKey } from "./public-key.ts"
 import { decodeBase64, decodeHex } from "./secrets.ts"
-import { joinSigned, type Signed, signatureVerifier, type Key, type Scheme } from "./signature.ts"
+import { joinSigned, type Signed, signatureVerifier, type Key, type Scheme } from "./signature-verifier.ts"
 
 /** A public-key scheme as data, laid out like an HMAC scheme. */
 export type AsymmetricForm = Omit<HmacForm, "algorithm" | "list" | "encoding" | "secret"> & {

@@ -5,7 +5,7 @@ import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
 import { credentialVerifier } from "./credential.ts"
 import { checkFreshness } from "./freshness.ts"
 import { decodeBase64 } from "./secrets.ts"
-import { joinSigned, signatureVerifier, type Claim } from "./signature.ts"
+import { joinSigned, signatureVerifier, type Claim } from "./signature-verifier.ts"
 
 /** A claim with the hash and the URL of the signer's certificate. */
 export interface CertificateClaim extends Claim {

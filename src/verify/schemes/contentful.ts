@@ -4,7 +4,7 @@ import type { Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"
 import { macFamily } from "./mac-family.ts"
 import { withHeaders } from "./sendable.ts"
-import type { Signed, Claim } from "./signature.ts"
+import type { Signed, Claim } from "./signature-verifier.ts"
 
 const SIGNATURE = "x-contentful-signature"
 const SIGNED_HEADERS = "x-contentful-signed-headers"

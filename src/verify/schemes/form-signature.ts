@@ -6,7 +6,7 @@ import { sameText } from "./constant-time.ts"
 import type { Family } from "./family.ts"
 import { macFamily } from "./mac-family.ts"
 import { withHeaders } from "./sendable.ts"
-import type { Signed, Claim } from "./signature.ts"
+import type { Signed, Claim } from "./signature-verifier.ts"
 
 /*
  * These schemes join names and values without separators: the text of one signed request can be split into other

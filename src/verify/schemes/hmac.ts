@@ -5,7 +5,7 @@ import { formatTime, parseTime, type TimeUnit } from "./freshness.ts"
 import { readMember, withMember } from "./json-body.ts"
 import { macFamily, type MacScheme, type MacTraits } from "./mac-family.ts"
 import type { MacForm } from "./mac.ts"
-import { parsePayload, type Claim } from "./signature.ts"
+import { parsePayload, type Claim } from "./signature-verifier.ts"
 
 /** The signed time: a header, an item of the signature's header, or a member of the JSON body. */
 type TimeLocation =

@@ -3,7 +3,7 @@ import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { hmacScheme } from "./hmac.ts"
 import { macFamily } from "./mac-family.ts"
 import { digestSpelling } from "./mac.ts"
-import { type Signed, signatureVerifier, type Claim, type Key } from "./signature.ts"
+import { type Signed, signatureVerifier, type Claim, type Key } from "./signature-verifier.ts"
 
 const VERSION_3 = hmacScheme({
   header: "X-HubSpot-Signature-v3",

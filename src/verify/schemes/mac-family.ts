@@ -2,7 +2,7 @@ import type { Refused, Sendable, SignedRequest, UnsignedRequest } from "../verif
 import { listOf, type Coverage, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
 import { digestSpelling, macKeys, type MacForm } from "./mac.ts"
 import { decodeSecret, SECRET_FORMS, type SecretForm } from "./secrets.ts"
-import { type Signed, signatureVerifier, type Claim } from "./signature.ts"
+import { type Signed, signatureVerifier, type Claim } from "./signature-verifier.ts"
 
 /** A scheme of HMAC signatures. */
 export interface MacScheme extends MacForm {

@@ -1,4 +1,4 @@
-import type { Signed, Key, Scheme } from "./signature.ts"
+import type { Signed, Key, Scheme } from "./signature-verifier.ts"
 
 export type Algorithm = "sha1" | "sha256" | "sha512"
 export type Encoding = "hex" | "base64" | "base64url"

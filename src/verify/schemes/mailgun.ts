@@ -6,7 +6,7 @@ import type { Family } from "./family.ts"
 import { formatTime, parseTime } from "./freshness.ts"
 import { member, readSignedJson, withMember } from "./json-body.ts"
 import { macFamily } from "./mac-family.ts"
-import type { Claim } from "./signature.ts"
+import type { Claim } from "./signature-verifier.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 
 const PARTS = ["timestamp", "token", "signature", "parent-signature"]

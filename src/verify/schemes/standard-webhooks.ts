@@ -5,7 +5,7 @@ import { hmac, hmacScheme, type HmacForm } from "./hmac.ts"
 import { macKeys } from "./mac.ts"
 import { ed25519 } from "./public-key.ts"
 import { decodeBase64, decodeSecret } from "./secrets.ts"
-import { joinSigned, signatureVerifier, type Key } from "./signature.ts"
+import { joinSigned, signatureVerifier, type Key } from "./signature-verifier.ts"
 
 /**
  * Standard Webhooks 1.0: `id.timestamp.body` signed with HMAC-SHA256 (`v1,` and base64) or Ed25519 (`v1a,`); signatures are

@@ -4,7 +4,7 @@ import type { Checking } from "../../../config/options/section.ts"
 import { whyUnreadable } from "../../../process/paths.ts"
 import { WrongSetting } from "../../schemes/family.ts"
 import { GENERIC } from "../../schemes/generic.ts"
-import { parsePayload } from "../../schemes/signature.ts"
+import { parsePayload } from "../../schemes/signature-verifier.ts"
 import { PRESETS } from "../presets.ts"
 import type { Options } from "./options.ts"
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { PublishError } from "../errors.ts"
-import { unpublished } from "./unavailable.ts"
+import { unpublished } from "./service-unavailable.ts"
 
 test.each([
   ["unavailable", 503, true],

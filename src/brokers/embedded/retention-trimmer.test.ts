@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { logIn } from "../../storage/database-file.ts"
 import { packBatch } from "./batch.ts"
 import { LogDatabase } from "./log-database.ts"
-import type { TrimLimits } from "./trimmer.ts"
+import type { TrimLimits } from "./retention-trimmer.ts"
 
 const NOW_MS = 1_795_000_000_000
 const KEEP_ALL: TrimLimits = {

@@ -52,7 +52,7 @@ export class Runtime implements ReloadableApplication, Running {
       level: service.log_level,
       format: service.log_format,
       worker: membership?.worker,
-      onDropped: this.metrics.logLineDropped,
+      onDropped: () => this.metrics.logLineDropped.add(),
     })
     this.log = opened.log
     const captures = new Captures(membership?.worker)
@@ -97,7 +97,7 @@ export class Runtime implements ReloadableApplication, Running {
       spools: () => spoolsOf(runtime.active.connections),
       logs: () => logsOf(runtime.active.connections),
     })
-    runtime.#endWatch = watchEventLoop(metrics.eventLoopLag)
+    runtime.#endWatch = watchEventLoop((seconds) => metrics.eventLoopLag.add(seconds))
     metrics.observeReadiness(() => runtime.readiness().state)
     return runtime
   }

@@ -26,20 +26,19 @@ export interface LatencyCounts {
 
 const STEP_SERIES = 256
 
-/** Copies the counters, in steps: the hot path counts into the originals. */
-export function* readActivity(
-  events: Tallies<"pipeline" | "outcome" | "reason">,
-  latency: Distribution<"pipeline">,
-): Steps<Activity> {
+/** Copies the counters of events, by pipeline, outcome and reason, and of acknowledgements, by pipeline, in steps: the hot path counts into the originals. */
+export function* readActivity(events: Tallies, latency: Distribution): Steps<Activity> {
   const counted: EventCount[] = []
   let read = 0
-  for (const [labels, count] of events.entries()) {
-    if (count > 0) counted.push({ ...labels, count })
+  for (const [[pipeline, outcome, reason], { count }] of events.entries()) {
+    if (count > 0)
+      counted.push({ pipeline: `${pipeline}`, outcome: `${outcome}`, reason: `${reason}`, count })
     if (++read % STEP_SERIES === 0) yield
   }
   const latencies: LatencyCounts[] = []
-  for (const [labels, counts] of latency.entries()) {
-    latencies.push({ pipeline: labels.pipeline, counts: counts.slice() })
+  const none = new Float64Array(latency.bounds.length + 1)
+  for (const [[pipeline], { counts = none }] of latency.entries()) {
+    latencies.push({ pipeline: `${pipeline}`, counts: counts.slice() })
     if (latencies.length % STEP_SERIES === 0) yield
   }
   return { events: counted, bounds: latency.bounds, latencies }

@@ -1,4 +1,4 @@
-import { byFirst, once } from "./handles.ts"
+import { once } from "./handles.ts"
 import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
 
 type Handles = ReturnType<typeof connectionMetrics>
@@ -83,44 +83,41 @@ export function connectionMetrics(own: OwnMetrics) {
   const all = connectionFamilies(own)
 
   const connection = once((id: string) => {
-    const publish = all.publishes.bind({ connection: id })
-    const batch = all.batches.bind({ connection: id })
+    const [publish, size] = [all.publishes.at(id), all.batches.at(id)]
     return {
       /** A batch was acknowledged, that many milliseconds after it was sent. */
       batch(records: number, ms: number) {
-        batch(records)
-        publish(ms / 1000)
+        size.add(records)
+        publish.add(ms / 1000)
       },
     }
   })
   const kafka = once((id: string) => {
-    const [success, failure] = ["success", "failure"].map((result) =>
-      all.connects.bind({ connection: id, result }),
-    )
-    const incident = byFirst((kind: Incident) => all.incidents.bind({ connection: id, kind }))
-    for (const kind of INCIDENTS) incident(kind, 0)
+    const [success, failure] = [all.connects.at(id, "success"), all.connects.at(id, "failure")]
+    for (const kind of INCIDENTS) all.incidents.at(id, kind)
+    const retried = all.retried.at(id)
     return {
       ...connection(id),
       /** A batch was sent again, or its records in others. */
-      retried: all.retried.bind({ connection: id }),
-      connected: (isOpen: boolean) => (isOpen ? success! : failure!)(),
-      incident: (kind: Incident) => incident(kind),
+      retried: () => retried.add(),
+      connected: (isOpen: boolean) => (isOpen ? success : failure).add(),
+      incident: (kind: Incident) => all.incidents.at(id, kind).add(),
     }
   })
   const spool = (id: string) => {
-    const of = (outcome: string) => all.spooled.bind({ connection: id, outcome })
-    return { spooled: of("spooled"), forwarded: of("forwarded"), quarantined: of("quarantined") }
+    const [spooled, forwarded, quarantined] = ["spooled", "forwarded", "quarantined"].map((outcome) => {
+      const tally = all.spooled.at(id, outcome)
+      return (count?: number) => tally.add(count)
+    })
+    return { spooled: spooled!, forwarded: forwarded!, quarantined: quarantined! }
   }
   const embeddedLog = once((id: string) => {
-    const of = (tallies: typeof all.deletedRecords) => ({
-      age: tallies.bind({ connection: id, reason: "age" }),
-      size: tallies.bind({ connection: id, reason: "size" }),
-    })
-    const [records, bytes] = [of(all.deletedRecords), of(all.deletedBytes)]
+    for (const reason of ["age", "size"])
+      for (const deleted of [all.deletedRecords, all.deletedBytes]) deleted.at(id, reason)
     return {
       deleted(reason: "age" | "size", count: number, size: number) {
-        records[reason](count)
-        bytes[reason](size)
+        all.deletedRecords.at(id, reason).add(count)
+        all.deletedBytes.at(id, reason).add(size)
       },
     }
   })

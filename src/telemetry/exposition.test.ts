@@ -34,16 +34,16 @@ test("tallies and distributions are written as prom-client's counters and histog
   for (const a of TEXTS) {
     for (const at of VALUES.keys()) {
       counter.inc({ a, b: String(at) }, at)
-      tallies.bind({ a, b: String(at) })(at)
+      tallies.at(a, at).add(at)
       // made again, as for a spool that is opened again
       counter.inc({ a, b: String(at) })
-      tallies.bind({ a, b: String(at) })()
+      tallies.at(a, at).add()
     }
     histogram.zero({ a })
-    const observe = distribution.bind({ a })
+    const series = distribution.at(a)
     for (const value of VALUES) {
       histogram.observe({ a }, value)
-      observe(value)
+      series.add(value)
     }
   }
   const own = [atOnce(tallies.read()), atOnce(distribution.read())]
@@ -67,7 +67,7 @@ test("concurrent calls share an answer, later ones get another", async () => {
 
 test("a scrape gets OpenMetrics where it asks for that version, and text else", async () => {
   const tallies = new Tallies("c_total", "h", ["a"])
-  tallies.bind({ a: "x" })()
+  tallies.at("x").add()
   const scrape = exposing(async () => [atOnce(tallies.read())])
   const typeFor = async (accept: string | null): Promise<string> =>
     (await scrape(accept)).contentType.split(";")[0]!
@@ -95,11 +95,11 @@ test("a scrape gets OpenMetrics where it asks for that version, and text else", 
 test("OpenMetrics: families without _total, floats as bounds, quotes escaped in help, EOF", async () => {
   const registry = new Registry()
   const tallies = new Tallies("c_total", 'a "help"\n', ["a"])
-  tallies.bind({ a: 'le="1",' })(2)
+  tallies.at('le="1",').add(2)
   const gauge = new Gauge({ name: "g", help: "h", registers: [registry] })
   gauge.set(Number.NaN)
   const distribution = new Distribution("h", "h", ["a"], [0.5, 1])
-  distribution.bind({ a: "b" })(1)
+  distribution.at("b").add(1)
   const own = [tallies, distribution].map((it) => atOnce<MetricLines>(it.read()))
   const { text } = await exposeLines([...own, ...(await readRegistry(registry))], "openmetrics")
   expect(text).toBe(`# TYPE c counter

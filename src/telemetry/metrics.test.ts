@@ -31,8 +31,8 @@ test("a pipeline's handles are created once", async () => {
 
 test("an observation counts in every bucket whose bound is not below it", async () => {
   const metrics = new Metrics()
-  const { acknowledged } = metrics.pipeline("a")
-  for (const ms of [0, 1, 1.5, 10_000, 10_001]) acknowledged(ms)
+  const handles = metrics.pipeline("a")
+  for (const ms of [0, 1, 1.5, 10_000, 10_001]) handles.acknowledged(ms)
   const lines = await linesOf(metrics, "hookline_acknowledgement_seconds")
   expect(lines).toContain('hookline_acknowledgement_seconds_bucket{le="0.001",pipeline="a"} 2')
   expect(lines).toContain('hookline_acknowledgement_seconds_bucket{le="0.0025",pipeline="a"} 3')

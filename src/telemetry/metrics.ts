@@ -54,14 +54,14 @@ export class Metrics {
       [],
       LAG_BUCKETS,
     )
-    .bind({})
+    .at()
   readonly logLineDropped = this.#own
     .tallies(
       "hookline_log_lines_dropped_total",
       "Log lines dropped since standard output was full, blocked or closed, and the memory for lines that wait, too.",
       [],
     )
-    .bind({})
+    .at()
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry })

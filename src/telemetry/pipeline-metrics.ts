@@ -1,12 +1,5 @@
-import { byBoth, byFirst, once } from "./handles.ts"
-import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
-
-/**
- * Counters of a pipeline, bound once when it is built; the id "" stands for an unknown path. Reasons are fixed words of
- * Hookline's or the configuration's, never a sender's. With a count of 0 a series begins, so that a rate sees its first
- * event; others begin with theirs.
- */
-export type PipelineMetrics = ReturnType<ReturnType<typeof pipelineMetrics>["pipeline"]>
+import { once } from "./handles.ts"
+import { LATENCY_BUCKETS, type Observations, type OwnMetrics, type Tally } from "./own-metrics.ts"
 
 type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
 
@@ -77,41 +70,103 @@ const pipelineFamilies = (own: OwnMetrics) => ({
   ),
 })
 
+type Families = ReturnType<typeof pipelineFamilies>
+
+/**
+ * Counters of a pipeline; the id "" stands for an unknown path. Reasons are fixed words of Hookline's or the configuration's,
+ * never a sender's. With a count of 0 a series begins, so that a rate sees its first event; others begin with theirs.
+ */
+class PipelineCounters {
+  readonly #all: Families
+  readonly #pipeline: string
+  // of every event
+  #requests: Map<string | number, Tally> | undefined
+  #accepted: Tally | undefined
+  #received: Tally | undefined
+  #answers: Map<string | number, Observations> | undefined
+  #acknowledgements: Observations | undefined
+
+  constructor(all: Families, pipeline: string) {
+    this.#all = all
+    this.#pipeline = pipeline
+  }
+
+  /** What every pipeline has begins at 0, and the latencies of its kinds of answers. */
+  begin(kinds: Iterable<AnswerKind>): void {
+    this.received(0)
+    for (const kind of kinds) this.#all.answers.at(this.#pipeline, kind)
+    this.#all.acknowledgements.at(this.#pipeline)
+  }
+
+  /** A request was answered; status as sent. */
+  answered(status: number, count?: number): void {
+    const { requests } = this.#all
+    requests.in((this.#requests ??= requests.under(this.#pipeline)), status).add(count)
+  }
+
+  /** The answer took that many milliseconds from the end of the request's header section. */
+  took(outcome: AnswerKind, ms: number): void {
+    const { answers } = this.#all
+    answers.in((this.#answers ??= answers.under(this.#pipeline)), outcome).add(ms / 1000)
+  }
+
+  /** A body of that many bytes was read, decompressed. */
+  received(bytes: number): void {
+    ;(this.#received ??= this.#all.received.at(this.#pipeline)).add(bytes)
+  }
+
+  /** An event reached its outcome. `reason` is empty for accepted events. */
+  ended(outcome: OutcomeKind, reason: string, count?: number): void {
+    const { events } = this.#all
+    const tally =
+      outcome === "accepted"
+        ? (this.#accepted ??= events.at(this.#pipeline, outcome, reason))
+        : events.at(this.#pipeline, outcome, reason)
+    tally.add(count)
+  }
+
+  /** An item of a list that was split reached its outcome, as for `ended`. */
+  listItem(outcome: OutcomeKind, reason: string, count?: number): void {
+    this.#all.listItems.at(this.#pipeline, outcome, reason).add(count)
+  }
+
+  /** A request failed verification; `mode` is the Verifier's. */
+  unverified(reason: string, mode: "enforce" | "observe", count?: number): void {
+    this.#all.verificationFailures.at(this.#pipeline, reason, mode).add(count)
+  }
+
+  /** A dead letter was acknowledged; `reason` is the refusal's. */
+  deadLetter(reason: string, count?: number): void {
+    this.#all.deadLetters.at(this.#pipeline, reason).add(count)
+  }
+
+  /** An event was published without deduplication; `unmarked`: its key could not be stored. */
+  undeduplicated(reason: "no_key" | "unmarked" | "unverified", count?: number): void {
+    this.#all.undeduplicated.at(this.#pipeline, reason).add(count)
+  }
+
+  /** An event without the Filter's value was kept. */
+  unfiltered(count?: number): void {
+    this.#all.unfiltered.at(this.#pipeline).add(count)
+  }
+
+  /** An event went to the sink's topic since the Router found none for it. */
+  unrouted(reason: Unrouted, count?: number): void {
+    this.#all.unrouted.at(this.#pipeline, reason).add(count)
+  }
+
+  /** Milliseconds from the end of the body to the acknowledgement. */
+  acknowledged(ms: number): void {
+    ;(this.#acknowledgements ??= this.#all.acknowledgements.at(this.#pipeline)).add(ms / 1000)
+  }
+}
+
+/** What it counts. */
+export type PipelineMetrics = Pick<PipelineCounters, keyof PipelineCounters>
+
 /** Declares the metrics of pipelines. The handles of a pipeline are the same for every call with its id. */
 export function pipelineMetrics(own: OwnMetrics) {
   const all = pipelineFamilies(own)
-  const pipeline = once((pipeline: string) => {
-    const bytes = once(() => all.received.bind({ pipeline }))
-    const answer = once((outcome: AnswerKind) => all.answers.bind({ pipeline, outcome }))
-    const acknowledgement = once(() => all.acknowledgements.bind({ pipeline }))
-    const withoutValue = once(() => all.unfiltered.bind({ pipeline }))
-    return {
-      /** What every pipeline has begins at 0, and the latencies of its kinds of answers. */
-      begin(kinds: Iterable<AnswerKind>) {
-        bytes(undefined)
-        for (const kind of kinds) answer(kind)
-        acknowledgement(undefined)
-      },
-      answered: byFirst((status: number) => all.requests.bind({ pipeline, status: String(status) })),
-      /** The answer took that many milliseconds from the end of the request's header section. */
-      took: (outcome: AnswerKind, ms: number) => answer(outcome)(ms / 1000),
-      received: (count: number) => bytes(undefined)(count),
-      /** `reason` is empty for accepted events. */
-      ended: byBoth((outcome: OutcomeKind, reason: string) => all.events.bind({ pipeline, outcome, reason })),
-      listItem: byBoth((outcome: OutcomeKind, reason: string) =>
-        all.listItems.bind({ pipeline, outcome, reason }),
-      ),
-      unverified: byBoth((reason: string, mode: "enforce" | "observe") =>
-        all.verificationFailures.bind({ pipeline, reason, mode }),
-      ),
-      deadLetter: byFirst((reason: string) => all.deadLetters.bind({ pipeline, reason })),
-      undeduplicated: byFirst((reason: "no_key" | "unmarked" | "unverified") =>
-        all.undeduplicated.bind({ pipeline, reason }),
-      ),
-      unfiltered: (count?: number) => withoutValue(undefined)(count),
-      unrouted: byFirst((reason: Unrouted) => all.unrouted.bind({ pipeline, reason })),
-      acknowledged: (ms: number) => acknowledgement(undefined)(ms / 1000),
-    }
-  })
+  const pipeline = once((id: string): PipelineMetrics => new PipelineCounters(all, id))
   return { pipeline, events: all.events, acknowledgements: all.acknowledgements }
 }

@@ -52,7 +52,7 @@ export class Supervisor implements ReloadableApplication, Running {
     const { log, setLevel } = openLog({
       level: service.log_level,
       format: service.log_format,
-      onDropped: this.metrics.logLineDropped,
+      onDropped: () => this.metrics.logLineDropped.add(),
     })
     this.log = log
     this.#setLevel = setLevel

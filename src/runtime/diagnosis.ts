@@ -127,7 +127,7 @@ class DryRun {
       yield
     }
     const { alone, running } = this.#options
-    if (alone || running !== undefined) this.#listen(new Set(running?.addresses.map(({ port }) => port)))
+    if (alone || running !== undefined) this.#listen(running?.ports ?? new Set())
   }
 
   async connect(): Promise<void> {

@@ -21,7 +21,7 @@ import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
 import type { Pipeline } from "../pipeline.ts"
-import { resolvePipelines, sectionsByComponent } from "./resolve-pipelines.ts"
+import { resolvePipelines, sectionsByComponent, type ResolvedPart } from "./resolve-pipelines.ts"
 import {
   checkConnections,
   checkDeadLetters,
@@ -30,7 +30,7 @@ import {
   checkWorkers,
   warnOfOpen,
 } from "./cross-checks.ts"
-import { addressesOf, checkAddresses, type PlannedAddress } from "./addresses.ts"
+import { addressesOf, checkAddresses } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplay } from "./replay-checks.ts"
@@ -60,7 +60,8 @@ export interface Draft {
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
-  readonly addresses: readonly PlannedAddress[]
+  /** That it listens on. */
+  readonly ports: ReadonlySet<number>
   /** Absolute base of relative paths. */
   readonly baseDir: string
   /** The file, from which other processes make the same plan; undefined: no file. */
@@ -196,17 +197,28 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
 export function planOf(resolved: ResolvedDraft): Plan {
-  const { admin, traces, service, problems } = resolved
+  const { connections, pipelines, admin, traces, service, baseDir, configuration, problems } = resolved
   problems.throwIfAny()
-  // without problems all values are set
-  return {
-    ...resolved,
-    addresses: addressesOf(resolved),
+  // without problems all values are set; where they were given is left behind
+  const plan = {
+    connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
+    pipelines: pipelines.map(({ id, source, processors, sink }) => ({
+      id,
+      source: planned(source!),
+      processors: processors.map((it) => (typeof it === "function" ? it : planned(it))),
+      sink: planned(sink!),
+    })),
+    ports: new Set(addressesOf(resolved).map(({ port }) => port)),
+    baseDir,
+    configuration,
     admin: admin.values,
     traces: traces.values,
     service: service.values,
-  } as unknown as Plan
+  }
+  return plan as unknown as Plan
 }
+
+const planned = ({ component, values }: ResolvedPart) => ({ component, values })
 
 /**
  * Resolves a draft to a plan.

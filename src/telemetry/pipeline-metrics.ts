@@ -101,13 +101,13 @@ class PipelineCounters {
   /** A request was answered; status as sent. */
   answered(status: number, count?: number): void {
     const { requests } = this.#all
-    requests.in((this.#requests ??= requests.under(this.#pipeline)), status).add(count)
+    requests.in((this.#requests ??= requests.group(this.#pipeline)), status).add(count)
   }
 
   /** The answer took that many milliseconds from the end of the request's header section. */
   took(outcome: AnswerKind, ms: number): void {
     const { answers } = this.#all
-    answers.in((this.#answers ??= answers.under(this.#pipeline)), outcome).add(ms / 1000)
+    answers.in((this.#answers ??= answers.group(this.#pipeline)), outcome).add(ms / 1000)
   }
 
   /** A body of that many bytes was read, decompressed. */

@@ -178,13 +178,13 @@ test("an open Gate passes events", () => {
     edits: [
       [
         "src/telemetry/pipeline-metrics.ts",
-        "  const pipeline = once(",
-        '  const gated = own.tallies("hookline_gated_events_total", "Events that a closed Gate dropped.", ["pipeline"])\n  const pipeline = once(',
+        "  unfiltered: own.tallies(",
+        '  gated: own.tallies("hookline_gated_events_total", "Events that a closed Gate dropped.", ["pipeline"]),\n  unfiltered: own.tallies(',
       ],
       [
         "src/telemetry/pipeline-metrics.ts",
-        "    return {\n      /** What every",
-        "    const closed = once(() => gated.bind({ pipeline }))\n    return {\n      gated: (count?: number) => closed(undefined)(count),\n      /** What every",
+        "  /** An event without the Filter's value was kept. */",
+        "  /** An event was dropped by the Gate. */\n  gated(count?: number): void {\n    this.#all.gated.at(this.#pipeline).add(count)\n  }\n\n  /** An event without the Filter's value was kept. */",
       ],
       [
         "deploy/grafana/hookline.json",

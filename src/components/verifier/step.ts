@@ -186,8 +186,11 @@ class Refusals {
     for (const reason of REFUSED_REASONS) this.#metrics.unverified(reason, this.#mode, 0)
   }
 
+  /** Each of them; those of pipelines with the same challenge are the same. */
   all(): readonly Rejected[] {
-    return REFUSED_REASONS.map((reason) => this.#refusal(reason))
+    return ALL.getOrInsertComputed(`${this.#challenge["WWW-Authenticate"]} ${this.#bodiless}`, () =>
+      REFUSED_REASONS.map((reason) => this.#refusal(reason)),
+    )
   }
 
   /** @returns undefined: in mode observe it passes, flagged */
@@ -216,6 +219,8 @@ class Refusals {
     })
   }
 }
+
+const ALL = new Map<string, readonly Rejected[]>()
 
 function endSpan(
   span: Span,

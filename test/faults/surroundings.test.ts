@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, openSync, readFileSync, renameSync, rmdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept, type Findings } from "../support/findings.ts"
@@ -411,6 +412,9 @@ describe("others on the same files", () => {
       await senders.many(EVENTS)
       using slow = await openSocket(port)
       slow.send(`POST ${new URL(url).pathname} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{`)
+      // an event that is posted later and accepted shows that the slow request has been read
+      const sentMs = steadyMs()
+      await senders.first(({ startedMs, answer }) => startedMs > sentMs && answer === 200)
       running.signal("SIGTERM")
       await running.logged(({ msg }) => msg === "stopping")
       const second = await hookline(["run", "-c", file])

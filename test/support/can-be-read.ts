@@ -134,9 +134,16 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
   test("tail of several topics merges them by time; json has all of a record", async () => {
     const [one, other] = ["one", "other"].map(topicOf) as [string, string]
     await post(4, "one")
-    await post(200, "one")
-    await post(201, "other")
-    await post(202, "one")
+    for (const [n, topic] of [
+      [200, "one"],
+      [201, "other"],
+      [202, "one"],
+    ] as const) {
+      await post(n, topic)
+      // in one millisecond they would have no order
+      const answeredMs = Date.now()
+      while (Date.now() === answeredMs) await new Promise(setImmediate)
+    }
     const { stdout } = await hookline(["tail", other, one, "--where", "json:/n=20*", "-o", "json", ...conf])
     const records = stdout
       .trim()
